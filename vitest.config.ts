@@ -1,0 +1,19 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  resolve: {
+    // Filters outside of the tree import the package by its name; in the tests that is the source.
+    alias: { 'blazar-enforcement': fileURLToPath(new URL('src/index.ts', import.meta.url)) },
+  },
+  test: {
+    include: ['test/**/*.test.ts'],
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts', 'filters/**/*.ts', 'external-service-example/**/*.ts'],
+      reporter: ['text-summary'],
+    },
+  },
+});
