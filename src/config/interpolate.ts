@@ -1,0 +1,56 @@
+/**
+ * `$name`, `${name}`, `${group.name}` and `$$` in values, as oslo.config substitutes them (`cfg.py`, PEP 292 with
+ * dots in names): a bare name means the same section first, then `[DEFAULT]`.
+ */
+
+/** The text of an option that another one refers to; `secret` when it must not be shown. */
+export interface Reference {
+  readonly text: string;
+  readonly secret: boolean;
+}
+
+/** Finds the effective text of an option, or `undefined` when no such option exists. May throw an `Error`. */
+export type Lookup = (section: string, option: string) => Reference | undefined;
+
+/**
+ * The text with its references replaced. A `$` before anything that is no name stays as it is.
+ * Throws an `Error` with the name that nothing sets: oslo.config fails there too, and a URL with a
+ * hole in it would be asked in vain.
+ */
+export function interpolate(text: string, section: string, lookup: Lookup): Reference {
+  let secret = false;
+  const replaced = text
+    .replaceAll('\\$', '$$$$')
+    .replace(/\$(?:(\$)|([_a-z][._a-z0-9]*)|\{([_a-z][._a-z0-9]*)\})/gi, (_, dollar, bare, braced) => {
+      if (dollar !== undefined) {
+        return '$';
+      }
+      const reference = find(String(bare ?? braced), section, lookup);
+      secret ||= reference.secret;
+      return reference.text;
+    });
+  return { text: replaced, secret };
+}
+
+function find(name: string, section: string, lookup: Lookup): Reference {
+  const dot = name.indexOf('.');
+  const reference =
+    dot === -1
+      ? (lookup(section, name) ?? lookup('default', name))
+      : lookup(name.slice(0, dot).toLowerCase(), name.slice(dot + 1));
+  if (reference === undefined) {
+    throw new UnknownReferenceError(name);
+  }
+  return reference;
+}
+
+/** A `$name` that nothing sets. The name may be a piece of a secret: the caller decides whether to show it. */
+export class UnknownReferenceError extends Error {
+  override readonly name = 'UnknownReferenceError';
+  readonly reference: string;
+
+  constructor(reference: string) {
+    super(`$${reference} refers to an option that is not set`);
+    this.reference = reference;
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * Layers and options → one typed value an option, with its origin, and everything that is wrong with them.
+ * Nothing is thrown here: all mistakes of all sources are collected, so that an operator mends them in one go.
+ */
+import { distance } from 'fastest-levenshtein';
+import type { Origin, Problem } from '../errors.ts';
+import { interpolate, type Reference, UnknownReferenceError } from './interpolate.ts';
+import { nearestName } from './nearest.ts';
+import type { Option } from './option.ts';
+import { systemErrorText } from './read-file.ts';
+import { showText } from './secret.ts';
+import type { Entry, Layer } from './sources.ts';
+import { readValue, ValueError } from './value.ts';
+
+/** The effective value of an option. */
+export interface Setting {
+  readonly option: Option;
+  /** Of the option's type; `undefined` = not set. */
+  readonly value: unknown;
+  readonly origin: Origin;
+  /** The option is a secret, or its value was put together from one. */
+  readonly secret: boolean;
+}
+
+export interface Resolution {
+  /** In the order of the options; one with a wrong value has its default here and a problem in `problems`. */
+  readonly settings: readonly Setting[];
+  readonly problems: readonly Problem[];
+}
+
+/** Resolves the options over the layers, lowest layer first. */
+export function resolve(layers: readonly Layer[], options: readonly Option[]): Resolution {
+  const effectiveText = textLookup(layers, options);
+  const problems: Problem[] = [];
+  const settings = options.map((option) => {
+    const entry = effectiveEntry(layers, option.section, option.name);
+    if (entry === undefined) {
+      return { option, value: option.default, origin: { kind: 'default' } as const, secret: option.secret };
+    }
+    const { origin } = entry;
+    let secret = option.secret;
+    let value = entry.value;
+    try {
+      if (typeof value === 'string') {
+        const reference = interpolate(value, option.section, effectiveText);
+        secret ||= reference.secret;
+        value = reference.text;
+      }
+      return { option, value: typedValue(value, option, secret), origin, secret };
+    } catch (thrown) {
+      problems.push({
+        severity: 'error',
+        origin,
+        section: option.section,
+        option: option.name,
+        message: referenceText(thrown, secret),
+      });
+      return { option, value: option.default, origin, secret };
+    }
+  });
+  return { settings, problems: [...problems, ...unknownNames(layers, options)] };
+}
+
+/** The typed values of one section by name; options that are not set are left out. */
+export function sectionValues(
+  settings: readonly Setting[],
+  names: ReadonlySet<string>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    settings
+      .filter(({ option, value }) => names.has(option.name) && value !== undefined)
+      .map(({ option, value }) => [option.name, value]),
+  );
+}
+
+function effectiveEntry(layers: readonly Layer[], section: string, option: string): Entry | undefined {
+  return layers
+    .findLast((layer) => layer.get(section)?.has(option))
+    ?.get(section)
+    ?.get(option);
+}
+
+/** What `$name` stands for. A reference may lead to further references; a circle is a mistake. */
+function textLookup(layers: readonly Layer[], options: readonly Option[]) {
+  const visiting = new Set<string>();
+  const lookup = (section: string, name: string): Reference | undefined => {
+    const option = options.find((candidate) => candidate.section === section && candidate.name === name);
+    const entry = effectiveEntry(layers, section, name);
+    if (entry === undefined) {
+      return option && { text: showPlain(option.default), secret: option.secret };
+    }
+    const id = `${section}.${name}`;
+    if (visiting.has(id)) {
+      throw new ValueError(`$${name} refers to itself`);
+    }
+    visiting.add(id);
+    try {
+      const reference = interpolate(showPlain(entry.value), section, lookup);
+      return { text: reference.text, secret: reference.secret || option?.secret === true };
+    } finally {
+      visiting.delete(id);
+    }
+  };
+  return lookup;
+}
+
+function showPlain(value: unknown): string {
+  return value === undefined || value === null ? '' : String(value);
+}
+
+/** Throws an `Error` whose message is the problem. */
+function typedValue(value: unknown, option: Option, secret: boolean): unknown {
+  let typed = value;
+  if (typeof value === 'string') {
+    if (value.trim() === '' && option.default === undefined && (option.file || option.type !== 'text')) {
+      return undefined;
+    }
+    try {
+      typed = readValue(value, option);
+    } catch (thrown) {
+      throw new ValueError(expectation(value, option, secret, thrown instanceof Error ? thrown.message : ''));
+    }
+  }
+  const parsed = option.schema.safeParse(typed);
+  if (parsed.success) {
+    return parsed.data;
+  }
+  const [issue] = parsed.error.issues;
+  const where = issue === undefined || issue.path.length === 0 ? '' : `see "${issue.path.join('.')}"`;
+  throw new ValueError(expectation(value, option, secret, issue?.code === 'custom' ? issue.message : where));
+}
+
+function expectation(value: unknown, option: Option, secret: boolean, detail: string): string {
+  const got = secret ? 'a value that is not shown' : showText(value);
+  const comment =
+    typeof value === 'string' && /\s[#;]/.test(value) ? 'a comment needs a line of its own' : '';
+  const details = [detail, comment].filter((text) => text !== '').join('; ');
+  return `expected ${option.expected}, got ${got}${details === '' ? '' : ` (${details})`}`;
+}
+
+function referenceText(thrown: unknown, secret: boolean): string {
+  if (thrown instanceof UnknownReferenceError) {
+    // Of a secret not even the name behind the "$" is shown: it is a piece of it.
+    const subject = secret ? 'a "$" in the value' : `"$${thrown.reference}"`;
+    return `${subject} refers to an option that is not set; write "$$" for a dollar sign`;
+  }
+  return systemErrorText(thrown);
+}
+
+/** Options that a section of ours does not have, and sections that are nearly one of ours. */
+function unknownNames(layers: readonly Layer[], options: readonly Option[]): Problem[] {
+  const problems: Problem[] = [];
+  const sections = [...new Set(options.map((option) => option.section))];
+  for (const layer of layers) {
+    for (const [section, entries] of layer) {
+      if (sections.includes(section)) {
+        const names = options.filter((option) => option.section === section).map((option) => option.name);
+        for (const [name, entry] of entries) {
+          if (!names.includes(name)) {
+            problems.push({
+              severity: 'error',
+              origin: entry.origin,
+              section,
+              option: name,
+              message: `unknown option${nearestName(name, names)}`,
+            });
+          }
+        }
+        continue;
+      }
+      const meant = sections.find((candidate) => distance(candidate, section.trim()) <= 2);
+      const [entry] = entries.values();
+      if (meant !== undefined) {
+        problems.push({
+          severity: 'error',
+          origin: entry?.origin,
+          section,
+          message: `unknown section; the nearest right name is [${meant}]`,
+        });
+      }
+    }
+  }
+  return problems;
+}

@@ -1,0 +1,85 @@
+/**
+ * The two kinds of mistake that somebody outside can mend. Everything else that is thrown is a fault of ours
+ * or of a filter, and its text stays in the log.
+ */
+
+/** Where a value was written: a line of a file, an environment variable, a flag, or the code of a caller. */
+export type Origin =
+  | { readonly kind: 'file'; readonly file: string; readonly line: number }
+  | { readonly kind: 'environment'; readonly variable: string }
+  | { readonly kind: 'command line'; readonly flag: string }
+  | { readonly kind: 'code' }
+  | { readonly kind: 'default' };
+
+/** One thing that is wrong with a configuration, in words that an operator can act on. */
+export interface Problem {
+  /** An error keeps everything from starting; a warning is printed. */
+  readonly severity: 'error' | 'warning';
+  readonly origin?: Origin | undefined;
+  readonly section?: string | undefined;
+  readonly option?: string | undefined;
+  /** What was expected, what came and what to do. Never holds the value of a secret. */
+  readonly message: string;
+}
+
+/** `etc/blazar.conf:7`, `OS_ENFORCEMENT__MAX_LEASE_DURATION`, `--config enforcement.max_lease_duration`. */
+export function formatOrigin(origin: Origin): string {
+  switch (origin.kind) {
+    case 'file':
+      return `${origin.file}:${origin.line}`;
+    case 'environment':
+      return origin.variable;
+    case 'command line':
+      return origin.flag;
+    case 'code':
+      return 'in code';
+    case 'default':
+      return 'default';
+  }
+}
+
+/** `etc/blazar.conf:7: [enforcement] max_lease_duration: expected …, got …` on one line. */
+export function formatProblem(problem: Problem): string {
+  const place = problem.origin === undefined ? '' : `${formatOrigin(problem.origin)}: `;
+  const section = problem.section === undefined ? '' : `[${problem.section}] `;
+  const option = problem.option === undefined ? '' : `${problem.option}: `;
+  return `${place}${section}${option}${problem.message}`;
+}
+
+/**
+ * The configuration can't be used. `problems` holds every mistake that was found, not only the first, and the
+ * warnings beside them; `message` is the errors, one a line.
+ */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super(
+      problems
+        .filter((problem) => problem.severity === 'error')
+        .map(formatProblem)
+        .join('\n'),
+    );
+    this.problems = problems;
+  }
+}
+
+/**
+ * What came is no enforcement request. `field` is the path of the attribute (`lease.end_date`; empty when the
+ * whole is wrong) and `message` says what was expected there: both may be shown to whoever sent it.
+ */
+export class InvalidRequestError extends Error {
+  override readonly name = 'InvalidRequestError';
+  readonly field: string;
+
+  constructor(field: string, expectation: string) {
+    super(field === '' ? expectation : `${field}: ${expectation}`);
+    this.field = field;
+  }
+}
+
+/** The text of whatever was thrown, for the log. */
+export function errorText(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
