@@ -1,0 +1,303 @@
+/**
+ * `[enforcement]`, from the sources to checked values: which filters run, in which order, with which options.
+ * Everything that is wrong is found here, before any filter is constructed.
+ */
+import { accessSync, constants } from 'node:fs';
+import { resolve as resolvePath } from 'node:path';
+import { z } from 'zod';
+import { nearestName } from './config/nearest.ts';
+import { describeOptions, type Option } from './config/option.ts';
+import { systemErrorText } from './config/read-file.ts';
+import { type Resolution, resolve, type Setting, sectionValues } from './config/resolve.ts';
+import { type ConfigSources, type Layer, readSources } from './config/sources.ts';
+import { ConfigurationError, type Problem } from './errors.ts';
+import {
+  brokenFilterReason,
+  type FilterCatalog,
+  filterClassName,
+  type InstalledFilter,
+  isFilterName,
+  isPackageFilter,
+  loadFilterCatalog,
+} from './filter-loader.ts';
+
+const SECTION = 'enforcement';
+
+/** The options of the chain itself. */
+export const enforcementOptions = z.object({
+  enabled_filters: z.array(z.string()).default([]).meta({
+    description:
+      'The filters that every lease must pass, in this order. A name such as MaxLeaseDurationFilter, or package#Name for a filter of an installed npm package.',
+  }),
+  audit_filters: z.array(z.string()).default([]).meta({
+    description:
+      'Filters that are tried: they are asked and logged, and what they would have rejected is a warning instead. One that is in enabled_filters too keeps its place there.',
+  }),
+  exempt_projects: z.array(z.string()).default([]).meta({
+    description: 'Ids of projects whose leases no filter is asked about.',
+  }),
+  filters_path: z.array(z.string()).default([]).meta({
+    description: 'Folders with filters of your own. MyFilter is found in my-filter.js.',
+  }),
+});
+
+type EnforcementOptions = z.infer<typeof enforcementOptions>;
+
+/** A filter that is to run, with its options as its schema returned them. */
+export interface ConfiguredFilter {
+  readonly installed: InstalledFilter;
+  readonly options: unknown;
+  readonly audit: boolean;
+}
+
+/** A configuration without mistakes, or with all of them in `problems`. */
+export interface Configuration {
+  readonly exemptProjects: readonly string[];
+  /** In the order in which they run. */
+  readonly filters: readonly ConfiguredFilter[];
+  readonly catalog: FilterCatalog;
+  /** Every option of every section, in order, with value and origin. */
+  readonly settings: readonly Setting[];
+  readonly problems: readonly Problem[];
+}
+
+/** A section that is not `[enforcement]` and is checked along with it, such as `[service]`. */
+export interface FurtherSection {
+  readonly section: string;
+  readonly schema: z.ZodObject;
+}
+
+/** Reads, types and checks the configuration. Constructs nothing and throws nothing: see `problems`. */
+export async function readConfiguration(
+  sources: ConfigSources,
+  further: readonly FurtherSection[] = [],
+): Promise<Configuration> {
+  const { layers, problems: unreadable } = readSources(sources);
+  const coreOptions = describeOptions(SECTION, enforcementOptions);
+  const core = coreValues(resolve(layers, coreOptions));
+  const named = [...core.enabled_filters, ...core.audit_filters];
+  const catalog = await loadFilterCatalog(core.filters_path, [...new Set(named.filter(isPackageFilter))]);
+
+  const installed = [...catalog.filters.values()];
+  const options = [
+    ...coreOptions,
+    ...installed.flatMap((filter) => filter.options),
+    ...further.flatMap(({ section, schema }) => describeOptions(section, schema)),
+  ];
+  const { settings, problems } = resolve(layers, options);
+  const chain = chainOf(core, catalog, unreadable.length > 0);
+  const wrong = new Set(problems.map(({ option }) => option));
+  const filters = chain.filters.map(({ filter, audit }) => checkOptions(filter, audit, settings, wrong));
+
+  return {
+    exemptProjects: core.exempt_projects,
+    filters: filters.map(({ configured }) => configured),
+    catalog,
+    settings,
+    problems: [
+      ...unreadable,
+      ...problems,
+      ...chain.problems.map((problem) => atOrigin(problem, settings)),
+      ...filters.flatMap((filter) => filter.problems),
+      ...brokenFilters(catalog, named, core.filters_path),
+      ...idleOptions(settings, installed, chain.filters),
+      ...misplacedOptions(layers, options),
+    ],
+  };
+}
+
+/** As `readConfiguration`, for those who can't go on with mistakes. Throws `ConfigurationError`. */
+export async function requireConfiguration(
+  sources: ConfigSources,
+  further?: readonly FurtherSection[],
+): Promise<Configuration> {
+  const configuration = await readConfiguration(sources, further);
+  if (configuration.problems.some(({ severity }) => severity === 'error')) {
+    throw new ConfigurationError(configuration.problems);
+  }
+  return configuration;
+}
+
+/** The values of one section, as its schema returns them. The configuration must be without mistakes. */
+export function sectionOf<Schema extends z.ZodObject>(
+  configuration: Configuration,
+  section: string,
+  schema: Schema,
+): z.infer<Schema> {
+  const settings = configuration.settings.filter(({ option }) => option.section === section);
+  return schema.parse(sectionValues(settings, new Set(Object.keys(schema.shape))));
+}
+
+function coreValues({ settings }: Resolution): EnforcementOptions {
+  // A wrong value has its default here, and is reported when all options are resolved.
+  return enforcementOptions.parse(sectionValues(settings, new Set(Object.keys(enforcementOptions.shape))));
+}
+
+interface Link {
+  readonly filter: InstalledFilter;
+  readonly audit: boolean;
+}
+
+/** Names → filters, in the order in which they run. */
+function chainOf(
+  core: EnforcementOptions,
+  catalog: FilterCatalog,
+  incomplete: boolean,
+): { filters: Link[]; problems: Problem[] } {
+  const filters: Link[] = [];
+  const problems: Problem[] = [];
+  const report = (severity: Problem['severity'], option: string, message: string) =>
+    problems.push({ severity, section: SECTION, option, message });
+  const audited = new Set(core.audit_filters.map(filterClassName));
+
+  for (const option of ['enabled_filters', 'audit_filters'] as const) {
+    const seen = new Set<string>();
+    for (const name of core[option]) {
+      const className = filterClassName(name);
+      if (seen.has(className)) {
+        report('error', option, `${className} is named twice`);
+        continue;
+      }
+      seen.add(className);
+      const filter = isFilterName(name) ? catalog.filters.get(className) : undefined;
+      // Also when there is a filter of this name: a second one, that can't be used, may be the one that was meant.
+      if (filter === undefined || brokenFilterReason(name, catalog) !== undefined) {
+        report('error', option, unknownFilter(name, catalog));
+        continue;
+      }
+      if (!filters.some((link) => link.filter === filter)) {
+        filters.push({ filter, audit: audited.has(className) });
+      }
+    }
+  }
+  for (const { filter, audit } of filters) {
+    if (audit) {
+      report('warning', 'audit_filters', `${filter.name} is tried, not enforced: it rejects no lease`);
+    }
+  }
+  // With a mistake among the names, or in a source, it is not known what was to be enforced.
+  if (
+    !incomplete &&
+    !problems.some(({ severity }) => severity === 'error') &&
+    !filters.some(({ audit }) => !audit)
+  ) {
+    report('warning', 'enabled_filters', 'no filter is enforced: every lease is allowed');
+  }
+  return { filters, problems };
+}
+
+function unknownFilter(name: string, catalog: FilterCatalog): string {
+  const shown = JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
+  if (!isFilterName(name)) {
+    const hint = /\s/.test(name) ? '; names are separated by commas' : '';
+    return `expected the name of a filter, such as MaxLeaseDurationFilter, got ${shown}${hint}`;
+  }
+  const reason = brokenFilterReason(name, catalog);
+  if (reason !== undefined) {
+    return `the filter ${shown} cannot be used: ${reason}`;
+  }
+  const names = [...catalog.filters.keys()];
+  return `there is no filter ${shown}${nearestName(filterClassName(name), names)}; installed: ${names.join(', ')}`;
+}
+
+/** A problem about a list is reported where that list was written. */
+function atOrigin(problem: Problem, settings: readonly Setting[]): Problem {
+  const setting = settings.find(
+    ({ option }) => option.section === problem.section && option.name === problem.option,
+  );
+  return { ...problem, origin: setting?.origin.kind === 'default' ? undefined : setting?.origin };
+}
+
+/**
+ * The options of a filter that runs, held against its whole schema: what they must fulfil together, and its files.
+ * With an option that is wrong by itself (`wrong`) there is nothing to say about them together.
+ */
+function checkOptions(
+  installed: InstalledFilter,
+  audit: boolean,
+  settings: readonly Setting[],
+  wrong: ReadonlySet<string | undefined>,
+) {
+  const names = new Set(installed.options.map(({ name }) => name));
+  const own = settings.filter(({ option }) => option.section === SECTION && names.has(option.name));
+  const problems: Problem[] = [];
+  for (const { option, value, origin } of own) {
+    if (option.file && typeof value === 'string') {
+      try {
+        accessSync(value, constants.R_OK);
+      } catch (thrown) {
+        problems.push({
+          severity: 'error',
+          origin,
+          section: SECTION,
+          option: option.name,
+          message: `expected a file that can be read, got ${JSON.stringify(value)} (${systemErrorText(thrown)})`,
+        });
+      }
+    }
+  }
+  const parsed = installed.filterClass.options.safeParse(sectionValues(own, names));
+  const together =
+    parsed.success || own.some(({ option }) => wrong.has(option.name)) ? [] : parsed.error.issues;
+  for (const issue of together) {
+    const option = String(issue.path[0] ?? 'enabled_filters');
+    problems.push(
+      atOrigin({ severity: 'error', section: SECTION, option, message: issue.message }, settings),
+    );
+  }
+  return { configured: { installed, options: parsed.data, audit }, problems };
+}
+
+/** What was taken for a filter and isn't: harmless as long as nobody names it. A folder that isn't there is a mistake. */
+function brokenFilters(
+  catalog: FilterCatalog,
+  named: readonly string[],
+  folders: readonly string[],
+): Problem[] {
+  const reported = named.map((name) => brokenFilterReason(name, catalog));
+  return [...catalog.broken]
+    .map(([file, reason]) => ({ file, text: `${file}: ${reason}` }))
+    .filter(({ text }) => !reported.includes(text))
+    .map(({ file, text }) =>
+      folders.some((folder) => resolvePath(folder) === file)
+        ? { severity: 'error', section: SECTION, option: 'filters_path', message: text }
+        : { severity: 'warning', message: `not a usable filter: ${text}` },
+    );
+}
+
+/** Options that are set and do nothing, since their filter is not enabled. */
+function idleOptions(
+  settings: readonly Setting[],
+  installed: readonly InstalledFilter[],
+  chain: readonly Link[],
+): Problem[] {
+  return installed
+    .filter((filter) => !chain.some((link) => link.filter === filter))
+    .flatMap((filter) =>
+      settings
+        .filter(({ option, origin }) => origin.kind !== 'default' && filter.options.includes(option))
+        .map(({ option, origin }) => ({
+          severity: 'warning' as const,
+          origin,
+          section: SECTION,
+          option: option.name,
+          message: `has no effect: ${filter.name} is not in enabled_filters`,
+        })),
+    );
+}
+
+/** Options of ours in `[DEFAULT]`, where nothing reads them. */
+function misplacedOptions(layers: readonly Layer[], options: readonly Option[]): Problem[] {
+  const names = new Set(options.filter(({ section }) => section === SECTION).map(({ name }) => name));
+  return layers.flatMap((layer) =>
+    [...(layer.get('default') ?? [])]
+      .filter(([name]) => names.has(name))
+      .map(([name, { origin }]) => ({
+        severity: 'warning' as const,
+        origin,
+        section: 'DEFAULT',
+        option: name,
+        message: 'has no effect here: it belongs in [enforcement]',
+      })),
+  );
+}

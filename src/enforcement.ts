@@ -1,0 +1,382 @@
+/**
+ * The chain: load, create, update, end. Everything that is refused or let through is decided in this file.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { BaseFilter, Call, Clock, FilterServices } from './base-filter.ts';
+import type { ConfigSources } from './config/sources.ts';
+import { type Configuration, requireConfiguration } from './configuration.ts';
+import { ConfigurationError, errorText } from './errors.ts';
+import { createHttpClient } from './http-client.ts';
+import {
+  type Context,
+  type CreateRequest,
+  type EndRequest,
+  type Lease,
+  parseCreateRequest,
+  parseEndRequest,
+  parseUpdateRequest,
+  type UpdateRequest,
+} from './lease.ts';
+import { createLogger, type Logger } from './logger.ts';
+import { readOnly, withoutViews } from './read-only.ts';
+import { type Decision, type EndReport, isVerdict, type Outcome, reject, type Verdict } from './verdict.ts';
+
+/** After so many rounds filters that keep changing a lease are taken to contradict each other. */
+const MAX_ROUNDS = 5;
+
+const FAILED_MESSAGE = 'The lease could not be checked. Please try again later, or ask the operator.';
+
+/** How a request is to be judged. */
+export interface CheckOptions {
+  /** Ends the wait: what has not answered by then has failed. Handed to every filter. */
+  readonly signal?: AbortSignal | undefined;
+  /** Ask all filters, also behind the first rejection. Default false. */
+  readonly explain?: boolean;
+  /**
+   * Whether the caller can go on with another lease than it sent. Where it can't, a change is a rejection that names
+   * the values to set. Default true.
+   */
+  readonly acceptsChanges?: boolean;
+}
+
+/** What the chain needs from outside, each with a default. */
+export interface EnforcementServices {
+  /** Default: JSON lines on standard error, warnings and errors. */
+  readonly logger?: Logger;
+  /** Default: the system's clock. */
+  readonly clock?: Clock;
+}
+
+interface Link {
+  readonly name: string;
+  readonly filter: BaseFilter;
+  readonly audit: boolean;
+}
+
+type Ask = (filter: BaseFilter, lease: Lease, call: Call) => unknown;
+
+/** The enabled filters, in order, ready to judge leases. Safe to share between any number of concurrent calls. */
+export class UsageEnforcement {
+  readonly #chain: readonly Link[];
+  readonly #exemptProjects: ReadonlySet<string>;
+  readonly #logger: Logger;
+
+  private constructor(chain: readonly Link[], exemptProjects: readonly string[], logger: Logger) {
+    this.#chain = chain;
+    this.#exemptProjects = new Set(exemptProjects);
+    this.#logger = logger;
+  }
+
+  /**
+   * Reads the configuration and constructs its filters. Throws `ConfigurationError` with every mistake; warnings are
+   * logged.
+   */
+  static async load(
+    sources: ConfigSources = {},
+    services: EnforcementServices = {},
+  ): Promise<UsageEnforcement> {
+    return UsageEnforcement.fromConfiguration(await requireConfiguration(sources), services);
+  }
+
+  /** Constructs the filters of a configuration that `requireConfiguration` has returned. */
+  static async fromConfiguration(
+    configuration: Configuration,
+    services: EnforcementServices = {},
+  ): Promise<UsageEnforcement> {
+    const logger = services.logger ?? createLogger();
+    const clock = services.clock ?? { now: () => new Date() };
+    const filterServices: FilterServices = { logger, clock, http: { createClient: createHttpClient } };
+    const chain: Link[] = [];
+    for (const { installed, options, audit } of configuration.filters) {
+      const { name, filterClass } = installed;
+      try {
+        chain.push({ name, audit, filter: new filterClass(options as never, filterServices) });
+      } catch (thrown) {
+        await closeAll(chain, logger);
+        throw new ConfigurationError([
+          {
+            severity: 'error',
+            section: 'enforcement',
+            option: 'enabled_filters',
+            message: `${name} could not be set up: ${errorText(thrown)}`,
+          },
+        ]);
+      }
+    }
+    return new UsageEnforcement(chain, configuration.exemptProjects, logger);
+  }
+
+  /**
+   * Judges a lease that is about to be created. Whatever a filter does, a decision comes back; only a request that
+   * is none throws (`InvalidRequestError`).
+   */
+  async checkCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
+    const { context, lease } = parseCreateRequest(request);
+    const seen = readOnly(context);
+    return this.#decide('create', context, lease, options, {
+      ask: (filter, proposed, call) => filter.checkCreate(seen, proposed, call),
+      verify: (changed) => parseCreateRequest({ context, lease: changed }),
+    });
+  }
+
+  /** Judges a change of a lease. `currentLease` may also be called `current_lease`, as on the wire. */
+  async checkUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
+    const { context, currentLease, lease } = parseUpdateRequest(request);
+    const seen = readOnly(context);
+    const current = readOnly(currentLease);
+    return this.#decide('update', context, lease, options, {
+      ask: (filter, proposed, call) => filter.checkUpdate(seen, current, proposed, call),
+      verify: (changed) => parseUpdateRequest({ context, currentLease, lease: changed }),
+    });
+  }
+
+  /** Tells every filter that a lease has ended, all at the same time: none can keep another from hearing it. */
+  async onEnd(request: EndRequest, options: Pick<CheckOptions, 'signal'> = {}): Promise<EndReport> {
+    const { context, lease } = parseEndRequest(request);
+    const seen = readOnly(context);
+    const ended = readOnly(lease);
+    const outcomes = await Promise.all(
+      this.#chain.map(async (link): Promise<Outcome> => {
+        const started = performance.now();
+        let failed = false;
+        try {
+          await orAborted(link.filter.onEnd(seen, ended, { signal: options.signal }), options.signal);
+        } catch (thrown) {
+          failed = true;
+          this.#logFailure(link, 'end', context, thrown);
+        }
+        const message = failed ? `${link.name} could not be told that the lease has ended.` : null;
+        const milliseconds = performance.now() - started;
+        return {
+          filter: link.name,
+          allowed: !failed,
+          message,
+          failed,
+          audit: link.audit,
+          changed: false,
+          milliseconds,
+        };
+      }),
+    );
+    const warnings = outcomes.flatMap(({ message }) => message ?? []);
+    return { operation: 'end', failed: warnings.length > 0, warnings, outcomes };
+  }
+
+  /** Lets every filter release what it holds. The chain must not be asked afterwards. */
+  async close(): Promise<void> {
+    await closeAll(this.#chain, this.#logger);
+  }
+
+  /**
+   * Asks the filters in order, and once more on the result when one changed the lease, until a round changes nothing:
+   * then every filter has accepted exactly the lease that is returned.
+   */
+  async #decide(
+    operation: Decision['operation'],
+    context: Context,
+    original: Lease,
+    { signal, explain = false, acceptsChanges = true }: CheckOptions,
+    { ask, verify }: { ask: Ask; verify: (lease: Lease) => unknown },
+  ): Promise<Decision> {
+    const undecided = {
+      operation,
+      allowed: true,
+      lease: original,
+      changed: false,
+      message: null,
+      filter: null,
+      failed: false,
+      exempt: false,
+    };
+    if (this.#exemptProjects.has(context.project_id)) {
+      const warning = `Project ${context.project_id} is in exempt_projects: no filter was asked.`;
+      this.#logger.info({ operation, project_id: context.project_id }, warning);
+      return { ...undecided, exempt: true, warnings: [warning], outcomes: [] };
+    }
+
+    const outcomes: Outcome[] = [];
+    const warnings = () => outcomes.flatMap(auditWarning);
+    let lease = original;
+    let seen = readOnly(lease);
+    let rejection: Outcome | undefined;
+    let lastChange: Outcome | undefined;
+    for (let round = 1; rejection === undefined; round += 1) {
+      let changed = false;
+      for (const [position, link] of this.#chain.entries()) {
+        const started = performance.now();
+        const { verdict, failed } = await this.#ask(operation, context, link, seen, signal, ask, verify);
+        const before = outcomes[position];
+        const proposal =
+          verdict.allowed && verdict.lease !== undefined && !isDeepStrictEqual(verdict.lease, lease)
+            ? verdict.lease
+            : undefined;
+        const outcome: Outcome = {
+          filter: link.name,
+          allowed: verdict.allowed,
+          message: verdict.allowed ? null : verdict.message,
+          failed,
+          audit: link.audit,
+          changed: proposal !== undefined || (before?.changed ?? false),
+          milliseconds: (before?.milliseconds ?? 0) + performance.now() - started,
+        };
+        outcomes[position] = outcome;
+        if (link.audit) {
+          this.#logAudit(operation, context, outcome);
+          continue;
+        }
+        if (!outcome.allowed) {
+          rejection ??= outcome;
+          if (!explain) {
+            break;
+          }
+        } else if (proposal !== undefined) {
+          lease = proposal;
+          seen = readOnly(lease);
+          lastChange = outcome;
+          changed = true;
+        }
+      }
+      if (!changed) {
+        break;
+      }
+      if (round === MAX_ROUNDS && rejection === undefined && lastChange !== undefined) {
+        this.#logger.error(
+          { operation, filter: lastChange.filter },
+          `filters kept changing the lease for ${MAX_ROUNDS} rounds`,
+        );
+        rejection = { ...lastChange, allowed: false, failed: true, message: FAILED_MESSAGE };
+      }
+    }
+
+    if (rejection !== undefined) {
+      const { message, filter, failed } = rejection;
+      return { ...undecided, allowed: false, message, filter, failed, warnings: warnings(), outcomes };
+    }
+    if (lastChange === undefined) {
+      return { ...undecided, warnings: warnings(), outcomes };
+    }
+    if (!acceptsChanges) {
+      const message = `The lease would be allowed with other values: ${await describeChanges(original, lease)}.`;
+      return {
+        ...undecided,
+        allowed: false,
+        message,
+        filter: lastChange.filter,
+        warnings: warnings(),
+        outcomes,
+      };
+    }
+    return { ...undecided, lease, changed: true, warnings: warnings(), outcomes };
+  }
+
+  /** One filter's verdict on a lease. Whatever goes wrong is a failure, and a failure is a rejection. */
+  async #ask(
+    operation: Decision['operation'],
+    context: Context,
+    link: Link,
+    lease: Lease,
+    signal: AbortSignal | undefined,
+    ask: Ask,
+    verify: (lease: Lease) => unknown,
+  ): Promise<{ verdict: Verdict; failed: boolean }> {
+    try {
+      signal?.throwIfAborted();
+      let answer = ask(link.filter, lease, { signal });
+      // Most filters answer at once, and waiting for what is there costs more than such a filter.
+      if (isThenable(answer)) {
+        answer = await orAborted(answer, signal);
+      }
+      if (!isVerdict(answer)) {
+        throw new TypeError('expected allow(), allow(lease) or reject(message) as the answer');
+      }
+      if (!answer.allowed || answer.lease === undefined) {
+        return { verdict: answer, failed: false };
+      }
+      const changed = withoutViews(answer.lease);
+      verify(changed);
+      return { verdict: { allowed: true, lease: changed }, failed: false };
+    } catch (thrown) {
+      this.#logFailure(link, operation, context, thrown);
+      return { verdict: reject(FAILED_MESSAGE), failed: true };
+    }
+  }
+
+  #logAudit(operation: string, context: Context, outcome: Outcome): void {
+    for (const warning of auditWarning(outcome)) {
+      this.#logger.warn({ operation, filter: outcome.filter, project_id: context.project_id }, warning);
+    }
+  }
+
+  #logFailure(link: Link, operation: string, context: Context, thrown: unknown): void {
+    const cause =
+      thrown instanceof Error ? { error: thrown.message, stack: thrown.stack } : { error: String(thrown) };
+    this.#logger.error(
+      { operation, filter: link.name, project_id: context.project_id, user_id: context.user_id, ...cause },
+      'filter failed',
+    );
+  }
+}
+
+function auditWarning({ audit, filter, allowed, failed, message, changed }: Outcome): string[] {
+  if (!audit) {
+    return [];
+  }
+  if (failed) {
+    return [`${filter} (tried, not enforced) failed.`];
+  }
+  if (!allowed) {
+    return [`${filter} (tried, not enforced) would have rejected: ${message}`];
+  }
+  return changed ? [`${filter} (tried, not enforced) would have changed the lease.`] : [];
+}
+
+/** `end_date = "2026-12-02T09:00:00", reservations/0/max = 1`: what a user has to change in a request. */
+async function describeChanges(from: Lease, to: Lease): Promise<string> {
+  const { default: jsonPatch } = await import('fast-json-patch');
+  const plain = (lease: Lease) => JSON.parse(JSON.stringify(lease)) as object;
+  return jsonPatch
+    .compare(plain(from), plain(to))
+    .map((change) => {
+      const name = change.path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
+      return 'value' in change ? `${name} = ${JSON.stringify(change.value)}` : `without ${name}`;
+    })
+    .join(', ');
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
+
+/** Waits for a promise, but no longer than the signal allows. */
+async function orAborted(answer: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+  if (signal === undefined) {
+    return answer;
+  }
+  let stopWaiting: (() => void) | undefined;
+  const aborted = new Promise<never>((_, fail) => {
+    stopWaiting = () => fail(signal.reason);
+    signal.addEventListener('abort', stopWaiting, { once: true });
+  });
+  if (signal.aborted) {
+    stopWaiting?.();
+  }
+  try {
+    return await Promise.race([answer, aborted]);
+  } finally {
+    if (stopWaiting !== undefined) {
+      signal.removeEventListener('abort', stopWaiting);
+    }
+  }
+}
+
+async function closeAll(chain: readonly Link[], logger: Logger): Promise<void> {
+  await Promise.all(
+    chain.map(async ({ name, filter }) => {
+      try {
+        await filter.close();
+      } catch (thrown) {
+        logger.error({ filter: name, error: errorText(thrown) }, 'filter could not be closed');
+      }
+    }),
+  );
+}

@@ -1,0 +1,35 @@
+/**
+ * blazar-enforcement: usage enforcement for reservable clouds. What the package exports, for two kinds of readers.
+ *
+ * A lease service that embeds it starts at `UsageEnforcement`; who writes a filter starts at `BaseFilter`.
+ */
+
+export { BaseFilter, type Call, type Clock, type FilterServices } from './base-filter.ts';
+export type { ConfigSources } from './config/sources.ts';
+export { type DateValue, formatDuration, type Instant, MICROSECONDS_PER_SECOND, toInstant } from './dates.ts';
+export { type CheckOptions, type EnforcementServices, UsageEnforcement } from './enforcement.ts';
+export {
+  ConfigurationError,
+  formatProblem,
+  InvalidRequestError,
+  type Origin,
+  type Problem,
+} from './errors.ts';
+export { type HttpAnswer, HttpCallError, type HttpClient, type HttpClientOptions } from './http-client.ts';
+export {
+  type Allocation,
+  type Context,
+  type ContextDetails,
+  type CreateRequest,
+  type EndRequest,
+  formatContext,
+  formatLease,
+  type Lease,
+  leaseEnd,
+  leaseStart,
+  type Reservation,
+  type UpdateRequest,
+} from './lease.ts';
+export { createLogger, type Logger, type LogLevel } from './logger.ts';
+export type { Decision, EndReport, Outcome } from './verdict.ts';
+export { allow, reject, type Verdict } from './verdict.ts';

@@ -1,0 +1,209 @@
+/** The request: whose it is, and what they want. The names are Blazar's; attributes that nobody knows pass through. */
+import { z } from 'zod';
+import { type DateValue, type Instant, toInstant } from './dates.ts';
+import { InvalidRequestError } from './errors.ts';
+
+/** Who asks, as Blazar says it. */
+export interface Context {
+  readonly user_id: string;
+  readonly project_id: string;
+  readonly auth_url?: string | null;
+  readonly region_name?: string | null;
+  readonly [attribute: string]: unknown;
+}
+
+/** One host, address, … that a reservation was given. Its attributes are the resource plug-in's. */
+export type Allocation = Readonly<Record<string, unknown>>;
+
+export interface Reservation {
+  /** `physical:host`, `virtual:instance`, `flavor:instance`, `virtual:floatingip`, `network`, … */
+  readonly resource_type?: string;
+  readonly allocations?: readonly Allocation[];
+  readonly [attribute: string]: unknown;
+}
+
+/**
+ * What is leased. Only dates and reservations have a known form. In an update the new lease may lack what the caller
+ * does not change: look into the current lease for it.
+ */
+export interface Lease {
+  readonly start_date?: DateValue;
+  readonly end_date?: DateValue;
+  readonly reservations?: readonly Reservation[];
+  readonly [attribute: string]: unknown;
+}
+
+export interface CreateRequest {
+  readonly context: Context;
+  readonly lease: Lease;
+}
+
+export interface UpdateRequest {
+  readonly context: Context;
+  readonly currentLease: Lease;
+  readonly lease: Lease;
+}
+
+export interface EndRequest {
+  readonly context: Context;
+  readonly lease: Lease;
+}
+
+/** When the lease begins, or `undefined` when it does not say. */
+export function leaseStart(lease: Lease): Instant | undefined {
+  return toInstant(lease.start_date);
+}
+
+/** When the lease ends. Blazar sends `end_date`; the documented example says `end_time`, read where there is no `end_date`. */
+export function leaseEnd(lease: Lease): Instant | undefined {
+  return toInstant(lease.end_date ?? lease.end_time);
+}
+
+const aDate = z.custom<DateValue>((value) => toInstant(value) !== undefined, 'an ISO 8601 date');
+const anId = z.string('a text').min(1, 'a text that is not empty');
+
+const contextSchema = z.looseObject({ user_id: anId, project_id: anId }, 'an object');
+
+/** Allocations are not walked through: a check must not cost more the more hosts a lease has. */
+const reservationSchema = z.looseObject(
+  {
+    resource_type: z.string('a text').optional(),
+    allocations: z
+      .custom<Allocation[]>(
+        (value) => value === undefined || value === null || Array.isArray(value),
+        'a list',
+      )
+      .optional(),
+  },
+  'an object',
+);
+
+const leaseSchema = z.looseObject(
+  {
+    start_date: aDate.nullish(),
+    end_date: aDate.nullish(),
+    end_time: aDate.nullish(),
+    reservations: z.array(reservationSchema, 'a list').nullish(),
+  },
+  'an object',
+);
+
+/** What is to be judged says when it begins and ends, in this order. An update may leave a date to the current lease. */
+function requireDates(lease: Lease, currentLease: Lease, check: z.RefinementCtx, path: string[]): void {
+  const start = leaseStart(lease) ?? leaseStart(currentLease);
+  const end = leaseEnd(lease) ?? leaseEnd(currentLease);
+  const report = (field: string, message: string) =>
+    check.addIssue({ code: 'custom', path: [...path, field], message, input: lease[field] });
+  if (start === undefined) {
+    report('start_date', 'an ISO 8601 date');
+  } else if (end === undefined) {
+    report('end_date', 'an ISO 8601 date');
+  } else if (end < start) {
+    report(lease.end_date === undefined ? 'end_time' : 'end_date', 'a date that is not before start_date');
+  }
+}
+
+const createSchema = z
+  .looseObject({ context: contextSchema, lease: leaseSchema }, 'an object')
+  .superRefine(({ lease }, check) => requireDates(lease as Lease, {}, check, ['lease']));
+const updateSchema = z
+  .looseObject({ context: contextSchema, current_lease: leaseSchema, lease: leaseSchema }, 'an object')
+  .superRefine(({ lease, current_lease }, check) =>
+    requireDates(lease as Lease, current_lease as Lease, check, ['lease']),
+  );
+const endSchema = z.looseObject({ context: contextSchema, lease: leaseSchema }, 'an object');
+
+/** Checks a request and returns it as it came, not copied. Throws `InvalidRequestError` naming the first wrong field. */
+export function parseCreateRequest(input: unknown): CreateRequest {
+  return check(createSchema, input) as CreateRequest;
+}
+
+/** As `parseCreateRequest`; the current lease is read as `current_lease`, its name on the wire, or `currentLease`. */
+export function parseUpdateRequest(input: unknown): UpdateRequest {
+  const wire =
+    isObject(input) && 'currentLease' in input ? { ...input, current_lease: input.currentLease } : input;
+  const { context, current_lease, lease } = check(updateSchema, wire) as {
+    context: Context;
+    current_lease: Lease;
+    lease: Lease;
+  };
+  return { context, currentLease: current_lease, lease };
+}
+
+/** As `parseCreateRequest`; a lease that has ended need not say when. */
+export function parseEndRequest(input: unknown): EndRequest {
+  return check(endSchema, input) as EndRequest;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function check(schema: z.ZodType, input: unknown): unknown {
+  const parsed = schema.safeParse(input, { reportInput: true });
+  if (parsed.success) {
+    return input;
+  }
+  const [issue] = parsed.error.issues;
+  const path = (issue?.path ?? []).map(String);
+  throw new InvalidRequestError(
+    path.join('.'),
+    `expected ${issue?.message ?? 'a request'}, got ${kindOf(issue?.input)}`,
+  );
+}
+
+/** What came, without repeating what may be long: the text of a date is worth showing, an object is not. */
+function kindOf(input: unknown): string {
+  if (input === undefined) {
+    return 'nothing';
+  }
+  if (input === null) {
+    return 'null';
+  }
+  if (typeof input === 'string') {
+    return JSON.stringify(input.length > 40 ? `${input.slice(0, 40)}…` : input);
+  }
+  return Array.isArray(input) ? 'a list' : typeof input === 'object' ? 'an object' : String(input);
+}
+
+/** What a lease service knows of itself and Blazar sends in every context. */
+export interface ContextDetails {
+  readonly authUrl: string;
+  readonly regionName: string | null;
+}
+
+/** The context of a request, from the values of the lease that it is about. Source: Blazar, `format_context`. */
+export function formatContext(leaseValues: Lease, details: ContextDetails): Context {
+  return check(contextSchema, {
+    user_id: leaseValues.user_id,
+    project_id: leaseValues.project_id,
+    auth_url: details.authUrl,
+    region_name: details.regionName,
+  }) as Context;
+}
+
+/**
+ * The lease of a request, from Blazar's own arguments: the lease values, its reservations, and the allocations by
+ * resource type. Nothing that is passed in is changed. Throws `InvalidRequestError` for a reservation without a
+ * resource type and for a resource type without allocations. Source: Blazar, `format_lease`.
+ */
+export function formatLease(
+  leaseValues: Lease,
+  reservations: readonly Reservation[],
+  allocations: Readonly<Record<string, readonly Allocation[]>>,
+): Lease {
+  return {
+    ...leaseValues,
+    reservations: reservations.map((reservation, index) => {
+      const type = reservation.resource_type;
+      if (typeof type !== 'string' || !Object.hasOwn(allocations, type)) {
+        const known = Object.keys(allocations).join(', ');
+        throw new InvalidRequestError(
+          `reservations.${index}.resource_type`,
+          `expected a resource type that has allocations (${known === '' ? 'there are none' : known}), got ${kindOf(type)}`,
+        );
+      }
+      return { ...reservation, allocations: allocations[type] ?? [] };
+    }),
+  };
+}
