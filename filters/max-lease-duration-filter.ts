@@ -1,0 +1,158 @@
+import { z } from 'zod';
+import {
+  allow,
+  BaseFilter,
+  type Context,
+  type FilterServices,
+  formatDuration,
+  type Instant,
+  type Lease,
+  leaseEnd,
+  leaseStart,
+  MICROSECONDS_PER_SECOND,
+  reject,
+  toInstant,
+  type Verdict,
+} from '../src/index.ts';
+
+/** -1 = no limit, as in Blazar. */
+const limit = z.int().min(-1).meta({ unit: 'seconds' });
+
+const options = z.object({
+  max_lease_duration: limit.default(-1).meta({
+    description: 'How long a lease may be. -1 means that there is no limit.',
+  }),
+  max_lease_duration_exempt_project_ids: z.array(z.string()).default([]).meta({
+    description: 'Ids of projects to which none of these limits applies.',
+  }),
+  max_lease_duration_project_limits: z.record(z.string(), limit).default({}).meta({
+    description: 'Limits for single projects, instead of max_lease_duration.',
+    pairs: 'project id:seconds',
+  }),
+  max_lease_duration_user_limits: z.record(z.string(), limit).default({}).meta({
+    description: 'Limits for single users, instead of the limit of their project and of max_lease_duration.',
+    pairs: 'user id:seconds',
+  }),
+  max_lease_duration_extension_window: z.int().min(0).optional().meta({
+    description:
+      'Where it is set, a lease may be extended only within so many seconds before its present end, and the limit holds for the time from that end to the new one; shortening is always allowed. Where it is not set, the whole new lease counts.',
+    unit: 'seconds',
+  }),
+});
+
+interface Limit {
+  readonly duration: Instant;
+  readonly of: string;
+}
+
+/** Rejects leases that are longer than they may be. Options and rules as in Blazar, and what sites added to it. */
+export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> {
+  static override readonly options = options;
+
+  readonly #exempt: ReadonlySet<string>;
+  readonly #userLimits: ReadonlyMap<string, Limit>;
+  readonly #projectLimits: ReadonlyMap<string, Limit>;
+  readonly #generalLimit: Limit;
+  readonly #extensionWindow: Instant | undefined;
+
+  constructor(values: z.infer<typeof options>, services: FilterServices) {
+    super(values, services);
+    this.#exempt = new Set(values.max_lease_duration_exempt_project_ids);
+    this.#userLimits = limits('user', values.max_lease_duration_user_limits);
+    this.#projectLimits = limits('project', values.max_lease_duration_project_limits);
+    this.#generalLimit = { duration: microseconds(values.max_lease_duration), of: 'any lease' };
+    const window = values.max_lease_duration_extension_window;
+    this.#extensionWindow = window === undefined ? undefined : microseconds(window);
+  }
+
+  checkCreate(context: Context, lease: Lease): Verdict {
+    return this.#exempt.has(context.project_id)
+      ? allow()
+      : this.#checkWhole(context, start(lease), end(lease));
+  }
+
+  checkUpdate(context: Context, currentLease: Lease, newLease: Lease): Verdict {
+    if (this.#exempt.has(context.project_id)) {
+      return allow();
+    }
+    const newStart = start(newLease, currentLease);
+    const newEnd = end(newLease, currentLease);
+    const window = this.#extensionWindow;
+    const currentEnd = leaseEnd(currentLease);
+    // A lease that begins earlier than before is longer at its other end: no window is meant for that.
+    if (
+      window === undefined ||
+      currentEnd === undefined ||
+      newStart < (leaseStart(currentLease) ?? newStart)
+    ) {
+      return this.#checkWhole(context, newStart, newEnd);
+    }
+    return newEnd <= currentEnd ? allow() : this.#checkExtension(context, currentEnd, newEnd, window);
+  }
+
+  onEnd(): void {}
+
+  #checkWhole(context: Context, from: Instant, to: Instant): Verdict {
+    const { duration, of } = this.#limitFor(context);
+    if (duration < 0n || to - from <= duration) {
+      return allow();
+    }
+    return reject(
+      `The lease is ${formatDuration(to - from)} long; the longest allowed for ${of} is ${formatDuration(duration)}.`,
+    );
+  }
+
+  #checkExtension(context: Context, from: Instant, to: Instant, window: Instant): Verdict {
+    const now = toInstant(this.services.clock.now()) ?? 0n;
+    if (now < from - window || now > from) {
+      return reject(
+        `The lease can be extended only within ${formatDuration(window)} before its present end, and ${
+          now > from ? 'it has ended' : `that is ${formatDuration(from - now)} away`
+        }.`,
+      );
+    }
+    const { duration, of } = this.#limitFor(context);
+    if (duration < 0n || to - from <= duration) {
+      return allow();
+    }
+    return reject(
+      `The lease would be extended by ${formatDuration(to - from)}; the longest extension allowed for ${of} is ${formatDuration(duration)}.`,
+    );
+  }
+
+  #limitFor(context: Context): Limit {
+    return (
+      this.#userLimits.get(context.user_id) ??
+      this.#projectLimits.get(context.project_id) ??
+      this.#generalLimit
+    );
+  }
+}
+
+function limits(kind: string, seconds: Readonly<Record<string, number>>): Map<string, Limit> {
+  return new Map(
+    Object.entries(seconds).map(([id, value]) => [
+      id,
+      { duration: microseconds(value), of: `${kind} ${id}` },
+    ]),
+  );
+}
+
+function microseconds(seconds: number): Instant {
+  return BigInt(seconds) * MICROSECONDS_PER_SECOND;
+}
+
+function start(lease: Lease, currentLease: Lease = {}): Instant {
+  return required(leaseStart(lease) ?? leaseStart(currentLease), 'start_date');
+}
+
+function end(lease: Lease, currentLease: Lease = {}): Instant {
+  return required(leaseEnd(lease) ?? leaseEnd(currentLease), 'end_date');
+}
+
+function required(date: Instant | undefined, field: string): Instant {
+  if (date === undefined) {
+    throw new Error(`the lease has no ${field}`);
+  }
+  return date;
+}

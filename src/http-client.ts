@@ -1,0 +1,254 @@
+import { setMaxListeners } from 'node:events';
+import type { Attempt, Transport } from './http-adapter.ts';
+import { callError, HttpCallError } from './http-call-error.ts';
+import type { Guard } from './http-guard.ts';
+
+export { HttpCallError, type HttpCallErrorCode } from './http-call-error.ts';
+
+/** Times are in seconds and may have fractions. */
+export interface HttpClientOptions {
+  /** For a whole call: connecting, trying again, sending, waiting, reading the answer. More than 0. */
+  readonly timeout: number;
+  /** How often a call is tried again when nothing of it was sent: refused, unreachable, no such name. 0 or more. */
+  readonly connectRetries: number;
+  /** How many calls to one origin have to fail in a row for the next ones to fail at once. 0 = never. */
+  readonly breakerFailures: number;
+  /** For how long they do, until a single call is let through to try. 0 or more. */
+  readonly breakerCooldown: number;
+  /** An answer with a longer body is a failure, and its connection is dropped. Default 65536. */
+  readonly maxAnswerBytes?: number | undefined;
+  /** Sent with every call. They never pass through axios, and no error holds them. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly tls?: HttpClientTls | undefined;
+}
+
+/** PEM texts, for https. */
+export interface HttpClientTls {
+  /** Who may vouch for the server, in place of the authorities that Node trusts. */
+  readonly ca?: string | Buffer | undefined;
+  /** What to show to a server that asks who is calling. */
+  readonly cert?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
+}
+
+/** Whatever came back: a redirect is not followed, an error status is not thrown, a compressed body stays so. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** Read as UTF-8; empty when there was none. */
+  readonly body: string;
+}
+
+/** Calls to other services, bounded in time and size, on kept-alive connections. */
+export interface HttpClient {
+  /**
+   * Posts a text that is JSON already. Rejects with an `HttpCallError` and nothing else. `signal` ends the call at once
+   * and drops its connection; for the circuit breaker it is then as if there had been no call.
+   */
+  postJson(
+    url: string,
+    json: string,
+    call?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<HttpAnswer>;
+  /** Drops all connections. Calls under way fail, and so does every later one. */
+  close(): Promise<void>;
+}
+
+/** Opens nothing and loads nothing before the first call. @throws RangeError for an option out of its range. */
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  checkOptions(options);
+  return new PooledHttpClient(options);
+}
+
+const DEFAULT_HEADERS = { 'content-type': 'application/json', 'user-agent': 'blazar-enforcement' };
+const DEFAULT_MAX_ANSWER_BYTES = 65_536;
+/** What a timer can hold; a longer one would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** One call from its first try to its last. */
+interface Call extends Attempt {
+  readonly url: URL;
+  /** Why it has ended before there was an answer; no further try then. */
+  ended: HttpCallError | undefined;
+}
+
+interface Origin {
+  readonly transport: Transport;
+  readonly guard: Guard;
+}
+
+type Libraries = typeof import('./http-adapter.ts') & typeof import('./http-guard.ts');
+
+// Loading these takes longer than most commands run, and most have nothing to call.
+let libraries: Promise<Libraries> | undefined;
+
+async function loadLibraries(): Promise<Libraries> {
+  const [adapter, guard] = await Promise.all([import('./http-adapter.ts'), import('./http-guard.ts')]);
+  return { ...adapter, ...guard };
+}
+
+class PooledHttpClient implements HttpClient {
+  readonly #options: HttpClientOptions;
+  readonly #timeoutMs: number;
+  readonly #origins = new Map<string, Origin>();
+  readonly #pending = new Set<(error: HttpCallError) => void>();
+  #closed = false;
+
+  constructor(options: HttpClientOptions) {
+    this.#options = options;
+    this.#timeoutMs = Math.min(options.timeout * 1000, MAX_TIMER_MS);
+  }
+
+  postJson(address: string, json: string, { signal }: { readonly signal?: AbortSignal | undefined } = {}) {
+    return new Promise<HttpAnswer>((resolve, reject) => {
+      const url = parseAddress(address);
+      if (this.#closed) {
+        throw closedError();
+      }
+      if (signal?.aborted) {
+        throw abortedError(url, signal);
+      }
+      const call: Call = { url, sent: false, cancel: undefined, ended: undefined };
+
+      const release = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', abort);
+        this.#pending.delete(end);
+      };
+      const end = (error: HttpCallError) => {
+        release();
+        call.ended = error;
+        if (call.cancel === undefined) {
+          reject(error);
+        } else {
+          // Comes back through `#perform`, where the circuit breaker counts it first.
+          call.cancel(error);
+        }
+      };
+      const abort = () => end(abortedError(url, signal));
+      const expire = () =>
+        end(callError('timeout', url, `no whole answer within ${this.#options.timeout} s`));
+      const timer = setTimeout(expire, this.#timeoutMs);
+      this.#pending.add(end);
+      if (signal !== undefined) {
+        // One signal may well watch over many calls; Node takes more than ten listeners for a leak.
+        setMaxListeners(0, signal);
+        signal.addEventListener('abort', abort);
+      }
+
+      this.#perform(call, json).then(
+        (answer) => {
+          release();
+          resolve(answer);
+        },
+        (error: unknown) => {
+          release();
+          reject(error instanceof HttpCallError ? error : callError('transport', url, 'not sent', error));
+        },
+      );
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const end of this.#pending) {
+      end(closedError());
+    }
+    await Promise.all([...this.#origins.values()].map(({ transport }) => transport.close()));
+  }
+
+  async #perform(call: Call, json: string): Promise<HttpAnswer> {
+    libraries ??= loadLibraries();
+    const loaded = await libraries;
+    if (call.ended !== undefined) {
+      throw call.ended;
+    }
+    const { transport, guard } = this.#origin(call.url.origin, loaded);
+    const path = call.url.pathname + call.url.search;
+    return guard(call.url, async () => {
+      if (call.ended !== undefined) {
+        throw call.ended;
+      }
+      try {
+        return await transport.post(path, json, call);
+      } catch (error) {
+        throw call.ended ?? attemptError(call, error);
+      }
+    });
+  }
+
+  #origin(origin: string, loaded: Libraries): Origin {
+    const known = this.#origins.get(origin);
+    if (known !== undefined) {
+      return known;
+    }
+    const {
+      connectRetries,
+      maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES,
+      headers = {},
+      tls = {},
+    } = this.#options;
+    const transport = loaded.createTransport(origin, {
+      // Leaves time for each of the tries.
+      connectTimeout: this.#timeoutMs / (connectRetries + 1),
+      maxAnswerBytes,
+      headers: { ...DEFAULT_HEADERS, ...lowerCaseKeys(headers) },
+      tls,
+    });
+    const opened = { transport, guard: loaded.createGuard(this.#options) };
+    this.#origins.set(origin, opened);
+    return opened;
+  }
+}
+
+function attemptError({ sent, url }: Call, error: unknown): HttpCallError {
+  if (!sent) {
+    return callError('connect', url, 'nothing was sent', error);
+  }
+  const tooLarge =
+    error instanceof Error && 'code' in error && error.code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE';
+  return callError(tooLarge ? 'answer-too-large' : 'transport', url, 'no usable answer', error);
+}
+
+function abortedError(url: URL, signal: AbortSignal | undefined): HttpCallError {
+  return callError('aborted', url, 'given up by the caller', signal?.reason);
+}
+
+function closedError(): HttpCallError {
+  return new HttpCallError('closed', 'the HTTP client was closed');
+}
+
+function parseAddress(address: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw new HttpCallError('invalid-url', 'the address to call is no http or https URL');
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new HttpCallError(
+      'invalid-url',
+      `the address to call on ${url.origin} has a user name or password in it`,
+    );
+  }
+  return url;
+}
+
+function lowerCaseKeys(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function checkOptions(options: HttpClientOptions): void {
+  const { timeout, connectRetries, breakerFailures, breakerCooldown, maxAnswerBytes = 0 } = options;
+  const check = (name: string, value: number, fits: boolean, expected: string) => {
+    if (!fits) {
+      throw new RangeError(`${name}: expected ${expected}, got ${value}`);
+    }
+  };
+  check('timeout', timeout, timeout > 0, 'a number of seconds above 0');
+  check('connectRetries', connectRetries, isCount(connectRetries), 'a whole number, 0 or more');
+  check('breakerFailures', breakerFailures, isCount(breakerFailures), 'a whole number, 0 or more');
+  check('breakerCooldown', breakerCooldown, breakerCooldown >= 0, 'a number of seconds, 0 or more');
+  check('maxAnswerBytes', maxAnswerBytes, isCount(maxAnswerBytes), 'a whole number, 0 or more');
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
+}
