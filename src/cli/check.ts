@@ -1,0 +1,150 @@
+/** `check`: requests from files, judged as the policy service would. */
+import { Argument, Command } from 'commander';
+import { readTextFile } from '../config/read-file.ts';
+import { errorText, InvalidRequestError } from '../errors.ts';
+import { ExitCode, printJson, printTable, printWarnings, UsageError } from './output.ts';
+import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './sources.ts';
+import { readStandardInput } from './standard-input.ts';
+
+type Operation = 'create' | 'update' | 'end';
+
+interface CheckFlags extends SourceFlags {
+  readonly format: 'table' | 'json';
+  readonly explain?: boolean;
+}
+
+/** One line of `--format json`. */
+interface Judgement {
+  readonly file: string;
+  readonly operation: Operation;
+  readonly allowed: boolean;
+  readonly message: string | null;
+  readonly filter: string | null;
+  readonly failed: boolean;
+  readonly warnings: readonly string[];
+  readonly outcomes: readonly Outcome[];
+}
+
+type Outcome = import('../verdict.ts').Outcome;
+type UsageEnforcement = import('../enforcement.ts').UsageEnforcement;
+
+export function checkCommand(): Command {
+  const command = new Command('check')
+    .description(
+      'Judge requests with the configuration. Exit code: 0 all allowed, 1 some rejected, 2 a mistake in the configuration, the requests or the command, 3 a filter failed.',
+    )
+    .addArgument(new Argument('<operation>', 'What is asked for.').choices(['create', 'update', 'end']))
+    .argument('<file...>', 'Files with the JSON body of such a request; - is standard input.')
+    .addOption(formatFlag('table', 'json'))
+    .option('--explain', 'Ask every filter, also behind the first rejection, and show what each says.');
+  return addSourceFlags(command).action(check);
+}
+
+async function check(operation: Operation, files: readonly string[], flags: CheckFlags): Promise<void> {
+  const { requireConfiguration } = await import('../configuration.ts');
+  const { UsageEnforcement } = await import('../enforcement.ts');
+  const { serviceOptions } = await import('../server/options.ts');
+  const configuration = await requireConfiguration(sourcesOf(flags), [
+    { section: 'service', schema: serviceOptions },
+  ]);
+  printWarnings(configuration.problems);
+  const requests = await readRequests(files);
+  const enforcement = await UsageEnforcement.fromConfiguration(configuration);
+  const judgements: Judgement[] = [];
+  try {
+    for (const { file, body } of requests) {
+      const judgement = await judge(enforcement, operation, file, body, flags.explain ?? false);
+      judgements.push(judgement);
+      if (flags.format === 'json') {
+        printJson(judgement);
+      }
+    }
+  } finally {
+    await enforcement.close();
+  }
+  if (flags.format === 'table') {
+    await printJudgements(judgements, flags.explain ?? false);
+  }
+  process.exitCode = exitCode(judgements);
+}
+
+/** All of them before the first is judged: a mistake in one is found before any answer is printed. */
+async function readRequests(files: readonly string[]): Promise<{ file: string; body: unknown }[]> {
+  const requests = [];
+  for (const [index, file] of files.entries()) {
+    if (file === '-' && files.indexOf('-') < index) {
+      throw new UsageError('standard input (-) can be read once');
+    }
+    try {
+      const text = file === '-' ? await readStandardInput() : readTextFile(file);
+      requests.push({ file, body: JSON.parse(text) as unknown });
+    } catch (thrown) {
+      throw new UsageError(
+        `${file}: ${thrown instanceof SyntaxError ? 'expected JSON' : `could not be read: ${errorText(thrown)}`}`,
+      );
+    }
+  }
+  return requests;
+}
+
+async function judge(
+  enforcement: UsageEnforcement,
+  operation: Operation,
+  file: string,
+  body: unknown,
+  explain: boolean,
+): Promise<Judgement> {
+  // Bodies are requests until the chain says that they are none.
+  const request = body as Parameters<UsageEnforcement['checkUpdate']>[0];
+  const options = { explain, acceptsChanges: false };
+  try {
+    if (operation === 'end') {
+      const { failed, warnings, outcomes } = await enforcement.onEnd(request);
+      return { file, operation, allowed: true, message: null, filter: null, failed, warnings, outcomes };
+    }
+    const decision =
+      operation === 'create'
+        ? await enforcement.checkCreate(request, options)
+        : await enforcement.checkUpdate(request, options);
+    const { allowed, message, filter, failed, warnings, outcomes } = decision;
+    return { file, operation, allowed, message, filter, failed, warnings, outcomes };
+  } catch (thrown) {
+    throw thrown instanceof InvalidRequestError ? new UsageError(`${file}: ${thrown.message}`) : thrown;
+  }
+}
+
+async function printJudgements(judgements: readonly Judgement[], explain: boolean): Promise<void> {
+  await printTable(
+    ['FILE', 'OPERATION', 'ANSWER', 'FILTER', 'MESSAGE'],
+    judgements.flatMap((judgement) => [
+      [
+        judgement.file,
+        judgement.operation,
+        answer(judgement),
+        judgement.filter ?? '',
+        judgement.message ?? '',
+      ],
+      ...judgement.warnings.map((warning) => ['', '', 'warning', '', warning]),
+      ...(explain
+        ? judgement.outcomes.map((outcome) => [
+            '',
+            '',
+            answer(outcome),
+            outcome.filter,
+            outcome.message ?? '',
+          ])
+        : []),
+    ]),
+  );
+}
+
+function answer({ allowed, failed }: { allowed: boolean; failed: boolean }): string {
+  return failed ? 'failed' : allowed ? 'allowed' : 'rejected';
+}
+
+function exitCode(judgements: readonly Judgement[]): number {
+  if (judgements.some(({ failed }) => failed)) {
+    return ExitCode.failed;
+  }
+  return judgements.every(({ allowed }) => allowed) ? ExitCode.ok : ExitCode.rejected;
+}

@@ -1,0 +1,25 @@
+/** The options of what comes with the package, for the sample, the docs and `--help`: no configuration is read. */
+import type { Configuration } from '../configuration.ts';
+
+export type Option = Configuration['settings'][number]['option'];
+
+export async function knownOptions(): Promise<Option[]> {
+  const { readConfiguration } = await import('../configuration.ts');
+  const { serviceOptions } = await import('../server/options.ts');
+  const nothing = { environment: {}, values: { enforcement: { enabled_filters: [] } } };
+  const { settings } = await readConfiguration(nothing, [{ section: 'service', schema: serviceOptions }]);
+  return settings.map(({ option }) => option);
+}
+
+/** The options of some sections, as they stand behind a command's own flags in its help. */
+export async function optionsHelp(sections: readonly string[]): Promise<string> {
+  const options = (await knownOptions()).filter(({ section }) => sections.includes(section));
+  return sections
+    .map((section) => {
+      const lines = options
+        .filter((option) => option.section === section)
+        .map(({ name, expected, help }) => `  ${name}\n      ${help}\n      Expected: ${expected}`);
+      return `\nOptions of [${section}]:\n${lines.join('\n')}`;
+    })
+    .join('\n');
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env node
+/** `blazar-enforcement`: which command there is, and what becomes of whatever they throw. */
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { ConfigurationError, errorText } from '../errors.ts';
+import { checkCommand } from './check.ts';
+import { configCommand } from './config.ts';
+import { filtersCommand } from './filters.ts';
+import { ExitCode, printProblems, UsageError } from './output.ts';
+import { serveCommand } from './serve.ts';
+
+const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
+  check: ['enforcement'],
+  serve: ['service', 'enforcement'],
+  show: ['enforcement', 'service'],
+  validate: ['enforcement', 'service'],
+};
+
+function createProgram(): Command {
+  const program = new Command('blazar-enforcement')
+    .description('Usage enforcement for reservable clouds: who may lease what, for how long, how much.')
+    .version(version(), '-V, --version', 'Print the version.')
+    .helpOption('-h, --help', 'Print this help.')
+    .addCommand(checkCommand())
+    .addCommand(serveCommand())
+    .addCommand(configCommand())
+    .addCommand(filtersCommand());
+  for (const command of allCommands(program)) {
+    command
+      .exitOverride()
+      .helpOption('-h, --help', 'Print this help.')
+      .helpCommand(false)
+      // One line: commander puts its suggestion on a second one.
+      .configureOutput({
+        outputError: (text) => process.stderr.write(`${text.trim().replaceAll('\n', ' ')}\n`),
+        // All that is left is the whole help where a command was expected, and `report` says that on one line.
+        writeErr: () => {},
+      });
+  }
+  return program;
+}
+
+function allCommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(allCommands)];
+}
+
+/** Behind the flags of a command, the options of the sections that it reads: from the filters, which take time to load. */
+async function addOptionsHelp(program: Command): Promise<void> {
+  const { optionsHelp } = await import('./known-options.ts');
+  for (const command of allCommands(program)) {
+    const sections = OPTIONS_IN_HELP[command.name()];
+    if (sections !== undefined) {
+      command.addHelpText('after', await optionsHelp(sections));
+    }
+  }
+}
+
+/** The version in package.json: beside `src/` here, one folder further up where it is built. */
+function version(): string {
+  for (const path of ['../../package.json', '../../../package.json']) {
+    try {
+      const { version: found } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as {
+        version: string;
+      };
+      return found;
+    } catch {
+      // The other place, then.
+    }
+  }
+  return 'unknown';
+}
+
+async function main(): Promise<void> {
+  // The reader of a pipe may go away; that is no mistake of ours.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === 'EPIPE' ? ExitCode.ok : ExitCode.fault);
+  });
+  try {
+    const program = createProgram();
+    if (process.argv.some((argument) => argument === '-h' || argument === '--help')) {
+      await addOptionsHelp(program);
+    }
+    await program.parseAsync();
+  } catch (thrown) {
+    process.exitCode = report(thrown);
+  }
+}
+
+function report(thrown: unknown): number {
+  if (thrown instanceof CommanderError) {
+    if (thrown.code === 'commander.help' && thrown.exitCode !== 0) {
+      process.stderr.write('error: expected a command; --help lists them\n');
+    }
+    // Help and version come this way too; commander has written what else there was to write.
+    return thrown.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+  }
+  if (thrown instanceof ConfigurationError) {
+    printProblems(thrown.problems);
+    return ExitCode.usage;
+  }
+  process.stderr.write(`error: ${errorText(thrown)}\n`);
+  return thrown instanceof UsageError ? ExitCode.usage : ExitCode.fault;
+}
+
+await main();

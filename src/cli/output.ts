@@ -1,0 +1,72 @@
+/** What all commands share in what they print and how they end. */
+import { formatProblem, type Problem } from '../errors.ts';
+
+/** How a command ends. */
+export const ExitCode = {
+  ok: 0,
+  /** At least one lease was rejected. */
+  rejected: 1,
+  /** The configuration or the command line is wrong. */
+  usage: 2,
+  /** A filter failed. */
+  failed: 3,
+  /** A fault of ours. */
+  fault: 70,
+} as const;
+
+/** The command was not called as it should be: one line, exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** `error: etc/blazar.conf:7: …`, one line each, on standard error. */
+export function printProblems(problems: readonly Problem[]): void {
+  for (const problem of problems) {
+    process.stderr.write(`${problem.severity}: ${onOneLine(formatProblem(problem))}\n`);
+  }
+}
+
+export function printWarnings(problems: readonly Problem[]): void {
+  printProblems(problems.filter(({ severity }) => severity === 'warning'));
+}
+
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+}
+
+/** Columns without borders. The table package is loaded here only, since most commands print no table. */
+export async function printTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+): Promise<void> {
+  const { default: Table } = await import('cli-table3');
+  const none = '';
+  const table = new Table({
+    head: [...head],
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 2 },
+    chars: {
+      top: none,
+      'top-mid': none,
+      'top-left': none,
+      'top-right': none,
+      bottom: none,
+      'bottom-mid': none,
+      'bottom-left': none,
+      'bottom-right': none,
+      left: none,
+      'left-mid': none,
+      mid: none,
+      'mid-mid': none,
+      right: none,
+      'right-mid': none,
+      middle: none,
+    },
+  });
+  table.push(...rows.map((row) => row.map(onOneLine)));
+  process.stdout.write(`${table.toString().replaceAll(/ +$/gm, '')}\n`);
+}
+
+/** Texts come from configurations, filters and services: nothing in them may steer the terminal. */
+function onOneLine(text: string): string {
+  return text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ');
+}

@@ -1,0 +1,42 @@
+/** The flags that say where the configuration is, the same for every command that reads one. */
+import { type Command, Option } from 'commander';
+import type { ConfigSources } from '../config/sources.ts';
+
+export interface SourceFlags {
+  readonly configFile?: readonly string[];
+  readonly configDir?: readonly string[];
+  readonly config?: readonly string[];
+}
+
+const repeatable = (value: string, before: readonly string[] = []) => [...before, value];
+
+export function addSourceFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '--config-file <path>',
+        'A configuration file; repeatable, a later one wins. Default: $BLAZAR_ENFORCEMENT_CONFIG, else /etc/blazar/blazar.conf.',
+      ).argParser(repeatable),
+    )
+    .addOption(
+      new Option(
+        '--config-dir <folder>',
+        'A folder whose *.conf files are read after the files, sorted by name; repeatable.',
+      ).argParser(repeatable),
+    )
+    .addOption(
+      new Option(
+        '--config <section.option=value>',
+        'Sets one option, over files and environment; repeatable.',
+      ).argParser(repeatable),
+    );
+}
+
+export function sourcesOf(flags: SourceFlags): ConfigSources {
+  return { configFiles: flags.configFile, configDirs: flags.configDir, config: flags.config };
+}
+
+/** `--format`, with the formats that a command knows; the first is the default. */
+export function formatFlag(...formats: [string, ...string[]]): Option {
+  return new Option('--format <format>', 'How to print it.').choices(formats).default(formats[0]);
+}

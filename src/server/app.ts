@@ -1,0 +1,36 @@
+import Router from '@koa/router';
+import Koa from 'koa';
+import type { UsageEnforcement } from '../enforcement.ts';
+import type { Logger } from '../logger.ts';
+import { requireToken } from './authentication.ts';
+import { blazarRoutes } from './blazar.ts';
+import { answerErrors } from './errors.ts';
+
+export interface AppParts {
+  readonly enforcement: UsageEnforcement;
+  readonly tokens: readonly string[];
+  readonly logger: Logger;
+}
+
+/** The policy service without its socket: one file per protocol, behind one token check and one place that catches. */
+export function createApp({ enforcement, tokens, logger }: AppParts): Koa {
+  const app = new Koa();
+  app.on('error', (thrown: unknown) => {
+    logger.warn(
+      { error: thrown instanceof Error ? thrown.message : String(thrown) },
+      'answer could not be sent',
+    );
+  });
+
+  const open = new Router();
+  open.get('/healthz', (ctx) => {
+    ctx.body = { status: 'ok' };
+  });
+  const protocols = blazarRoutes(enforcement).use(requireToken(tokens));
+
+  app.use(answerErrors(logger));
+  for (const router of [open, protocols]) {
+    app.use(router.routes()).use(router.allowedMethods());
+  }
+  return app;
+}
