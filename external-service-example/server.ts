@@ -1,0 +1,206 @@
+/**
+ * A complete policy service for Blazar's ExternalServiceFilter: every project has a budget of node-hours.
+ * Blazar posts each lease here; 204 lets it pass, 403 refuses it and `message` tells its user why.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { existsSync, realpathSync } from 'node:fs';
+import { METHODS } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { bodyParser } from '@koa/bodyparser';
+import Router from '@koa/router';
+import Koa from 'koa';
+import { DateTime } from 'luxon';
+import { z } from 'zod';
+
+const HOUR = 3_600_000;
+
+/**
+ * Your own rule goes here: replace this function, keep the three hooks. A check answers with the sentence that refuses
+ * the lease, or with nothing to let it pass. There is no `await` in it, so that no two requests spend the same hour.
+ */
+function nodeHours(budget: number, now: () => number) {
+  const left = new Map<string, number>(); // per project, in node-milliseconds: whole numbers keep sums exact
+  const bills = new Map<string, Bill>(); // per lease
+  const unnamed = new Map<string, Bill[]>(); // of new leases, which have not yet come back with an id
+
+  function findBill({ id, key }: Names, cost: number): Bill | undefined {
+    const waiting = unnamed.get(key) ?? [];
+    const same = waiting.findIndex((bill) => bill.cost === cost); // Blazar allows two leases of one name; -1 takes the last
+    const bill = bills.get(id) ?? waiting.splice(same, 1)[0];
+    if (bill) bills.set(id, bill);
+    return bill;
+  }
+
+  /** Brings a bill to a new cost, or says why the project can't pay. Never gives back more than was paid. */
+  function charge(project: string, bill: Bill, cost: number): string | undefined {
+    const rest = left.get(project) ?? budget;
+    const more = cost - bill.cost;
+    if (more <= rest && Number.isSafeInteger(cost)) {
+      const paid = Math.max(0, bill.paid + more);
+      left.set(project, rest + bill.paid - paid);
+      Object.assign(bill, { cost, paid });
+      return undefined;
+    }
+    // In hundredths, the price rounded up and the rest down: a refusal never looks as if there were enough.
+    const [price, purse] = [Math.ceil((more * 100) / HOUR) / 100, Math.floor((rest * 100) / HOUR) / 100];
+    const what = bill.cost === 0 ? 'lease' : 'change';
+    return `This ${what} costs ${price} node-hours, and the project has ${purse} of ${budget / HOUR} left.`;
+  }
+
+  return {
+    /** Charges the whole lease. */
+    checkCreate({ context, lease }: Request): string | undefined {
+      const { project, key } = namesOf(context, lease);
+      const bill = { cost: 0, paid: 0 };
+      const refusal = charge(project, bill, costOf(lease));
+      if (refusal === undefined) unnamed.set(key, [...(unnamed.get(key) ?? []), bill]);
+      return refusal;
+    },
+
+    /** Charges the difference or gives it back. A lease never seen before has paid nothing for what it already was. */
+    checkUpdate({ context, current_lease, lease }: UpdateRequest): string | undefined {
+      const names = namesOf(context, current_lease);
+      const before = costOf(current_lease);
+      const bill = findBill(names, before) ?? { cost: before, paid: 0 };
+      bills.set(names.id, bill);
+      return charge(names.project, bill, costOf(lease));
+    },
+
+    /** Gives back the time from now to the end. Told twice, or of a lease never seen, it gives back nothing. */
+    onEnd({ context, lease }: Request): undefined {
+      const names = namesOf(context, lease);
+      const bill = findBill(names, costOf(lease));
+      const end_date = Math.max(lease.start_date, Math.min(lease.end_date, now()));
+      if (bill) charge(names.project, bill, Math.min(bill.cost, costOf({ ...lease, end_date })));
+    },
+  };
+}
+
+type Bill = { cost: number; paid: number };
+type Names = ReturnType<typeof namesOf>;
+
+/** A new lease has no id: until it comes back with one, its owner, name and start stand for it. */
+function namesOf(context: Request['context'], lease: Lease) {
+  const project = lease.project_id ?? context.project_id;
+  const key = JSON.stringify([project, lease.user_id ?? context.user_id, lease.name, lease.start_date]);
+  return { project, key, id: lease.id ? JSON.stringify([project, lease.id]) : key };
+}
+
+/** A node is an allocation; a reservation without any counts the most it could get. */
+function costOf(lease: Lease): number {
+  const nodes = lease.reservations.map((r) => r.allocations?.length || (r.max ?? r.amount ?? 1));
+  return nodes.reduce((sum, count) => sum + count, 0) * (lease.end_date - lease.start_date);
+}
+
+// What is read of a request. Fields that are not named here are ignored.
+const Text = z.string().nullish();
+const Count = z.coerce.number().int().min(1).nullish();
+const Moment = z.string().transform(toMillis).refine(Number.isFinite, 'expected an ISO 8601 date');
+const Reservation = z.object({ allocations: z.array(z.unknown()).nullish(), max: Count, amount: Count });
+const Lease = z
+  .object({ id: Text, name: Text, user_id: Text, project_id: Text, start_date: Moment, end_date: Moment })
+  .extend({ reservations: z.array(Reservation) })
+  .refine((lease) => lease.start_date <= lease.end_date, { path: ['end_date'], error: 'before start_date' });
+const Context = z.object({ project_id: z.string(), user_id: z.string() });
+const Request = z.object({ context: Context, lease: Lease });
+const UpdateRequest = Request.extend({ current_lease: Lease });
+type Lease = z.infer<typeof Lease>;
+type Request = z.infer<typeof Request>;
+type UpdateRequest = z.infer<typeof UpdateRequest>;
+
+/** ISO 8601, or Blazar's space in place of the T; without an offset it means UTC. What is no date is NaN. */
+function toMillis(text: string): number {
+  if (!/^\d{4}-\d\d-\d\d/.test(text)) return Number.NaN;
+  return DateTime.fromISO(text.replace(' ', 'T'), { zone: 'utc' }).toMillis();
+}
+
+/** What Blazar's documentation calls end_time is end_date; what an update's `lease` leaves out is as in `current_lease`. */
+function complete(body: unknown): unknown {
+  if (!isRecord(body)) return body;
+  const current_lease = withEndDate(body.current_lease);
+  const lease = withEndDate(body.lease);
+  return isRecord(current_lease) && isRecord(lease)
+    ? { ...body, current_lease, lease: { ...current_lease, ...lease } }
+    : { ...body, current_lease, lease };
+}
+
+function withEndDate(lease: unknown): unknown {
+  return isRecord(lease) && !lease.end_date && lease.end_time
+    ? { ...lease, end_date: lease.end_time }
+    : lease;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const explain = ({ issues }: z.ZodError) =>
+  issues
+    .slice(0, 5)
+    .map((i) => `${i.path.join('.') || 'body'}: ${i.message}`)
+    .join('\n');
+const digest = (text: string) => createHash('sha256').update(text).digest(); // equal lengths: compared in constant time
+
+const readJson = bodyParser({
+  enableTypes: ['json'],
+  jsonLimit: '1mb',
+  onError(error, ctx) {
+    ctx.req.unpipe().resume(); // a client that is still sending would never read the answer
+    ctx.throw('status' in error ? Number(error.status) : 400, `body: ${error.message}`);
+  },
+});
+
+/** A budget for each project, a token to ask for (none: no check), a clock in milliseconds since 1970. */
+type Options = { budgetNodeHours?: number; token?: string | undefined; now?: () => number };
+
+export function createApp({ budgetNodeHours = 100, token, now = Date.now }: Options = {}): Koa {
+  const rule = nodeHours(Math.round(budgetNodeHours * HOUR), now);
+  const router = new Router({ methods: METHODS });
+  router.use((ctx, next) => {
+    const allowed = token === undefined || timingSafeEqual(digest(ctx.get('X-Auth-Token')), digest(token));
+    if (!allowed) ctx.throw(401, 'X-Auth-Token is missing or wrong');
+    if (ctx.is('application/json') === false) ctx.throw(415, 'expected Content-Type: application/json');
+    return next();
+  }, readJson);
+  route('/check-create', Request, rule.checkCreate);
+  route('/check-update', UpdateRequest, rule.checkUpdate);
+  route('/on-end', Request, rule.onEnd);
+
+  function route<T>(path: string, schema: z.ZodType<T>, decide: (request: T) => string | undefined): void {
+    router.post(path, (ctx) => {
+      const request = schema.safeParse(complete(ctx.request.body));
+      if (!request.success) return ctx.throw(400, explain(request.error));
+      const message = decide(request.data);
+      ctx.body = message === undefined ? null : { message };
+      ctx.status = message === undefined ? 204 : 403;
+    });
+  }
+
+  const app = new Koa();
+  app.use(router.routes());
+  app.use(router.allowedMethods());
+  return app;
+}
+
+function fail(message: string): never {
+  console.error(message);
+  process.exit(2);
+}
+
+const started = process.argv[1] ?? '';
+if (existsSync(started) && realpathSync(started) === fileURLToPath(import.meta.url)) {
+  const Settings = z.object({
+    PORT: z.coerce.number().int().min(0).max(65_535).default(8643),
+    EXAMPLE_BUDGET_NODE_HOURS: z.coerce.number().min(0).max(1e9).default(100),
+    EXAMPLE_TOKEN: z.string().min(1).optional(),
+  });
+  const { data, error } = Settings.safeParse(process.env);
+  if (!data) fail(explain(error));
+  const app = createApp({ budgetNodeHours: data.EXAMPLE_BUDGET_NODE_HOURS, token: data.EXAMPLE_TOKEN });
+  const server = app.listen(data.PORT, '127.0.0.1', () => {
+    console.log(`external-service-example: http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  });
+  server.on('error', (error) => fail(error.message));
+  for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => server.close());
+}

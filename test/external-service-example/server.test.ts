@@ -1,0 +1,285 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Fields, fixture, send, start } from './helpers.ts';
+
+const create = fixture('check-create-physical-host');
+const extend = fixture('check-update-extend');
+const paths = ['/check-create', '/check-update', '/on-end'];
+
+describe('the token', () => {
+  it.each(paths)('is asked for at %s, before the body is read', async (path) => {
+    const { post } = await start({ token: 's3cret' });
+    for (const wrong of ['', 's3cre', 's3cret2', 'S3CRET', '__proto__', 'x'.repeat(5000)]) {
+      const answer = await post(path, '{', { 'X-Auth-Token': wrong });
+      expect(answer).toMatchObject({ status: 401, text: 'X-Auth-Token is missing or wrong' });
+    }
+    expect((await post(path, '{')).status).toBe(401);
+  });
+
+  it('opens the door when it is right, and the refused requests have charged nothing', async () => {
+    const { post } = await start({ token: 's3cret' });
+    for (let n = 0; n < 3; n += 1) await post('/check-create', create, { 'X-Auth-Token': 'wrong' });
+    expect((await post('/check-create', create, { 'X-Auth-Token': 's3cret' })).status).toBe(204);
+  });
+
+  it('is not asked for when none is set', async () => {
+    const { post } = await start();
+    expect((await post('/check-create', create)).status).toBe(204);
+  });
+});
+
+describe('a bad request', () => {
+  const { context, lease } = create;
+  const without = (field: string) => ({ context, lease: { ...lease, [field]: undefined } });
+  const having = (fields: Fields) => ({ context, lease: { ...lease, ...fields } });
+  const before = '2026-11-30T00:00:00';
+
+  it.each<[string, string, unknown, string]>([
+    ['without a body', '/check-create', '', 'context: '],
+    ['that is an array', '/check-create', [], 'body: '],
+    ['that is a number', '/check-create', '7', 'body: '],
+    ['that is no JSON', '/on-end', '{"lease":', 'body: '],
+    ['that poisons the prototype', '/check-create', '{"__proto__":{"lease":{}}}', 'body: '],
+    ['without a context', '/on-end', { lease }, 'context: '],
+    ['with a context of the wrong type', '/check-create', { context: [], lease }, 'context: '],
+    [
+      'with a project that is no text',
+      '/check-create',
+      { context: { project_id: 1, user_id: 'u' }, lease },
+      'context.project_id: ',
+    ],
+    ['without a lease', '/check-create', { context }, 'lease: '],
+    ['with a lease that is null', '/check-create', { context, lease: null }, 'lease: '],
+    ['with a lease that is an array', '/check-update', { ...extend, lease: [] }, 'lease: '],
+    ['without the new lease', '/check-update', { ...extend, lease: undefined }, 'lease: '],
+    ['without the current lease', '/check-update', { context, lease }, 'current_lease: '],
+    ['without a start', '/check-create', without('start_date'), 'lease.start_date: '],
+    ['without an end', '/on-end', without('end_date'), 'lease.end_date: '],
+    ['without reservations', '/check-create', without('reservations'), 'lease.reservations: '],
+    [
+      'with a date that is a number',
+      '/check-create',
+      having({ end_date: 1_796_000_000 }),
+      'lease.end_date: ',
+    ],
+    ['with a date that is a word', '/check-create', having({ start_date: 'now' }), 'lease.start_date: '],
+    [
+      'with a date that does not exist',
+      '/check-create',
+      having({ end_date: '2026-12-32T00:00:00' }),
+      'lease.end_date: ',
+    ],
+    ['with a time but no date', '/check-create', having({ start_date: '09:00' }), 'lease.start_date: '],
+    [
+      'that ends before it starts',
+      '/check-create',
+      having({ end_date: before }),
+      'lease.end_date: before start_date',
+    ],
+    [
+      'that moves the end before the start',
+      '/check-update',
+      { ...extend, lease: { end_date: before } },
+      'lease.end_date: ',
+    ],
+    [
+      'with reservations of the wrong type',
+      '/check-create',
+      having({ reservations: {} }),
+      'lease.reservations: ',
+    ],
+    [
+      'with a reservation that is null',
+      '/check-create',
+      having({ reservations: [null] }),
+      'lease.reservations.0: ',
+    ],
+    [
+      'with a count of allocations',
+      '/check-create',
+      having({ reservations: [{ allocations: 2 }] }),
+      'lease.reservations.0.allocations: ',
+    ],
+    [
+      'with a negative number of nodes',
+      '/check-create',
+      having({ reservations: [{ max: -5 }] }),
+      'lease.reservations.0.max: ',
+    ],
+    [
+      'with half a node more',
+      '/check-create',
+      having({ reservations: [{ amount: 1.5 }] }),
+      'lease.reservations.0.amount: ',
+    ],
+    [
+      'with a number that is a word',
+      '/check-create',
+      having({ reservations: [{ max: 'all' }] }),
+      'lease.reservations.0.max: ',
+    ],
+  ])('%s is 400 at %s and names the field', async (_, path, body, named) => {
+    const { post } = await start();
+    const answer = await post(path, body);
+    expect(answer.status).toBe(400);
+    expect(answer.text.startsWith(named), answer.text).toBe(true);
+    expect(answer.text).not.toMatch(/\n\s+at |node_modules|server[.][jt]s/);
+    expect((await post('/check-create', create)).status, 'it has charged nothing').toBe(204);
+  });
+
+  it('with thousands of mistakes gets a short answer', async () => {
+    const { post } = await start();
+    const answer = await post('/check-create', having({ reservations: Array(20_000).fill(null) }));
+    expect(answer.status).toBe(400);
+    expect(answer.text.split('\n')).toHaveLength(5);
+  });
+
+  it('nested deeper than any stack is answered', async () => {
+    const { post } = await start();
+    expect((await post('/check-create', '['.repeat(500_000))).status).toBe(400);
+    expect((await post('/check-create', `{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`)).status).toBe(
+      400,
+    );
+  });
+
+  it('over 1 MiB is 413, announced, streamed or compressed', async () => {
+    const { url, post } = await start();
+    const huge = JSON.stringify({ ...create, more: 'x'.repeat(1024 * 1024) });
+    expect((await post('/check-create', huge)).status).toBe(413);
+    expect(await stream(`${url}/check-create`, Array(64).fill(Buffer.from(huge)))).toBe(413);
+    const gzip = [gzipSync(huge)];
+    expect(await stream(`${url}/check-create`, gzip, 'Content-Encoding: gzip\r\n')).toBe(413);
+    const dense = gzipSync(randomBytes(8 * 1024 * 1024));
+    expect(await stream(`${url}/check-create`, [dense], 'Content-Encoding: gzip\r\n')).toBe(413);
+    expect((await post('/check-create', create)).status).toBe(204);
+  });
+
+  it('just under 1 MiB is read, and so is a compressed one', async () => {
+    const { url, post } = await start({ budgetNodeHours: 1000 });
+    const room = 1024 * 1024 - JSON.stringify({ ...create, more: '' }).length;
+    expect((await post('/check-create', { ...create, more: 'x'.repeat(room) })).status).toBe(204);
+    expect((await post('/check-create', { ...create, more: 'x'.repeat(room + 1) })).status).toBe(413);
+    const gzip = [gzipSync(JSON.stringify(create))];
+    expect(await stream(`${url}/check-create`, gzip, 'Content-Encoding: gzip\r\n')).toBe(204);
+    expect(await stream(`${url}/check-create`, [Buffer.from('no gzip')], 'Content-Encoding: gzip\r\n')).toBe(
+      400,
+    );
+  });
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', 'nonsense'])(
+    'of the type %s is 415',
+    async (type) => {
+      const { post } = await start();
+      expect((await post('/check-create', create, { 'Content-Type': type })).status).toBe(415);
+    },
+  );
+
+  it.each(['application/json; charset=utf-8', 'APPLICATION/JSON'])('has the type %s', async (type) => {
+    const { post } = await start();
+    expect((await post('/check-create', create, { 'Content-Type': type })).status).toBe(204);
+  });
+
+  it.each(['/', '/check-delete', '/check-create/x', '/v1', '/__proto__', '/%'])(
+    'to %s is 404',
+    async (path) => {
+      const { post } = await start();
+      expect((await post(path, create)).status).toBe(404);
+    },
+  );
+
+  it.each(['GET', 'PUT', 'DELETE', 'PATCH', 'PROPFIND'])('with the method %s is 405', async (method) => {
+    const { url } = await start({ token: 's3cret' });
+    for (const path of paths) {
+      const answer = await fetch(url + path, { method });
+      expect(answer.status).toBe(405);
+      expect(answer.headers.get('allow')).toBe('POST');
+    }
+  });
+});
+
+describe('the process', () => {
+  it('prints its address, asks for its token, keeps its budget and ends on SIGTERM', async () => {
+    const { child, firstLine } = run({
+      PORT: '0',
+      EXAMPLE_TOKEN: 's3cret',
+      EXAMPLE_BUDGET_NODE_HOURS: '95.5',
+    });
+    const url = /http:\/\/127[.]0[.]0[.]1:\d+/.exec(await firstLine)?.[0];
+    expect((await send(`${url}/check-create`, create)).status).toBe(401);
+    const answer = await send(`${url}/check-create`, create, { 'X-Auth-Token': 's3cret' });
+    expect(answer.status).toBe(403);
+    expect(answer.text).toContain('costs 96 node-hours, and the project has 95.5 of 95.5 left');
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
+  it.each([
+    ['PORT', 'http'],
+    ['PORT', '70000'],
+    ['EXAMPLE_BUDGET_NODE_HOURS', 'many'],
+    ['EXAMPLE_BUDGET_NODE_HOURS', '-1'],
+    ['EXAMPLE_TOKEN', ''],
+  ])('does not start with %s=%j, and says why in one line', async (name, value) => {
+    const { child, errors } = run({ PORT: '0', [name]: value });
+    expect(await once(child, 'exit')).toEqual([2, null]);
+    expect(await errors).toMatch(new RegExp(`^${name}: [^\n]+\n$`));
+  });
+
+  it('says in one line that its port is taken', async () => {
+    const { url } = await start();
+    const { child, errors } = run({ PORT: new URL(url).port });
+    expect(await once(child, 'exit')).toEqual([2, null]);
+    expect(await errors).toMatch(/^listen EADDRINUSE[^\n]+\n$/);
+  });
+
+  it("answers the README's curl with the message that the README shows", async () => {
+    const readme = readFileSync(new URL('../../external-service-example/README.md', import.meta.url), 'utf8');
+    const [, path, body] = /curl -i http:\/\/127[.]0[.]0[.]1:8643(\S+) .*?-d '(.*?)'/s.exec(readme) ?? [];
+    const { post } = await start();
+    const first = await post(String(path), String(body));
+    const second = await post(String(path), String(body));
+    expect([first.status, second.status]).toEqual([204, 403]);
+    expect(readme).toContain(second.text);
+  });
+});
+
+/** `npm run external-service-example` without npm; `npm test` has built it. */
+function run(env: Record<string, string>): {
+  child: ChildProcess;
+  firstLine: Promise<string>;
+  errors: Promise<string>;
+} {
+  const file = fileURLToPath(new URL('../../dist/external-service-example/server.js', import.meta.url));
+  const child = spawn(process.execPath, [file], { env: { PATH: process.env.PATH, ...env }, stdio: 'pipe' });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const firstLine = once(createInterface(child.stdout), 'line').then(([line]) => String(line));
+  return {
+    child,
+    firstLine,
+    errors: child.stderr.toArray().then((chunks) => Buffer.concat(chunks).toString()),
+  };
+}
+
+/** Sends a body of unknown length to its end, whatever is answered meanwhile; a real client may read only then. */
+async function stream(url: string, chunks: Uint8Array[], headers = ''): Promise<number> {
+  const { port, pathname } = new URL(url);
+  const socket = connect(Number(port), '127.0.0.1').setEncoding('latin1');
+  onTestFinished(() => void socket.destroy());
+  const answer = once(socket, 'data');
+  const fixed = 'Host: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n';
+  socket.write(`POST ${pathname} HTTP/1.1\r\n${fixed}${headers}\r\n`);
+  for (const chunk of [...chunks, Buffer.alloc(0)]) {
+    socket.write(`${chunk.length.toString(16)}\r\n`);
+    socket.write(chunk);
+    if (!socket.write('\r\n')) await once(socket, 'drain');
+  }
+  const [text] = await answer;
+  return Number(/^HTTP\/1.1 (\d+)/.exec(text)?.[1]);
+}
