@@ -1,0 +1,118 @@
+/**
+ * What every filter promises, as a suite: a filter's own test calls it and adds its own cases.
+ */
+import { basename } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { filterFileName, isFilterClass, optionPrefix } from '../../src/base-filter.ts';
+import { readConfiguration } from '../../src/configuration.ts';
+import { type ConfigSources, UsageEnforcement } from '../../src/index.ts';
+import { recordingLogger } from '../support/logger.ts';
+import {
+  createGpuAndFloatingIp,
+  createPhysicalHost,
+  deepFreeze,
+  endActive,
+  updateExtend,
+} from '../support/requests.ts';
+
+export interface FilterUnderTest {
+  readonly name: string;
+  /** Options with which it answers `allow()` to the captured requests; asked for when the tests run. */
+  readonly options: () => Readonly<Record<string, unknown>>;
+  /** Folders to look in, for a filter that does not come with the package. */
+  readonly folders?: readonly string[];
+}
+
+export function testFilter({ name, options, folders = [] }: FilterUnderTest): void {
+  const sources = (): ConfigSources => ({
+    environment: {},
+    values: { enforcement: { ...options(), enabled_filters: [name], filters_path: folders } },
+  });
+  const load = (logger = recordingLogger()) => UsageEnforcement.load(sources(), { logger });
+
+  describe(`${name} keeps the contract of filters`, () => {
+    it('is found by its name in the file that is called like it', async () => {
+      const { catalog, problems } = await readConfiguration(sources());
+      const installed = catalog.filters.get(name);
+      expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);
+      expect(isFilterClass(installed?.filterClass)).toBe(true);
+      expect(basename(installed?.file ?? '').replace(/\.\w+$/, '')).toBe(filterFileName(name));
+    });
+
+    it('declares options under its prefix, each with a meaning and a value when it is not set', async () => {
+      const { catalog } = await readConfiguration(sources());
+      const prefix = optionPrefix(name);
+      for (const option of catalog.filters.get(name)?.options ?? []) {
+        expect(option.name === prefix || option.name.startsWith(`${prefix}_`), option.name).toBe(true);
+        expect(option.help, option.name).not.toBe('');
+        expect(option.schema.safeParse(undefined).success, option.name).toBe(true);
+      }
+    });
+
+    it('answers a captured create, update and end', async () => {
+      const enforcement = await load();
+      for (const request of [createPhysicalHost(), createGpuAndFloatingIp()]) {
+        expect(await enforcement.checkCreate(request)).toMatchObject({ allowed: true, failed: false });
+      }
+      expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true, failed: false });
+      expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
+      await enforcement.close();
+    });
+
+    it('reads requests without changing them, frozen or not', async () => {
+      const enforcement = await load();
+      const [create, update, end] = [createPhysicalHost(), updateExtend(), endActive()];
+      await enforcement.checkCreate(create);
+      await enforcement.checkUpdate(update);
+      await enforcement.onEnd(end);
+      expect([create, update, end]).toEqual([createPhysicalHost(), updateExtend(), endActive()]);
+
+      expect(await enforcement.checkCreate(deepFreeze(create))).toMatchObject({ failed: false });
+      expect(await enforcement.checkUpdate(deepFreeze(update))).toMatchObject({ failed: false });
+      expect(await enforcement.onEnd(deepFreeze(end))).toMatchObject({ failed: false });
+      await enforcement.close();
+    });
+
+    it('answers a check the same when it is asked again', async () => {
+      const enforcement = await load();
+      const [first, second] = [
+        await enforcement.checkCreate(createPhysicalHost()),
+        await enforcement.checkCreate(createPhysicalHost()),
+      ];
+      expect({ ...second, outcomes: [] }).toEqual({ ...first, outcomes: [] });
+      await enforcement.close();
+    });
+
+    it('leaves alone what it does not know', async () => {
+      const enforcement = await load();
+      const request = createPhysicalHost();
+      const strange = JSON.parse(
+        '{"__proto__": {"allowed": false}, "constructor": 1, "π": [null, {"": []}]}',
+      );
+      const lease = { ...request.lease, ...strange, 'x-unknown': strange };
+      const decision = await enforcement.checkCreate({ context: { ...request.context, strange }, lease });
+      expect(decision).toMatchObject({ allowed: true, failed: false, changed: false });
+      expect(decision.lease).toBe(lease);
+      await enforcement.close();
+    });
+
+    it('hears twice of an end, and of a lease that it never saw', async () => {
+      const enforcement = await load();
+      const { context } = endActive();
+      expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
+      expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
+      expect(await enforcement.onEnd({ context, lease: { id: 'never-seen' } })).toMatchObject({
+        failed: false,
+      });
+      await enforcement.close();
+    });
+
+    it('can be closed twice', async () => {
+      const logger = recordingLogger();
+      const enforcement = await load(logger);
+      await enforcement.close();
+      await enforcement.close();
+      expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,387 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createApp } from '../../external-service-example/server.ts';
+import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { type Answer, policyServer } from '../support/policy-server.ts';
+import { createGpuAndFloatingIp, createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
+import { testFilter } from './contract.ts';
+
+const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
+const DENIED = 'The external service denied the request.';
+const TOKEN = 'token-5f1b0c';
+
+async function load(options: Record<string, unknown>) {
+  const logger = recordingLogger();
+  const values = { enforcement: { enabled_filters: ['ExternalServiceFilter'], ...options } };
+  const enforcement = await UsageEnforcement.load({ environment: {}, values }, { logger });
+  onTestFinished(() => enforcement.close());
+  return { enforcement, logger };
+}
+
+async function against(answer: Answer, options: Record<string, unknown> = {}) {
+  const service = await policyServer(answer);
+  return { service, ...(await load({ external_service_base_endpoint: service.url, ...options })) };
+}
+
+describe('on a service that allows everything', () => {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(204).end());
+  });
+  const options = () => ({
+    external_service_base_endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  });
+  beforeAll(() => new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening)));
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  testFilter({ name: 'ExternalServiceFilter', options });
+});
+
+describe('what is sent', () => {
+  it('is the protocol of Blazar: a POST of JSON, with the lease as it came', async () => {
+    const { service, enforcement } = await against({ status: 204 });
+    await enforcement.checkCreate(createGpuAndFloatingIp());
+    await enforcement.checkUpdate(updateExtend());
+    await enforcement.onEnd(endActive());
+    const { context, currentLease, lease } = updateExtend();
+    expect(service.requests.map(({ method, url, body }) => [method, url, JSON.parse(body)])).toEqual([
+      ['POST', '/check-create', createGpuAndFloatingIp()],
+      ['POST', '/check-update', { context, current_lease: currentLease, lease }],
+      ['POST', '/on-end', endActive()],
+    ]);
+    for (const { headers } of service.requests) {
+      expect(headers['content-type']).toMatch(/^application\/json/);
+      expect(headers).not.toHaveProperty('x-auth-token');
+      expect(headers).not.toHaveProperty('authorization');
+    }
+  });
+
+  it('has dates in ISO 8601 where code passed objects', async () => {
+    const { service, enforcement } = await against({ status: 204 });
+    const { context } = createPhysicalHost();
+    const start_date = new Date('2026-12-01T09:00:00Z');
+    await enforcement.checkCreate({ context, lease: { start_date, end_date: '2026-12-02 09:00' } });
+    expect(JSON.parse(service.requests[0]?.body ?? '')).toMatchObject({
+      lease: { start_date: '2026-12-01T09:00:00.000Z', end_date: '2026-12-02 09:00' },
+    });
+  });
+
+  it('carries the token as X-Auth-Token and the bearer token as Authorization', async () => {
+    const { service, enforcement } = await against(
+      { status: 204 },
+      { external_service_token: TOKEN, external_service_bearer_token: 'bearer-1' },
+    );
+    await enforcement.checkCreate(createPhysicalHost());
+    expect(service.requests[0]?.headers).toMatchObject({
+      'x-auth-token': TOKEN,
+      authorization: 'Bearer bearer-1',
+    });
+  });
+
+  it('goes over a connection that is kept', async () => {
+    const { service, enforcement } = await against({ status: 204 });
+    let connections = 0;
+    service.server.on('connection', () => {
+      connections += 1;
+    });
+    for (let call = 0; call < 20; call += 1) {
+      await enforcement.checkCreate(createPhysicalHost());
+    }
+    expect(service.requests).toHaveLength(20);
+    // A second one is opened when a call starts in the moment in which the first is being handed back.
+    expect(connections).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('the endpoints', () => {
+  it.each([
+    ['', '/check-create'],
+    ['/', '/check-create'],
+    ['/api/v2', '/api/v2/check-create'],
+    ['/api/v2/', '/api/v2/check-create'],
+    ['/api?site=north', '/api/check-create?site=north'],
+  ])('are appended to the path of the base: %j', async (path, url) => {
+    const service = await policyServer({ status: 204 });
+    const { enforcement } = await load({ external_service_base_endpoint: `${service.url}${path}` });
+    await enforcement.checkCreate(createPhysicalHost());
+    expect(service.requests.map((request) => request.url)).toEqual([url]);
+  });
+
+  it('can be set one by one', async () => {
+    const service = await policyServer({ status: 204 });
+    const { enforcement } = await load({
+      external_service_base_endpoint: `${service.url}/base`,
+      external_service_check_create_endpoint: `${service.url}/may-i`,
+      external_service_check_update_endpoint: `${service.url}/may-i-still?v=2`,
+      external_service_on_end_endpoint: `${service.url}/bye/`,
+    });
+    await enforcement.checkCreate(createPhysicalHost());
+    await enforcement.checkUpdate(updateExtend());
+    await enforcement.onEnd(endActive());
+    expect(service.requests.map(({ url }) => url)).toEqual(['/may-i', '/may-i-still?v=2', '/bye/']);
+  });
+
+  it('that are neither set nor derivable are not asked', async () => {
+    const service = await policyServer({ status: 403 });
+    const { enforcement } = await load({ external_service_check_update_endpoint: `${service.url}/update` });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
+    expect(service.requests).toEqual([]);
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: false });
+  });
+
+  it('must be there, at least one', async () => {
+    await expect(load({})).rejects.toThrow(ConfigurationError);
+    await expect(load({})).rejects.toThrow(/external_service_base_endpoint or another of its endpoints/);
+  });
+
+  it.each([
+    'policy.example.org',
+    'ftp://policy.example.org',
+    'http://',
+    'http:///check',
+    'http:policy.example.org',
+    'https://?a=b',
+    '/check',
+    'javascript:alert(1)',
+    '',
+    'http://exa mple.org',
+    'https://user:hunter2@policy.example.org',
+  ])('must be http or https with a host and no credentials: %j is refused', async (url) => {
+    const failure = await load({ external_service_base_endpoint: url }).catch((thrown: unknown) =>
+      String(thrown),
+    );
+    expect(failure).toContain('expected an http or https URL with a host and without credentials');
+    expect(failure).not.toContain('hunter2');
+  });
+});
+
+describe('the answer', () => {
+  it('204 allows', async () => {
+    const { enforcement } = await against({ status: 204 });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      allowed: true,
+      failed: false,
+    });
+  });
+
+  it('403 rejects with its message', async () => {
+    const body = JSON.stringify({ message: 'You shall not pass!' });
+    const { enforcement } = await against({ status: 403, body });
+    const rejected = {
+      allowed: false,
+      failed: false,
+      message: 'You shall not pass!',
+      filter: 'ExternalServiceFilter',
+    };
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(rejected);
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject(rejected);
+  });
+
+  it('403 is read in the fields of external_service_message_fields, in their order', async () => {
+    const options = { external_service_message_fields: ['error', 'message'] };
+    const { service, enforcement } = await against(
+      { status: 403, body: '{"message": "m", "error": "e"}' },
+      options,
+    );
+    expect((await enforcement.checkCreate(createPhysicalHost())).message).toBe('e');
+    service.answer = { status: 403, body: '{"message": "m", "error": {"text": "e"}}' };
+    expect((await enforcement.checkCreate(createPhysicalHost())).message).toBe('m');
+  });
+
+  it.each([
+    undefined,
+    '',
+    'You shall not pass!',
+    '["message"]',
+    '"message"',
+    'null',
+    '{}',
+    '{"message": ""}',
+    '{"message": "  "}',
+    '{"message": 5}',
+    '{"message": null}',
+    '{"message": {"message": "x"}}',
+    '{"message": "cut off',
+    '{"__proto__": {"message": "x"}}',
+  ])('403 with the body %j rejects with a generic sentence and logs the body', async (body) => {
+    const { enforcement, logger } = await against({ status: 403, ...(body !== undefined && { body }) });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      allowed: false,
+      failed: false,
+      message: DENIED,
+    });
+    expect(logger.lines).toMatchObject([{ level: 'debug', fields: { status: 403, body: body ?? '' } }]);
+  });
+
+  it('403 is shown on one line, of bounded length, without control characters', async () => {
+    const message = `no\r\n\u001b[31m${'x'.repeat(5000)}`;
+    const { enforcement } = await against({ status: 403, body: JSON.stringify({ message }) });
+    const decision = await enforcement.checkCreate(createPhysicalHost());
+    expect(decision.message).toMatch(/^no \[31mx+$/);
+    expect(decision.message).toHaveLength(2000);
+  });
+
+  it.each([200, 201, 202, 205, 301, 302, 307, 308, 400, 401, 404, 407, 429, 500, 502, 503])(
+    '%d is a failure: generic to the user, with the start of the body in the log',
+    async (status) => {
+      const body = `inside-${'x'.repeat(5000)}`;
+      const headers = { location: '/elsewhere' };
+      const { service, enforcement, logger } = await against({
+        status,
+        headers,
+        ...(status !== 205 && { body }),
+      });
+      const decision = await enforcement.checkCreate(createPhysicalHost());
+      expect(decision).toMatchObject({ allowed: false, failed: true, message: GENERIC });
+      expect(service.requests).toHaveLength(1);
+      const debug = logger.lines.filter(({ level }) => level === 'debug');
+      expect(debug).toMatchObject([{ fields: { status } }]);
+      if (status !== 205) {
+        expect(debug[0]?.fields.body).toBe(body.slice(0, 500));
+      }
+      expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
+        { fields: { error: `expected 204 or 403 from the external service, got ${status}` } },
+      ]);
+      expect(JSON.stringify(decision)).not.toContain('inside');
+    },
+  );
+
+  it('to an on-end may only be 204; anything else is logged and reported', async () => {
+    const { service, enforcement } = await against({ status: 204 });
+    expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
+    service.answer = { status: 403, body: '{"message": "no"}' };
+    expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: true });
+  });
+
+  it('never brings a token into the log or to the user, also when the service sends it back', async () => {
+    const echo: Answer = (request, response) => {
+      const body = JSON.stringify({ message: `you sent ${request.headers['x-auth-token']}` });
+      response.writeHead(request.url === '/check-create' ? 403 : 500).end(body);
+    };
+    const { enforcement, logger } = await against(echo, { external_service_token: TOKEN });
+    const decisions = [
+      await enforcement.checkCreate(createPhysicalHost()),
+      await enforcement.checkUpdate(updateExtend()),
+    ];
+    expect(decisions[0]?.message).toBe('you sent ****');
+    expect(JSON.stringify([decisions, logger.lines])).not.toContain(TOKEN);
+  });
+});
+
+describe('a service that fails', () => {
+  it('refuses leases, generic to the user, with the cause and without the token in the log', async () => {
+    const { service, enforcement, logger } = await against(
+      { status: 204 },
+      { external_service_token: TOKEN },
+    );
+    await new Promise((closed) => service.server.close(closed));
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      allowed: false,
+      failed: true,
+      message: GENERIC,
+    });
+    expect(logger.lines[0]?.fields.error).toMatch(/ECONNREFUSED/);
+    expect(JSON.stringify(logger.lines)).not.toContain(TOKEN);
+  });
+
+  it('is not waited for longer than external_service_timeout', async () => {
+    const { enforcement, logger } = await against(() => {}, { external_service_timeout: 1 });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      allowed: false,
+      failed: true,
+    });
+    expect(logger.lines[0]?.fields.error).toMatch(/within 1 s/);
+  });
+
+  it('is not waited for longer than the caller waits', async () => {
+    const { enforcement } = await against(() => {}, { external_service_timeout: 3600 });
+    const signal = AbortSignal.timeout(50);
+    expect(await enforcement.checkCreate(createPhysicalHost(), { signal })).toMatchObject({ failed: true });
+  });
+
+  it('that sends more than 64 KiB has failed', async () => {
+    const { enforcement } = await against({
+      status: 403,
+      body: JSON.stringify({ message: 'x'.repeat(70_000) }),
+    });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      failed: true,
+      message: GENERIC,
+    });
+  });
+
+  it('is left alone after external_service_breaker_failures failures, and leases are refused', async () => {
+    const { service, enforcement, logger } = await against(
+      { status: 500 },
+      { external_service_breaker_failures: 2 },
+    );
+    for (let call = 0; call < 4; call += 1) {
+      expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+        allowed: false,
+        failed: true,
+      });
+    }
+    expect(service.requests).toHaveLength(2);
+    expect(logger.lines.at(-1)?.fields.error).toMatch(/not tried/);
+  });
+
+  it('that rejects is not one that fails', async () => {
+    const { service, enforcement } = await against({ status: 403 }, { external_service_breaker_failures: 2 });
+    for (let call = 0; call < 4; call += 1) {
+      await enforcement.checkCreate(createPhysicalHost());
+    }
+    expect(service.requests).toHaveLength(4);
+  });
+
+  it('lets leases through where external_service_allow_on_error says so, each with a warning in the log', async () => {
+    const { service, enforcement, logger } = await against(
+      { status: 500 },
+      { external_service_allow_on_error: true, external_service_token: TOKEN },
+    );
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      allowed: true,
+      failed: false,
+    });
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true, failed: false });
+    const warnings = logger.lines.filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ message }) => message)).toEqual(
+      Array(2).fill('allowed on error: the external service failed'),
+    );
+    service.answer = { status: 403, body: '{"message": "no"}' };
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      allowed: false,
+      message: 'no',
+    });
+  });
+});
+
+describe('with external-service-example', () => {
+  it('charges a lease, its extension, and refuses what is over the budget', async () => {
+    const app = createApp({
+      budgetNodeHours: 200,
+      token: TOKEN,
+      now: () => Date.UTC(2026, 11, 1, 9),
+    });
+    const server = createServer(app.callback());
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const { port } = server.address() as AddressInfo;
+    const { enforcement } = await load({
+      external_service_base_endpoint: `http://127.0.0.1:${port}`,
+      external_service_token: TOKEN,
+    });
+    // Two nodes for 48 hours are 96 node-hours, for another 48 hours another 96.
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
+    const refused = await enforcement.checkCreate(createGpuAndFloatingIp());
+    expect(refused).toMatchObject({ allowed: false, failed: false });
+    expect(refused.message).toMatch(/node-hours/);
+  });
+});

@@ -1,0 +1,259 @@
+import { describe, expect, it } from 'vitest';
+import { type Clock, UsageEnforcement } from '../../src/index.ts';
+import { recordingLogger } from '../support/logger.ts';
+import {
+  createGpuAndFloatingIp,
+  createLasting,
+  createPhysicalHost,
+  updateExtend,
+} from '../support/requests.ts';
+import { testFilter } from './contract.ts';
+
+const DAY = 86_400;
+
+testFilter({ name: 'MaxLeaseDurationFilter', options: () => ({ max_lease_duration: 30 * DAY }) });
+
+function load(options: Record<string, unknown>, clock?: Clock): Promise<UsageEnforcement> {
+  const values = { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], ...options } };
+  return UsageEnforcement.load(
+    { environment: {}, values },
+    { logger: recordingLogger(), ...(clock && { clock }) },
+  );
+}
+
+async function create(options: Record<string, unknown>, request = createPhysicalHost()) {
+  return (await load(options)).checkCreate(request);
+}
+
+describe('MaxLeaseDurationFilter at create', () => {
+  it('allows a lease that is exactly as long as the maximum', async () => {
+    expect(await create({ max_lease_duration: 2 * DAY })).toMatchObject({ allowed: true });
+  });
+
+  it('rejects a lease longer than the maximum and says how long it is, how long it may be, and whose limit it is', async () => {
+    expect(await create({ max_lease_duration: 2 * DAY - 1 })).toMatchObject({
+      allowed: false,
+      failed: false,
+      filter: 'MaxLeaseDurationFilter',
+      message:
+        'The lease is 172800 seconds (2 days) long; the longest allowed for any lease is 172799 seconds (1 day, 23 hours, 59 minutes, 59 seconds).',
+    });
+  });
+
+  it('rejects a lease that is one microsecond too long', async () => {
+    const request = createPhysicalHost();
+    const lease = { ...request.lease, end_date: '2026-12-03T09:00:00.000001' };
+    expect(await create({ max_lease_duration: 2 * DAY }, { ...request, lease })).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('172800.000001 seconds'),
+    });
+  });
+
+  it('allows a lease of any length where no limit is set', async () => {
+    expect(await create({})).toMatchObject({ allowed: true });
+    expect(await create({ max_lease_duration: -1 }, createGpuAndFloatingIp())).toMatchObject({
+      allowed: true,
+    });
+  });
+
+  it('rejects every lease that lasts at all where the limit is 0', async () => {
+    expect(await create({ max_lease_duration: 0 }, createLasting(1))).toMatchObject({ allowed: false });
+    expect(await create({ max_lease_duration: 0 }, createLasting(0))).toMatchObject({ allowed: true });
+  });
+
+  it('reads end_time where there is no end_date', async () => {
+    const { context, lease } = createPhysicalHost();
+    const { end_date, ...rest } = lease;
+    const request = { context, lease: { ...rest, end_time: end_date } };
+    expect(await create({ max_lease_duration: DAY }, request)).toMatchObject({ allowed: false });
+    expect(await create({ max_lease_duration: 2 * DAY }, request)).toMatchObject({ allowed: true });
+  });
+
+  it('counts offsets: the same two instants are the same duration however they are written', async () => {
+    const { context, lease } = createPhysicalHost();
+    const request = {
+      context,
+      lease: { ...lease, start_date: '2026-12-01 09:00', end_date: '2026-12-02T20:00:00+11:00' },
+    };
+    expect(await create({ max_lease_duration: DAY }, request)).toMatchObject({ allowed: true });
+    expect(await create({ max_lease_duration: DAY - 1 }, request)).toMatchObject({ allowed: false });
+  });
+
+  it('allows exempt projects everything', async () => {
+    const options = {
+      max_lease_duration: 1,
+      max_lease_duration_exempt_project_ids: ['a0b86a98b0d343cb948e00689182efd4'],
+    };
+    expect(await create(options)).toMatchObject({ allowed: true, exempt: false });
+    expect(await create(options, createLasting(2))).toMatchObject({ allowed: false });
+  });
+
+  it('lets the limit of a user win over that of the project, and that over the general one', async () => {
+    const options = {
+      max_lease_duration: 10,
+      max_lease_duration_project_limits: { climate: 100 },
+      max_lease_duration_user_limits: { alice: 1000, bob: 5 },
+    };
+    const longest = async (user_id: string, project_id: string) => {
+      const enforcement = await load(options);
+      const decisions = await Promise.all(
+        [5, 10, 100, 1000].map(async (seconds) => ({
+          seconds,
+          allowed: (await enforcement.checkCreate(createLasting(seconds, { user_id, project_id }))).allowed,
+        })),
+      );
+      return decisions.findLast(({ allowed }) => allowed)?.seconds;
+    };
+    expect(await longest('carol', 'physics')).toBe(10);
+    expect(await longest('carol', 'climate')).toBe(100);
+    expect(await longest('alice', 'climate')).toBe(1000);
+    expect(await longest('alice', 'physics')).toBe(1000);
+    expect(await longest('bob', 'climate')).toBe(5);
+  });
+
+  it('says whose limit it was', async () => {
+    const options = {
+      max_lease_duration_project_limits: { climate: 100 },
+      max_lease_duration_user_limits: { alice: 50 },
+    };
+    expect((await create(options, createLasting(101, { user_id: 'bob' }))).message).toContain(
+      'the longest allowed for project climate is 100 seconds (1 minute, 40 seconds)',
+    );
+    expect((await create(options, createLasting(51))).message).toContain(
+      'the longest allowed for user alice is 50 seconds',
+    );
+  });
+
+  it('lets -1 lift the limit for a single project or user', async () => {
+    const options = { max_lease_duration: 10, max_lease_duration_project_limits: { climate: -1 } };
+    expect(await create(options, createLasting(1e6))).toMatchObject({ allowed: true });
+    expect(await create(options, createLasting(1e6, { project_id: 'physics' }))).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  it('takes ids that are names of JavaScript for ids', async () => {
+    for (const id of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+      const request = createLasting(11, { user_id: id, project_id: id });
+      expect(await create({ max_lease_duration: 10 }, request), id).toMatchObject({
+        allowed: false,
+        failed: false,
+      });
+    }
+  });
+});
+
+describe('MaxLeaseDurationFilter at update, without an extension window', () => {
+  it('counts the whole new lease, as Blazar does', async () => {
+    const enforcement = await load({ max_lease_duration: 4 * DAY });
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
+    const strict = await load({ max_lease_duration: 4 * DAY - 1 });
+    expect(await strict.checkUpdate(updateExtend())).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('The lease is 345600 seconds (4 days) long'),
+    });
+  });
+
+  it('takes a date that is not sent from the current lease', async () => {
+    const { context, currentLease } = updateExtend();
+    const enforcement = await load({ max_lease_duration: 3 * DAY });
+    const extendTo = (end_date: string) =>
+      enforcement.checkUpdate({ context, currentLease, lease: { end_date } });
+    expect(await extendTo('2026-12-04T09:00:00')).toMatchObject({ allowed: true });
+    expect(await extendTo('2026-12-04T09:00:01')).toMatchObject({ allowed: false });
+    expect(
+      await enforcement.checkUpdate({ context, currentLease, lease: { name: 'renamed' } }),
+    ).toMatchObject({
+      allowed: true,
+    });
+  });
+
+  it('allows exempt projects everything', async () => {
+    const enforcement = await load({
+      max_lease_duration: 1,
+      max_lease_duration_exempt_project_ids: [updateExtend().context.project_id],
+    });
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
+  });
+});
+
+describe('MaxLeaseDurationFilter at update, with an extension window', () => {
+  /** The present end of the captured lease is 2026-12-03T09:00, the new one two days later. */
+  const update = async (
+    now: string,
+    options: Record<string, unknown>,
+    lease: Record<string, unknown> = {},
+  ) => {
+    const clock = { now: () => new Date(now) };
+    const enforcement = await load({ max_lease_duration_extension_window: DAY, ...options }, clock);
+    const request = updateExtend();
+    return enforcement.checkUpdate({ ...request, lease: { ...request.lease, ...lease } });
+  };
+
+  it('allows an extension within the window, and counts from the present end to the new one', async () => {
+    expect(await update('2026-12-02T09:00:00Z', { max_lease_duration: 2 * DAY })).toMatchObject({
+      allowed: true,
+    });
+    expect(await update('2026-12-03T09:00:00Z', { max_lease_duration: 2 * DAY })).toMatchObject({
+      allowed: true,
+    });
+    expect(await update('2026-12-02T09:00:00Z', { max_lease_duration: 2 * DAY - 1 })).toMatchObject({
+      allowed: false,
+      message:
+        'The lease would be extended by 172800 seconds (2 days); the longest extension allowed for any lease is 172799 seconds (1 day, 23 hours, 59 minutes, 59 seconds).',
+    });
+  });
+
+  it('rejects an extension before the window opens', async () => {
+    expect(await update('2026-12-02T08:59:59Z', { max_lease_duration: 2 * DAY })).toMatchObject({
+      allowed: false,
+      message:
+        'The lease can be extended only within 86400 seconds (1 day) before its present end, and that is 86401 seconds (1 day, 1 second) away.',
+    });
+  });
+
+  it('rejects an extension of a lease that has ended', async () => {
+    expect(await update('2026-12-03T09:00:01Z', { max_lease_duration: 2 * DAY })).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('it has ended'),
+    });
+  });
+
+  it('holds the window also where the length is not limited', async () => {
+    expect(await update('2026-11-30T00:00:00Z', {})).toMatchObject({ allowed: false });
+    expect(await update('2026-12-03T00:00:00Z', {})).toMatchObject({ allowed: true });
+  });
+
+  it('always allows to shorten a lease, or to leave its end alone', async () => {
+    const options = { max_lease_duration: 1 };
+    for (const end_date of ['2026-12-03T09:00:00', '2026-12-01T09:00:00', '2026-12-02T10:00:00']) {
+      expect(await update('2026-11-21T00:00:00Z', options, { end_date }), end_date).toMatchObject({
+        allowed: true,
+      });
+    }
+  });
+
+  it('counts the whole lease when it is to begin earlier, which no window is meant for', async () => {
+    const lease = { start_date: '2026-11-01T09:00:00', end_date: '2026-12-03T09:00:00' };
+    expect(await update('2026-12-03T00:00:00Z', { max_lease_duration: 31 * DAY }, lease)).toMatchObject({
+      allowed: false,
+    });
+    expect(await update('2026-12-03T00:00:00Z', { max_lease_duration: 32 * DAY }, lease)).toMatchObject({
+      allowed: true,
+    });
+  });
+
+  it('does not hold for create', async () => {
+    expect(
+      await create({ max_lease_duration: 2 * DAY, max_lease_duration_extension_window: 1 }),
+    ).toMatchObject({
+      allowed: true,
+    });
+  });
+
+  it('lets the limits of users and projects count for extensions too', async () => {
+    const { context } = updateExtend();
+    const options = { max_lease_duration: 1, max_lease_duration_user_limits: { [context.user_id]: 2 * DAY } };
+    expect(await update('2026-12-03T00:00:00Z', options)).toMatchObject({ allowed: true });
+  });
+});

@@ -1,0 +1,26 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from './filter-folder.ts';
+
+/** The path of a request that a real Blazar sent. */
+export function capturedFile(name: string): string {
+  return fileURLToPath(new URL(`../fixtures/blazar-wire/${name}.json`, import.meta.url));
+}
+
+/** A path inside the project. */
+export function projectFile(path: string): string {
+  return fileURLToPath(new URL(`../../${path}`, import.meta.url));
+}
+
+/** A file that is gone after the test. */
+export function temporaryFile(name: string, content: string | Uint8Array): string {
+  const path = join(temporaryFolder(), name);
+  writeFileSync(path, content);
+  return path;
+}
+
+/** A configuration file that is gone after the test. */
+export function confFile(text: string): string {
+  return temporaryFile('blazar.conf', text);
+}

@@ -1,0 +1,37 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+/** A folder that is gone after the test. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A folder for `filters_path` with these files: name → text. */
+export function filterFolder(files: Readonly<Record<string, string>>): string {
+  const folder = join(temporaryFolder(), 'filters');
+  mkdirSync(folder);
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+/** The text of a filter file: the class `name`, with these bodies of its hooks. */
+export function filterSource(
+  name: string,
+  { create = 'return allow();', update = 'return allow();', end = '', extra = '' } = {},
+): string {
+  return `import { allow, BaseFilter, reject } from 'blazar-enforcement';
+export class ${name} extends BaseFilter {
+  ${extra}
+  checkCreate(context, lease, call) { ${create} }
+  checkUpdate(context, currentLease, newLease, call) { ${update} }
+  onEnd(context, lease, call) { ${end} }
+}
+void reject;
+`;
+}

@@ -1,0 +1,48 @@
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export interface ReceivedRequest {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** How a third party's service answers: a status with a body, or whatever a listener does. */
+export type Answer = { status: number; body?: string; headers?: Record<string, string> } | RequestListener;
+
+export interface PolicyServer {
+  readonly url: string;
+  readonly requests: ReceivedRequest[];
+  readonly server: Server;
+  /** What the next requests get. */
+  answer: Answer;
+}
+
+/** A real HTTP server that keeps what it was sent, gone after the test. */
+export async function policyServer(answer: Answer): Promise<PolicyServer> {
+  const requests: ReceivedRequest[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) {
+      chunks.push(chunk as Buffer);
+    }
+    const { method, url, headers } = request;
+    requests.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
+    if (typeof running.answer === 'function') {
+      running.answer(request, response);
+    } else {
+      const { status, body, headers: sent } = running.answer;
+      response.writeHead(status, sent).end(body);
+    }
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const running: PolicyServer = { url: `http://127.0.0.1:${port}`, requests, server, answer };
+  return running;
+}

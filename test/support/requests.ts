@@ -1,0 +1,55 @@
+/** The requests that a real Blazar sent, parsed anew for each caller. */
+import { readFileSync } from 'node:fs';
+import type { CreateRequest, EndRequest, UpdateRequest } from '../../src/index.ts';
+
+/** The text of a file in test/fixtures/blazar-wire. */
+export function capturedText(name: string): string {
+  return readFileSync(new URL(`../fixtures/blazar-wire/${name}`, import.meta.url), 'utf8');
+}
+
+/** Two hosts for two days, 2026-12-01T09:00 to 2026-12-03T09:00. */
+export function createPhysicalHost(): CreateRequest {
+  return JSON.parse(capturedText('check-create-physical-host.json')) as CreateRequest;
+}
+
+/** A GPU host and a floating IP for nine days. */
+export function createGpuAndFloatingIp(): CreateRequest {
+  return JSON.parse(capturedText('check-create-gpu-and-floating-ip.json')) as CreateRequest;
+}
+
+/** The lease of two days is to end two days later; `currentLease` as the library calls it. */
+export function updateExtend(): UpdateRequest {
+  const { context, current_lease, lease } = JSON.parse(capturedText('check-update-extend.json'));
+  return { context, currentLease: current_lease, lease };
+}
+
+export function endActive(): EndRequest {
+  return JSON.parse(capturedText('on-end-active.json')) as EndRequest;
+}
+
+/** A lease of so many seconds, for a user and a project. */
+export function createLasting(
+  seconds: number,
+  context: { user_id?: string; project_id?: string } = {},
+): CreateRequest {
+  const start = Date.UTC(2026, 11, 1, 9);
+  return {
+    context: { user_id: 'alice', project_id: 'climate', ...context },
+    lease: {
+      start_date: new Date(start).toISOString(),
+      end_date: new Date(start + seconds * 1000).toISOString(),
+      reservations: [],
+    },
+  };
+}
+
+/** Freezes a value to the bottom: whoever writes to it throws. */
+export function deepFreeze<Value>(value: Value): Value {
+  if (typeof value === 'object' && value !== null) {
+    for (const part of Object.values(value)) {
+      deepFreeze(part);
+    }
+    Object.freeze(value);
+  }
+  return value;
+}

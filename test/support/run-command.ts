@@ -1,0 +1,92 @@
+/** Runs the built command as an operator does: a process of its own, and of our environment nothing that it reads. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+export interface CommandResult {
+  /** The exit code; `null` when a signal ended the process. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CommandOptions {
+  /** Variables besides those of this process, of which `OS_*`, `BLAZAR_*` and `NODE_OPTIONS` are left out. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** What is written to standard input; default: it ends at once. */
+  readonly stdin?: string | Uint8Array;
+  readonly cwd?: string;
+}
+
+/** A command that goes on, such as `serve`. */
+export interface RunningCommand {
+  readonly process: ChildProcess;
+  /** What it has written so far. */
+  output(): Omit<CommandResult, 'code'>;
+  /** Waits until standard output matches. Rejects when the process ends before. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
+  readonly ended: Promise<CommandResult>;
+}
+
+/** `dist/src/cli/main.js`, which `npm run build` makes. */
+export const COMMAND = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+
+/** No command takes this long; one that hangs is ended, and its code is `null`. */
+const DEADLINE_MILLISECONDS = 15_000;
+
+/** `node dist/src/cli/main.js …args`, to its end. */
+export function runCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  const running = startCommand(args, options);
+  const deadline = setTimeout(() => running.process.kill('SIGKILL'), DEADLINE_MILLISECONDS);
+  return running.ended.finally(() => clearTimeout(deadline));
+}
+
+/** As `runCommand`, without waiting for the end: the caller sees to it that there is one. */
+export function startCommand(args: readonly string[], options: CommandOptions = {}): RunningCommand {
+  if (!existsSync(COMMAND)) {
+    throw new Error(`${COMMAND} is not there: npm run build`);
+  }
+  const child = spawn(process.execPath, [COMMAND, ...args], {
+    cwd: options.cwd,
+    env: { ...scrubbedEnvironment(), ...options.env },
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  // A command that has seen enough closes its end of the pipe.
+  child.stdin.on('error', () => {});
+  child.stdin.end(options.stdin);
+
+  const ended = new Promise<CommandResult>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, stdout, stderr }));
+  });
+  return {
+    process: child,
+    output: () => ({ stdout, stderr }),
+    ended,
+    printed: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const match = pattern.exec(stdout);
+          if (match !== null) {
+            resolve(match);
+          }
+        };
+        child.stdout.on('data', look);
+        child.on('close', () => reject(new Error(`ended before it printed ${pattern}: ${stdout}${stderr}`)));
+        look();
+      }),
+  };
+}
+
+function scrubbedEnvironment(): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(OS_|BLAZAR_|NODE_OPTIONS$)/.test(name)),
+  );
+}

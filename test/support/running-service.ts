@@ -1,0 +1,117 @@
+/** The policy service on a port of its own, and a client that looks at everything that comes back. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { text as wholeText } from 'node:stream/consumers';
+import { expect, onTestFinished } from 'vitest';
+import type { UsageEnforcement } from '../../src/index.ts';
+import { createApp } from '../../src/server/app.ts';
+import { startService } from '../../src/server/service.ts';
+import { filterFolder } from './filter-folder.ts';
+import { type RecordingLogger, recordingLogger } from './logger.ts';
+
+export interface ServiceAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+  /** The body as JSON; `undefined` when there is none. */
+  readonly json: unknown;
+}
+
+export interface RunningService {
+  readonly url: string;
+  readonly port: number;
+  readonly logger: RecordingLogger;
+  /** Sends a body of JSON: a value, or text and bytes as they are. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<ServiceAnswer>;
+  request(path: string, init?: RequestInit): Promise<ServiceAnswer>;
+  /** Writes bytes to a connection of its own, and reads until the service closes it, or `ends` has come. */
+  raw(bytes: string, ends?: RegExp): Promise<string>;
+}
+
+/** What can be set for a service. Filters are files of `filters_path`: name → text. */
+export interface ServiceOptions {
+  readonly enforcement?: Readonly<Record<string, unknown>>;
+  readonly service?: Readonly<Record<string, unknown>>;
+  readonly filters?: Readonly<Record<string, string>>;
+}
+
+/** Two days for everyone, unless told otherwise. */
+export async function runService(options: ServiceOptions = {}): Promise<RunningService> {
+  const logger = recordingLogger();
+  const service = await startService(
+    {
+      environment: {},
+      values: {
+        enforcement: {
+          enabled_filters: ['MaxLeaseDurationFilter'],
+          max_lease_duration: 172_800,
+          ...(options.filters && { filters_path: [filterFolder(options.filters)] }),
+          ...options.enforcement,
+        },
+        service: { port: 0, ...options.service },
+      },
+    },
+    logger,
+  );
+  onTestFinished(() => service.close());
+  return client(service.url, logger);
+}
+
+/** The service around an enforcement that the test brings. */
+export async function runApp(enforcement: UsageEnforcement, tokens: string[] = []): Promise<RunningService> {
+  const logger = recordingLogger();
+  const server = createServer(createApp({ enforcement, tokens, logger }).callback());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, logger);
+}
+
+function client(url: string, logger: RecordingLogger): RunningService {
+  const port = Number(new URL(url).port);
+  const request = async (path: string, init: RequestInit = {}): Promise<ServiceAnswer> => {
+    const answer = await fetch(url + path, init);
+    const text = await answer.text();
+    expectNoTrace(text);
+    const json: unknown = text === '' ? undefined : JSON.parse(text);
+    return { status: answer.status, text, headers: answer.headers, json };
+  };
+  return {
+    url,
+    port,
+    logger,
+    request,
+    post: (path, body, headers = {}) =>
+      request(path, {
+        method: 'POST',
+        body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+        headers: { 'Content-Type': 'application/json', ...headers },
+      }),
+    raw: async (bytes, ends) => {
+      const socket = connect(port, '127.0.0.1').setEncoding('utf8');
+      socket.write(bytes);
+      let read = '';
+      if (ends === undefined) {
+        read = await wholeText(socket);
+      } else {
+        for await (const chunk of socket) {
+          read += chunk;
+          if (ends.test(read)) {
+            break;
+          }
+        }
+      }
+      expectNoTrace(read);
+      return read;
+    },
+  };
+}
+
+/** Whatever happens: nothing that is sent tells of our code. */
+function expectNoTrace(text: string): void {
+  expect(text).not.toMatch(/\n\s+at |node_modules|\.[jt]s:\d+|node:internal/);
+}

@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
+import {
+  type AddressInfo,
+  connect,
+  createServer as createTcpServer,
+  type Server,
+  type Socket,
+} from 'node:net';
+import { text } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
+import {
+  createHttpClient,
+  type HttpCallError,
+  type HttpClient,
+  type HttpClientOptions,
+} from '../../src/http-client.ts';
+
+/** A server on 127.0.0.1 that is gone when the test is over. */
+export interface Service {
+  readonly port: number;
+  readonly url: string;
+  /** Every connection that it has ever accepted. */
+  readonly sockets: Socket[];
+  /** Every request that came in whole; only for `startService`. */
+  readonly requests: { path: string; headers: IncomingHttpHeaders; body: string }[];
+  /** Stops listening and cuts all connections. */
+  stop(): Promise<void>;
+}
+
+/** A real HTTP service; `answer` is called when a request is there in whole. */
+export function startService(
+  answer: (response: ServerResponse, call: number) => void,
+  port = 0,
+): Promise<Service> {
+  const requests: Service['requests'] = [];
+  const listener: RequestListener = async (request, response) => {
+    const body = await text(request);
+    requests.push({ path: request.url ?? '', headers: request.headers, body });
+    answer(response, requests.length);
+  };
+  return listening(createServer(listener), requests, 'http', port);
+}
+
+/** A server that speaks whatever `talk` writes. */
+export function startTcpService(talk: (socket: Socket) => void): Promise<Service> {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => {});
+    talk(socket);
+  });
+  return listening(server, [], 'http', 0);
+}
+
+export async function listening(server: Server, requests: Service['requests'], scheme: string, port: number) {
+  const sockets: Socket[] = [];
+  server.on('connection', (socket) => sockets.push(socket));
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address() as AddressInfo;
+  const stop = async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of sockets) {
+      socket.destroy();
+    }
+    await closed;
+  };
+  onTestFinished(stop);
+  return {
+    port: address.port,
+    url: `${scheme}://127.0.0.1:${address.port}/check-create`,
+    sockets,
+    requests,
+    stop,
+  };
+}
+
+/** Where nobody listens: a port that was free a moment ago. */
+export async function unusedPort(): Promise<number> {
+  const service = await startTcpService(() => {});
+  await service.stop();
+  return service.port;
+}
+
+/** A port where connections are neither accepted nor refused: the queue of a process that hangs is full. */
+export async function startDeafService(): Promise<Service> {
+  const hang = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () {
+    process.stdout.write(String(this.address().port));
+    setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0), 50);
+  });`;
+  const process = spawn(globalThis.process.execPath, ['-e', hang], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const sockets: Socket[] = [];
+  const stop = async () => {
+    for (const socket of sockets) {
+      socket.destroy();
+    }
+    process.kill('SIGKILL');
+    await once(process, 'close');
+  };
+  onTestFinished(stop);
+  const [announced] = await once(process.stdout, 'data');
+  const port = Number(announced);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  for (let accepted = true; accepted; ) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    sockets.push(socket);
+    accepted = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      new Promise<boolean>((resolve) => setTimeout(resolve, 200, false)),
+    ]);
+  }
+  return { port, url: `http://127.0.0.1:${port}/check-create`, sockets, requests: [], stop };
+}
+
+/** A client that is closed when the test is over; patient, and without retries and breaker unless told otherwise. */
+export function newClient(options: Partial<HttpClientOptions> = {}): HttpClient {
+  const client = createHttpClient({
+    timeout: 10,
+    connectRetries: 0,
+    breakerFailures: 0,
+    breakerCooldown: 10,
+    ...options,
+  });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+/** The first call of all loads axios, undici and cockatiel, which short deadlines are not meant for. */
+export async function loadLibraries(): Promise<void> {
+  const client = createHttpClient({ timeout: 60, connectRetries: 0, breakerFailures: 0, breakerCooldown: 0 });
+  await failure(client.postJson('http://127.0.0.1:1/', ''));
+  await client.close();
+}
+
+/** What a call that must fail failed with. */
+export async function failure(call: Promise<unknown>): Promise<HttpCallError> {
+  try {
+    await call;
+  } catch (error) {
+    return error as HttpCallError;
+  }
+  throw new Error('expected the call to fail');
+}
+
+/** The client sockets that this process opens from here to the end of the test. */
+export function watchSockets(): Socket[] {
+  const sockets: Socket[] = [];
+  const onSocket = (message: unknown) => sockets.push((message as { socket: Socket }).socket);
+  subscribe('net.client.socket', onSocket);
+  onTestFinished(() => {
+    unsubscribe('net.client.socket', onSocket);
+  });
+  return sockets;
+}
