@@ -99,7 +99,9 @@ export async function readConfiguration(
       ...problems,
       ...chain.problems.map((problem) => atOrigin(problem, settings)),
       ...filters.flatMap((filter) => filter.problems),
-      ...brokenFilters(catalog, named, core.filters_path),
+      ...brokenFilters(catalog, named, core.filters_path).map((problem) =>
+        problem.option === undefined ? problem : atOrigin(problem, settings),
+      ),
       ...idleOptions(settings, installed, chain.filters),
       ...misplacedOptions(layers, options),
     ],
@@ -205,7 +207,8 @@ function atOrigin(problem: Problem, settings: readonly Setting[]): Problem {
   const setting = settings.find(
     ({ option }) => option.section === problem.section && option.name === problem.option,
   );
-  return { ...problem, origin: setting?.origin.kind === 'default' ? undefined : setting?.origin };
+  const message = setting?.secret === true ? 'a wrong value that is not shown' : problem.message;
+  return { ...problem, message, origin: setting?.origin.kind === 'default' ? undefined : setting?.origin };
 }
 
 /**
@@ -221,7 +224,7 @@ function checkOptions(
   const names = new Set(installed.options.map(({ name }) => name));
   const own = settings.filter(({ option }) => option.section === SECTION && names.has(option.name));
   const problems: Problem[] = [];
-  for (const { option, value, origin } of own) {
+  for (const { option, value, origin, secret } of own) {
     if (option.file && typeof value === 'string') {
       try {
         accessSync(value, constants.R_OK);
@@ -231,7 +234,7 @@ function checkOptions(
           origin,
           section: SECTION,
           option: option.name,
-          message: `expected a file that can be read, got ${JSON.stringify(value)} (${systemErrorText(thrown)})`,
+          message: `expected a file that can be read, got ${secret ? 'a value that is not shown' : JSON.stringify(value)} (${systemErrorText(thrown)})`,
         });
       }
     }
@@ -240,7 +243,7 @@ function checkOptions(
   const together =
     parsed.success || own.some(({ option }) => wrong.has(option.name)) ? [] : parsed.error.issues;
   for (const issue of together) {
-    const option = String(issue.path[0] ?? 'enabled_filters');
+    const option = String(issue.path[0] ?? (audit ? 'audit_filters' : 'enabled_filters'));
     problems.push(
       atOrigin({ severity: 'error', section: SECTION, option, message: issue.message }, settings),
     );

@@ -53,7 +53,15 @@ interface Link {
   readonly audit: boolean;
 }
 
-type Ask = (filter: BaseFilter, lease: Lease, call: Call) => unknown;
+/** What the filters are asked, one by one. */
+interface Question {
+  readonly operation: Decision['operation'];
+  readonly context: Context;
+  readonly signal: AbortSignal | undefined;
+  readonly ask: (filter: BaseFilter, lease: Lease, call: Call) => unknown;
+  /** Throws if a lease, as a filter has changed it, can't be judged. */
+  readonly verify: (changed: Lease) => unknown;
+}
 
 /** The enabled filters, in order, ready to judge leases. Safe to share between any number of concurrent calls. */
 export class UsageEnforcement {
@@ -113,7 +121,10 @@ export class UsageEnforcement {
   async checkCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
     const { context, lease } = parseCreateRequest(request);
     const seen = readOnly(context);
-    return this.#decide('create', context, lease, options, {
+    return this.#decide(lease, options, {
+      operation: 'create',
+      context,
+      signal: options.signal,
       ask: (filter, proposed, call) => filter.checkCreate(seen, proposed, call),
       verify: (changed) => parseCreateRequest({ context, lease: changed }),
     });
@@ -124,7 +135,10 @@ export class UsageEnforcement {
     const { context, currentLease, lease } = parseUpdateRequest(request);
     const seen = readOnly(context);
     const current = readOnly(currentLease);
-    return this.#decide('update', context, lease, options, {
+    return this.#decide(lease, options, {
+      operation: 'update',
+      context,
+      signal: options.signal,
       ask: (filter, proposed, call) => filter.checkUpdate(seen, current, proposed, call),
       verify: (changed) => parseUpdateRequest({ context, currentLease, lease: changed }),
     });
@@ -143,7 +157,7 @@ export class UsageEnforcement {
           await orAborted(link.filter.onEnd(seen, ended, { signal: options.signal }), options.signal);
         } catch (thrown) {
           failed = true;
-          this.#logFailure(link, 'end', context, thrown);
+          this.#logFailure(link, { operation: 'end', context }, thrown);
         }
         const message = failed ? `${link.name} could not be told that the lease has ended.` : null;
         const milliseconds = performance.now() - started;
@@ -172,56 +186,42 @@ export class UsageEnforcement {
    * then every filter has accepted exactly the lease that is returned.
    */
   async #decide(
-    operation: Decision['operation'],
-    context: Context,
     original: Lease,
-    { signal, explain = false, acceptsChanges = true }: CheckOptions,
-    { ask, verify }: { ask: Ask; verify: (lease: Lease) => unknown },
+    { explain = false, acceptsChanges = true }: CheckOptions,
+    question: Question,
   ): Promise<Decision> {
-    const undecided = {
-      operation,
-      allowed: true,
-      lease: original,
-      changed: false,
-      message: null,
-      filter: null,
-      failed: false,
-      exempt: false,
-    };
+    const { operation, context } = question;
     if (this.#exemptProjects.has(context.project_id)) {
       const warning = `Project ${context.project_id} is in exempt_projects: no filter was asked.`;
       this.#logger.info({ operation, project_id: context.project_id }, warning);
-      return { ...undecided, exempt: true, warnings: [warning], outcomes: [] };
+      return { ...accepted(operation, original, false, []), exempt: true, warnings: [warning] };
     }
 
     const outcomes: Outcome[] = [];
-    const warnings = () => outcomes.flatMap(auditWarning);
     let lease = original;
     let seen = readOnly(lease);
     let rejection: Outcome | undefined;
     let lastChange: Outcome | undefined;
     for (let round = 1; rejection === undefined; round += 1) {
       let changed = false;
-      for (const [position, link] of this.#chain.entries()) {
+      for (let position = 0; position < this.#chain.length; position += 1) {
+        const link = this.#chain[position] as Link;
         const started = performance.now();
-        const { verdict, failed } = await this.#ask(operation, context, link, seen, signal, ask, verify);
+        const { verdict, failed } = await this.#ask(link, seen, question);
+        const proposal = verdict.allowed && !isSame(verdict.lease, lease) ? verdict.lease : undefined;
         const before = outcomes[position];
-        const proposal =
-          verdict.allowed && verdict.lease !== undefined && !isDeepStrictEqual(verdict.lease, lease)
-            ? verdict.lease
-            : undefined;
         const outcome: Outcome = {
           filter: link.name,
           allowed: verdict.allowed,
           message: verdict.allowed ? null : verdict.message,
           failed,
           audit: link.audit,
-          changed: proposal !== undefined || (before?.changed ?? false),
+          changed: proposal !== undefined || before?.changed === true,
           milliseconds: (before?.milliseconds ?? 0) + performance.now() - started,
         };
         outcomes[position] = outcome;
         if (link.audit) {
-          this.#logAudit(operation, context, outcome);
+          this.#logAudit(question, outcome);
           continue;
         }
         if (!outcome.allowed) {
@@ -240,45 +240,25 @@ export class UsageEnforcement {
         break;
       }
       if (round === MAX_ROUNDS && rejection === undefined && lastChange !== undefined) {
-        this.#logger.error(
-          { operation, filter: lastChange.filter },
-          `filters kept changing the lease for ${MAX_ROUNDS} rounds`,
-        );
+        const { filter } = lastChange;
+        this.#logger.error({ operation, filter }, `filters kept changing the lease for ${MAX_ROUNDS} rounds`);
         rejection = { ...lastChange, allowed: false, failed: true, message: FAILED_MESSAGE };
       }
     }
 
     if (rejection !== undefined) {
-      const { message, filter, failed } = rejection;
-      return { ...undecided, allowed: false, message, filter, failed, warnings: warnings(), outcomes };
+      return refused(operation, original, rejection, outcomes);
     }
-    if (lastChange === undefined) {
-      return { ...undecided, warnings: warnings(), outcomes };
-    }
-    if (!acceptsChanges) {
+    if (lastChange !== undefined && !acceptsChanges) {
       const message = `The lease would be allowed with other values: ${await describeChanges(original, lease)}.`;
-      return {
-        ...undecided,
-        allowed: false,
-        message,
-        filter: lastChange.filter,
-        warnings: warnings(),
-        outcomes,
-      };
+      return refused(operation, original, { ...lastChange, message }, outcomes);
     }
-    return { ...undecided, lease, changed: true, warnings: warnings(), outcomes };
+    return accepted(operation, lease, lastChange !== undefined, outcomes);
   }
 
   /** One filter's verdict on a lease. Whatever goes wrong is a failure, and a failure is a rejection. */
-  async #ask(
-    operation: Decision['operation'],
-    context: Context,
-    link: Link,
-    lease: Lease,
-    signal: AbortSignal | undefined,
-    ask: Ask,
-    verify: (lease: Lease) => unknown,
-  ): Promise<{ verdict: Verdict; failed: boolean }> {
+  async #ask(link: Link, lease: Lease, question: Question): Promise<{ verdict: Verdict; failed: boolean }> {
+    const { signal, ask, verify } = question;
     try {
       signal?.throwIfAborted();
       let answer = ask(link.filter, lease, { signal });
@@ -296,25 +276,72 @@ export class UsageEnforcement {
       verify(changed);
       return { verdict: { allowed: true, lease: changed }, failed: false };
     } catch (thrown) {
-      this.#logFailure(link, operation, context, thrown);
+      this.#logFailure(link, question, thrown);
       return { verdict: reject(FAILED_MESSAGE), failed: true };
     }
   }
 
-  #logAudit(operation: string, context: Context, outcome: Outcome): void {
+  #logAudit({ operation, context }: Question, outcome: Outcome): void {
     for (const warning of auditWarning(outcome)) {
       this.#logger.warn({ operation, filter: outcome.filter, project_id: context.project_id }, warning);
     }
   }
 
-  #logFailure(link: Link, operation: string, context: Context, thrown: unknown): void {
+  #logFailure(
+    { name }: Link,
+    { operation, context }: { operation: string; context: Context },
+    thrown: unknown,
+  ): void {
     const cause =
       thrown instanceof Error ? { error: thrown.message, stack: thrown.stack } : { error: String(thrown) };
-    this.#logger.error(
-      { operation, filter: link.name, project_id: context.project_id, user_id: context.user_id, ...cause },
-      'filter failed',
-    );
+    const { project_id, user_id } = context;
+    this.#logger.error({ operation, filter: name, project_id, user_id, ...cause }, 'filter failed');
   }
+}
+
+function accepted(
+  operation: Decision['operation'],
+  lease: Lease,
+  changed: boolean,
+  outcomes: Outcome[],
+): Decision {
+  return {
+    operation,
+    allowed: true,
+    lease,
+    changed,
+    message: null,
+    filter: null,
+    failed: false,
+    exempt: false,
+    warnings: outcomes.flatMap(auditWarning),
+    outcomes,
+  };
+}
+
+function refused(
+  operation: Decision['operation'],
+  lease: Lease,
+  { filter, message, failed }: Outcome,
+  outcomes: Outcome[],
+): Decision {
+  return {
+    operation,
+    allowed: false,
+    lease,
+    changed: false,
+    message,
+    filter,
+    failed,
+    exempt: false,
+    warnings: outcomes.flatMap(auditWarning),
+    outcomes,
+  };
+}
+
+/** Whether a filter has left the lease as it was; one that returns an equal lease has. */
+function isSame(answered: Lease | undefined, lease: Lease): boolean {
+  return answered === undefined || isDeepStrictEqual(answered, lease);
 }
 
 function auditWarning({ audit, filter, allowed, failed, message, changed }: Outcome): string[] {

@@ -158,11 +158,7 @@ class PooledHttpClient implements HttpClient {
 
   async #perform(call: Call, json: string): Promise<HttpAnswer> {
     libraries ??= loadLibraries();
-    const loaded = await libraries;
-    if (call.ended !== undefined) {
-      throw call.ended;
-    }
-    const { transport, guard } = this.#origin(call.url.origin, loaded);
+    const { transport, guard } = this.#origin(call.url.origin, await libraries);
     const path = call.url.pathname + call.url.search;
     return guard(call.url, async () => {
       if (call.ended !== undefined) {
@@ -188,7 +184,7 @@ class PooledHttpClient implements HttpClient {
       tls = {},
     } = this.#options;
     const transport = loaded.createTransport(origin, {
-      // Leaves time for each of the tries.
+      // Leaves time for each of the tries, to a second or so: undici's timers are no finer.
       connectTimeout: this.#timeoutMs / (connectRetries + 1),
       maxAnswerBytes,
       headers: { ...DEFAULT_HEADERS, ...lowerCaseKeys(headers) },

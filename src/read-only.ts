@@ -4,19 +4,24 @@
  * costs nothing until something is read, and an attempt to write throws, which refuses the lease.
  */
 
-/** The value behind a view. */
-const originals = new WeakMap<object, object>();
-
-const refuseToWrite = () => {
-  throw new TypeError('a filter tried to change the request in place; return allow({ ...lease, … }) instead');
-};
+/**
+ * A proxy's target, in place of the value itself: a frozen value would otherwise forbid to answer with views of its
+ * parts. An array where the value is one, for `Array.isArray`.
+ */
+interface StandIn {
+  [ORIGINAL]: object;
+  [PARTS]: Map<PropertyKey, object> | undefined;
+}
+/** Asked of a view, it leads to the value behind it. Nobody else has this symbol; a WeakMap would cost more than the check. */
+const ORIGINAL = Symbol('original');
+const PARTS = Symbol('views of parts');
 
 /**
  * A view of plain objects and arrays that can be read, spread and serialised like the value itself, but not written
  * to at any depth. Other values (texts, `Date`, luxon `DateTime`) are returned as they are.
  */
 export function readOnly<Value>(value: Value): Value {
-  return isPlain(value) && !originals.has(value) ? view(value) : value;
+  return isPlain(value) && originalOf(value) === undefined ? view(value) : value;
 }
 
 /** The value itself: views at any depth are replaced by what they show. Parts that hold no view are kept, not copied. */
@@ -28,7 +33,7 @@ function unwrap(value: unknown, seen: Map<object, unknown>): unknown {
   if (!isPlain(value)) {
     return value;
   }
-  const original = originals.get(value);
+  const original = originalOf(value);
   if (original !== undefined) {
     return original;
   }
@@ -46,47 +51,66 @@ function unwrap(value: unknown, seen: Map<object, unknown>): unknown {
 }
 
 function view<Value extends object>(original: Value): Value {
-  // A stand-in as the proxy's target: a frozen original would otherwise forbid to answer with views of its parts.
-  const standIn = Array.isArray(original) ? [] : {};
-  const views = new Map<PropertyKey, unknown>();
-  const read = (key: PropertyKey) => {
-    const value: unknown = Reflect.get(original, key);
-    if (!isPlain(value)) {
-      return value;
-    }
-    let part = views.get(key);
-    if (part === undefined) {
-      part = view(value);
-      views.set(key, part);
-    }
-    return part;
-  };
-  const proxy = new Proxy(standIn, {
-    // JSON.stringify asks for it first, and then reads the original at full speed.
-    get: (_, key) => (key === 'toJSON' && !(key in original) ? () => original : read(key)),
-    has: (_, key) => Reflect.has(original, key),
-    ownKeys: () => Reflect.ownKeys(original),
-    getPrototypeOf: () => Reflect.getPrototypeOf(original),
-    getOwnPropertyDescriptor: (_, key) => {
-      const descriptor = Reflect.getOwnPropertyDescriptor(original, key);
-      return (
-        descriptor && {
-          value: read(key),
-          enumerable: descriptor.enumerable ?? false,
-          writable: true,
-          configurable: key !== 'length' || !Array.isArray(original),
-        }
-      );
-    },
-    set: refuseToWrite,
-    defineProperty: refuseToWrite,
-    deleteProperty: refuseToWrite,
-    setPrototypeOf: refuseToWrite,
-    preventExtensions: refuseToWrite,
-  });
-  originals.set(proxy, original);
-  return proxy as Value;
+  const standIn: Partial<StandIn> = Array.isArray(original) ? ([] as Partial<StandIn>) : {};
+  standIn[ORIGINAL] = original;
+  standIn[PARTS] = undefined;
+  return new Proxy(standIn as StandIn, READ_ONLY) as object as Value;
 }
+
+function originalOf(value: object): object | undefined {
+  return (value as Partial<StandIn>)[ORIGINAL];
+}
+
+function read(standIn: StandIn, key: PropertyKey): unknown {
+  const value: unknown = Reflect.get(standIn[ORIGINAL], key);
+  if (!isPlain(value)) {
+    return value;
+  }
+  standIn[PARTS] ??= new Map();
+  let part = standIn[PARTS].get(key);
+  if (part === undefined) {
+    part = view(value);
+    standIn[PARTS].set(key, part);
+  }
+  return part;
+}
+
+function refuseToWrite(): never {
+  throw new TypeError('a filter tried to change the request in place; return allow({ ...lease, … }) instead');
+}
+
+const READ_ONLY: ProxyHandler<StandIn> = {
+  get(standIn, key) {
+    if (key === ORIGINAL) {
+      return standIn[ORIGINAL];
+    }
+    // JSON.stringify asks for it first, and then reads the original at full speed.
+    if (key === 'toJSON' && !(key in standIn[ORIGINAL])) {
+      return () => standIn[ORIGINAL];
+    }
+    return read(standIn, key);
+  },
+  has: (standIn, key) => Reflect.has(standIn[ORIGINAL], key),
+  ownKeys: (standIn) => Reflect.ownKeys(standIn[ORIGINAL]),
+  getPrototypeOf: (standIn) => Reflect.getPrototypeOf(standIn[ORIGINAL]),
+  getOwnPropertyDescriptor(standIn, key) {
+    const descriptor = Reflect.getOwnPropertyDescriptor(standIn[ORIGINAL], key);
+    return (
+      descriptor && {
+        value: read(standIn, key),
+        enumerable: descriptor.enumerable ?? false,
+        writable: true,
+        // An array's own length is the one property that the stand-in has too, and can't be said otherwise of.
+        configurable: !(key === 'length' && Array.isArray(standIn)),
+      }
+    );
+  },
+  set: refuseToWrite,
+  defineProperty: refuseToWrite,
+  deleteProperty: refuseToWrite,
+  setPrototypeOf: refuseToWrite,
+  preventExtensions: refuseToWrite,
+};
 
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) {

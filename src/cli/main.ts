@@ -19,8 +19,6 @@ const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
 function createProgram(): Command {
   const program = new Command('blazar-enforcement')
     .description('Usage enforcement for reservable clouds: who may lease what, for how long, how much.')
-    .version(version(), '-V, --version', 'Print the version.')
-    .helpOption('-h, --help', 'Print this help.')
     .addCommand(checkCommand())
     .addCommand(serveCommand())
     .addCommand(configCommand())
@@ -28,6 +26,7 @@ function createProgram(): Command {
   for (const command of allCommands(program)) {
     command
       .exitOverride()
+      .version(version(), '-V, --version', 'Print the version.')
       .helpOption('-h, --help', 'Print this help.')
       .helpCommand(false)
       // One line: commander puts its suggestion on a second one.

@@ -28,6 +28,8 @@ export interface IniDocument {
 interface Assignment {
   readonly line: number;
   readonly key: string;
+  /** False below a broken header: nobody knows whose option it is. */
+  readonly belongs: boolean;
   readonly values: string[];
 }
 
@@ -44,10 +46,10 @@ export function parseIni(text: string, file: string): IniDocument {
     problems.push({ severity: 'error', origin: { kind: 'file', file, line }, message });
 
   const statements: string[] = [];
-  let inSection = false;
+  let section: 'none' | 'read' | 'broken' = 'none';
   let current: Assignment | undefined;
   const finish = () => {
-    if (current !== undefined) {
+    if (current?.belongs) {
       statements.push(`${shield(current.key)}=${current.line}.${shield(current.values.join('\n'))}`);
     }
     current = undefined;
@@ -75,9 +77,10 @@ export function parseIni(text: string, file: string): IniDocument {
     if (line.startsWith('[')) {
       if (!line.endsWith(']') || line.length <= 2) {
         report(number, 'expected a section header such as "[enforcement]", with nothing behind it');
+        section = 'broken';
         return;
       }
-      inSection = true;
+      section = 'read';
       statements.push(`[${shield(line.slice(1, -1).toLowerCase())}]`);
       return;
     }
@@ -91,11 +94,16 @@ export function parseIni(text: string, file: string): IniDocument {
       report(number, `expected "name = value", got a line without a name before "${line[delimiter]}"`);
       return;
     }
-    if (!inSection) {
+    if (section === 'none') {
       report(number, 'expected a section header such as "[enforcement]" before the first option');
       return;
     }
-    current = { line: number, key, values: [unquote(line.slice(delimiter + 1).trim())] };
+    current = {
+      line: number,
+      key,
+      belongs: section === 'read',
+      values: [unquote(line.slice(delimiter + 1).trim())],
+    };
   });
   finish();
 
@@ -104,7 +112,9 @@ export function parseIni(text: string, file: string): IniDocument {
 
 /** A value as it has to be written to be read back the same by `parseIni` and left alone by interpolation. */
 export function formatIniValue(value: string): string {
-  const [first = '', ...continuation] = value.replaceAll('$', '$$$$').split('\n');
+  const [first = '', ...continuation] = value
+    .replace(/(\\?)\$/g, (_, backslash) => (backslash === '' ? '$$' : '\\\\$'))
+    .split('\n');
   const quoted = first !== first.trim() || unquote(first) !== first ? `"${first}"` : first;
   return [quoted, ...continuation].join('\n    ');
 }

@@ -12,6 +12,9 @@ import { showText } from './secret.ts';
 import type { Entry, Layer } from './sources.ts';
 import { readValue, ValueError } from './value.ts';
 
+/** A chain of references that doubles at each step (`a = $b$b`) would otherwise fill the memory. */
+const MAX_REFERENCES = 10_000;
+
 /** The effective value of an option. */
 export interface Setting {
   readonly option: Option;
@@ -41,7 +44,8 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
     let secret = option.secret;
     let value = entry.value;
     try {
-      if (typeof value === 'string') {
+      // What code passes is meant as it is; a "$" in its token is no reference.
+      if (typeof value === 'string' && origin.kind !== 'code') {
         const reference = interpolate(value, option.section, effectiveText);
         secret ||= reference.secret;
         value = reference.text;
@@ -83,7 +87,12 @@ function effectiveEntry(layers: readonly Layer[], section: string, option: strin
 /** What `$name` stands for. A reference may lead to further references; a circle is a mistake. */
 function textLookup(layers: readonly Layer[], options: readonly Option[]) {
   const visiting = new Set<string>();
+  let count = 0;
   const lookup = (section: string, name: string): Reference | undefined => {
+    count += 1;
+    if (count > MAX_REFERENCES) {
+      throw new ValueError('the configuration has too many references to other options');
+    }
     const option = options.find((candidate) => candidate.section === section && candidate.name === name);
     const entry = effectiveEntry(layers, section, name);
     if (entry === undefined) {
@@ -97,6 +106,11 @@ function textLookup(layers: readonly Layer[], options: readonly Option[]) {
     try {
       const reference = interpolate(showPlain(entry.value), section, lookup);
       return { text: reference.text, secret: reference.secret || option?.secret === true };
+    } catch (thrown) {
+      // What stands behind its "$" may be a piece of a secret, and is reported with the option itself.
+      throw thrown instanceof UnknownReferenceError
+        ? new ValueError(`$${name} has no value: it refers to an option that is not set`)
+        : thrown;
     } finally {
       visiting.delete(id);
     }
@@ -126,7 +140,8 @@ function typedValue(value: unknown, option: Option, secret: boolean): unknown {
     return parsed.data;
   }
   const [issue] = parsed.error.issues;
-  const where = issue === undefined || issue.path.length === 0 ? '' : `see "${issue.path.join('.')}"`;
+  const where =
+    secret || issue === undefined || issue.path.length === 0 ? '' : `see "${issue.path.join('.')}"`;
   throw new ValueError(expectation(value, option, secret, issue?.code === 'custom' ? issue.message : where));
 }
 
@@ -161,14 +176,15 @@ function unknownNames(layers: readonly Layer[], options: readonly Option[]): Pro
               severity: 'error',
               origin: entry.origin,
               section,
-              option: name,
+              // Behind a space stands what was meant as a value.
+              option: /\s/.test(name) ? `${name.split(/\s/, 1)[0]} …` : name,
               message: `unknown option${nearestName(name, names)}`,
             });
           }
         }
         continue;
       }
-      const meant = sections.find((candidate) => distance(candidate, section.trim()) <= 2);
+      const meant = sections.find((candidate) => distance(candidate, section.trim()) <= candidate.length / 5);
       const [entry] = entries.values();
       if (meant !== undefined) {
         problems.push({

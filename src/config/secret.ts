@@ -6,13 +6,33 @@ const MAX_SHOWN = 120;
 /** A value inside an error message: as JSON, of bounded length, without credentials. */
 export function showText(value: unknown): string {
   const text = typeof value === 'string' ? hideCredentials(value) : value;
-  const shown = JSON.stringify(text) ?? String(text);
+  const shown = json(text) ?? String(text);
   return shown.length > MAX_SHOWN ? `${shown.slice(0, MAX_SHOWN)}…` : shown;
 }
 
-/** `https://user:password@host/` → `https://****@host/`, anywhere in a text. */
+function json(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // A circle, or a BigInt: only code can give such a value.
+    return undefined;
+  }
+}
+
+/**
+ * `https://user:password@host/` → `https://****@host/`, anywhere in a text. Up to the last `@` of a word, since a
+ * password that is not escaped may hold `/` and `#`: a path with an `@` is rather hidden too.
+ */
 export function hideCredentials(text: string): string {
-  return text.replace(/(\b[a-z][a-z0-9+.-]*:\/\/)[^/?#\s]*@/gi, `$1${HIDDEN}@`);
+  return text.replace(/\S+/g, (word) => {
+    const at = word.lastIndexOf('@');
+    const scheme = word.indexOf('://');
+    const start = scheme === -1 || scheme > at ? 0 : scheme + 3;
+    const before = word.slice(start, at);
+    return at === -1 || (start === 0 && !before.includes(':'))
+      ? word
+      : `${word.slice(0, start)}${HIDDEN}${word.slice(at)}`;
+  });
 }
 
 /** The value of a setting as it may be printed; an empty secret is no secret. */

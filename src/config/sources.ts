@@ -18,7 +18,7 @@ export interface ConfigSources {
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** Texts such as `enforcement.max_lease_duration=60`, as behind `--config`; a later one wins. */
   readonly config?: readonly string[] | undefined;
-  /** Typed values from code: section, option, value. They win over everything else. */
+  /** Values from code: section, option, value of the option's type, or text that is read as in a file but for `$`. They win over everything else. */
   readonly values?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
 }
 
@@ -50,7 +50,10 @@ export function readSources(sources: ConfigSources): { layers: Layer[]; problems
     const named = environment.BLAZAR_ENFORCEMENT_CONFIG;
     if (named !== undefined && named !== '') {
       files = [named];
-    } else if (folders.length > 0 || settings.some((layer) => layer.has('enforcement'))) {
+    } else if (
+      folders.length > 0 ||
+      settings.some((layer) => layer.get('enforcement')?.has('enabled_filters'))
+    ) {
       files = existsSync(DEFAULT_CONFIG_FILE) ? [DEFAULT_CONFIG_FILE] : [];
     } else {
       // Nothing else says what to enforce: going on without the file would allow every lease.
@@ -121,7 +124,7 @@ function commandLineLayer(texts: readonly string[], problems: Problem[]): Layer 
   const layer = new Map<string, Map<string, Entry>>();
   for (const text of texts) {
     const equals = text.indexOf('=');
-    const name = equals === -1 ? text : text.slice(0, equals);
+    const name = equals === -1 ? (/^[\w.-]*/.exec(text)?.[0] ?? '') : text.slice(0, equals);
     const dot = name.lastIndexOf('.');
     if (equals === -1 || dot <= 0 || dot === name.length - 1) {
       // The part behind "=" is left out: it may be a secret.

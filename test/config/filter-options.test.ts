@@ -1,0 +1,161 @@
+/** What the options of the filters that come with the package may be, alone and together. */
+import { describe, expect, it } from 'vitest';
+import { configFile, configuration, shown } from './helpers.ts';
+
+/** The problems of a section `[enforcement]` with these lines, the first of them in line 3. */
+async function problems(filter: string, ...lines: readonly string[]): Promise<string[]> {
+  const text = ['[enforcement]', `enabled_filters = ${filter}`, ...lines].join('\n');
+  return shown((await configuration(text)).problems);
+}
+
+const duration = (...lines: readonly string[]) => problems('MaxLeaseDurationFilter', ...lines);
+const external = (...lines: readonly string[]) => problems('ExternalServiceFilter', ...lines);
+const endpoint = 'external_service_base_endpoint = http://127.0.0.1:8643';
+
+describe('max_lease_duration', () => {
+  it.each(['-1', '0', '1', '86400', '+86_400'])('may be %s', async (value) => {
+    expect(await duration(`max_lease_duration = ${value}`)).toEqual([]);
+  });
+
+  it.each(['-2', '-86400', '1.5', 'none', ''])(
+    'is a whole number of seconds or -1, not %j',
+    async (value) => {
+      expect(await duration(`max_lease_duration = ${value}`)).toEqual([
+        `blazar.conf:3: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "${value}"`,
+      ]);
+    },
+  );
+
+  it.each(['project', 'user'])('has %s limits in the same range', async (whose) => {
+    const name = `max_lease_duration_${whose}_limits`;
+    expect(await duration(`${name} = a:-1, b:0,\n  constructor:5`)).toEqual([]);
+    const expected = `blazar.conf:3: [enforcement] ${name}: expected ${whose} id:seconds pairs with commas between them, each value a whole number of seconds or -1, got`;
+    expect(await duration(`${name} = a:-2`)).toEqual([`${expected} "a:-2" (see "a")`]);
+    expect(await duration(`${name} = a:1d`)).toEqual([`${expected} "a:1d"`]);
+    expect(await duration(`${name} = a:1,a:2`)).toEqual([`${expected} "a:1,a:2" (a name is given twice)`]);
+    expect(await duration(`${name} = __proto__:1`)).toEqual([
+      `${expected} "__proto__:1" (__proto__ cannot be the name of a pair)`,
+    ]);
+  });
+
+  it('has an extension window of 0 seconds or more', async () => {
+    expect(await duration('max_lease_duration_extension_window = 0')).toEqual([]);
+    expect(await duration('max_lease_duration_extension_window =')).toEqual([]);
+    expect(await duration('max_lease_duration_extension_window = -1')).toEqual([
+      'blazar.conf:3: [enforcement] max_lease_duration_extension_window: expected a whole number of seconds, 0 or more, got "-1"',
+    ]);
+  });
+});
+
+describe('ExternalServiceFilter', () => {
+  const names = ['base', 'check_create', 'check_update', 'on_end'].map(
+    (name) => `external_service_${name}_endpoint`,
+  );
+
+  it('needs an endpoint', async () => {
+    expect(await external()).toEqual([
+      'blazar.conf:2: [enforcement] enabled_filters: ExternalServiceFilter needs external_service_base_endpoint or another of its endpoints, and none is set',
+    ]);
+  });
+
+  it.each(names)('is content with %s alone', async (name) => {
+    expect(await external(`${name} = https://policy.example.org/api?x=1`)).toEqual([]);
+  });
+
+  it.each([
+    'http://127.0.0.1:8643',
+    'HTTPS://policy.example.org/v1/',
+    'http://[::1]:80/',
+    'http://h/a@b',
+    'http://policy',
+  ])('accepts the URL %s', async (url) => {
+    expect(await external(`external_service_base_endpoint = ${url}`)).toEqual([]);
+  });
+
+  it.each(names)(
+    'refuses a URL in %s that is not http(s) with a host and without credentials',
+    async (name) => {
+      const wrong = [
+        'http://',
+        'http:///path',
+        'ftp://h/',
+        'file:///etc/passwd',
+        'h:80',
+        '/path',
+        'http://h:99999/',
+      ];
+      for (const url of [...wrong, 'http:h', 'javascript:alert(1)', 'http://h/a b', 'nonsense']) {
+        expect(await external(endpoint, `${name} = ${url}`)).toEqual([
+          `blazar.conf:4: [enforcement] ${name}: expected an http or https URL with a host and without credentials, got "${url}"`,
+        ]);
+      }
+    },
+  );
+
+  it('refuses credentials in a URL without showing them', async () => {
+    for (const url of ['http://user:hush@h/', 'https://hush@h', 'http://user:p@hush@h:80/x']) {
+      const [problem = ''] = await external(`external_service_base_endpoint = ${url}`);
+      expect(problem).toContain('without credentials, got "http');
+      expect(problem).toContain('://****@h');
+      expect(problem).not.toContain('hush');
+    }
+  });
+
+  it.each(['token', 'bearer_token'])('refuses a %s that cannot stand in a header', async (name) => {
+    const option = `external_service_${name}`;
+    expect(await external(endpoint, `${option} = a b;c#d$$`)).toEqual([]);
+    for (const token of ['hush\n  hush', 'hüsh', 'hu\tsh']) {
+      expect(await external(endpoint, `${option} = ${token}`)).toEqual([
+        `blazar.conf:4: [enforcement] ${option}: expected ASCII text without line breaks, got a value that is not shown`,
+      ]);
+    }
+  });
+
+  it('takes certificate and key together', async () => {
+    const [cert, key] = [configFile('', 'cert.pem'), configFile('', 'key.pem')];
+    const together =
+      'expected external_service_client_cert_file and external_service_client_key_file together, got one of them';
+    const certLine = `external_service_client_cert_file = ${cert}`;
+    const keyLine = `external_service_client_key_file = ${key}`;
+    expect(await external(endpoint, certLine, keyLine)).toEqual([]);
+    expect(await external(endpoint, certLine)).toEqual([
+      `blazar.conf:4: [enforcement] external_service_client_cert_file: ${together}`,
+    ]);
+    expect(await external(endpoint, 'external_service_client_cert_file =', keyLine)).toEqual([
+      `blazar.conf:5: [enforcement] external_service_client_key_file: ${together}`,
+    ]);
+  });
+
+  it.each(['ca_file', 'client_cert_file', 'client_key_file'])(
+    'needs a file for %s that can be read',
+    async (name) => {
+      const option = `external_service_${name}`;
+      expect(await external(endpoint, `${option} = /nope/x.pem`)).toContain(
+        `blazar.conf:4: [enforcement] ${option}: expected a file that can be read, got "/nope/x.pem" (there is no such file)`,
+      );
+      expect(await external(endpoint, 'external_service_ca_file =')).toEqual([]);
+    },
+  );
+
+  it('does not look for the files of a filter that is not enabled', async () => {
+    expect(await duration('external_service_ca_file = /nope/x.pem')).toEqual([
+      'blazar.conf:3: [enforcement] external_service_ca_file: has no effect: ExternalServiceFilter is not in enabled_filters',
+    ]);
+  });
+
+  it.each([
+    ['timeout', '0', 'a whole number of seconds from 1 to 3600'],
+    ['timeout', '3601', 'a whole number of seconds from 1 to 3600'],
+    ['connect_retries', '-1', 'a whole number from 0 to 10'],
+    ['connect_retries', '11', 'a whole number from 0 to 10'],
+    ['breaker_failures', '-1', 'a whole number, 0 or more'],
+    ['breaker_cooldown', '0', 'a whole number of seconds, 1 or more'],
+    ['allow_on_error', 'sometimes', 'true or false'],
+    ['message_fields', 'a,,b', 'a list, with commas between its items'],
+  ])('holds %s = %s against its range', async (name, value, expected) => {
+    const [problem] = await external(endpoint, `external_service_${name} = ${value}`);
+    expect(problem).toContain(
+      `blazar.conf:4: [enforcement] external_service_${name}: expected ${expected}, got "${value}"`,
+    );
+  });
+});

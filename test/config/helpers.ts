@@ -1,0 +1,64 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { z } from 'zod';
+import { describeOptions } from '../../src/config/option.ts';
+import { type Resolution, resolve } from '../../src/config/resolve.ts';
+import { type ConfigSources, type Layer, readSources } from '../../src/config/sources.ts';
+import { type Configuration, type FurtherSection, readConfiguration } from '../../src/configuration.ts';
+import { formatProblem, type Problem } from '../../src/errors.ts';
+import { serviceOptions } from '../../src/server/options.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+
+/** Writes one file into a folder (default: one that is gone after the test) and returns its path. */
+export function configFile(
+  text: string | Uint8Array,
+  name = 'blazar.conf',
+  folder = temporaryFolder(),
+): string {
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+/** The problems as an operator reads them, with files by their names only. */
+export function shown(problems: readonly Problem[], severity?: Problem['severity']): string[] {
+  return problems
+    .filter((problem) => severity === undefined || problem.severity === severity)
+    .map((problem) => {
+      const { origin } = problem;
+      return formatProblem(
+        origin?.kind === 'file'
+          ? { ...problem, origin: { ...origin, file: origin.file.replace(/^.*\//, '') } }
+          : problem,
+      );
+    });
+}
+
+export const service: FurtherSection = { section: 'service', schema: serviceOptions };
+
+/** The configuration of a blazar.conf with this text, as the command reads it. No variable is set. */
+export function configuration(text: string, sources: ConfigSources = {}): Promise<Configuration> {
+  return readConfiguration({ configFiles: [configFile(text)], environment: {}, ...sources }, [service]);
+}
+
+/** The effective value of one option. */
+export function effective({ settings }: Pick<Resolution, 'settings'>, name: string, section = 'enforcement') {
+  return settings.find(({ option }) => option.section === section && option.name === name)?.value;
+}
+
+/** The layers of texts, one a file, lowest first. */
+export function layersOf(...texts: readonly string[]): Layer[] {
+  const folder = temporaryFolder();
+  const configFiles = texts.map((text, index) => configFile(text, `${index + 1}.conf`, folder));
+  const { layers, problems } = readSources({ configFiles, environment: {} });
+  if (problems.length > 0) {
+    throw new Error(shown(problems).join('\n'));
+  }
+  return layers;
+}
+
+/** What a section `[s]` of texts comes to, held against a schema; a text without a header is that section. */
+export function resolved(schema: z.ZodObject, ...texts: readonly string[]): Resolution {
+  const withHeader = texts.map((text) => (text.startsWith('[') ? text : `[s]\n${text}`));
+  return resolve(layersOf(...withHeader), describeOptions('s', schema));
+}

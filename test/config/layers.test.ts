@@ -1,0 +1,99 @@
+/** How layers merge, whatever is in them. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { describeOptions } from '../../src/config/option.ts';
+import { resolve } from '../../src/config/resolve.ts';
+import type { Entry, Layer } from '../../src/config/sources.ts';
+
+const shape = { a: z.string().default('default'), b: z.string().optional(), c: z.string().default('') };
+const options = [...describeOptions('s', z.object(shape)), ...describeOptions('t', z.object(shape))];
+
+const text = fc.string({ unit: 'grapheme' }).map((value) => value.replaceAll('$', ''));
+const section = fc.dictionary(fc.constantFrom('a', 'b', 'c'), text);
+const contents = fc.dictionary(fc.constantFrom('s', 't', 'other'), section);
+const layer: fc.Arbitrary<Layer> = fc.tuple(contents, fc.nat()).map(([sections, line]) => {
+  const origin = { kind: 'file', file: 'f', line } as const;
+  return new Map(
+    Object.entries(sections).map(([name, entries]) => [
+      name,
+      new Map(Object.entries(entries).map(([option, value]) => [option, { value, origin }])),
+    ]),
+  );
+});
+const layers = fc.array(layer, { maxLength: 6 });
+
+/** The same written down another way: entry for entry, a later one over an earlier one. */
+function fold(all: readonly Layer[]): Layer {
+  const folded = new Map<string, Map<string, Entry>>();
+  for (const sections of all) {
+    for (const [name, entries] of sections) {
+      folded.set(name, new Map([...(folded.get(name) ?? []), ...entries]));
+    }
+  }
+  return folded;
+}
+
+/** What options come to: value and origin. */
+function effective(all: readonly Layer[]) {
+  return resolve(all, options).settings.map(({ option, value, origin }) => ({
+    name: option.name,
+    value,
+    origin,
+  }));
+}
+
+describe('layers', () => {
+  it('are won by the last one that has the option, with its origin', () => {
+    fc.assert(
+      fc.property(layers, (all) => {
+        for (const { option, value, origin } of resolve(all, options).settings) {
+          const entries = all.flatMap((one) => one.get(option.section)?.get(option.name) ?? []);
+          const last = entries.at(-1) ?? { value: option.default, origin: { kind: 'default' } };
+          expect({ value, origin }).toEqual(last);
+        }
+      }),
+    );
+  });
+
+  it('may be folded from either end, or in the middle', () => {
+    fc.assert(
+      fc.property(layers, fc.nat(6), fc.nat(6), (all, from, to) => {
+        const partly = [...all.slice(0, from), fold(all.slice(from, to)), ...all.slice(Math.max(from, to))];
+        expect(effective(partly)).toEqual(effective(all));
+        expect(effective([fold(all)])).toEqual(effective(all));
+      }),
+    );
+  });
+
+  it('that are empty change nothing, wherever they are', () => {
+    fc.assert(
+      fc.property(
+        layers,
+        fc.nat(6),
+        fc.constantFrom(new Map(), new Map([['s', new Map()]])),
+        (all, at, empty) => {
+          expect(effective([...all.slice(0, at), empty, ...all.slice(at)])).toEqual(effective(all));
+        },
+      ),
+    );
+  });
+
+  it('that are given twice change nothing', () => {
+    fc.assert(
+      fc.property(layers, (all) => {
+        expect(effective([...all, ...all])).toEqual(effective(all));
+      }),
+    );
+  });
+
+  it('stay as they are when they are read', () => {
+    fc.assert(
+      fc.property(layers, (all) => {
+        const before = structuredClone(all);
+        resolve(all, options);
+        expect(all).toEqual(before);
+      }),
+    );
+  });
+});

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { describeOptions, type Option } from '../../src/config/option.ts';
+
+function option(schema: z.ZodType): Option {
+  const [described] = describeOptions('s', z.object({ name: schema }));
+  if (described === undefined) {
+    throw new Error('no option');
+  }
+  return described;
+}
+
+describe('the description of an option', () => {
+  it('is read off its schema', () => {
+    const schema = z.int().min(0).default(60).meta({ description: 'How long.', unit: 'seconds' });
+    expect(option(schema)).toEqual({
+      section: 's',
+      name: 'name',
+      schema,
+      type: 'integer',
+      itemType: 'text',
+      secret: false,
+      file: false,
+      help: 'How long.',
+      unit: 'seconds',
+      expected: 'a whole number of seconds, 0 or more',
+      default: 60,
+    });
+  });
+
+  it('comes in the order of the schema', () => {
+    const names = describeOptions('s', z.object({ b: z.string().default(''), a: z.string().default('') }));
+    expect(names.map(({ name }) => name)).toEqual(['b', 'a']);
+  });
+
+  it('knows secrets and files', () => {
+    expect(option(z.string().default('').meta({ secret: true }))).toMatchObject({
+      secret: true,
+      file: false,
+    });
+    expect(option(z.string().optional().meta({ file: true }))).toMatchObject({ secret: false, file: true });
+  });
+
+  it('says that an optional option is not set', () => {
+    expect(option(z.string().optional()).default).toBeUndefined();
+    expect(option(z.int().optional())).toMatchObject({ type: 'integer', default: undefined });
+  });
+
+  it('is refused where an option that is not written has no meaning', () => {
+    expect(() => option(z.string())).toThrow(/^option name: expected a default, or \.optional\(\)/);
+  });
+});
+
+describe('the type of an option', () => {
+  it.each<[string, z.ZodType, Partial<Option>]>([
+    ['integer', z.int().default(1), { expected: 'a whole number' }],
+    ['number', z.number().default(1), { expected: 'a number' }],
+    ['boolean', z.boolean().default(true), { expected: 'true or false' }],
+    ['text', z.string().default(''), { expected: 'text' }],
+    ['text', z.url().optional(), { expected: 'a URL' }],
+    ['text', z.enum(['debug', 'info']).default('info'), { expected: 'one of debug, info' }],
+    [
+      'list',
+      z.array(z.string()).default([]),
+      { itemType: 'text', expected: 'a list, with commas between its items' },
+    ],
+    [
+      'list',
+      z.array(z.int().min(1)).default([]),
+      {
+        itemType: 'integer',
+        expected: 'a list, with commas between its items, each a whole number, 1 or more',
+      },
+    ],
+    [
+      'dictionary',
+      z
+        .record(z.string(), z.int().min(-1).meta({ unit: 'seconds' }))
+        .default({})
+        .meta({ pairs: 'id:seconds' }),
+      {
+        itemType: 'integer',
+        unit: 'seconds',
+        expected: 'id:seconds pairs with commas between them, each value a whole number of seconds or -1',
+      },
+    ],
+    [
+      'dictionary',
+      z.record(z.string(), z.string()).default({}),
+      { itemType: 'text', expected: 'name:value pairs with commas between them, each value text' },
+    ],
+  ])('is %s', (type, schema, rest) => {
+    expect(option(schema)).toMatchObject({ type, ...rest });
+  });
+});
+
+describe('what is expected', () => {
+  it.each<[z.ZodType, string]>([
+    [z.int().min(-1).default(-1), 'a whole number or -1'],
+    [z.int().min(0).max(65535).default(0), 'a whole number from 0 to 65535'],
+    [z.int().min(1).default(1), 'a whole number, 1 or more'],
+    [z.int().max(9).default(1), 'a whole number, 9 or less'],
+    [z.number().min(0.5).max(1.5).default(1).meta({ unit: 'hours' }), 'a number of hours from 0.5 to 1.5'],
+    [z.string().default('').meta({ expected: 'a host name' }), 'a host name'],
+  ])('tells range and unit: %#', (schema, expected) => {
+    expect(option(schema).expected).toBe(expected);
+  });
+});

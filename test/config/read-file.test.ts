@@ -1,0 +1,67 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { readTextFile, systemErrorText } from '../../src/config/read-file.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { configFile } from './helpers.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+describe('a file', () => {
+  it('is read as UTF-8, with what it begins and ends with', () => {
+    const text = '\uFEFF[s]\r\nk = π 🚀\r\n';
+    expect(readTextFile(configFile(text))).toBe(text);
+    expect(readTextFile(configFile(''))).toBe('');
+  });
+
+  it('may have 1 MiB and no byte more', () => {
+    expect(readTextFile(configFile('x'.repeat(MEBIBYTE)))).toHaveLength(MEBIBYTE);
+    expect(() => readTextFile(configFile('x'.repeat(MEBIBYTE + 1)))).toThrow(
+      'it is longer than 1048576 bytes',
+    );
+  });
+
+  it('may be without an end, as /dev/zero', () => {
+    expect(() => readTextFile('/dev/zero')).toThrow('it is longer than 1048576 bytes');
+  });
+
+  it('may be a pipe that is written bit by bit, as in --config-file <(…)', () => {
+    const pipe = join(temporaryFolder(), 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const writer = spawn('sh', ['-c', '{ printf "[s]\\n"; sleep 0.2; printf "a = 1\\n"; } > "$0"', pipe]);
+    onTestFinished(() => void writer.kill());
+    expect(readTextFile(pipe)).toBe('[s]\na = 1\n');
+  });
+
+  it.each([
+    ['Latin-1', [0x5b, 0xe9, 0x5d]],
+    ['UTF-16', [0xff, 0xfe, 0x5b, 0x00]],
+    ['cut off in a character', [0x5b, 0xf0, 0x9f, 0x9a]],
+  ])('is refused when it is %s', (_, bytes) => {
+    expect(() => readTextFile(configFile(Uint8Array.from(bytes)))).toThrow('it is not UTF-8 text');
+  });
+
+  it('is named in words when it cannot be read', () => {
+    const file = configFile('');
+    expect(() => readTextFile(`${file}.nope`)).toThrow(/^there is no such file$/);
+    expect(() => readTextFile(temporaryFolder())).toThrow(/^it is a folder$/);
+    expect(() => readTextFile(join(file, 'x'))).toThrow(/^a part of its path is not a folder$/);
+  });
+
+  it.skipIf(process.getuid?.() === 0)('is refused when it may not be read', () => {
+    const file = configFile('[s]\n');
+    chmodSync(file, 0);
+    expect(() => readTextFile(file)).toThrow(/^permission denied$/);
+  });
+});
+
+it.each([
+  [Object.assign(new Error('EACCES: …'), { code: 'EACCES' }), 'permission denied'],
+  [Object.assign(new Error('EPERM: …'), { code: 'EPERM' }), 'permission denied'],
+  [Object.assign(new Error('too many links'), { code: 'ELOOP' }), 'too many links'],
+  [new Error('plain'), 'plain'],
+  ['text', 'text'],
+])('an error of the system has words: %s', (thrown, text) => {
+  expect(systemErrorText(thrown)).toBe(text);
+});

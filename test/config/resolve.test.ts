@@ -1,0 +1,288 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { describeOptions } from '../../src/config/option.ts';
+import { type Resolution, resolve, sectionValues } from '../../src/config/resolve.ts';
+import { showValue } from '../../src/config/secret.ts';
+import { readSources } from '../../src/config/sources.ts';
+import { formatOrigin } from '../../src/errors.ts';
+import { configFile, layersOf, resolved, shown } from './helpers.ts';
+
+const schema = z.object({
+  limit: z.int().min(-1).default(-1).meta({ unit: 'seconds' }),
+  tries: z.int().optional(),
+  on: z.boolean().default(false),
+  level: z.enum(['debug', 'info']).default('info'),
+  names: z.array(z.string()).default([]),
+  limits: z.record(z.string(), z.int().min(-1)).default({}).meta({ pairs: 'id:seconds' }),
+  url: z.url({ protocol: /^https?$/ }).optional(),
+  text: z.string().default('plain'),
+  path: z.string().optional().meta({ file: true }),
+  token: z.string().default('').meta({ secret: true }),
+});
+
+function setting(resolution: Resolution, name: string) {
+  const found = resolution.settings.find(({ option }) => option.name === name);
+  if (found === undefined) {
+    throw new Error(`no setting ${name}`);
+  }
+  return found;
+}
+
+/** The effective value of the option that the line sets. */
+function value(line: string): unknown {
+  const resolution = resolved(schema, line);
+  expect(shown(resolution.problems)).toEqual([]);
+  return setting(resolution, line.slice(0, line.indexOf(' '))).value;
+}
+
+/** The problems of a section `[s]` with these lines. */
+function problems(...lines: readonly string[]): string[] {
+  return shown(resolved(schema, lines.join('\n')).problems);
+}
+
+describe('a value', () => {
+  it.each<[string, unknown]>([
+    ['limit = +86_400', 86_400],
+    ['limit = "60"', 60],
+    ['limit = -1', -1],
+    ['tries =', undefined],
+    ['on = Yes', true],
+    ['level = debug', 'debug'],
+    ['names = a, b,', ['a', 'b']],
+    ['names =', []],
+    ['limits = a:60, b:-1', { a: 60, b: -1 }],
+    ['limits = constructor:1,toString:2', { constructor: 1, toString: 2 }],
+    ['url = http://h:80/a?b=c', 'http://h:80/a?b=c'],
+    ['text = null', 'null'],
+    ['text = {"a": 1}', '{"a": 1}'],
+    ['text =', ''],
+    ['path =', undefined],
+  ])('has the type of its option: %s', (line, expected) => {
+    expect(value(line)).toEqual(expected);
+  });
+
+  it('that nothing sets is the default, typed and without a place', () => {
+    const resolution = resolved(schema, '');
+    expect(sectionValues(resolution.settings, new Set(Object.keys(schema.shape)))).toEqual({
+      limit: -1,
+      on: false,
+      level: 'info',
+      names: [],
+      limits: {},
+      text: 'plain',
+      token: '',
+    });
+    expect(new Set(resolution.settings.map(({ origin }) => origin.kind))).toEqual(new Set(['default']));
+  });
+
+  it('that code gives keeps its type, and is held against the schema', () => {
+    const read = (limit: unknown) => {
+      const { layers } = readSources({
+        configFiles: [configFile('')],
+        environment: {},
+        values: { s: { limit } },
+      });
+      return resolve(layers, describeOptions('s', schema));
+    };
+    expect(setting(read(60), 'limit')).toMatchObject({ value: 60, origin: { kind: 'code' } });
+    expect(setting(read('60'), 'limit').value).toBe(60);
+    for (const wrong of [1.5, true, null, [1], { a: 1 }, Number.NaN]) {
+      expect(shown(read(wrong).problems)).toEqual([
+        expect.stringMatching(/^in code: \[s\] limit: expected a whole number of seconds or -1, got /),
+      ]);
+    }
+  });
+});
+
+describe('a wrong value', () => {
+  it.each([
+    ['limit = one day', 'expected a whole number of seconds or -1, got "one day"'],
+    ['limit = 1.5', 'expected a whole number of seconds or -1, got "1.5"'],
+    ['limit = 0x10', 'expected a whole number of seconds or -1, got "0x10"'],
+    ['limit = 1e3', 'expected a whole number of seconds or -1, got "1e3"'],
+    ['limit =', 'expected a whole number of seconds or -1, got ""'],
+    ['limit = -2', 'expected a whole number of seconds or -1, got "-2"'],
+    [
+      'limit = 9007199254740992',
+      'expected a whole number of seconds or -1, got "9007199254740992" (it is too large)',
+    ],
+    [
+      'limit = 60 # a minute',
+      'expected a whole number of seconds or -1, got "60 # a minute" (a comment needs a line of its own)',
+    ],
+    [
+      'limit = 60 ; a minute',
+      'expected a whole number of seconds or -1, got "60 ; a minute" (a comment needs a line of its own)',
+    ],
+    ['limit = 60#', 'expected a whole number of seconds or -1, got "60#"'],
+    ['on = maybe', 'expected true or false, got "maybe"'],
+    ['level = Debug', 'expected one of debug, info, got "Debug"'],
+    ['names = a,,b', 'expected a list, with commas between its items, got "a,,b" (an item is empty)'],
+    [
+      'limits = a:1,a:2',
+      'expected id:seconds pairs with commas between them, each value a whole number or -1, got "a:1,a:2" (a name is given twice)',
+    ],
+    [
+      'limits = a:1,b:-2',
+      'expected id:seconds pairs with commas between them, each value a whole number or -1, got "a:1,b:-2" (see "b")',
+    ],
+    [
+      'limits = __proto__:1',
+      'expected id:seconds pairs with commas between them, each value a whole number or -1, got "__proto__:1" (__proto__ cannot be the name of a pair)',
+    ],
+    ['url = ftp://user:hush@h/', 'expected a URL, got "ftp://****@h/"'],
+    ['url = nowhere', 'expected a URL, got "nowhere"'],
+    ['token = hush $', ''],
+  ])('says what was expected, what came and where: %s', (line, message) => {
+    const name = line.slice(0, line.indexOf(' '));
+    expect(problems(line)).toEqual(message === '' ? [] : [`1.conf:2: [s] ${name}: ${message}`]);
+  });
+
+  it('is replaced by the default, so that the others are read too', () => {
+    const resolution = resolved(schema, 'limit = x\ntext = y');
+    expect(setting(resolution, 'limit').value).toBe(-1);
+    expect(setting(resolution, 'text').value).toBe('y');
+  });
+
+  it('is reported where it was written, of every option at once', () => {
+    expect(problems('on = x', 'limit = y', 'limit = z', '', 'level = w')).toEqual([
+      '1.conf:4: [s] limit: expected a whole number of seconds or -1, got "z"',
+      '1.conf:2: [s] on: expected true or false, got "x"',
+      '1.conf:6: [s] level: expected one of debug, info, got "w"',
+    ]);
+  });
+
+  it('does not matter where a higher layer is right', () => {
+    const resolution = resolved(schema, 'limit = x', 'limit = 60');
+    expect(resolution.problems).toEqual([]);
+    expect(setting(resolution, 'limit').value).toBe(60);
+  });
+});
+
+describe('a reference', () => {
+  it('takes the effective value, of the section first and of [DEFAULT] then', () => {
+    const files = [
+      '[DEFAULT]\nhost = far\nregion = one\n[s]\nhost = near\nurl = http://$host/$region',
+      '[DEFAULT]\nregion = two\n',
+    ];
+    expect(setting(resolved(schema, ...files), 'url').value).toBe('http://near/two');
+  });
+
+  it('reaches into other sections, through further references and to defaults', () => {
+    const text = `[Other]\nport = 8\${s.tries}\n[s]\ntries = 0\nurl = http://h:\${other.port}/$limit/$text/$names`;
+    expect(setting(resolved(schema, text), 'url').value).toBe('http://h:80/-1/plain/');
+  });
+
+  it('to an option without a value is empty', () => {
+    expect(value('text = <$path>')).toBe('<>');
+  });
+
+  it('to nothing is an error with its place', () => {
+    expect(problems('url = http://$nowhere/', `names = \${a.b}`)).toEqual([
+      '1.conf:3: [s] names: "$a.b" refers to an option that is not set; write "$$" for a dollar sign',
+      '1.conf:2: [s] url: "$nowhere" refers to an option that is not set; write "$$" for a dollar sign',
+    ]);
+  });
+
+  it('in a circle is an error, not a hang', () => {
+    expect(problems('text = $text', 'url = http://$path', 'path = $url')).toEqual([
+      '1.conf:3: [s] url: $path refers to itself',
+      '1.conf:2: [s] text: $text refers to itself',
+      '1.conf:4: [s] path: $url refers to itself',
+    ]);
+  });
+
+  it('may be made twice to one option', () => {
+    expect(setting(resolved(schema, 'path = p\nnames = $path\ntext = $path$names$path'), 'text').value).toBe(
+      'ppp',
+    );
+  });
+});
+
+describe('a secret', () => {
+  it('is not shown when it is wrong', () => {
+    const secrets = z.object({
+      token: z.string().regex(/^a/).default('a').meta({ secret: true, expected: 'ASCII' }),
+      list: z.array(z.string()).default([]).meta({ secret: true }),
+      pin: z.int().default(0).meta({ secret: true }),
+    });
+    const { problems: found } = resolved(secrets, 'token = sEcReT # x\nlist = sEcReT,,\n x\npin = sEcReT');
+    expect(shown(found)).toEqual([
+      '1.conf:2: [s] token: expected ASCII, got a value that is not shown (a comment needs a line of its own)',
+      '1.conf:3: [s] list: expected a list, with commas between its items, got a value that is not shown (an item is empty)',
+      '1.conf:5: [s] pin: expected a whole number, got a value that is not shown',
+    ]);
+  });
+
+  it('taints what refers to it, also over a third option', () => {
+    const text =
+      '[DEFAULT]\nmiddle = <$s.token>\n[s]\ntoken = hush\nurl = http://h/$token\ntext = $middle\npath = p';
+    const resolution = resolved(schema, text);
+    for (const name of ['token', 'url', 'text']) {
+      const { value: found, secret } = setting(resolution, name);
+      expect(found).toContain('hush');
+      expect(showValue(found, secret)).toBe('****');
+    }
+    expect(setting(resolution, 'path').secret).toBe(false);
+  });
+
+  it('is not shown either where another option made of it is wrong', () => {
+    expect(problems('token = hush', 'limit = $token', 'url = $token', 'on = x$token')).toEqual([
+      '1.conf:3: [s] limit: expected a whole number of seconds or -1, got a value that is not shown',
+      '1.conf:5: [s] on: expected true or false, got a value that is not shown',
+      '1.conf:4: [s] url: expected a URL, got a value that is not shown',
+    ]);
+  });
+
+  it('with a "$" that refers to nothing does not give away the piece behind it', () => {
+    expect(problems('token = hush$sEcReT')).toEqual([
+      '1.conf:2: [s] token: a "$" in the value refers to an option that is not set; write "$$" for a dollar sign',
+    ]);
+  });
+});
+
+describe('a name that nobody knows', () => {
+  it('is an error in a section of ours, in every layer, with the nearest right name', () => {
+    const { problems: found } = resolved(schema, 'limt = hush\nLimit = hush', 'limt = hush');
+    expect(shown(found)).toEqual([
+      '1.conf:2: [s] limt: unknown option; the nearest right name is "limit"',
+      '1.conf:3: [s] Limit: unknown option; the nearest right name is "limit"',
+      '2.conf:2: [s] limt: unknown option; the nearest right name is "limit"',
+    ]);
+  });
+
+  it('is none of ours in another section', () => {
+    expect(problems('[physical:host]\nlimt = 1\n[other]\na = b')).toEqual([]);
+  });
+
+  it('of a section is an error where it is nearly one of ours', () => {
+    const options = describeOptions('enforcement', schema);
+    const text =
+      '[enforcment]\nlimit = 1\n[ enforcement ]\nlimit = 2\n[enforcers]\na = 1\n[__proto__]\nb = 1\n';
+    expect(shown(resolve(layersOf(text), options).problems)).toEqual([
+      '1.conf:2: [enforcment] unknown section; the nearest right name is [enforcement]',
+      '1.conf:4: [ enforcement ] unknown section; the nearest right name is [enforcement]',
+    ]);
+  });
+});
+
+it('an origin is the file and line, the variable, the flag or the code that set the value', () => {
+  const { layers } = readSources({
+    configFiles: [configFile('[s]\nlimit = 1\ntries = 1\non = 1\ntext = 1\n')],
+    environment: { OS_S__TRIES: '2' },
+    config: ['s.on=yes'],
+    values: { s: { text: 'code' } },
+  });
+  const { settings } = resolve(layers, describeOptions('s', schema));
+  const origins = settings.map(({ option, origin }) => [
+    option.name,
+    formatOrigin(origin).replace(/^.*\//, ''),
+  ]);
+  expect(Object.fromEntries(origins)).toMatchObject({
+    limit: 'blazar.conf:2',
+    tries: 'OS_S__TRIES',
+    on: '--config s.on',
+    text: 'in code',
+    names: 'default',
+  });
+});

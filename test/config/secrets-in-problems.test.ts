@@ -1,0 +1,137 @@
+/** Whatever else is wrong around it, a secret is in no problem. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { ConfigSources } from '../../src/config/sources.ts';
+import { readConfiguration } from '../../src/configuration.ts';
+import { formatProblem } from '../../src/errors.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { configFile, service } from './helpers.ts';
+
+/** Letters that no name or sentence of ours has in a row. */
+const secret = fc.string({ unit: fc.constantFrom(...'QXZJVKWqxzjvkw'), minLength: 8, maxLength: 40 });
+
+const options = [
+  'external_service_token',
+  'external_service_bearer_token',
+  'tokens',
+  'external_service_tokn',
+  'External_Service_Token',
+];
+const headers = [
+  '[enforcement]',
+  '[Enforcement]',
+  '[enforcment]',
+  '[service]',
+  '[DEFAULT]',
+  '[servce',
+  '[]',
+  '',
+];
+const delimiters = ['=', ':', ' = ', ': ', ' ', '', '\t'];
+const around = [
+  '',
+  ' ',
+  '"',
+  "'",
+  '$',
+  '$$',
+  `\${`,
+  '}',
+  '\\',
+  ',',
+  ',,',
+  '#',
+  ' # ',
+  ';',
+  '=',
+  '@',
+  'é',
+  '\t',
+  '\0',
+];
+const lineBreaks = ['', '\n  ', '\n', '\n\n  ', '\r\n\t'];
+const mistakes = [
+  'enabled_filters = ExternalServiceFilter, NoSuchFilter',
+  'enabled_filters = MaxLeaseDurationFilter',
+  'max_lease_duration = one day',
+  'external_service_base_endpoint = ftp://h/',
+  'broken',
+  '  indented',
+  '= nothing',
+  '[open',
+  '[service]',
+  '[enforcement]',
+];
+const references = [
+  'max_lease_duration = $external_service_token',
+  `external_service_base_endpoint = http://\${enforcement.external_service_token}@h/`,
+  `external_service_timeout = \${service.tokens}`,
+  'external_service_allow_on_error = $external_service_bearer_token',
+  'port = $tokens',
+];
+
+/** A line that sets a secret, or nearly: the secret between odd characters, maybe on a line of its own. */
+const written = (value: string) =>
+  fc
+    .tuple(
+      fc.constantFrom(...headers),
+      fc.constantFrom(...options),
+      fc.constantFrom(...delimiters),
+      fc.constantFrom(...lineBreaks),
+      fc.constantFrom(...around.filter((part) => part !== '=')),
+      fc.constantFrom(...around),
+    )
+    .map(([header, option, delimiter, lineBreak, before, after]) => {
+      // On a line of its own, or grown together with the name, before a "=" it is a name, and names are what problems are about.
+      const isName = lineBreak.endsWith('\n') || delimiter === '';
+      const end = isName && after === '=' ? '' : after;
+      return `${header}\n${option}${delimiter}${lineBreak}${before}${value}${end}`;
+    });
+
+/** The secret in a file, and there only or in other sources too, which win over the file. */
+const example = fc.tuple(secret, fc.boolean()).chain(([value, overridden]) => {
+  const others = fc.array(fc.constantFrom(...mistakes, ...references), { maxLength: 4 });
+  return fc.record({
+    value: fc.constant(value),
+    overridden: fc.constant(overridden),
+    text: fc
+      .tuple(others, written(value), others, written(value), others)
+      .map((parts) => parts.flat().join('\n')),
+    tail: fc.constantFrom('', '$nothing', ',,', '\n', 'é'),
+  });
+});
+
+function sources(value: string, tail: string): ConfigSources {
+  return {
+    environment: {
+      OS_ENFORCEMENT__EXTERNAL_SERVICE_TOKEN: value + tail,
+      OS_SERVICE__TOKENS: `,${value}`,
+      OS_SERVICE__TOKN: value,
+    },
+    config: [
+      `enforcement.external_service_bearer_token=${value}${tail}`,
+      `external_service_token=${value}`,
+      `enforcement.external_service_tokn=${value}`,
+    ],
+  };
+}
+
+it('of a file, a variable or a flag', async () => {
+  const folder = temporaryFolder();
+  let count = 0;
+  let found = 0;
+  await fc.assert(
+    fc.asyncProperty(example, async ({ value, overridden, text, tail }) => {
+      count += 1;
+      const configFiles = [configFile(text, `${count}.conf`, folder)];
+      const others = overridden ? sources(value, tail) : { environment: {} };
+      const { problems } = await readConfiguration({ configFiles, ...others }, [service]);
+      found += problems.length;
+      for (const problem of problems) {
+        expect(formatProblem(problem)).not.toContain(value);
+      }
+    }),
+    { numRuns: 300 },
+  );
+  expect(found).toBeGreaterThan(count);
+});
