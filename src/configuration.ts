@@ -9,6 +9,7 @@ import { nearestName } from './config/nearest.ts';
 import { describeOptions, type Option } from './config/option.ts';
 import { systemErrorText } from './config/read-file.ts';
 import { type Resolution, resolve, type Setting, sectionValues } from './config/resolve.ts';
+import { showText } from './config/secret.ts';
 import { type ConfigSources, type Layer, readSources } from './config/sources.ts';
 import { ConfigurationError, type Problem } from './errors.ts';
 import {
@@ -94,7 +95,7 @@ export async function readConfiguration(
     filters: filters.map(({ configured }) => configured),
     catalog,
     settings,
-    problems: [
+    problems: inOrder([
       ...unreadable,
       ...problems,
       ...chain.problems.map((problem) => atOrigin(problem, settings)),
@@ -104,8 +105,16 @@ export async function readConfiguration(
       ),
       ...idleOptions(settings, installed, chain.filters),
       ...misplacedOptions(layers, options),
-    ],
+    ]),
   };
+}
+
+/** File by file and line by line, as one mends them; what has no line comes after. */
+function inOrder(problems: readonly Problem[]): Problem[] {
+  const files = [...new Set(problems.flatMap(({ origin }) => (origin?.kind === 'file' ? origin.file : [])))];
+  const place = ({ origin }: Problem): [number, number] =>
+    origin?.kind === 'file' ? [files.indexOf(origin.file), origin.line] : [files.length, 0];
+  return [...problems].sort((a, b) => place(a)[0] - place(b)[0] || place(a)[1] - place(b)[1]);
 }
 
 /** As `readConfiguration`, for those who can't go on with mistakes. Throws `ConfigurationError`. */
@@ -189,7 +198,7 @@ function chainOf(
 }
 
 function unknownFilter(name: string, catalog: FilterCatalog): string {
-  const shown = JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
+  const shown = showText(name);
   if (!isFilterName(name)) {
     const hint = /\s/.test(name) ? '; names are separated by commas' : '';
     return `expected the name of a filter, such as MaxLeaseDurationFilter, got ${shown}${hint}`;

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { BaseFilter, Call, Clock, FilterServices } from './base-filter.ts';
 import type { ConfigSources } from './config/sources.ts';
 import { type Configuration, requireConfiguration } from './configuration.ts';
-import { ConfigurationError, errorText } from './errors.ts';
+import { ConfigurationError, errorText, formatProblem } from './errors.ts';
 import { createHttpClient } from './http-client.ts';
 import {
   type Context,
@@ -76,14 +76,19 @@ export class UsageEnforcement {
   }
 
   /**
-   * Reads the configuration and constructs its filters. Throws `ConfigurationError` with every mistake; warnings are
-   * logged.
+   * Reads the configuration and constructs its filters. Throws `ConfigurationError` with every mistake; logs what is
+   * only a warning.
    */
   static async load(
     sources: ConfigSources = {},
     services: EnforcementServices = {},
   ): Promise<UsageEnforcement> {
-    return UsageEnforcement.fromConfiguration(await requireConfiguration(sources), services);
+    const configuration = await requireConfiguration(sources);
+    const logger = services.logger ?? createLogger();
+    for (const problem of configuration.problems) {
+      logger.warn(formatProblem(problem));
+    }
+    return UsageEnforcement.fromConfiguration(configuration, { ...services, logger });
   }
 
   /** Constructs the filters of a configuration that `requireConfiguration` has returned. */
@@ -292,10 +297,12 @@ export class UsageEnforcement {
     { operation, context }: { operation: string; context: Context },
     thrown: unknown,
   ): void {
-    const cause =
-      thrown instanceof Error ? { error: thrown.message, stack: thrown.stack } : { error: String(thrown) };
     const { project_id, user_id } = context;
-    this.#logger.error({ operation, filter: name, project_id, user_id, ...cause }, 'filter failed');
+    const error = errorText(thrown);
+    this.#logger.error({ operation, filter: name, project_id, user_id, error }, 'filter failed');
+    if (thrown instanceof Error) {
+      this.#logger.debug({ filter: name, stack: thrown.stack }, 'filter failed');
+    }
   }
 }
 

@@ -467,6 +467,17 @@ describe('onEnd', () => {
 });
 
 describe('load', () => {
+  it('logs what is only a warning', async () => {
+    const { logger } = await chain({}, { max_lease_duration: 60 });
+    expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([
+      ['warn', 'in code: [enforcement] enabled_filters: no filter is enforced: every lease is allowed'],
+      [
+        'warn',
+        'in code: [enforcement] max_lease_duration: has no effect: MaxLeaseDurationFilter is not in enabled_filters',
+      ],
+    ]);
+  });
+
   it('throws all mistakes of a configuration at once, with where they are', async () => {
     const config = ['enforcement.enabled_filters=NoSuchFilter', 'enforcement.max_lease_duration=long'];
     const failure = await UsageEnforcement.load({ environment: {}, config }).catch(

@@ -2,8 +2,9 @@
 import { Argument, Command } from 'commander';
 import { readTextFile } from '../config/read-file.ts';
 import { errorText, InvalidRequestError } from '../errors.ts';
+import { createLogger, type LogLevel } from '../logger.ts';
 import { ExitCode, printJson, printTable, printWarnings, UsageError } from './output.ts';
-import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './sources.ts';
+import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from './sources.ts';
 import { readStandardInput } from './standard-input.ts';
 
 type Operation = 'create' | 'update' | 'end';
@@ -11,6 +12,7 @@ type Operation = 'create' | 'update' | 'end';
 interface CheckFlags extends SourceFlags {
   readonly format: 'table' | 'json';
   readonly explain?: boolean;
+  readonly logLevel: LogLevel;
 }
 
 /** One line of `--format json`. */
@@ -36,7 +38,8 @@ export function checkCommand(): Command {
     .addArgument(new Argument('<operation>', 'What is asked for.').choices(['create', 'update', 'end']))
     .argument('<file...>', 'Files with the JSON body of such a request; - is standard input.')
     .addOption(formatFlag('table', 'json'))
-    .option('--explain', 'Ask every filter, also behind the first rejection, and show what each says.');
+    .option('--explain', 'Ask every filter, also behind the first rejection, and show what each says.')
+    .addOption(logLevelFlag('warn'));
   return addSourceFlags(command).action(check);
 }
 
@@ -49,7 +52,9 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
   ]);
   printWarnings(configuration.problems);
   const requests = await readRequests(files);
-  const enforcement = await UsageEnforcement.fromConfiguration(configuration);
+  const enforcement = await UsageEnforcement.fromConfiguration(configuration, {
+    logger: createLogger(flags.logLevel),
+  });
   const judgements: Judgement[] = [];
   try {
     for (const { file, body } of requests) {
@@ -80,7 +85,7 @@ async function readRequests(files: readonly string[]): Promise<{ file: string; b
       requests.push({ file, body: JSON.parse(text) as unknown });
     } catch (thrown) {
       throw new UsageError(
-        `${file}: ${thrown instanceof SyntaxError ? 'expected JSON' : `could not be read: ${errorText(thrown)}`}`,
+        `${shownName(file)}: ${thrown instanceof SyntaxError ? 'expected JSON' : `could not be read: ${errorText(thrown)}`}`,
       );
     }
   }
@@ -109,7 +114,9 @@ async function judge(
     const { allowed, message, filter, failed, warnings, outcomes } = decision;
     return { file, operation, allowed, message, filter, failed, warnings, outcomes };
   } catch (thrown) {
-    throw thrown instanceof InvalidRequestError ? new UsageError(`${file}: ${thrown.message}`) : thrown;
+    throw thrown instanceof InvalidRequestError
+      ? new UsageError(`${shownName(file)}: ${thrown.message}`)
+      : thrown;
   }
 }
 
@@ -120,7 +127,7 @@ async function printJudgements(judgements: readonly Judgement[], explain: boolea
       [
         judgement.file,
         judgement.operation,
-        answer(judgement),
+        answer(judgement.operation, judgement),
         judgement.filter ?? '',
         judgement.message ?? '',
       ],
@@ -129,7 +136,7 @@ async function printJudgements(judgements: readonly Judgement[], explain: boolea
         ? judgement.outcomes.map((outcome) => [
             '',
             '',
-            answer(outcome),
+            answer(judgement.operation, outcome),
             outcome.filter,
             outcome.message ?? '',
           ])
@@ -138,8 +145,16 @@ async function printJudgements(judgements: readonly Judgement[], explain: boolea
   );
 }
 
-function answer({ allowed, failed }: { allowed: boolean; failed: boolean }): string {
-  return failed ? 'failed' : allowed ? 'allowed' : 'rejected';
+/** An end is no question: filters are told of it. */
+function answer(operation: Operation, { allowed, failed }: { allowed: boolean; failed: boolean }): string {
+  if (failed) {
+    return 'failed';
+  }
+  return operation === 'end' ? 'told' : allowed ? 'allowed' : 'rejected';
+}
+
+function shownName(file: string): string {
+  return file === '-' ? 'standard input' : file;
 }
 
 function exitCode(judgements: readonly Judgement[]): number {

@@ -47,11 +47,9 @@ async function list(flags: ListFlags): Promise<void> {
   }
   await printTable(
     ['NAME', 'USE', 'FILE', 'OPTIONS'],
-    rows.map(({ name, enabled, audit, file, options }) => [
-      name,
-      enabled ? 'enabled' : audit ? 'audit' : 'not enabled',
-      file,
-      options.join(', '),
+    rows.flatMap(({ name, enabled, audit, file, options: [first = '', ...others] }) => [
+      [name, enabled ? 'enabled' : audit ? 'audit' : 'not enabled', file, first],
+      ...others.map((option) => ['', '', '', option]),
     ]),
   );
 }

@@ -11,15 +11,15 @@ export async function knownOptions(): Promise<Option[]> {
   return settings.map(({ option }) => option);
 }
 
-/** The options of some sections, as they stand behind a command's own flags in its help. */
+/** The options of some sections, as they stand behind a command's own flags in its help: name and what is expected. */
 export async function optionsHelp(sections: readonly string[]): Promise<string> {
   const options = (await knownOptions()).filter(({ section }) => sections.includes(section));
-  return sections
-    .map((section) => {
-      const lines = options
-        .filter((option) => option.section === section)
-        .map(({ name, expected, help }) => `  ${name}\n      ${help}\n      Expected: ${expected}`);
-      return `\nOptions of [${section}]:\n${lines.join('\n')}`;
-    })
-    .join('\n');
+  const width = Math.max(...options.map(({ name }) => name.length));
+  const lists = sections.map((section) => {
+    const lines = options
+      .filter((option) => option.section === section)
+      .map(({ name, expected }) => `  ${name.padEnd(width)}  ${expected}`);
+    return `\nOptions of [${section}]:\n${lines.join('\n')}\n`;
+  });
+  return `${lists.join('')}\nWhat they mean: blazar-enforcement config sample\n`;
 }

@@ -1,11 +1,14 @@
 /** `serve`: the policy service, until it is told to stop. */
 import { Command } from 'commander';
+import type { FlagSetting } from '../config/sources.ts';
+import type { LogLevel } from '../logger.ts';
 import { printWarnings } from './output.ts';
-import { addSourceFlags, type SourceFlags, sourcesOf } from './sources.ts';
+import { addSourceFlags, logLevelFlag, type SourceFlags, sourcesOf } from './sources.ts';
 
 interface ServeFlags extends SourceFlags {
   readonly host?: string;
   readonly port?: string;
+  readonly logLevel: LogLevel;
 }
 
 /** A request that MaxLeaseDurationFilter has an opinion on, short enough to paste. */
@@ -18,8 +21,13 @@ export function serveCommand(): Command {
   const command = new Command('serve')
     .description('Answer a Blazar that asks over HTTP (its ExternalServiceFilter), until SIGTERM or SIGINT.')
     .option('--host <host>', 'The address to listen on, over [service] host.')
-    .option('--port <port>', 'The port to listen on, over [service] port.');
+    .option('--port <port>', 'The port to listen on, over [service] port.')
+    .addOption(logLevelFlag('info'));
   return addSourceFlags(command).action(serve);
+}
+
+function setting(option: 'host' | 'port', value: string | undefined): FlagSetting[] {
+  return value === undefined ? [] : [{ section: 'service', option, value, flag: `--${option}` }];
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
@@ -29,13 +37,9 @@ async function serve(flags: ServeFlags): Promise<void> {
   const service = await startService(
     {
       ...sources,
-      config: [
-        ...(sources.config ?? []),
-        ...(flags.host === undefined ? [] : [`service.host=${flags.host}`]),
-        ...(flags.port === undefined ? [] : [`service.port=${flags.port}`]),
-      ],
+      config: [...(sources.config ?? []), ...setting('host', flags.host), ...setting('port', flags.port)],
     },
-    createLogger('info'),
+    createLogger(flags.logLevel),
   );
   printWarnings(service.warnings);
   const token = service.asksForToken ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';

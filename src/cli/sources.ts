@@ -1,6 +1,7 @@
 /** The flags that say where the configuration is, the same for every command that reads one. */
 import { type Command, Option } from 'commander';
 import type { ConfigSources } from '../config/sources.ts';
+import type { LogLevel } from '../logger.ts';
 
 export interface SourceFlags {
   readonly configFile?: readonly string[];
@@ -39,4 +40,11 @@ export function sourcesOf(flags: SourceFlags): ConfigSources {
 /** `--format`, with the formats that a command knows; the first is the default. */
 export function formatFlag(...formats: [string, ...string[]]): Option {
   return new Option('--format <format>', 'How to print it.').choices(formats).default(formats[0]);
+}
+
+/** What is written to standard error, as JSON lines. */
+export function logLevelFlag(level: LogLevel): Option {
+  return new Option('--log-level <level>', 'What is logged, as JSON lines on standard error.')
+    .choices(['debug', 'info', 'warn', 'error', 'silent'] satisfies LogLevel[])
+    .default(level);
 }

@@ -57,7 +57,7 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
         origin,
         section: option.section,
         option: option.name,
-        message: referenceText(thrown, secret),
+        message: referenceText(thrown, secret || isContinued(entry.value)),
       });
       return { option, value: option.default, origin, secret };
     }
@@ -160,6 +160,11 @@ function referenceText(thrown: unknown, secret: boolean): string {
     return `${subject} refers to an option that is not set; write "$$" for a dollar sign`;
   }
   return systemErrorText(thrown);
+}
+
+/** What stands on an indented line may have been meant as an option of its own, and be a secret. */
+function isContinued(value: unknown): boolean {
+  return typeof value === 'string' && value.includes('\n');
 }
 
 /** Options that a section of ours does not have, and sections that are nearly one of ours. */

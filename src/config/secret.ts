@@ -3,11 +3,15 @@
 const HIDDEN = '****';
 const MAX_SHOWN = 120;
 
-/** A value inside an error message: as JSON, of bounded length, without credentials. */
+/**
+ * A value inside an error message: as JSON, of bounded length, without credentials. Of several lines only the first: an
+ * indented `token = …` continues the option above it, and is no part of what was meant there.
+ */
 export function showText(value: unknown): string {
-  const text = typeof value === 'string' ? hideCredentials(value) : value;
-  const shown = json(text) ?? String(text);
-  return shown.length > MAX_SHOWN ? `${shown.slice(0, MAX_SHOWN)}…` : shown;
+  const [first = '', ...further] = typeof value === 'string' ? hideCredentials(value).split('\n') : [];
+  const shown = json(typeof value === 'string' ? first : value) ?? String(value);
+  const bounded = shown.length > MAX_SHOWN ? `${shown.slice(0, MAX_SHOWN)}…` : shown;
+  return further.length === 0 ? bounded : `${bounded} and the indented lines below it`;
 }
 
 function json(value: unknown): string | undefined {

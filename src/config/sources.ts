@@ -10,16 +10,27 @@ import { readTextFile, systemErrorText } from './read-file.ts';
 
 /** What a caller names. Lowest first: the files in order, the folders in order, the environment, `config`, `values`. */
 export interface ConfigSources {
-  /** Paths of configuration files; a later one wins. */
+  /**
+   * Paths of configuration files; a later one wins. Default: the one that `BLAZAR_ENFORCEMENT_CONFIG` names, else
+   * `/etc/blazar/blazar.conf`. An empty list = no file.
+   */
   readonly configFiles?: readonly string[] | undefined;
   /** Folders whose `*.conf` files are read in the order of their names, after the files. */
   readonly configDirs?: readonly string[] | undefined;
   /** Variables such as `OS_ENFORCEMENT__MAX_LEASE_DURATION`. Default: `process.env`. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** Texts such as `enforcement.max_lease_duration=60`, as behind `--config`; a later one wins. */
-  readonly config?: readonly string[] | undefined;
+  readonly config?: readonly (string | FlagSetting)[] | undefined;
   /** Values from code: section, option, value of the option's type, or text that is read as in a file but for `$`. They win over everything else. */
   readonly values?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
+}
+
+/** An option that has a flag of its own, such as `--port`. */
+export interface FlagSetting {
+  readonly flag: string;
+  readonly section: string;
+  readonly option: string;
+  readonly value: string;
 }
 
 /** A value as a source gave it: text that still wants a type, or a value that has one. */
@@ -44,24 +55,26 @@ export function readSources(sources: ConfigSources): { layers: Layer[]; problems
     codeLayer(sources.values ?? {}),
   ];
 
-  let files = sources.configFiles ?? [];
+  const files = sources.configFiles ?? defaultFiles(sources, environment, settings);
   const folders = sources.configDirs ?? [];
-  if (files.length === 0) {
-    const named = environment.BLAZAR_ENFORCEMENT_CONFIG;
-    if (named !== undefined && named !== '') {
-      files = [named];
-    } else if (
-      folders.length > 0 ||
-      settings.some((layer) => layer.get('enforcement')?.has('enabled_filters'))
-    ) {
-      files = existsSync(DEFAULT_CONFIG_FILE) ? [DEFAULT_CONFIG_FILE] : [];
-    } else {
-      // Nothing else says what to enforce: going on without the file would allow every lease.
-      files = [DEFAULT_CONFIG_FILE];
-    }
-  }
   const paths = [...files, ...folders.flatMap((folder) => listConfigFiles(folder, problems))];
   return { layers: [...paths.map((path) => fileLayer(path, problems)), ...settings], problems };
+}
+
+function defaultFiles(
+  sources: ConfigSources,
+  environment: Readonly<Record<string, string | undefined>>,
+  settings: readonly Layer[],
+): string[] {
+  const named = environment.BLAZAR_ENFORCEMENT_CONFIG;
+  if (named !== undefined && named !== '') {
+    return [named];
+  }
+  // Unless something else says what to enforce, going on without the file would allow every lease.
+  const mayBeMissing =
+    (sources.configDirs ?? []).length > 0 ||
+    settings.some((layer) => layer.get('enforcement')?.has('enabled_filters'));
+  return mayBeMissing && !existsSync(DEFAULT_CONFIG_FILE) ? [] : [DEFAULT_CONFIG_FILE];
 }
 
 function listConfigFiles(folder: string, problems: Problem[]): string[] {
@@ -120,9 +133,14 @@ function environmentLayer(environment: Readonly<Record<string, string | undefine
   return layer;
 }
 
-function commandLineLayer(texts: readonly string[], problems: Problem[]): Layer {
+function commandLineLayer(texts: readonly (string | FlagSetting)[], problems: Problem[]): Layer {
   const layer = new Map<string, Map<string, Entry>>();
   for (const text of texts) {
+    if (typeof text !== 'string') {
+      const { section, option, value, flag } = text;
+      set(layer, section, option, { value, origin: { kind: 'command line', flag } });
+      continue;
+    }
     const equals = text.indexOf('=');
     const name = equals === -1 ? (/^[\w.-]*/.exec(text)?.[0] ?? '') : text.slice(0, equals);
     const dot = name.lastIndexOf('.');

@@ -26,7 +26,8 @@ export function createApp({ enforcement, tokens, logger }: AppParts): Koa {
   open.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });
-  const protocols = blazarRoutes(enforcement).use(requireToken(tokens));
+  // The token check stands before the routes: a router runs nothing that is added behind them.
+  const protocols = new Router().use(requireToken(tokens), blazarRoutes(enforcement).routes());
 
   app.use(answerErrors(logger));
   for (const router of [open, protocols]) {

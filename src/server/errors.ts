@@ -12,7 +12,10 @@ export function answerErrors(logger: Logger): Middleware {
     try {
       await next();
       if (ctx.status === 404 && ctx.body === undefined) {
-        ctx.throw(404, `there is nothing at ${ctx.path}`);
+        ctx.throw(
+          404,
+          `there is nothing at ${ctx.path}; leases are judged at /check-create, /check-update and /on-end`,
+        );
       }
       if (ctx.status === 405 || ctx.status === 501) {
         const { status } = ctx;
