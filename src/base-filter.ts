@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { HttpClient, HttpClientOptions } from './http-client.ts';
+import type { HttpClient, HttpClientOptions } from './http/client.ts';
 import type { Context, Lease } from './lease.ts';
 import type { Logger } from './logger.ts';
 import type { Verdict } from './verdict.ts';

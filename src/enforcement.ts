@@ -6,7 +6,7 @@ import type { BaseFilter, Call, Clock, FilterServices } from './base-filter.ts';
 import type { ConfigSources } from './config/sources.ts';
 import { type Configuration, requireConfiguration } from './configuration.ts';
 import { ConfigurationError, errorText, formatProblem } from './errors.ts';
-import { createHttpClient } from './http-client.ts';
+import { createHttpClient } from './http/client.ts';
 import {
   type Context,
   type CreateRequest,

@@ -15,7 +15,7 @@ export {
   type Origin,
   type Problem,
 } from './errors.ts';
-export { type HttpAnswer, HttpCallError, type HttpClient, type HttpClientOptions } from './http-client.ts';
+export { type HttpAnswer, HttpCallError, type HttpClient, type HttpClientOptions } from './http/client.ts';
 export {
   type Allocation,
   type Context,

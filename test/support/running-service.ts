@@ -10,6 +10,9 @@ import { startService } from '../../src/server/service.ts';
 import { filterFolder } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 
+/** What has not come by then does not come. */
+const DEADLINE_MILLISECONDS = 5000;
+
 export interface ServiceAnswer {
   readonly status: number;
   readonly text: string;
@@ -93,6 +96,7 @@ function client(url: string, logger: RecordingLogger): RunningService {
       }),
     raw: async (bytes, ends) => {
       const socket = connect(port, '127.0.0.1').setEncoding('utf8');
+      socket.setTimeout(DEADLINE_MILLISECONDS, () => socket.destroy());
       socket.write(bytes);
       let read = '';
       if (ends === undefined) {

@@ -16,7 +16,7 @@ import {
   type HttpCallError,
   type HttpClient,
   type HttpClientOptions,
-} from '../../src/http-client.ts';
+} from '../../src/http/client.ts';
 
 /** A server on 127.0.0.1 that is gone when the test is over. */
 export interface Service {
@@ -144,9 +144,12 @@ export async function failure(call: Promise<unknown>): Promise<HttpCallError> {
 }
 
 /** The client sockets that this process opens from here to the end of the test. */
-export function watchSockets(): Socket[] {
+export function watchSockets(onOpen = () => {}): Socket[] {
   const sockets: Socket[] = [];
-  const onSocket = (message: unknown) => sockets.push((message as { socket: Socket }).socket);
+  const onSocket = (message: unknown) => {
+    sockets.push((message as { socket: Socket }).socket);
+    onOpen();
+  };
   subscribe('net.client.socket', onSocket);
   onTestFinished(() => {
     unsubscribe('net.client.socket', onSocket);

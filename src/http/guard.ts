@@ -8,8 +8,8 @@ import {
   isBrokenCircuitError,
   retry,
 } from 'cockatiel';
-import { callError, type HttpCallError, hasCode } from './http-call-error.ts';
-import type { HttpAnswer, HttpClientOptions } from './http-client.ts';
+import { callError, type HttpCallError, hasCode } from './call-error.ts';
+import type { HttpAnswer, HttpClientOptions } from './client.ts';
 
 /** Runs the tries of one call: again after a failed connection, not at all while the circuit breaker is open. */
 export type Guard = (url: URL, attempt: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;

@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
-import type { Attempt, Transport } from './http-adapter.ts';
-import { callError, HttpCallError } from './http-call-error.ts';
-import type { Guard } from './http-guard.ts';
+import type { Attempt, Transport } from './adapter.ts';
+import { callError, HttpCallError } from './call-error.ts';
+import type { Guard } from './guard.ts';
 
-export { HttpCallError, type HttpCallErrorCode } from './http-call-error.ts';
+export { HttpCallError, type HttpCallErrorCode } from './call-error.ts';
 
 /** Times are in seconds and may have fractions. */
 export interface HttpClientOptions {
@@ -76,13 +76,13 @@ interface Origin {
   readonly guard: Guard;
 }
 
-type Libraries = typeof import('./http-adapter.ts') & typeof import('./http-guard.ts');
+type Libraries = typeof import('./adapter.ts') & typeof import('./guard.ts');
 
 // Loading these takes longer than most commands run, and most have nothing to call.
 let libraries: Promise<Libraries> | undefined;
 
 async function loadLibraries(): Promise<Libraries> {
-  const [adapter, guard] = await Promise.all([import('./http-adapter.ts'), import('./http-guard.ts')]);
+  const [adapter, guard] = await Promise.all([import('./adapter.ts'), import('./guard.ts')]);
   return { ...adapter, ...guard };
 }
 

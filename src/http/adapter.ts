@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Axios, type AxiosAdapter } from 'axios';
 import { type Dispatcher, Pool } from 'undici';
-import type { HttpAnswer, HttpClientTls } from './http-client.ts';
+import type { HttpAnswer, HttpClientTls } from './client.ts';
 
 /** One try of a call, as the transport and whoever started it see it. */
 export interface Attempt {

@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { loadLibraries, newClient, startService, startTcpService } from '../support/services.ts';
+
+const json = '{}';
+
+beforeAll(loadLibraries, 60_000);
+
+describe('an answer', () => {
+  it('leaves a compressed body as it is', async () => {
+    const packed = gzipSync('{"message":"no"}');
+    const service = await startService((response) =>
+      response.writeHead(403, { 'content-encoding': 'gzip' }).end(packed),
+    );
+    expect((await newClient().postJson(service.url, json)).body).toBe(new TextDecoder().decode(packed));
+  });
+
+  it('reads a body in pieces that split a character', async () => {
+    const body = Buffer.from('{"message":"Zürich"}');
+    const service = await startService(async (response) => {
+      response.writeHead(403).write(body.subarray(0, 14));
+      await pause(20);
+      response.end(body.subarray(14));
+    });
+    expect((await newClient().postJson(service.url, json)).body).toBe('{"message":"Zürich"}');
+  });
+
+  it('takes early hints for no answer', async () => {
+    const service = await startTcpService((socket) =>
+      socket.once('data', () =>
+        socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n'),
+      ),
+    );
+    expect(await newClient().postJson(service.url, json)).toEqual({ status: 204, body: '' });
+  });
+
+  it('does not follow a redirect, so that the token goes nowhere else', async () => {
+    const elsewhere = await startService((response) => response.writeHead(204).end());
+    for (const status of [301, 302, 303, 307, 308]) {
+      const service = await startService((response) =>
+        response.writeHead(status, { location: elsewhere.url }).end(),
+      );
+      const answer = await newClient({ headers: { 'X-Auth-Token': 'token' } }).postJson(service.url, json);
+      expect(answer.status).toBe(status);
+    }
+    expect(elsewhere.sockets).toEqual([]);
+  });
+
+  it('ignores the proxies of the environment', async () => {
+    const proxy = await startService((response) => response.writeHead(502).end());
+    const service = await startService((response) => response.writeHead(204).end());
+    for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy', 'HTTPS_PROXY', 'https_proxy']) {
+      vi.stubEnv(name, `http://127.0.0.1:${proxy.port}`);
+    }
+    vi.stubEnv('NO_PROXY', '');
+    vi.stubEnv('no_proxy', '');
+    try {
+      expect((await newClient().postJson(service.url, json)).status).toBe(204);
+    } finally {
+      vi.unstubAllEnvs();
+    }
+    expect(proxy.sockets).toEqual([]);
+  });
+});
+
+describe('the connections', () => {
+  it('are kept and used again', async () => {
+    const service = await startService((response) => response.writeHead(204).end());
+    const client = newClient();
+    for (let call = 0; call < 5; call++) {
+      await client.postJson(service.url, json);
+      await pause(1);
+    }
+    expect(service.sockets).toHaveLength(1);
+    expect(service.requests).toHaveLength(5);
+  });
+
+  it('serve 16 callers at once, again and again', async () => {
+    const service = await startService((response) => setTimeout(() => response.writeHead(204).end(), 20));
+    const client = newClient();
+    for (let round = 0; round < 6; round++) {
+      const answers = await Promise.all(Array.from({ length: 16 }, () => client.postJson(service.url, json)));
+      expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(204));
+    }
+    // An answered connection rests for a turn of the event loop, in which a second set may be opened.
+    expect(service.sockets.length).toBeGreaterThanOrEqual(16);
+    expect(service.sockets.length).toBeLessThanOrEqual(32);
+  });
+
+  it('are not used again when the service is about to close them', async () => {
+    const service = await startService((response) =>
+      response.writeHead(204, { 'keep-alive': 'timeout=1' }).end(),
+    );
+    const client = newClient();
+    await client.postJson(service.url, json);
+    await pause(1);
+    await client.postJson(service.url, json);
+    expect(service.sockets).toHaveLength(2);
+  });
+
+  it('are dropped before a service that says nothing would close them', async () => {
+    const service = await startTcpService((socket) =>
+      socket.on('data', () => socket.write('HTTP/1.1 204 No Content\r\n\r\n')),
+    );
+    await newClient().postJson(service.url, json);
+    const [socket] = service.sockets;
+    const before = Date.now();
+    await once(socket ?? expect.fail('no connection'), 'close');
+    expect(Date.now() - before).toBeLessThan(2_000);
+  });
+
+  it('are no more than 128; further calls wait for one', async () => {
+    const service = await startService((response) => setTimeout(() => response.writeHead(204).end(), 100));
+    const client = newClient();
+    const answers = await Promise.all(Array.from({ length: 300 }, () => client.postJson(service.url, json)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(300).fill(204));
+    expect(service.sockets).toHaveLength(128);
+  });
+});

@@ -1,0 +1,266 @@
+import { getEventListeners, once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import {
+  failure,
+  loadLibraries,
+  newClient,
+  startDeafService,
+  startService,
+  watchSockets,
+} from '../support/services.ts';
+
+const wire = readFileSync(
+  new URL('../fixtures/blazar-wire/check-create-physical-host.json', import.meta.url),
+  'utf8',
+);
+const json = JSON.stringify(JSON.parse(wire));
+
+beforeAll(loadLibraries, 60_000);
+
+describe('a call', () => {
+  it('gives a 204 with an empty body', async () => {
+    const service = await startService((response) => response.writeHead(204).end());
+    expect(await newClient().postJson(service.url, json)).toEqual({ status: 204, body: '' });
+  });
+
+  it('gives a 403 with its body', async () => {
+    const service = await startService((response) =>
+      response.writeHead(403).end('{"message":"You shall not pass!"}'),
+    );
+    expect(await newClient().postJson(service.url, json)).toEqual({
+      status: 403,
+      body: '{"message":"You shall not pass!"}',
+    });
+  });
+
+  it.each([200, 400, 404, 500, 503])('gives a %i as an answer like any other', async (status) => {
+    const service = await startService((response) => response.writeHead(status).end('text'));
+    expect(await newClient().postJson(service.url, json)).toEqual({ status, body: 'text' });
+  });
+
+  it('sends the text byte for byte, as JSON, with the headers of the client', async () => {
+    const service = await startService((response) => response.writeHead(204).end());
+    const text = ' {"name": "Zürich 🎉",\n"n": 1.0} ';
+    await newClient({ headers: { 'X-Auth-Token': 'token', 'User-Agent': 'site' } }).postJson(
+      `${service.url}/?a=1#b`,
+      text,
+    );
+    const [request] = service.requests;
+    expect(request?.body).toBe(text);
+    expect(request?.path).toBe('/check-create/?a=1');
+    expect(request?.headers).toEqual({
+      host: `127.0.0.1:${service.port}`,
+      connection: 'keep-alive',
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(text)),
+      'user-agent': 'site',
+      'x-auth-token': 'token',
+    });
+  });
+
+  it.each(['no url', '/check-create', 'ftp://127.0.0.1/', 'file:///etc/passwd', 'http://'])(
+    'refuses the address %j',
+    async (address) => {
+      const error = await failure(newClient().postJson(address, json));
+      expect(error).toMatchObject({ name: 'HttpCallError', code: 'invalid-url' });
+    },
+  );
+
+  it('refuses an address with credentials and does not repeat them', async () => {
+    const error = await failure(newClient().postJson('http://user:hunter2@127.0.0.1/', json));
+    expect(error).toMatchObject({ code: 'invalid-url' });
+    expect(error.message).not.toMatch(/user:|hunter2/);
+  });
+});
+
+describe('a signal', () => {
+  /** What a promise gives before the event loop takes another turn. */
+  const atOnce = (promise: Promise<unknown>) =>
+    Promise.race([promise, new Promise((resolve) => setImmediate(resolve, 'not at once'))]);
+
+  it('that has fired already keeps the call from being made', async () => {
+    const sockets = watchSockets();
+    const error = await failure(
+      newClient().postJson('http://127.0.0.1:1/', json, { signal: AbortSignal.abort() }),
+    );
+    expect(error.code).toBe('aborted');
+    expect(sockets).toEqual([]);
+  });
+
+  it('ends a call at once and drops its connection', async () => {
+    const controller = new AbortController();
+    const service = await startService(() => controller.abort(new Error('nobody waits')));
+    const error = await failure(
+      newClient({ timeout: 60 }).postJson(service.url, json, { signal: controller.signal }),
+    );
+    expect(error).toMatchObject({ code: 'aborted', cause: { message: 'nobody waits' } });
+    const [socket] = service.sockets;
+    if (socket?.destroyed === false) {
+      await once(socket, 'close');
+    }
+    expect(service.requests).toHaveLength(1);
+  });
+
+  it('ends a call in the middle of its answer', async () => {
+    const controller = new AbortController();
+    const service = await startService((response) => {
+      response.writeHead(200).write('a');
+      setTimeout(() => controller.abort(), 50);
+    });
+    const error = await failure(
+      newClient({ timeout: 60 }).postJson(service.url, json, { signal: controller.signal }),
+    );
+    expect(error.code).toBe('aborted');
+  });
+
+  it('ends a call that has no connection yet, which is then not sent', async () => {
+    const service = await startService((response) => response.writeHead(204).end());
+    const controller = new AbortController();
+    watchSockets(() => controller.abort());
+    const error = await failure(newClient().postJson(service.url, json, { signal: controller.signal }));
+    expect(error.code).toBe('aborted');
+    await vi.waitFor(() => expect(service.sockets[0]?.destroyed).toBe(true));
+    expect(service.requests).toEqual([]);
+  });
+
+  it('ends a call that never gets a connection', async () => {
+    const service = await startDeafService();
+    const controller = new AbortController();
+    const call = failure(
+      newClient({ timeout: 60 }).postJson(service.url, json, { signal: controller.signal }),
+    );
+    await pause(50);
+    controller.abort();
+    expect(await atOnce(call)).toMatchObject({ code: 'aborted' });
+  });
+
+  it('ends a call that was not begun, which then is not', async () => {
+    const sockets = watchSockets();
+    const controller = new AbortController();
+    const call = failure(newClient().postJson('http://127.0.0.1:1/', json, { signal: controller.signal }));
+    controller.abort();
+    expect(await atOnce(call)).toMatchObject({ code: 'aborted' });
+    await pause(20);
+    expect(sockets).toEqual([]);
+  });
+
+  it('ends a call that waits for its next try, which is then not made', async () => {
+    const sockets = watchSockets();
+    const controller = new AbortController();
+    const client = newClient({ timeout: 60, connectRetries: 3 });
+    const call = failure(client.postJson('http://127.0.0.1:1/', json, { signal: controller.signal }));
+    await vi.waitFor(() => expect(sockets[0]?.destroyed).toBe(true), { interval: 1 });
+    await pause(5);
+    controller.abort();
+    expect(await atOnce(call)).toMatchObject({ code: 'aborted' });
+    await pause(200);
+    expect(sockets).toHaveLength(1);
+  });
+
+  it('is not held on to, however often it is passed', async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error) => warnings.push(warning);
+    process.on('warning', onWarning);
+    const service = await startService((response, call) =>
+      call % 2 === 0 ? response.destroy() : response.writeHead(204).end(),
+    );
+    const { signal } = new AbortController();
+    const client = newClient();
+    await Promise.allSettled(
+      Array.from({ length: 40 }, () => client.postJson(service.url, json, { signal })),
+    );
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    await pause(10);
+    process.off('warning', onWarning);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('close', () => {
+  it('fails the calls under way and those that come later', async () => {
+    const service = await startService(() => {});
+    const client = newClient({ timeout: 60 });
+    const sockets = watchSockets();
+    const calls = [1, 2, 3].map(() => failure(client.postJson(service.url, json)));
+    await vi.waitFor(() => expect(service.requests).toHaveLength(3));
+    await client.close();
+    expect((await Promise.all(calls)).map(({ code }) => code)).toEqual(['closed', 'closed', 'closed']);
+    expect((await failure(client.postJson(service.url, json))).code).toBe('closed');
+    await client.close();
+    await pause(20);
+    expect(sockets).toHaveLength(3);
+    expect(service.requests).toHaveLength(3);
+  });
+
+  it('leaves nothing behind that would keep the process alive', async () => {
+    const sockets = watchSockets();
+    const deaf = await startDeafService();
+    const service = await startService((response) => response.writeHead(204).end());
+    sockets.length = 0;
+    const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+    const before = timers();
+    const client = newClient({ timeout: 60, connectRetries: 1 });
+    await client.postJson(service.url, json);
+    const connecting = failure(client.postJson(deaf.url, json));
+    await vi.waitFor(() => expect(sockets).toHaveLength(2), { interval: 1 });
+    const waiting = failure(client.postJson('http://127.0.0.1:1/', json));
+    await vi.waitFor(() => expect(sockets[2]?.destroyed).toBe(true), { interval: 1 });
+    await client.close();
+    expect(timers()).toBe(before);
+    expect([(await connecting).code, (await waiting).code]).toEqual(['closed', 'closed']);
+    await vi.waitFor(() => expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true]));
+  });
+
+  it('is nothing to a client that was never used', async () => {
+    await newClient().close();
+  });
+});
+
+describe('createHttpClient', () => {
+  it('loads the libraries with the first call and not before', async () => {
+    vi.resetModules();
+    const loaded: string[] = [];
+    for (const name of ['axios', 'undici', 'cockatiel']) {
+      vi.doMock(name, (original) => {
+        loaded.push(name);
+        return original();
+      });
+    }
+    const fresh = await import('../../src/http/client.ts');
+    const client = fresh.createHttpClient({
+      timeout: 60,
+      connectRetries: 0,
+      breakerFailures: 5,
+      breakerCooldown: 10,
+    });
+    expect(loaded).toEqual([]);
+    await failure(client.postJson('http://127.0.0.1:1/', json));
+    expect(loaded.sort()).toEqual(['axios', 'cockatiel', 'undici']);
+    for (const name of ['axios', 'undici', 'cockatiel']) {
+      vi.doUnmock(name);
+    }
+    vi.resetModules();
+  });
+
+  it.each([
+    ['timeout', 0],
+    ['timeout', -1],
+    ['timeout', Number.NaN],
+    ['connectRetries', -1],
+    ['connectRetries', 1.5],
+    ['breakerFailures', -1],
+    ['breakerCooldown', -1],
+    ['breakerCooldown', Number.NaN],
+    ['maxAnswerBytes', -1],
+    ['maxAnswerBytes', Number.POSITIVE_INFINITY],
+  ])('refuses %s = %d', (name, value) => {
+    expect(() => newClient({ [name]: value })).toThrow(new RegExp(`^${name}: expected .*, got ${value}$`));
+  });
+
+  it('takes a timeout that no timer can hold', async () => {
+    const service = await startService((response) => setTimeout(() => response.writeHead(204).end(), 50));
+    expect((await newClient({ timeout: 1e9 }).postJson(service.url, json)).status).toBe(204);
+  });
+});
