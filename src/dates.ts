@@ -3,7 +3,7 @@
  * to the microsecond, which is what Blazar's database keeps and neither `Date` nor luxon can hold.
  */
 import { createRequire } from 'node:module';
-import type { DateTime, Duration } from 'luxon';
+import type { DateTime } from 'luxon';
 
 /** Microseconds since 1970-01-01T00:00:00Z. */
 export type Instant = bigint;
@@ -29,13 +29,29 @@ const FRACTION = /(T\d{6}|:\d\d:\d\d)[.,](\d{1,18})/i;
 /** The instant that a value means, or `undefined` when it is no date. */
 export function toInstant(value: unknown): Instant | undefined {
   if (typeof value === 'string') {
-    return value.length > MAX_LENGTH ? undefined : parseText(value);
+    return value.length > MAX_LENGTH ? undefined : parseOnce(value);
   }
   if (value instanceof Date || isDateTime(value)) {
     const milliseconds = value.valueOf();
     return Number.isFinite(milliseconds) ? BigInt(Math.trunc(milliseconds)) * 1000n : undefined;
   }
   return undefined;
+}
+
+/** The last two texts and what they mean: a check, and then every filter of the chain, asks for the same two. */
+let last = { text: '', instant: undefined as Instant | undefined };
+let lastButOne = last;
+
+function parseOnce(text: string): Instant | undefined {
+  if (text === last.text) {
+    return last.instant;
+  }
+  if (text === lastButOne.text) {
+    return lastButOne.instant;
+  }
+  lastButOne = last;
+  last = { text, instant: parseText(text) };
+  return last.instant;
 }
 
 function parseText(text: string): Instant | undefined {
@@ -124,14 +140,29 @@ export function formatDuration(duration: Instant): string {
   const whole = duration / MICROSECONDS_PER_SECOND;
   const part = duration % MICROSECONDS_PER_SECOND;
   const seconds = part === 0n ? `${whole}` : `${whole}.${String(part).padStart(6, '0').replace(/0+$/, '')}`;
-  const words = shiftToDays(Number(whole)).toHuman({ showZeros: false });
+  const words = inWords(Number(whole));
   return `${seconds} seconds${words === '' || words === `${seconds} seconds` ? '' : ` (${words})`}`;
 }
 
-function shiftToDays(seconds: number): Duration {
-  return luxon()
-    .Duration.fromObject({ seconds }, { locale: 'en' })
-    .shiftTo('days', 'hours', 'minutes', 'seconds');
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+] as const;
+
+/** `1 day, 2 hours`, as luxon says it too, in the time of several checks. */
+function inWords(seconds: number): string {
+  let words = '';
+  let rest = seconds;
+  for (const [unit, size] of UNITS) {
+    const count = Math.trunc(rest / size);
+    rest -= count * size;
+    if (count !== 0) {
+      words += `${words === '' ? '' : ', '}${count} ${unit}${count === 1 ? '' : 's'}`;
+    }
+  }
+  return words;
 }
 
 let loaded: typeof import('luxon') | undefined;

@@ -212,7 +212,9 @@ export class UsageEnforcement {
       for (let position = 0; position < this.#chain.length; position += 1) {
         const link = this.#chain[position] as Link;
         const started = performance.now();
-        const { verdict, failed } = await this.#ask(link, seen, question);
+        const asked = this.#ask(link, seen, question);
+        // Most filters answer at once, and waiting for what is there costs more than such a filter.
+        const { verdict, failed } = asked instanceof Promise ? await asked : asked;
         const proposal = verdict.allowed && !isSame(verdict.lease, lease) ? verdict.lease : undefined;
         const before = outcomes[position];
         const outcome: Outcome = {
@@ -262,27 +264,22 @@ export class UsageEnforcement {
   }
 
   /** One filter's verdict on a lease. Whatever goes wrong is a failure, and a failure is a rejection. */
-  async #ask(link: Link, lease: Lease, question: Question): Promise<{ verdict: Verdict; failed: boolean }> {
+  #ask(link: Link, lease: Lease, question: Question): Answer | Promise<Answer> {
     const { signal, ask, verify } = question;
-    try {
-      signal?.throwIfAborted();
-      let answer = ask(link.filter, lease, { signal });
-      // Most filters answer at once, and waiting for what is there costs more than such a filter.
-      if (isThenable(answer)) {
-        answer = await orAborted(answer, signal);
-      }
-      if (!isVerdict(answer)) {
-        throw new TypeError('expected allow(), allow(lease) or reject(message) as the answer');
-      }
-      if (!answer.allowed || answer.lease === undefined) {
-        return { verdict: answer, failed: false };
-      }
-      const changed = withoutViews(answer.lease);
-      verify(changed);
-      return { verdict: { allowed: true, lease: changed }, failed: false };
-    } catch (thrown) {
+    const failure = (thrown: unknown): Answer => {
       this.#logFailure(link, question, thrown);
       return { verdict: reject(FAILED_MESSAGE), failed: true };
+    };
+    try {
+      signal?.throwIfAborted();
+      const answer = ask(link.filter, lease, { signal });
+      return isThenable(answer)
+        ? orAborted(answer, signal)
+            .then((late) => verified(late, verify))
+            .catch(failure)
+        : verified(answer, verify);
+    } catch (thrown) {
+      return failure(thrown);
     }
   }
 
@@ -344,6 +341,25 @@ function refused(
     warnings: outcomes.flatMap(auditWarning),
     outcomes,
   };
+}
+
+/** One filter's verdict; `failed` when it is ours, since the filter had none. */
+interface Answer {
+  readonly verdict: Verdict;
+  readonly failed: boolean;
+}
+
+/** What a hook returned, as a verdict on a lease that can be judged. Throws for anything else. */
+function verified(answer: unknown, verify: Question['verify']): Answer {
+  if (!isVerdict(answer)) {
+    throw new TypeError('expected allow(), allow(lease) or reject(message) as the answer');
+  }
+  if (!answer.allowed || answer.lease === undefined) {
+    return { verdict: answer, failed: false };
+  }
+  const lease = withoutViews(answer.lease);
+  verify(lease);
+  return { verdict: { allowed: true, lease }, failed: false };
 }
 
 /** Whether a filter has left the lease as it was; one that returns an equal lease has. */

@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Filters as an operator writes them, each with a limit of its own on the length of a lease. */
+export interface DurationFilters {
+  readonly folder: string;
+  readonly names: readonly string[];
+  /** The option of each that holds its limit in seconds, in the same order. */
+  readonly limits: readonly string[];
+  remove(): void;
+}
+
+/** Writes so many filters into a folder for `filters_path`. None is trivial: each reads both dates and compares. */
+export function writeDurationFilters(count: number): DurationFilters {
+  const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-bench-'));
+  const numbers = Array.from({ length: count }, (_, index) => index + 1);
+  for (const number of numbers) {
+    writeFileSync(join(folder, `duration${number}-filter.mjs`), filterSource(number));
+  }
+  return {
+    folder,
+    names: numbers.map((number) => `Duration${number}Filter`),
+    limits: numbers.map((number) => `duration${number}`),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function filterSource(number: number): string {
+  return `import { allow, BaseFilter, leaseEnd, leaseStart, reject } from 'blazar-enforcement';
+import { z } from 'zod';
+
+export class Duration${number}Filter extends BaseFilter {
+  static options = z.object({ duration${number}: z.int().default(0) });
+
+  checkCreate(context, lease) {
+    const seconds = Number((leaseEnd(lease) - leaseStart(lease)) / 1_000_000n);
+    const limit = this.options.duration${number};
+    return seconds <= limit ? allow() : reject(\`The lease is \${seconds} seconds long; \${limit} are allowed.\`);
+  }
+
+  checkUpdate(context, currentLease, newLease) {
+    return this.checkCreate(context, { ...currentLease, ...newLease });
+  }
+
+  onEnd() {}
+}
+`;
+}

@@ -1,0 +1,62 @@
+import type { Run } from './run.ts';
+import type { Comparison, Target } from './suite.ts';
+
+/** One side of a comparison: the median over the runs, in `unit`. */
+export interface Side {
+  readonly what: string;
+  readonly value: number;
+  readonly unit: 'ns' | 'per second';
+}
+
+/** One row of the report. */
+export interface Result {
+  readonly suite: string;
+  readonly name: string;
+  readonly measured: Side;
+  readonly comparedWith: Side;
+  /** The median of the ratios of the runs, never a ratio of numbers from different runs. */
+  readonly ratio: number;
+  /** The smallest and the largest ratio of a run: how much the machine's noise left of it. */
+  readonly spread: { readonly min: number; readonly max: number };
+  readonly target: Target | null;
+  /** Whether the median fulfils the target; `null` without one. */
+  readonly met: boolean | null;
+}
+
+/** @throws RangeError for no values. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const upper = sorted[Math.floor(sorted.length / 2)];
+  const lower = sorted[Math.floor((sorted.length - 1) / 2)];
+  if (upper === undefined || lower === undefined) {
+    throw new RangeError('expected at least one value');
+  }
+  return (lower + upper) / 2;
+}
+
+export function compare(suite: string, comparison: Comparison, runs: readonly Run[]): Result {
+  const { name, measured, comparedWith, of, target = null } = comparison;
+  const values = (subject: string) =>
+    runs.map((run) => {
+      const nanoseconds = run.get(subject);
+      if (nanoseconds === undefined) {
+        throw new Error(`${suite}: ${name}: there is no subject ${subject}`);
+      }
+      return of === 'time' ? nanoseconds : 1e9 / nanoseconds;
+    });
+  const unit = of === 'time' ? 'ns' : 'per second';
+  const side = (what: string): Side => ({ what, value: median(values(what)), unit });
+  const divisors = values(comparedWith);
+  const ratios = values(measured).map((value, run) => value / (divisors[run] ?? Number.NaN));
+  const ratio = median(ratios);
+  return {
+    suite,
+    name,
+    measured: side(measured),
+    comparedWith: side(comparedWith),
+    ratio,
+    spread: { min: Math.min(...ratios), max: Math.max(...ratios) },
+    target,
+    met: target && ('atMost' in target ? ratio <= target.atMost : ratio >= target.atLeast),
+  };
+}

@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { CreateRequest, Lease } from '../src/index.ts';
+
+/** The folder of package.json, from `bench/` as from `dist/bench/`. */
+export const ROOT = dirname(createRequire(import.meta.url).resolve('blazar-enforcement/package.json'));
+
+/** The request that all of this is about: a lease of two days on two hosts. */
+export const CAPTURED_FILE = join(ROOT, 'test/fixtures/blazar-wire/check-create-physical-host.json');
+
+/** How long its lease is. */
+export const CAPTURED_SECONDS = 172_800;
+
+/** Requests differ in their dates, as in life: nothing may look fast since it remembers the last one. */
+const VARIANTS = 64;
+const DAY = 86_400_000;
+
+/** The captured text, character for character, on different days. */
+export function capturedTexts(): string[] {
+  const text = readFileSync(CAPTURED_FILE, 'utf8');
+  return Array.from({ length: VARIANTS }, (_, day) =>
+    text.replace(
+      /("(?:start|end)_date": ")([^"]+)/g,
+      (_match, name: string, date: string) => name + onDay(date, day),
+    ),
+  );
+}
+
+export function capturedRequests(): CreateRequest[] {
+  return capturedTexts().map((text) => JSON.parse(text) as CreateRequest);
+}
+
+/** The captured request with so many allocations; all variants share them. */
+export function requestsWithAllocations(count: number): CreateRequest[] {
+  const requests = capturedRequests();
+  const [reservation] = requests[0]?.lease.reservations ?? [];
+  const [host] = reservation?.allocations ?? [];
+  const allocations = Array.from({ length: count }, (_, index) => ({ ...host, id: String(index) }));
+  return requests.map(({ context, lease }) => ({
+    context,
+    lease: { ...lease, reservations: [{ ...reservation, allocations }] },
+  }));
+}
+
+export function withLease(request: CreateRequest, lease: Lease): CreateRequest {
+  return { ...request, lease: { ...request.lease, ...lease } };
+}
+
+function onDay(date: string, day: number): string {
+  return new Date(Date.parse(`${date}Z`) + day * DAY).toISOString().slice(0, date.length);
+}

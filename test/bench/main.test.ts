@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import type { Result } from '../../bench/harness/results.ts';
+
+const MAIN = fileURLToPath(new URL('../../dist/bench/main.js', import.meta.url));
+const TIMEOUT = 180_000;
+
+function bench(...flags: string[]): Promise<{ stdout: string; stderr: string }> {
+  return promisify(execFile)(process.execPath, [MAIN, ...flags]);
+}
+
+/** What is promised, row by row. */
+const TARGETS: Readonly<Record<string, unknown>> = {
+  'check: one filter, allowed': { atMost: 1 },
+  'check: one filter, allowed, compact': null,
+  'check: ten filters, allowed': { atMost: 3 },
+  'check: large lease, allowed': { atMost: 1.5 },
+  'check: one filter, rejected': { atMost: 1 },
+  'check: one filter, rejected, compact': null,
+  'check: ten filters, rejected': { atMost: 3 },
+  'check: large lease, rejected': { atMost: 1.5 },
+  'peers: cedar-wasm, allowed': { atLeast: 5 },
+  'peers: cedar-wasm, rejected': { atLeast: 5 },
+  'peers: casbin, enforce, allowed': { atLeast: 5 },
+  'peers: casbin, enforce, rejected': { atLeast: 5 },
+  'peers: casbin, enforceSync, allowed': { atLeast: 5 },
+  'peers: casbin, enforceSync, rejected': { atLeast: 5 },
+  'external-service: calls': { atLeast: 0.5 },
+  'external-service: calls of plain axios': null,
+  'cold-start: check create': { atMost: 4 },
+  'cold-start: check create --format json': { atMost: 4 },
+};
+
+describe('npm run bench', () => {
+  it(
+    'measures every row once and reports it as JSON',
+    async () => {
+      const { stdout } = await bench('--quick', '--runs', '1', '--format', 'json');
+      const { results, notes } = JSON.parse(stdout) as { results: Result[]; notes: Record<string, string[]> };
+      const targets = results.map(({ suite, name, target }) => [`${suite}: ${name}`, target]);
+      expect(Object.fromEntries(targets)).toEqual(TARGETS);
+      for (const { measured, comparedWith, ratio, spread, target, met } of results) {
+        expect(measured.value).toBeGreaterThan(0);
+        expect(comparedWith.value).toBeGreaterThan(0);
+        expect(ratio).toBeCloseTo(measured.value / comparedWith.value, 9);
+        expect(spread).toEqual({ min: ratio, max: ratio });
+        expect(typeof met).toBe(target === null ? 'object' : 'boolean');
+      }
+      expect(Object.keys(notes)).toEqual(['check', 'peers', 'external-service', 'cold-start']);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'prints a table, with the notes under it, of what is asked for',
+    async () => {
+      const { stdout, stderr } = await bench('--quick', '--runs', '2', '--only', 'cold-start');
+      const [head, row, ...rest] = stdout.split('\n');
+      expect(head).toMatch(/^NAME +MEASURED +COMPARED WITH +RATIO +SPREAD +TARGET +MET$/);
+      expect(row).toMatch(
+        /^cold-start: check create +check create +[\d.]+ m?s +node -e 0 +[\d.]+ m?s +[\d.]+ +[\d.]+ – [\d.]+ +<= 4 +(yes|NO)$/,
+      );
+      expect(rest.join('\n')).toContain('Medians of 2 run(s)');
+      expect(rest.join('\n')).toContain('\ncold-start\n  - One operation is one process');
+      expect(stdout).not.toContain('casbin');
+      expect(stderr).toBe('cold-start: run 1 of 2\ncold-start: run 2 of 2\n');
+    },
+    TIMEOUT,
+  );
+
+  it.each([
+    ['--runs', '0'],
+    ['--runs', 'many'],
+    ['--only', 'everything'],
+    ['--format', 'xml'],
+  ])('refuses %s %s in one line', async (...flags) => {
+    await expect(bench(...flags)).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: .+\n$/),
+    });
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { compare, median } from '../../bench/harness/results.ts';
+import type { Comparison } from '../../bench/harness/suite.ts';
+
+const COMPARISON: Comparison = { name: 'row', measured: 'ours', comparedWith: 'theirs', of: 'time' };
+
+const run = (ours: number, theirs: number) =>
+  new Map([
+    ['ours', ours],
+    ['theirs', theirs],
+  ]);
+
+describe('median', () => {
+  it('is the one in the middle, whatever the order', () => {
+    expect(median([9, 1, 5])).toBe(5);
+  });
+
+  it('is half way between the two in the middle', () => {
+    expect(median([10, 1, 4, 2])).toBe(3);
+  });
+
+  it('refuses to say anything about nothing', () => {
+    expect(() => median([])).toThrow(RangeError);
+  });
+});
+
+describe('compare', () => {
+  it('takes the ratio within each run, and then the median', () => {
+    // The ratio of the medians (20 / 10) would say 2.
+    const { ratio, spread } = compare('suite', COMPARISON, [run(10, 40), run(20, 5), run(30, 10)]);
+    expect(ratio).toBe(3);
+    expect(spread).toEqual({ min: 0.25, max: 4 });
+  });
+
+  it('shows the median time of each side', () => {
+    const { measured, comparedWith } = compare('suite', COMPARISON, [run(10, 40), run(20, 5), run(30, 10)]);
+    expect(measured).toEqual({ what: 'ours', value: 20, unit: 'ns' });
+    expect(comparedWith).toEqual({ what: 'theirs', value: 10, unit: 'ns' });
+  });
+
+  it('turns times into rates where rates are compared', () => {
+    const { measured, comparedWith, ratio } = compare('suite', { ...COMPARISON, of: 'rate' }, [
+      run(500, 2000),
+    ]);
+    expect(measured).toEqual({ what: 'ours', value: 2_000_000, unit: 'per second' });
+    expect(comparedWith).toEqual({ what: 'theirs', value: 500_000, unit: 'per second' });
+    expect(ratio).toBe(4);
+  });
+
+  it.each([
+    { target: { atMost: 2 }, met: true },
+    { target: { atMost: 1.9 }, met: false },
+    { target: { atLeast: 2 }, met: true },
+    { target: { atLeast: 2.1 }, met: false },
+  ])('says whether a ratio of 2 meets $target: $met', ({ target, met }) => {
+    expect(compare('suite', { ...COMPARISON, target }, [run(20, 10)])).toMatchObject({ target, met });
+  });
+
+  it('leaves open whether a row without a target meets it', () => {
+    expect(compare('suite', COMPARISON, [run(20, 10)])).toMatchObject({ target: null, met: null });
+  });
+
+  it('refuses to compare with a subject that was not measured', () => {
+    const comparison = { ...COMPARISON, comparedWith: 'nobody' };
+    expect(() => compare('suite', comparison, [run(20, 10)])).toThrow('there is no subject nobody');
+  });
+});
