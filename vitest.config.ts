@@ -10,6 +10,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    // One for each core of the smallest machine; most of the time goes to processes that the tests start.
+    maxWorkers: 2,
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts', 'filters/**/*.ts', 'external-service-example/**/*.ts'],

@@ -77,7 +77,11 @@ export async function readConfiguration(
   const coreOptions = describeOptions(SECTION, enforcementOptions);
   const core = coreValues(resolve(layers, coreOptions));
   const named = [...core.enabled_filters, ...core.audit_filters];
-  const catalog = await loadFilterCatalog(core.filters_path, [...new Set(named.filter(isPackageFilter))]);
+  const catalog = await loadFilterCatalog(
+    core.filters_path,
+    [...new Set(named.filter(isPackageFilter))],
+    coreOptions.map(({ name }) => name),
+  );
 
   const installed = [...catalog.filters.values()];
   const options = [

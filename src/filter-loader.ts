@@ -1,14 +1,15 @@
 /** A name in `enabled_filters` → a class. Filters are found by convention, in folders and packages, never imported. */
 import { readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { z } from 'zod';
 import { type FilterClass, filterFileName, isFilterClass, optionPrefix } from './base-filter.ts';
 import { describeOptions, type Option } from './config/option.ts';
 import { systemErrorText } from './config/read-file.ts';
+import { withinDeadline } from './deadline.ts';
 import { errorText } from './errors.ts';
 import { makePackagesResolvable } from './filter-packages.ts';
+import { FROM_WORKING_DIRECTORY } from './filter-packages-hook.ts';
 
 /** A filter that can be named in `enabled_filters`. */
 export interface InstalledFilter {
@@ -28,6 +29,8 @@ export interface FilterCatalog {
 
 /** The filters that come with this package; the suffix is ours: `.ts` in the source tree, `.js` where it is built. */
 const OWN_FOLDER = fileURLToPath(new URL('../filters', import.meta.url));
+/** For loading one file with all that it imports. */
+const LOAD_SECONDS = 10;
 const HOOKS = ['checkCreate', 'checkUpdate', 'onEnd'] as const;
 const CLASS_NAME = /^[A-Z][A-Za-z0-9]*Filter$/;
 const PACKAGE_SPECIFIER =
@@ -52,13 +55,18 @@ export function filterClassName(name: string): string {
  * Loads every filter that there is: our own, those in `folders` (files named `…-filter.js`, `.mjs` or `.ts`), and the
  * ones of packages that are named in `specifiers`. All of them, since only the options that filters declare tell a
  * typing mistake from an option of a filter that is installed but not enabled.
+ *
+ * An option belongs to one filter: with two defaults nobody could say which one counts. The names in `reserved` are the
+ * chain's own.
  */
 export async function loadFilterCatalog(
   folders: readonly string[],
   specifiers: readonly string[],
+  reserved: readonly string[],
 ): Promise<FilterCatalog> {
   const filters = new Map<string, InstalledFilter>();
   const broken = new Map<string, string>();
+  const owners = new Map(reserved.map((option) => [option, 'the chain']));
   const add = (file: string, load: () => Promise<FilterClass>) =>
     load()
       .then((filterClass) => {
@@ -67,13 +75,23 @@ export async function loadFilterCatalog(
         if (twin !== undefined) {
           throw new Error(`there is another ${name} in ${twin.file}; one of them must go or be renamed`);
         }
-        filters.set(name, { name, file, filterClass, options: checkFilterClass(filterClass) });
+        const options = checkFilterClass(filterClass);
+        for (const option of options) {
+          const owner = owners.get(option.name);
+          if (owner !== undefined) {
+            throw new Error(`${name} declares the option ${option.name}, which is ${owner}'s`);
+          }
+        }
+        for (const option of options) {
+          owners.set(option.name, name);
+        }
+        filters.set(name, { name, file, filterClass, options });
       })
       .catch((thrown: unknown) => {
         broken.set(file, errorText(thrown));
       });
 
-  if (folders.length > 0) {
+  if (folders.length > 0 || specifiers.length > 0) {
     makePackagesResolvable();
   }
   for (const folder of [OWN_FOLDER, ...folders.map((path) => resolve(path))]) {
@@ -130,12 +148,9 @@ async function importPackage(specifier: string): Promise<FilterClass> {
   const [packageName = '', className = ''] = specifier.split('#');
   const exported = await importModule(packageName, specifier).catch((thrown: unknown) => {
     // Installed beside the configuration instead of beside this package.
-    const local = createRequire(join(process.cwd(), 'package.json'));
-    try {
-      return importModule(pathToFileURL(local.resolve(packageName)).href, specifier);
-    } catch {
+    return importModule(`${FROM_WORKING_DIRECTORY}${packageName}`, specifier).catch(() => {
       throw thrown;
-    }
+    });
   });
   const found = exported[className];
   if (!isFilterClass(found)) {
@@ -146,7 +161,7 @@ async function importPackage(specifier: string): Promise<FilterClass> {
 
 async function importModule(url: string, shown: string): Promise<Record<string, unknown>> {
   try {
-    return (await import(/* @vite-ignore */ url)) as Record<string, unknown>;
+    return (await loaded(import(/* @vite-ignore */ url))) as Record<string, unknown>;
   } catch (thrown) {
     if (
       thrown instanceof Error &&
@@ -160,6 +175,16 @@ async function importModule(url: string, shown: string): Promise<Record<string, 
     }
     throw new Error(`it could not be loaded: ${errorText(thrown)}`);
   }
+}
+
+/** A file that awaits at its top level may never be loaded, and Node would end the process without a word. */
+function loaded(loading: Promise<unknown>): Promise<unknown> {
+  return withinDeadline(LOAD_SECONDS, (signal) =>
+    Promise.race([
+      loading,
+      new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason))),
+    ]),
+  );
 }
 
 /** Refuses a class that could not do its work, or would read options that belong to another. Returns its options. */

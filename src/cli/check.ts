@@ -1,6 +1,7 @@
 /** `check`: requests from files, judged as the policy service would. */
 import { Argument, Command } from 'commander';
 import { readTextFile } from '../config/read-file.ts';
+import { withinDeadline } from '../deadline.ts';
 import { errorText, InvalidRequestError } from '../errors.ts';
 import { createLogger, type LogLevel } from '../logger.ts';
 import { ExitCode, printJson, printTable, printWarnings, UsageError } from './output.ts';
@@ -44,21 +45,24 @@ export function checkCommand(): Command {
 }
 
 async function check(operation: Operation, files: readonly string[], flags: CheckFlags): Promise<void> {
-  const { requireConfiguration } = await import('../configuration.ts');
+  const { requireConfiguration, sectionOf } = await import('../configuration.ts');
   const { UsageEnforcement } = await import('../enforcement.ts');
   const { serviceOptions } = await import('../server/options.ts');
   const configuration = await requireConfiguration(sourcesOf(flags), [
     { section: 'service', schema: serviceOptions },
   ]);
   printWarnings(configuration.problems);
-  const requests = await readRequests(files);
+  const requests = await readRequests(operation, files);
   const enforcement = await UsageEnforcement.fromConfiguration(configuration, {
     logger: createLogger(flags.logLevel),
   });
   const judgements: Judgement[] = [];
+  const { deadline } = sectionOf(configuration, 'service', serviceOptions);
   try {
     for (const { file, body } of requests) {
-      const judgement = await judge(enforcement, operation, file, body, flags.explain ?? false);
+      const judgement = await withinDeadline(deadline, (signal) =>
+        judge(enforcement, operation, file, body, { explain: flags.explain ?? false, signal }),
+      );
       judgements.push(judgement);
       if (flags.format === 'json') {
         printJson(judgement);
@@ -74,16 +78,26 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
 }
 
 /** All of them before the first is judged: a mistake in one is found before any answer is printed. */
-async function readRequests(files: readonly string[]): Promise<{ file: string; body: unknown }[]> {
+async function readRequests(
+  operation: Operation,
+  files: readonly string[],
+): Promise<{ file: string; body: unknown }[]> {
+  if (files.filter((file) => file === '-').length > 1) {
+    throw new UsageError('standard input (-) can be read once');
+  }
+  const { parseCreateRequest, parseEndRequest, parseUpdateRequest } = await import('../lease.ts');
+  const parse = { create: parseCreateRequest, update: parseUpdateRequest, end: parseEndRequest }[operation];
   const requests = [];
-  for (const [index, file] of files.entries()) {
-    if (file === '-' && files.indexOf('-') < index) {
-      throw new UsageError('standard input (-) can be read once');
-    }
+  for (const file of files) {
     try {
       const text = file === '-' ? await readStandardInput() : readTextFile(file);
-      requests.push({ file, body: JSON.parse(text) as unknown });
+      const body = JSON.parse(text) as unknown;
+      parse(body);
+      requests.push({ file, body });
     } catch (thrown) {
+      if (thrown instanceof InvalidRequestError) {
+        throw new UsageError(`${shownName(file)}: ${thrown.message}`);
+      }
       throw new UsageError(
         `${shownName(file)}: ${thrown instanceof SyntaxError ? 'expected JSON' : `could not be read: ${errorText(thrown)}`}`,
       );
@@ -97,27 +111,20 @@ async function judge(
   operation: Operation,
   file: string,
   body: unknown,
-  explain: boolean,
+  { explain, signal }: { explain: boolean; signal: AbortSignal },
 ): Promise<Judgement> {
-  // Bodies are requests until the chain says that they are none.
+  // `readRequests` has seen that it is one.
   const request = body as Parameters<UsageEnforcement['checkUpdate']>[0];
-  const options = { explain, acceptsChanges: false };
-  try {
-    if (operation === 'end') {
-      const { failed, warnings, outcomes } = await enforcement.onEnd(request);
-      return { file, operation, allowed: true, message: null, filter: null, failed, warnings, outcomes };
-    }
-    const decision =
-      operation === 'create'
-        ? await enforcement.checkCreate(request, options)
-        : await enforcement.checkUpdate(request, options);
-    const { allowed, message, filter, failed, warnings, outcomes } = decision;
-    return { file, operation, allowed, message, filter, failed, warnings, outcomes };
-  } catch (thrown) {
-    throw thrown instanceof InvalidRequestError
-      ? new UsageError(`${shownName(file)}: ${thrown.message}`)
-      : thrown;
+  if (operation === 'end') {
+    const { failed, warnings, outcomes } = await enforcement.onEnd(request, { signal });
+    return { file, operation, allowed: true, message: null, filter: null, failed, warnings, outcomes };
   }
+  const options = { explain, signal, acceptsChanges: false };
+  const { allowed, message, filter, failed, warnings, outcomes } =
+    operation === 'create'
+      ? await enforcement.checkCreate(request, options)
+      : await enforcement.checkUpdate(request, options);
+  return { file, operation, allowed, message, filter, failed, warnings, outcomes };
 }
 
 async function printJudgements(judgements: readonly Judgement[], explain: boolean): Promise<void> {

@@ -6,7 +6,7 @@ export type Option = Configuration['settings'][number]['option'];
 export async function knownOptions(): Promise<Option[]> {
   const { readConfiguration } = await import('../configuration.ts');
   const { serviceOptions } = await import('../server/options.ts');
-  const nothing = { environment: {}, values: { enforcement: { enabled_filters: [] } } };
+  const nothing = { environment: {}, configFiles: [] };
   const { settings } = await readConfiguration(nothing, [{ section: 'service', schema: serviceOptions }]);
   return settings.map(({ option }) => option);
 }

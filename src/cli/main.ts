@@ -6,7 +6,7 @@ import { ConfigurationError, errorText } from '../errors.ts';
 import { checkCommand } from './check.ts';
 import { configCommand } from './config.ts';
 import { filtersCommand } from './filters.ts';
-import { ExitCode, printProblems, UsageError } from './output.ts';
+import { ExitCode, onOneLine, printProblems, UsageError } from './output.ts';
 import { serveCommand } from './serve.ts';
 
 const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
@@ -31,7 +31,7 @@ function createProgram(): Command {
       .helpCommand(false)
       // One line: commander puts its suggestion on a second one.
       .configureOutput({
-        outputError: (text) => process.stderr.write(`${text.trim().replaceAll('\n', ' ')}\n`),
+        outputError: (text) => process.stderr.write(`${onOneLine(text.trim())}\n`),
         // All that is left is the whole help where a command was expected, and `report` says that on one line.
         writeErr: () => {},
       });
@@ -72,7 +72,13 @@ function version(): string {
 async function main(): Promise<void> {
   // The reader of a pipe may go away; that is no mistake of ours.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    process.exit(error.code === 'EPIPE' ? ExitCode.ok : ExitCode.fault);
+    process.exit(error.code === 'EPIPE' ? ExitCode.nobodyReads : ExitCode.fault);
+  });
+  process.stderr.on('error', () => {});
+  // A filter that leaves a promise to itself, for one: no stack trace, and no exit code that means something else.
+  process.on('uncaughtException', (thrown) => {
+    process.stderr.write(`error: ${onOneLine(errorText(thrown))}\n`);
+    process.exit(ExitCode.fault);
   });
   try {
     const program = createProgram();
@@ -97,7 +103,7 @@ function report(thrown: unknown): number {
     printProblems(thrown.problems);
     return ExitCode.usage;
   }
-  process.stderr.write(`error: ${errorText(thrown)}\n`);
+  process.stderr.write(`error: ${onOneLine(errorText(thrown))}\n`);
   return thrown instanceof UsageError ? ExitCode.usage : ExitCode.fault;
 }
 

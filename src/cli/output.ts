@@ -10,6 +10,8 @@ export const ExitCode = {
   usage: 2,
   /** A filter failed. */
   failed: 3,
+  /** The reader of standard output went away: 128 + SIGPIPE, as of other commands. */
+  nobodyReads: 141,
   /** A fault of ours. */
   fault: 70,
 } as const;
@@ -67,6 +69,6 @@ export async function printTable(
 }
 
 /** Texts come from configurations, filters and services: nothing in them may steer the terminal. */
-function onOneLine(text: string): string {
+export function onOneLine(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ');
 }

@@ -11,5 +11,9 @@ export async function readStandardInput(): Promise<string> {
     }
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString();
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks));
+  } catch {
+    throw new Error('it is not UTF-8 text');
+  }
 }

@@ -9,11 +9,13 @@ import { answerErrors } from './errors.ts';
 export interface AppParts {
   readonly enforcement: UsageEnforcement;
   readonly tokens: readonly string[];
+  /** Seconds for a decision. */
+  readonly deadline: number;
   readonly logger: Logger;
 }
 
 /** The policy service without its socket: one file per protocol, behind one token check and one place that catches. */
-export function createApp({ enforcement, tokens, logger }: AppParts): Koa {
+export function createApp({ enforcement, tokens, deadline, logger }: AppParts): Koa {
   const app = new Koa();
   app.on('error', (thrown: unknown) => {
     logger.warn(
@@ -27,7 +29,7 @@ export function createApp({ enforcement, tokens, logger }: AppParts): Koa {
     ctx.body = { status: 'ok' };
   });
   // The token check stands before the routes: a router runs nothing that is added behind them.
-  const protocols = new Router().use(requireToken(tokens), blazarRoutes(enforcement).routes());
+  const protocols = new Router().use(requireToken(tokens), blazarRoutes(enforcement, deadline).routes());
 
   app.use(answerErrors(logger));
   for (const router of [open, protocols]) {

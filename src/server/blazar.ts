@@ -4,27 +4,39 @@
  */
 import Router from '@koa/router';
 import type { Context } from 'koa';
+import { withinDeadline } from '../deadline.ts';
 import type { UsageEnforcement } from '../enforcement.ts';
 import type { CreateRequest, EndRequest, UpdateRequest } from '../lease.ts';
 import type { Decision } from '../verdict.ts';
 import { jsonBody } from './body.ts';
 
-/** Blazar can't take a changed lease: where a filter changes one, the answer is a 403 that says what to ask for. */
-const CHECK_OPTIONS = { acceptsChanges: false };
-
-/** The three endpoints, under `/` and `/v1`. The chain itself checks that a body is a request. */
-export function blazarRoutes(enforcement: UsageEnforcement): Router {
+/**
+ * The three endpoints, under `/` and `/v1`. The chain itself checks that a body is a request. Blazar can't take a changed
+ * lease: where a filter changes one, the answer is a 403 that says what to ask for. `deadline` is in seconds.
+ */
+export function blazarRoutes(enforcement: UsageEnforcement, deadline: number): Router {
   const router = new Router();
   router.post(['/check-create', '/v1/check-create'], async (ctx) => {
     const request = (await jsonBody(ctx)) as CreateRequest;
-    answer(ctx, await enforcement.checkCreate(request, CHECK_OPTIONS));
+    answer(
+      ctx,
+      await withinDeadline(deadline, (signal) =>
+        enforcement.checkCreate(request, { signal, acceptsChanges: false }),
+      ),
+    );
   });
   router.post(['/check-update', '/v1/check-update'], async (ctx) => {
     const request = (await jsonBody(ctx)) as UpdateRequest;
-    answer(ctx, await enforcement.checkUpdate(request, CHECK_OPTIONS));
+    answer(
+      ctx,
+      await withinDeadline(deadline, (signal) =>
+        enforcement.checkUpdate(request, { signal, acceptsChanges: false }),
+      ),
+    );
   });
   router.post(['/on-end', '/v1/on-end'], async (ctx) => {
-    await enforcement.onEnd((await jsonBody(ctx)) as EndRequest);
+    const request = (await jsonBody(ctx)) as EndRequest;
+    await withinDeadline(deadline, (signal) => enforcement.onEnd(request, { signal }));
     ctx.status = 204;
   });
   return router;

@@ -8,6 +8,9 @@ import type { Logger } from '../logger.ts';
 import { createApp } from './app.ts';
 import { serviceOptions } from './options.ts';
 
+/** What is under way when the service stops has so long to finish. */
+const CLOSE_GRACE_MS = 5000;
+
 /** A policy service that answers. */
 export interface Service {
   /** `http://127.0.0.1:8642` */
@@ -23,9 +26,9 @@ export interface Service {
 /** Wires and checks everything, then listens. Throws `ConfigurationError`, also when the address can't be had. */
 export async function startService(sources: ConfigSources, logger: Logger): Promise<Service> {
   const configuration = await requireConfiguration(sources, [{ section: 'service', schema: serviceOptions }]);
-  const { host, port, tokens } = sectionOf(configuration, 'service', serviceOptions);
+  const { host, port, tokens, deadline } = sectionOf(configuration, 'service', serviceOptions);
   const enforcement = await UsageEnforcement.fromConfiguration(configuration, { logger });
-  const server = createServer(createApp({ enforcement, tokens, logger }).callback());
+  const server = createServer(createApp({ enforcement, tokens, deadline, logger }).callback());
   try {
     await listen(server, host, port);
   } catch (thrown) {
@@ -40,7 +43,8 @@ export async function startService(sources: ConfigSources, logger: Logger): Prom
     async close() {
       await new Promise<void>((closed) => {
         server.close(() => closed());
-        server.closeIdleConnections();
+        // Of a request that is half here the rest may never come.
+        setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS).unref();
       });
       await enforcement.close();
     },

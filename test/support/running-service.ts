@@ -45,6 +45,7 @@ export async function runService(options: ServiceOptions = {}): Promise<RunningS
   const service = await startService(
     {
       environment: {},
+      configFiles: [],
       values: {
         enforcement: {
           enabled_filters: ['MaxLeaseDurationFilter'],
@@ -64,7 +65,7 @@ export async function runService(options: ServiceOptions = {}): Promise<RunningS
 /** The service around an enforcement that the test brings. */
 export async function runApp(enforcement: UsageEnforcement, tokens: string[] = []): Promise<RunningService> {
   const logger = recordingLogger();
-  const server = createServer(createApp({ enforcement, tokens, logger }).callback());
+  const server = createServer(createApp({ enforcement, deadline: 30, tokens, logger }).callback());
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {

@@ -1,0 +1,228 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readConfiguration } from '../../src/configuration.ts';
+import { capturedFile, confFile } from '../support/files.ts';
+import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
+import { runCommand } from '../support/run-command.ts';
+
+/** A filter with an option of every type, which notes in a file that it was constructed, and then refuses to be. */
+const typesFilter = (note: string) => `import { allow, BaseFilter } from 'blazar-enforcement';
+import { writeFileSync } from 'node:fs';
+import { z } from 'zod';
+export class TypesFilter extends BaseFilter {
+  static options = z.object({
+    types_text: z.string().default('').meta({ description: 'A text.' }),
+    types_number: z.number().default(1.5).meta({ description: 'A number.' }),
+    types_switch: z.boolean().default(false).meta({ description: 'A switch.' }),
+    types_secret: z.string().default('').meta({ description: 'A secret.', secret: true }),
+    types_list: z.array(z.string()).default(['a', 'b']).meta({ description: 'A list.' }),
+    types_map: z.record(z.string(), z.int()).default({}).meta({ description: 'A dictionary.' }),
+    types_unset: z.int().optional().meta({ description: 'Not set.' }),
+  });
+  constructor(options, services) {
+    super(options, services);
+    writeFileSync(${JSON.stringify(note)}, 'constructed');
+    throw new Error('never to be constructed');
+  }
+  checkCreate() { return allow(); }
+  checkUpdate() { return allow(); }
+  onEnd() {}
+}
+`;
+
+const SECRETS = ['hunter2', 'bearer-of-news', 'first-token', 'second-token', 'types-s3cret'];
+
+function configuration() {
+  const note = join(temporaryFolder(), 'constructed');
+  const folder = filterFolder({ 'types-filter.js': typesFilter(note) });
+  const conf = confFile(`[enforcement]
+enabled_filters = MaxLeaseDurationFilter, ExternalServiceFilter, TypesFilter
+filters_path = ${folder}
+max_lease_duration = +86_400
+max_lease_duration_project_limits = climate:604800,physics:-1
+external_service_base_endpoint = https://policy.example.org/v1
+external_service_token = hunter2
+external_service_bearer_token = bearer-of-news
+types_secret = types-s3cret
+types_text = it is $external_service_token
+types_switch = yes
+
+[service]
+tokens = first-token, second-token
+`);
+  return { conf, folder, note };
+}
+
+const show = (conf: string, ...flags: string[]) =>
+  runCommand(['config', 'show', '--config-file', conf, ...flags]);
+
+describe('config show --format json', () => {
+  it('shows every option of every installed filter under the name of blazar.conf, with its type', async () => {
+    const { conf, folder } = configuration();
+    const { code, stdout, stderr } = await show(conf, '--format', 'json');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const shown = JSON.parse(stdout);
+
+    const { catalog } = await readConfiguration({ environment: {}, configFiles: [conf] });
+    const declared = [...catalog.filters.values()].flatMap(({ options }) => options.map(({ name }) => name));
+    expect(declared).toContain('types_unset');
+    expect(Object.keys(shown.enforcement)).toEqual([
+      ...['enabled_filters', 'audit_filters', 'exempt_projects', 'filters_path'],
+      ...declared,
+    ]);
+    expect(shown.enforcement).toMatchObject({
+      enabled_filters: ['MaxLeaseDurationFilter', 'ExternalServiceFilter', 'TypesFilter'],
+      filters_path: [folder],
+      max_lease_duration: 86_400,
+      max_lease_duration_exempt_project_ids: [],
+      max_lease_duration_project_limits: { climate: 604_800, physics: -1 },
+      max_lease_duration_extension_window: null,
+      external_service_base_endpoint: 'https://policy.example.org/v1',
+      external_service_timeout: 10,
+      external_service_allow_on_error: false,
+      types_number: 1.5,
+      types_switch: true,
+      types_list: ['a', 'b'],
+      types_map: {},
+      types_unset: null,
+    });
+    expect(shown.service).toEqual({ host: '127.0.0.1', port: 8642, deadline: 30, tokens: '****' });
+  });
+
+  it('says of every value where it comes from', async () => {
+    const { conf } = configuration();
+    const { stdout } = await runCommand(
+      ['config', 'show', '--config-file', conf, '--format', 'json', '--origin'].concat(
+        '--config',
+        'enforcement.types_number=2',
+      ),
+      { env: { OS_ENFORCEMENT__TYPES_LIST: 'c' } },
+    );
+    const { enforcement, service } = JSON.parse(stdout);
+    expect(enforcement).toMatchObject({
+      max_lease_duration: { value: 86_400, origin: `${conf}:4` },
+      types_number: { value: 2, origin: '--config enforcement.types_number' },
+      types_list: { value: ['c'], origin: 'OS_ENFORCEMENT__TYPES_LIST' },
+      types_map: { value: {}, origin: 'default' },
+    });
+    expect(service.tokens.origin).toBe(`${conf}:14`);
+  });
+});
+
+describe('config show', () => {
+  it('prints a row an option: section, name, type, value, and the origin when asked for it', async () => {
+    const { conf } = configuration();
+    const { code, stdout, stderr } = await show(conf, '--origin');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const rows = stdout.split('\n').map((line) => line.split(/ {2,}/));
+    expect(rows[0]).toEqual(['SECTION', 'OPTION', 'TYPE', 'VALUE', 'ORIGIN']);
+    for (const row of [
+      ['enforcement', 'max_lease_duration', 'integer', '86400', `${conf}:4`],
+      ['enforcement', 'max_lease_duration_extension_window', 'integer', '(not set)', 'default'],
+      ['enforcement', 'types_secret', 'text', '****', `${conf}:9`],
+      ['service', 'port', 'integer', '8642', 'default'],
+    ]) {
+      expect(rows).toContainEqual(row);
+    }
+  });
+
+  it('hides secrets, and what was put together from them, in every format', async () => {
+    const { conf } = configuration();
+    const formats = ['table', 'json', 'table --origin', 'json --origin', 'ini --origin'];
+    const results = await Promise.all(formats.map((flags) => show(conf, '--format', ...flags.split(' '))));
+    for (const [index, { code, stdout, stderr }] of results.entries()) {
+      expect(code).toBe(0);
+      expect(stdout).toContain('****');
+      for (const secret of SECRETS) {
+        expect(stdout + stderr, formats[index]).not.toContain(secret);
+      }
+    }
+  });
+
+  it('prints secrets when it is told to', async () => {
+    const { conf } = configuration();
+    const formats = ['table', 'json', 'ini'];
+    const results = await Promise.all(
+      formats.map((format) => show(conf, '--format', format, '--show-secrets')),
+    );
+    for (const [index, { stdout }] of results.entries()) {
+      for (const secret of SECRETS) {
+        expect(stdout, formats[index]).toContain(secret);
+      }
+      expect(stdout, formats[index]).not.toContain('****');
+    }
+  });
+
+  it('never repeats a secret in what it says of a mistake', async () => {
+    const conf = confFile(
+      '[enforcement]\nexternal_service_token = hunter2\tü\nexternal_service_base_endpoint = https://bob:hunter2@example.org\n[service]\ntokens = hunter2,,hunter2\n',
+    );
+    const { code, stdout, stderr } = await show(conf);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(`${conf}:2: [enforcement] external_service_token: expected`);
+    expect(stderr).toContain(`${conf}:3: [enforcement] external_service_base_endpoint: expected`);
+    expect(stderr).toContain(`${conf}:5: [service] tokens: expected`);
+    expect(stderr).not.toContain('hunter2');
+  });
+
+  it('prints every mistake and no options when there are mistakes', async () => {
+    const conf = confFile('[enforcement]\nmax_lease_duration = 1.5\nmax_lease_durations = 1\n');
+    const { code, stdout, stderr } = await show(conf, '--format', 'json');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr.split('\n').filter((line) => line.startsWith('error: '))).toHaveLength(2);
+  });
+});
+
+describe('config show --format ini', () => {
+  it('prints a file that, read again, is the same configuration', async () => {
+    const { conf, folder } = configuration();
+    // What the dialect could take for something else: comments, quotes, references, continuation lines, delimiters.
+    const tricky = confFile(`[enforcement]
+types_text = "  ' $$HOME #no ; comment = : \\ [x] ü "
+    and a second line
+    "and a third"
+types_secret = '"quoted"'
+types_list = a b, #c, ;d, "e", $$f
+types_map = a.b:1, x/y:-2, #z:3
+types_number = -1e-7
+`);
+    const sources = ['--config-file', conf, '--config-file', tricky, '--show-secrets'];
+    const asJson = await runCommand(['config', 'show', ...sources, '--format', 'json']);
+    expect(JSON.parse(asJson.stdout).enforcement).toMatchObject({
+      types_text: '  \' $HOME #no ; comment = : \\ [x] ü \nand a second line\n"and a third"',
+      types_secret: '"quoted"',
+      types_list: ['a b', '#c', ';d', '"e"', '$f'],
+      types_map: { 'a.b': 1, 'x/y': -2, '#z': 3 },
+      types_number: -1e-7,
+      filters_path: [folder],
+    });
+
+    const asIni = await runCommand(['config', 'show', ...sources, '--format', 'ini', '--origin']);
+    const again = await show(confFile(asIni.stdout), '--format', 'json', '--show-secrets');
+    expect(again).toMatchObject({ code: 0, stdout: asJson.stdout });
+  });
+});
+
+describe('commands that look at the configuration', () => {
+  it('never construct a filter', async () => {
+    const { conf, note } = configuration();
+    for (const command of [
+      ['config', 'show'],
+      ['config', 'validate'],
+      ['filters', 'list'],
+    ]) {
+      expect(await runCommand([...command, '--config-file', conf])).toMatchObject({ code: 0, stderr: '' });
+      expect(existsSync(note), command.join(' ')).toBe(false);
+    }
+
+    // The filter does note it: a command that judges constructs it, and is refused.
+    const file = capturedFile('check-create-physical-host');
+    const { code, stderr } = await runCommand(['check', 'create', file, '--config-file', conf]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(/^error: .*TypesFilter could not be set up: never to be constructed\n$/),
+    });
+    expect(existsSync(note)).toBe(true);
+  });
+});

@@ -1,0 +1,117 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { confFile, projectFile } from '../support/files.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { runCommand } from '../support/run-command.ts';
+
+const validate = (...files: string[]) =>
+  runCommand(['config', 'validate', ...files.flatMap((file) => ['--config-file', file])]);
+
+describe('config validate', () => {
+  it.for(['etc/blazar.conf', 'etc/policy-service.conf'])('finds nothing wrong with %s', async (path) => {
+    expect(await validate(projectFile(path))).toEqual({
+      code: 0,
+      stdout: 'The configuration is valid.\n',
+      stderr: '',
+    });
+  });
+
+  it('lists every mistake with its file and line, and exits with 2', async () => {
+    const first = confFile(`[enforcement]
+enabled_filters = MaxLeaseDurationFilter, MaxReservationLengthFilter, MaxLeaseDurationFilter
+max_lease_duration = -2
+max_lease_duraton = 60
+no value here
+[service]
+port = 70000
+`);
+    const second = confFile(
+      '[enforcement]\nexternal_service_timeout = 1.5\nmax_lease_duration_user_limits = x\n',
+    );
+    const { code, stdout, stderr } = await validate(first, second);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    const lines = stderr.trimEnd().split('\n');
+    for (const start of [
+      `error: ${first}:2: [enforcement] enabled_filters: there is no filter "MaxReservationLengthFilter"; the nearest right name is "MaxLeaseDurationFilter"`,
+      `error: ${first}:2: [enforcement] enabled_filters: MaxLeaseDurationFilter is named twice`,
+      `error: ${first}:3: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "-2"`,
+      `error: ${first}:4: [enforcement] max_lease_duraton: unknown option; the nearest right name is "max_lease_duration"`,
+      `error: ${first}:5: expected "name = value"`,
+      `error: ${first}:7: [service] port: expected a whole number from 0 to 65535, got "70000"`,
+      `error: ${second}:2: [enforcement] external_service_timeout: expected a whole number of seconds from 1 to 3600, got "1.5"`,
+      `error: ${second}:3: [enforcement] max_lease_duration_user_limits: expected user id:seconds pairs`,
+    ]) {
+      expect(
+        lines.filter((line) => line.startsWith(start)),
+        start,
+      ).toHaveLength(1);
+    }
+    expect(lines.filter((line) => line.startsWith('error: '))).toHaveLength(8);
+  });
+
+  it('refuses what real sites ran with for months while nothing enforced it', async () => {
+    const conf = confFile(
+      '[enforcement]\nenabled_filters = MaxReservationLengthFilter\nmax_reservation_length = 86400\n',
+    );
+    const { code, stderr } = await validate(conf);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`${conf}:2: [enforcement] enabled_filters: there is no filter`);
+    expect(stderr).toContain(`${conf}:3: [enforcement] max_reservation_length: unknown option`);
+  });
+
+  it('warns of what has no effect, and still exits with 0', async () => {
+    const conf = confFile('[enforcement]\nenabled_filters =\nmax_lease_duration = 60\n');
+    const { code, stderr } = await validate(conf);
+    expect(code).toBe(0);
+    expect(stderr).toContain(`warning: ${conf}:3: [enforcement] max_lease_duration: has no effect`);
+    expect(stderr).toContain('no filter is enforced: every lease is allowed');
+    expect(stderr).not.toContain('error:');
+  });
+
+  it('reads the later file over the earlier one, folders over files, variables over both, flags over all', async () => {
+    const wrong = (from: number) =>
+      ['timeout', 'connect_retries', 'breaker_failures', 'breaker_cooldown', 'allow_on_error', 'ca_file']
+        .slice(from)
+        .map((name) => `external_service_${name} = wrong ${from}\n`)
+        .join('');
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, '20-later.conf'), `[enforcement]\n${wrong(3)}`);
+    writeFileSync(join(folder, '10-earlier.conf'), `[enforcement]\n${wrong(2)}`);
+    const { code, stderr } = await runCommand(
+      [
+        ...['config', 'validate', '--config-dir', folder],
+        ...['--config-file', confFile(`[enforcement]\nenabled_filters = ExternalServiceFilter\n${wrong(0)}`)],
+        ...['--config-file', confFile(`[enforcement]\n${wrong(1)}`)],
+        ...['--config', 'enforcement.external_service_ca_file=flag'],
+      ],
+      {
+        env: {
+          OS_ENFORCEMENT__EXTERNAL_SERVICE_ALLOW_ON_ERROR: 'variable',
+          OS_ENFORCEMENT__EXTERNAL_SERVICE_CA_FILE: 'variable',
+        },
+      },
+    );
+    expect(code).toBe(2);
+    const shown = [...stderr.matchAll(/external_service_(\w+): expected .*, got "([^"]*)"/g)];
+    expect(Object.fromEntries(shown.map(([, name, value]) => [name, value]))).toEqual({
+      timeout: 'wrong 0',
+      connect_retries: 'wrong 1',
+      breaker_failures: 'wrong 2',
+      breaker_cooldown: 'wrong 3',
+      allow_on_error: 'variable',
+      ca_file: 'flag',
+    });
+  });
+
+  it('says which file or folder is not there', async () => {
+    const folder = temporaryFolder();
+    const { code, stderr } = await runCommand([
+      ...['config', 'validate', '--config-file', `${folder}/no.conf`],
+      ...['--config-dir', `${folder}/no.d`],
+    ]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`error: ${folder}/no.conf: could not be read: there is no such file\n`);
+    expect(stderr).toContain(`error: ${folder}/no.d: the folder could not be read: there is no such file\n`);
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { capturedFile, confFile, temporaryFile } from '../support/files.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { createLasting } from '../support/requests.ts';
+import { runCommand } from '../support/run-command.ts';
+
+/** Erases the screen, names the window, rings the bell, and ends the line in three ways; C0 and C1. */
+const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mred\r\nforged row  x\u2028y';
+const CONTROLS = /(?!\n)[\p{Cc}\u2028\u2029]/u;
+
+/** What is printed for people: nothing in it may steer the terminal. JSON of the log and of `--format json` is for programs. */
+function forPeople(text: string): string {
+  return text
+    .split('\n')
+    .filter((line) => !line.startsWith('{'))
+    .join('\n');
+}
+
+const filters = () =>
+  filterFolder({
+    'hostile-filter.js': filterSource('HostileFilter', {
+      create: `return reject(${JSON.stringify(HOSTILE)} + lease.name);`,
+      update: `return allow({ ...newLease, name: ${JSON.stringify(HOSTILE)} });`,
+      end: `throw new Error(${JSON.stringify(HOSTILE)});`,
+    }),
+  });
+
+describe('hostile text', () => {
+  it.for(['create', 'update', 'end'])(
+    'of a filter and a lease stays in its cell: check %s',
+    async (operation) => {
+      const request = createLasting(60);
+      const lease = { ...request.lease, name: HOSTILE };
+      const file = {
+        create: temporaryFile('create.json', JSON.stringify({ ...request, lease })),
+        update: capturedFile('check-update-extend'),
+        end: capturedFile('on-end-active'),
+      }[operation];
+      const { stdout, stderr } = await runCommand([
+        ...['check', operation, String(file), '--explain'],
+        ...['--config', `enforcement.filters_path=${filters()}`],
+        ...['--config', 'enforcement.enabled_filters=HostileFilter'],
+      ]);
+      expect(stdout).not.toMatch(CONTROLS);
+      expect(forPeople(stderr)).not.toMatch(CONTROLS);
+      // The heading, the file, for an end its warning, and the one filter.
+      expect(stdout.trimEnd().split('\n')).toHaveLength(operation === 'end' ? 4 : 3);
+    },
+  );
+
+  it('of a configuration stays on its line', async () => {
+    const conf = confFile(`[enforcement]
+enabled_filters = ${HOSTILE.replaceAll(/[\r\n]/g, '')}
+max_lease_duration = \u001b[31m60
+\u001b[1moption = 1
+`);
+    const { code, stdout, stderr } = await runCommand(['config', 'validate', '--config-file', conf]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).not.toMatch(CONTROLS);
+    expect(
+      stderr
+        .trimEnd()
+        .split('\n')
+        .every((line) => /^(error|warning): /.test(line)),
+    ).toBe(true);
+  });
+
+  it('of a value stays in the table of config show', async () => {
+    const conf = confFile(`[enforcement]\nexempt_projects = \u001b[2J\u009b31m\n    red\n`);
+    const { code, stdout, stderr } = await runCommand(['config', 'show', '--origin', '--config-file', conf]);
+    expect(code).toBe(0);
+    expect(stdout + stderr).not.toMatch(CONTROLS);
+    expect(stdout).toMatch(/^enforcement +exempt_projects +list +\S.*red +\S+:2$/m);
+  });
+
+  it('reaches a program as it is, inside JSON on one line', async () => {
+    const file = capturedFile('check-create-physical-host');
+    const { stdout } = await runCommand([
+      ...['check', 'create', file, '--format', 'json'],
+      ...['--config', `enforcement.filters_path=${filters()}`],
+      ...['--config', 'enforcement.enabled_filters=HostileFilter'],
+    ]);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+    expect(JSON.parse(stdout).message).toBe(`${HOSTILE}climate-run-7`);
+  });
+});

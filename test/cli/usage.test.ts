@@ -1,0 +1,140 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { readConfiguration } from '../../src/configuration.ts';
+import { projectFile } from '../support/files.ts';
+import { COMMAND, runCommand } from '../support/run-command.ts';
+
+const COMMANDS = [
+  ...['', 'check', 'serve', 'config', 'config show', 'config validate', 'config sample'],
+  ...['filters', 'filters list'],
+];
+/** Those that read [enforcement] and do something with its values. */
+const READERS = ['check', 'serve', 'config show', 'config validate'];
+
+const words = (line: string) => line.split(' ').filter((word) => word !== '');
+
+describe('--help', () => {
+  let enforcementOptions: string[] = [];
+  beforeAll(async () => {
+    const { settings } = await readConfiguration({ environment: {}, configFiles: [] });
+    enforcementOptions = settings.map(({ option }) => option.name);
+  });
+
+  it.concurrent.for(COMMANDS)('explains "%s" and exits with 0', async (command) => {
+    const { code, stdout, stderr } = await runCommand([...words(command), '--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(['Usage: blazar-enforcement', ...words(command)].join(' '));
+    expect(stdout).toContain('-h, --help');
+    if (READERS.includes(command)) {
+      expect(enforcementOptions).toContain('max_lease_duration_extension_window');
+      for (const name of enforcementOptions) {
+        expect(stdout).toMatch(new RegExp(`^ +${name} +\\S`, 'm'));
+      }
+    }
+  });
+
+  it('names the options of [service] where the service is started', async () => {
+    const { stdout } = await runCommand(['serve', '--help']);
+    expect(stdout).toMatch(/^Options of \[service\]:\n {2}host /m);
+    expect(stdout).toMatch(/^ {2}tokens +\S/m);
+  });
+});
+
+describe('--version', () => {
+  it.concurrent.for(COMMANDS)('is answered after "%s"', async (command) => {
+    const { version } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
+    expect(await runCommand([...words(command), '--version'])).toEqual({
+      code: 0,
+      stdout: `${version}\n`,
+      stderr: '',
+    });
+  });
+});
+
+describe('wrong usage', () => {
+  it.concurrent.for([
+    '',
+    'bogus',
+    'chekc',
+    '--bogus',
+    'check',
+    'check create',
+    'check delete x.json',
+    'check create x.json --format xml',
+    'check create x.json --config',
+    'check create /nowhere.json --config-file etc/policy-service.conf',
+    'check create x.json --config-file /nowhere.conf',
+    'check create x.json --config-file etc/policy-service.conf --config max_lease_duration=60',
+    'check create x.json --log-level loud',
+    'serve now',
+    'serve --port',
+    'serve --config-file etc/policy-service.conf --port http',
+    'serve --config-file etc/policy-service.conf --port 65536',
+    'serve --config-file etc/policy-service.conf --host=',
+    'config',
+    'config shwo',
+    'config show all',
+    'config show --format yaml',
+    'config validate --explain',
+    'config sample --config-file etc/policy-service.conf',
+    'filters',
+    'filters list all',
+    'filters list --format ini',
+  ])('ends with 2 and one line: "%s"', async (line) => {
+    const { code, stdout, stderr } = await runCommand(words(line), { cwd: projectFile('.') });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^error: .+\n$/);
+    expect(stderr).not.toMatch(/ {4}at |\.js:\d+/);
+  });
+
+  it('proposes the command that was meant', async () => {
+    expect((await runCommand(['chekc'])).stderr).toBe(
+      "error: unknown command 'chekc' (Did you mean check?)\n",
+    );
+  });
+
+  it('says what was expected where no configuration is named and there is none at the usual place', async () => {
+    const { code, stderr } = await runCommand(['config', 'validate'], {
+      env: { BLAZAR_ENFORCEMENT_CONFIG: '/nowhere/blazar.conf' },
+    });
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'error: /nowhere/blazar.conf: could not be read: there is no such file\n',
+    });
+  });
+});
+
+describe('a reader that goes away', () => {
+  it.concurrent.for(['config sample', 'config show --config-file etc/policy-service.conf', '--help'])(
+    'is left without a word: "%s"',
+    async (line) => {
+      const child = spawn(process.execPath, [COMMAND, ...words(line)], {
+        cwd: projectFile('.'),
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      child.stdout.destroy();
+      let stderr = '';
+      child.stderr.on('data', (text) => {
+        stderr += text;
+      });
+      const [code, signal] = await once(child, 'close');
+      expect({ stderr, signal }).toEqual({ stderr: '', signal: null });
+      expect([0, 141]).toContain(code);
+    },
+  );
+
+  it('is no mistake in a shell: head reads one line, and that is all that is printed', async () => {
+    const script = `"${process.execPath}" "${COMMAND}" config sample | head -1`;
+    const child = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        text += chunk;
+      });
+    }
+    expect(await once(child, 'close')).toEqual([0, null]);
+    expect(text).toBe('[enforcement]\n');
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../src/index.ts';
+import { capturedText } from '../support/requests.ts';
+import { runService } from '../support/running-service.ts';
+
+const FITS = capturedText('check-create-physical-host.json');
+const BODIES: Record<string, string> = {
+  '/check-create': FITS,
+  '/check-update': capturedText('check-update-extend.json'),
+  '/on-end': capturedText('on-end-active.json'),
+};
+const PATHS = Object.keys(BODIES).flatMap((path) => [path, `/v1${path}`]);
+const UNAUTHORIZED = { status: 401, json: { message: 'expected a valid token in the header X-Auth-Token' } };
+
+const withTokens = (...tokens: string[]) =>
+  runService({ service: { tokens }, enforcement: { max_lease_duration: 345_600 } });
+
+describe('with tokens', () => {
+  it.for(PATHS)('asks for one at %s', async (path) => {
+    const { post } = await withTokens('s3cret');
+    const body = BODIES[path.replace('/v1', '')];
+    expect(await post(path, body)).toMatchObject(UNAUTHORIZED);
+    expect(await post(path, body, { 'X-Auth-Token': 'wrong' })).toMatchObject(UNAUTHORIZED);
+    expect(await post(path, body, { 'X-Auth-Token': 's3cret' })).toMatchObject({ status: 204 });
+  });
+
+  it('takes each of several, so that they can be rotated', async () => {
+    const { post } = await withTokens('old', 'new', 'newest');
+    for (const token of ['old', 'new', 'newest']) {
+      expect(await post('/check-create', FITS, { 'X-Auth-Token': token })).toMatchObject({ status: 204 });
+    }
+    for (const token of ['old,new', 'old, new', 'ne', 'newe', 'OLD', 'old new', '*', '', ',']) {
+      expect(await post('/check-create', FITS, { 'X-Auth-Token': token }), token).toMatchObject(UNAUTHORIZED);
+    }
+  });
+
+  it('takes them from the header X-Auth-Token and nowhere else', async () => {
+    const { post } = await withTokens('s3cret');
+    expect(await post('/check-create?X-Auth-Token=s3cret&token=s3cret', FITS)).toMatchObject(UNAUTHORIZED);
+    for (const name of ['Authorization', 'X-Auth-Tokens', 'Cookie', 'X-Subject-Token']) {
+      expect(await post('/check-create', FITS, { [name]: 's3cret' }), name).toMatchObject(UNAUTHORIZED);
+    }
+    expect(await post('/check-create', FITS, { Authorization: 'Bearer s3cret' })).toMatchObject(UNAUTHORIZED);
+    expect(await post('/check-create', FITS, { 'x-auth-token': 's3cret' })).toMatchObject({ status: 204 });
+  });
+
+  it('answers before it reads the body: half of one is enough', async () => {
+    const { raw } = await withTokens('s3cret');
+    const head = 'POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+    const answer = await raw(`${head}Content-Length: 1000\r\n\r\n{"context":`);
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+    // What is left of the body would be read as a request.
+    expect(answer).toMatch(/^Connection: close\r$/m);
+  });
+
+  it('answers 401 whatever else is wrong', async () => {
+    const { post, request } = await withTokens('s3cret');
+    expect(await post('/check-create', '{')).toMatchObject(UNAUTHORIZED);
+    expect(await post('/check-create', '[]')).toMatchObject(UNAUTHORIZED);
+    expect(await post('/check-create', FITS, { 'Content-Type': 'text/plain' })).toMatchObject(UNAUTHORIZED);
+    expect(await post('/check-create', FITS, { 'Content-Encoding': 'zstd' })).toMatchObject(UNAUTHORIZED);
+    expect(await request('/check-create', { method: 'POST' })).toMatchObject(UNAUTHORIZED);
+  });
+
+  it('asks no filter, and writes no token into the log', async () => {
+    const { post, logger } = await withTokens('s3cret');
+    await post('/check-create', FITS, { 'X-Auth-Token': 'guess' });
+    expect(JSON.stringify(logger.lines)).not.toMatch(/guess|s3cret/);
+    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('answers GET /healthz without one', async () => {
+    const { request } = await withTokens('s3cret');
+    expect(await request('/healthz')).toMatchObject({ status: 200, json: { status: 'ok' } });
+  });
+});
+
+describe('without tokens', () => {
+  it('lets everyone ask, with a token or without', async () => {
+    const { post } = await withTokens();
+    expect(await post('/check-create', FITS)).toMatchObject({ status: 204 });
+    expect(await post('/check-create', FITS, { 'X-Auth-Token': 'any' })).toMatchObject({ status: 204 });
+  });
+});
+
+describe('[service] tokens', () => {
+  it('refuses a list with an empty item: nobody who sends no token may pass for its owner', async () => {
+    for (const tokens of ['old,,new', ',new', ' , new']) {
+      await expect(runService({ service: { tokens } }), tokens).rejects.toThrow(ConfigurationError);
+    }
+  });
+
+  it('ignores a comma at the end, as everywhere in blazar.conf', async () => {
+    const { post } = await runService({ service: { tokens: ' s3cret , ' } });
+    expect(await post('/check-create', FITS)).toMatchObject(UNAUTHORIZED);
+    expect(await post('/check-create', FITS, { 'X-Auth-Token': '' })).toMatchObject(UNAUTHORIZED);
+    expect(await post('/check-create', FITS, { 'X-Auth-Token': 's3cret' })).toMatchObject({ status: 204 });
+  });
+
+  it('is not repeated in what is said of a mistake', async () => {
+    const failure = runService({ service: { tokens: 's3cret,,s3cret' } });
+    await expect(failure).rejects.toThrow(/^in code: \[service\] tokens: expected a list/);
+    await expect(failure).rejects.not.toThrow(/s3cret/);
+  });
+});

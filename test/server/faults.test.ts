@@ -1,0 +1,180 @@
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { UsageEnforcement } from '../../src/index.ts';
+import { filterSource } from '../support/filter-folder.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { capturedText } from '../support/requests.ts';
+import { runApp, runService } from '../support/running-service.ts';
+
+const FITS = capturedText('check-create-physical-host.json');
+const HEAD = 'POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+
+/** An enforcement with a bug of ours: it throws what no enforcement throws. */
+async function brokenEnforcement(thrown: () => unknown): Promise<UsageEnforcement> {
+  const enforcement = await UsageEnforcement.load(
+    { environment: {}, configFiles: [] },
+    { logger: recordingLogger() },
+  );
+  const fail = () => Promise.reject(thrown());
+  return Object.assign(enforcement, { checkCreate: fail, checkUpdate: fail, onEnd: fail });
+}
+
+describe('a bug of ours', () => {
+  it('gets 500 with a request id and nothing else, and the log has the cause under it', async () => {
+    const enforcement = await brokenEnforcement(() => new TypeError('cannot read s3cret of undefined'));
+    const { post, logger } = await runApp(enforcement);
+    const ids = new Set<string>();
+    for (const path of ['/check-create', '/check-update', '/v1/on-end']) {
+      const { status, json, text } = await post(path, FITS);
+      expect({ status, json }).toEqual({
+        status: 500,
+        json: { request_id: expect.stringMatching(/^req-[0-9a-f-]{36}$/) },
+      });
+      expect(text).not.toContain('s3cret');
+      const { request_id } = json as { request_id: string };
+      ids.add(request_id);
+      expect(logger.lines.findLast(({ level }) => level === 'error')).toMatchObject({
+        fields: {
+          request_id,
+          method: 'POST',
+          path,
+          error: 'cannot read s3cret of undefined',
+        },
+      });
+    }
+    expect(ids.size).toBe(3);
+  });
+
+  const bare = (fields: object) => () => Object.assign(new Error('s3cret'), fields);
+  it.for<[what: string, thrown: () => unknown]>([
+    ['an error that says it may be shown', bare({ status: 404, expose: true })],
+    ['an error of the system', bare({ code: 'ENOENT', status: 'x' })],
+    ['an error with headers', bare({ status: 204, headers: { 'X-Leak': 's3cret' } })],
+    ['a text', () => 's3cret'],
+    ['nothing', () => undefined],
+    ['null', () => null],
+  ])('is no less a bug when what was thrown is %s', async ([, thrown]) => {
+    const { post, logger } = await runApp(await brokenEnforcement(thrown));
+    const { status, json, headers } = await post('/check-create', FITS);
+    expect(status).toBe(500);
+    expect(Object.keys(json as object)).toEqual(['request_id']);
+    expect(headers.get('X-Leak')).toBeNull();
+    expect(logger.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+  });
+
+  it('leaves the service as it was', async () => {
+    const { post, request } = await runApp(await brokenEnforcement(() => new Error('once')));
+    expect(await post('/check-create', FITS)).toMatchObject({ status: 500 });
+    expect(await request('/healthz')).toMatchObject({ status: 200 });
+    expect(await post('/check-create', '[')).toMatchObject({ status: 400 });
+  });
+});
+
+describe('a client that goes away', () => {
+  const slow = {
+    filters: {
+      'slow-filter.js': filterSource('SlowFilter', {
+        create: 'return new Promise((answer) => setTimeout(() => answer(allow()), 200));',
+      }),
+    },
+    enforcement: { enabled_filters: ['SlowFilter'] },
+  };
+
+  it('in the middle of its body does no harm', async () => {
+    const { port, post, logger } = await runService();
+    for (let count = 0; count < 20; count += 1) {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write(`${HEAD}Content-Length: 1000\r\n\r\n{"context":`);
+      await sleep(5);
+      if (count % 2 === 0) {
+        socket.resetAndDestroy();
+      } else {
+        socket.end();
+      }
+    }
+    expect(await post('/check-create', FITS)).toMatchObject({ status: 204 });
+    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('before its answer is there does no harm', async () => {
+    const { port, post, logger } = await runService(slow);
+    const sockets = Array.from({ length: 20 }, () => connect(port, '127.0.0.1'));
+    for (const socket of sockets) {
+      socket.on('error', () => {});
+      socket.write(`${HEAD}Content-Length: ${Buffer.byteLength(FITS)}\r\n\r\n${FITS}`);
+    }
+    await sleep(50);
+    for (const socket of sockets) {
+      socket.resetAndDestroy();
+    }
+    expect(await post('/check-create', FITS)).toMatchObject({ status: 204 });
+    await sleep(300);
+    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('keeps nobody else waiting: a body that never ends is alone with it', async () => {
+    const { port, post } = await runService();
+    const sockets = Array.from({ length: 20 }, () => {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(`${HEAD}Content-Length: 1000\r\n\r\n{`);
+      return socket;
+    });
+    await sleep(20);
+    expect(await post('/check-create', FITS)).toMatchObject({ status: 204 });
+    for (const socket of sockets) {
+      socket.destroy();
+    }
+  });
+});
+
+describe('bytes that are no HTTP', () => {
+  it('close the connection that they came on, and no other', async () => {
+    const { raw, request } = await runService();
+    for (const garbage of [
+      '\u0000\u0001\u0002\r\n\r\n',
+      'hello\r\n\r\n',
+      'GET\r\n\r\n',
+      '{"context":{}}\r\n\r\n',
+    ]) {
+      expect(await raw(garbage)).toMatch(/^HTTP\/1\.1 400 /);
+    }
+    expect(await request('/healthz')).toMatchObject({ status: 200 });
+  });
+
+  it('behind a request are no second request', async () => {
+    const { raw, request } = await runService();
+    const answers = await raw(
+      `${HEAD}Content-Length: ${Buffer.byteLength(FITS)}\r\n\r\n${FITS}garbage behind it\r\n\r\n`,
+    );
+    expect(answers.match(/HTTP\/1\.1 \d+/g)?.at(-1)).toBe('HTTP/1.1 400');
+    expect(await request('/healthz')).toMatchObject({ status: 200 });
+  });
+
+  it.for([
+    ['two lengths', 'Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}'],
+    ['a length and chunks', 'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['a negative length', 'Content-Length: -1\r\n\r\n{}'],
+    ['a header without a name', ': x\r\n\r\n'],
+  ] as const)('are refused where they could be read in two ways: %s', async ([, rest]) => {
+    const { raw } = await runService();
+    expect(await raw(HEAD + rest)).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
+  it('in a body that was not read do not become the next request', async () => {
+    const { raw } = await runService();
+    const hidden = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+    for (const head of [
+      HEAD.replace('application/json', 'text/plain'),
+      HEAD.replace('/check-create', '/nowhere'),
+      HEAD.replace('POST', 'DELETE'),
+    ]) {
+      const answers = await raw(
+        `${head}Connection: close\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`,
+      );
+      expect(answers.match(/HTTP\/1\.1 \d+/g)).toHaveLength(1);
+      expect(answers).not.toContain('"ok"');
+    }
+  });
+});

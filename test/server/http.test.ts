@@ -1,0 +1,201 @@
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { capturedText, createLasting } from '../support/requests.ts';
+import { runService } from '../support/running-service.ts';
+
+const MEBIBYTE = 1024 * 1024;
+const FITS = capturedText('check-create-physical-host.json');
+const PROTOCOL_PATHS = ['/check-create', '/check-update', '/on-end'].flatMap((path) => [path, `/v1${path}`]);
+const TOO_LARGE = { status: 413, json: { message: `expected a body of at most ${MEBIBYTE} bytes` } };
+
+describe('a path', () => {
+  it('that leads nowhere gets 404', async () => {
+    const { request, post } = await runService();
+    for (const path of [
+      ...[
+        '/',
+        '/check',
+        '/v1',
+        '/v1/',
+        '/v2/check-create',
+        '/check-create/x',
+        '/v1/healthz',
+        '//check-create',
+      ],
+      ...['/check-create%2f', '/%zz', '/%00', '/..%2fcheck-create', '/__proto__', '/constructor'],
+    ]) {
+      for (const answer of [await request(path), await post(path, FITS)]) {
+        expect(answer, path).toMatchObject({
+          status: 404,
+          json: { message: expect.stringMatching(/^there is nothing at \//) },
+        });
+      }
+    }
+  });
+
+  it('may carry a query, which means nothing', async () => {
+    const { post } = await runService();
+    expect(await post('/check-create?allowed=true', FITS)).toMatchObject({ status: 204 });
+  });
+});
+
+describe('a method', () => {
+  it.for(PROTOCOL_PATHS)('other than POST gets 405 and is told so at %s', async (path) => {
+    const { request } = await runService();
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+      const { status, headers, json } = await request(path, { method });
+      expect({ method, status, allow: headers.get('Allow'), json }).toEqual({
+        method,
+        status: 405,
+        allow: 'POST',
+        json: { message: `${method} is not possible here` },
+      });
+    }
+    expect(await request(path, { method: 'HEAD' })).toMatchObject({ status: 405, text: '' });
+  });
+
+  it('other than GET and HEAD gets 405 at /healthz', async () => {
+    const { request } = await runService();
+    const { status, headers } = await request('/healthz', { method: 'POST' });
+    expect({ status, allow: headers.get('Allow') }).toEqual({ status: 405, allow: 'HEAD, GET' });
+  });
+
+  it('OPTIONS is answered with the methods that are possible, and judges nothing', async () => {
+    const { request } = await runService();
+    for (const [path, allow] of [
+      ['/check-create', 'POST'],
+      ['/healthz', 'HEAD, GET'],
+    ] as const) {
+      const { status, headers, text } = await request(path, { method: 'OPTIONS' });
+      expect({ path, status, allow: headers.get('Allow'), text }).toEqual({
+        path,
+        status: 200,
+        allow,
+        text: '',
+      });
+    }
+  });
+
+  it('that no server knows gets an answer that is an error', async () => {
+    const { raw, port } = await runService();
+    for (const method of ['TRACE', 'PROPFIND', 'M-SEARCH']) {
+      const answer = await raw(
+        `${method} /check-create HTTP/1.1\r\nHost: x:${port}\r\nConnection: close\r\n\r\n`,
+      );
+      expect(answer).toMatch(/^HTTP\/1\.1 501 /);
+    }
+  });
+});
+
+describe('GET /healthz', () => {
+  it('answers 200, and HEAD the same without the body', async () => {
+    const { request } = await runService();
+    expect(await request('/healthz')).toMatchObject({ status: 200, json: { status: 'ok' } });
+    const { status, text, headers } = await request('/healthz', { method: 'HEAD' });
+    expect({ status, text, length: headers.get('Content-Length') }).toEqual({
+      status: 200,
+      text: '',
+      length: '15',
+    });
+  });
+});
+
+describe('a body', () => {
+  it('of another type than JSON gets 415', async () => {
+    const { post } = await runService();
+    for (const type of [
+      ...['text/plain', 'text/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'],
+      ...[
+        'application/xml',
+        'application/jsonp',
+        'application/json-patch+json',
+        'json',
+        '*/*',
+        'application/*',
+      ],
+    ]) {
+      expect(await post('/check-create', FITS, { 'Content-Type': type }), type).toMatchObject({
+        status: 415,
+        json: { message: 'expected a body of type application/json' },
+      });
+    }
+  });
+
+  it('without a type gets 415', async () => {
+    const { request } = await runService();
+    const body = new TextEncoder().encode(FITS);
+    expect(await request('/check-create', { method: 'POST', body })).toMatchObject({ status: 415 });
+    expect(await request('/check-create', { method: 'POST' })).toMatchObject({ status: 415 });
+  });
+
+  it('is read as JSON in whatever way its type is written', async () => {
+    const { post } = await runService();
+    for (const type of [
+      'application/json',
+      'Application/JSON',
+      'application/json; charset=utf-8',
+      'application/json;',
+    ]) {
+      expect(await post('/check-create', FITS, { 'Content-Type': type }), type).toMatchObject({
+        status: 204,
+      });
+    }
+  });
+
+  it('of 1 MiB is judged, and one byte more gets 413', async () => {
+    const { post } = await runService();
+    const text = JSON.stringify(createLasting(60));
+    expect(await post('/check-create', text.padEnd(MEBIBYTE))).toMatchObject({ status: 204 });
+    expect(await post('/check-create', text.padEnd(MEBIBYTE + 1))).toMatchObject(TOO_LARGE);
+  });
+
+  it('that is announced too large gets 413 before it is sent', async () => {
+    const { raw } = await runService();
+    const answer = await raw(
+      `POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${MEBIBYTE + 1}\r\n\r\n{`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+    expect(answer).toMatch(/^Connection: close\r$/m);
+  });
+
+  it('that is not announced gets 413 as soon as it is too large', async () => {
+    const { raw } = await runService();
+    const chunk = ' '.repeat(65_536);
+    const chunks = Array.from({ length: 17 }, () => `10000\r\n${chunk}\r\n`).join('');
+    const answer = await raw(
+      `POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
+  it.for([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ] as const)('is unpacked: %s', async ([encoding, pack]) => {
+    const { post } = await runService();
+    const headers = { 'Content-Encoding': encoding };
+    expect(await post('/check-create', pack(FITS), headers)).toMatchObject({ status: 204 });
+    const nineDays = pack(capturedText('check-create-gpu-and-floating-ip.json'));
+    expect(await post('/check-create', nineDays, headers)).toMatchObject({ status: 403 });
+
+    // A few kilobytes that would become 64 MiB.
+    const bomb = pack(Buffer.alloc(64 * MEBIBYTE, ' '));
+    expect(bomb.length).toBeLessThan(MEBIBYTE / 8);
+    expect(await post('/check-create', bomb, headers)).toMatchObject(TOO_LARGE);
+
+    expect(await post('/check-create', 'not packed', headers)).toMatchObject({ status: 400 });
+    expect(await post('/check-create', pack(FITS).subarray(0, 100), headers)).toMatchObject({ status: 400 });
+    expect(await post('/check-create', FITS)).toMatchObject({ status: 204 });
+  });
+
+  it('in an encoding that nobody here knows gets 415', async () => {
+    const { post } = await runService();
+    for (const encoding of ['zstd', 'compress', 'gzip, gzip', 'x-unknown']) {
+      expect(await post('/check-create', FITS, { 'Content-Encoding': encoding }), encoding).toMatchObject({
+        status: 415,
+        json: { message: expect.stringContaining('expected a body in UTF-8') },
+      });
+    }
+  });
+});

@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ConfigurationError } from '../../src/index.ts';
+import { startService } from '../../src/server/service.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { capturedText } from '../support/requests.ts';
+import { runService } from '../support/running-service.ts';
+
+const FITS = capturedText('check-create-physical-host.json');
+const HAS_IPV6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ address }) => address === '::1'),
+);
+
+const NOTHING = { enabled_filters: [] };
+
+const start = (enforcement: Record<string, unknown>, service: Record<string, unknown> = {}) =>
+  startService(
+    { environment: {}, configFiles: [], values: { enforcement, service: { port: 0, ...service } } },
+    recordingLogger(),
+  );
+
+/** A filter that notes in `heard` that it was closed, and answers after 300 ms. */
+function slowFilter(): { folder: string; heard: string[] } {
+  const heard: string[] = [];
+  vi.stubGlobal('heard', heard);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const folder = filterFolder({
+    'slow-filter.js': filterSource('SlowFilter', {
+      create: "return new Promise((go) => setTimeout(() => { heard.push('answered'); go(allow()); }, 300));",
+      extra: "close() { heard.push('closed'); }",
+    }),
+  });
+  return { folder, heard };
+}
+
+describe('startService', () => {
+  it('listens on a free port of 127.0.0.1 where the port is 0', async () => {
+    const { url } = await runService();
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d{4,5}$/);
+  });
+
+  it.skipIf(!HAS_IPV6)('says an IPv6 address so that it can be used in a URL', async () => {
+    const service = await start(NOTHING, { host: '::1' });
+    expect(service.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+    await service.close();
+  });
+
+  it('hands on the warnings of a configuration, and whether it asks for a token', async () => {
+    const open = await start(NOTHING);
+    expect(open.warnings).toMatchObject([
+      { severity: 'warning', message: expect.stringContaining('every lease') },
+    ]);
+    expect(open.asksForToken).toBe(false);
+    await open.close();
+    const closed = await start({ enabled_filters: ['MaxLeaseDurationFilter'] }, { tokens: ['s3cret'] });
+    expect(closed).toMatchObject({ warnings: [], asksForToken: true });
+    await closed.close();
+  });
+
+  it('does not start with a mistake in the configuration, of either section', async () => {
+    const failure = start({ enabled_filters: ['NoSuchFilter'] }, { port: 70_000, hots: 'x' });
+    await expect(failure).rejects.toThrow(ConfigurationError);
+    await expect(failure).rejects.toThrow('there is no filter "NoSuchFilter"');
+    await expect(failure).rejects.toThrow(
+      '[service] port: expected a whole number from 0 to 65535, got 70000',
+    );
+    await expect(failure).rejects.toThrow(/hots: unknown option; the nearest right name is "host"/);
+  });
+
+  it('does not start on a port that is in use, and lets go of its filters', async () => {
+    const { folder, heard } = slowFilter();
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as { port: number };
+    const failure = start({ enabled_filters: ['SlowFilter'], filters_path: [folder] }, { port });
+    await expect(failure).rejects.toThrow(ConfigurationError);
+    await expect(failure).rejects.toThrow(
+      `[service] cannot listen on 127.0.0.1, port ${port}: the port is in use`,
+    );
+    expect(heard).toEqual(['closed']);
+  });
+
+  it('does not start on an address that the machine does not have', async () => {
+    await expect(start(NOTHING, { host: '203.0.113.1' })).rejects.toThrow('this machine has no such address');
+  });
+});
+
+describe('close', () => {
+  it('stops listening, answers what is under way, and then lets go of the filters', async () => {
+    const { folder, heard } = slowFilter();
+    const service = await start({ enabled_filters: ['SlowFilter'], filters_path: [folder] });
+    const underWay = fetch(`${service.url}/check-create`, {
+      method: 'POST',
+      body: FITS,
+      headers: { 'Content-Type': 'application/json' },
+    });
+    await sleep(100);
+    const closed = service.close();
+    await expect(fetch(`${service.url}/healthz`)).rejects.toThrow();
+    expect((await underWay).status).toBe(204);
+    await closed;
+    expect(heard).toEqual(['answered', 'closed']);
+  });
+
+  it('does not wait for connections that are kept alive and idle', async () => {
+    const service = await start(NOTHING);
+    await (await fetch(`${service.url}/healthz`)).text();
+    await service.close();
+    await expect(fetch(`${service.url}/healthz`)).rejects.toThrow();
+  });
+});

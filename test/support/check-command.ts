@@ -1,0 +1,43 @@
+/** What the tests of `check` share: a configuration of two days, and the answers as they were printed. */
+import { capturedFile, confFile } from './files.ts';
+import { type CommandResult, runCommand } from './run-command.ts';
+
+export const TWO_DAYS =
+  '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 172800\n';
+/** Allowed by `TWO_DAYS`. */
+export const FITS = capturedFile('check-create-physical-host');
+/** Rejected by `TWO_DAYS`, with `TOO_LONG`. */
+export const NINE_DAYS = capturedFile('check-create-gpu-and-floating-ip');
+export const TOO_LONG =
+  'The lease is 777600 seconds (9 days) long; the longest allowed for any lease is 172800 seconds (2 days).';
+
+/** One line of `--format json`. */
+export interface Answer {
+  file: string;
+  allowed: boolean;
+  message: string | null;
+  filter: string | null;
+  failed: boolean;
+  warnings: string[];
+  outcomes: { filter: string; allowed: boolean }[];
+}
+
+/** `check OPERATION FILES FLAGS` with two days for everyone. */
+export function check(operation: string, files: string[], ...flags: string[]): Promise<CommandResult> {
+  return runCommand(['check', operation, ...files, '--config-file', confFile(TWO_DAYS), ...flags]);
+}
+
+export function answers(stdout: string): Answer[] {
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Answer);
+}
+
+/** The rows of a table, each with its cells: columns are at least two spaces apart. */
+export function rows(stdout: string): string[][] {
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/));
+}
