@@ -119,6 +119,7 @@ ${enabled}
     expect(sectionOf(right, 'service', serviceOptions)).toEqual({
       host: '127.0.0.1',
       port: 80,
+      deadline: 30,
       tokens: ['a', 'b'],
     });
   });
@@ -129,8 +130,8 @@ describe('the mistake that real sites made', () => {
     expect(
       await problems('enabled_filters = MaxReservationLengthFilter', 'max_reservation_length = 86400'),
     ).toEqual([
-      'error: blazar.conf:3: [enforcement] max_reservation_length: unknown option; the nearest right name is "max_lease_duration"',
       'error: blazar.conf:2: [enforcement] enabled_filters: there is no filter "MaxReservationLengthFilter"; the nearest right name is "MaxLeaseDurationFilter"; installed: ExternalServiceFilter, MaxLeaseDurationFilter',
+      'error: blazar.conf:3: [enforcement] max_reservation_length: unknown option; the nearest right name is "max_lease_duration"',
     ]);
   });
 });
@@ -152,29 +153,53 @@ not an assignment
     values: { enforcement: { exempt_projects: 'a', external_service_allow_on_error: 'perhaps' } },
   });
   const errors = [
-    '--config: expected section.option=value, got "nonsense"',
+    'first.conf:4: [enforcement] enabled_filters: there is no filter "MaxLeaseFilter"; the nearest right name is "MaxLeaseDurationFilter"; installed: ExternalServiceFilter, MaxLeaseDurationFilter',
+    'first.conf:4: [enforcement] enabled_filters: MaxLeaseDurationFilter is named twice',
+    'first.conf:5: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "one day"',
+    'first.conf:6: [enforcement] max_lease_duraton: unknown option; the nearest right name is "max_lease_duration"',
     'first.conf:7: expected "name = value", got a line without "=" or ":"',
+    'second.conf:2: [service] port: expected a whole number from 0 to 65535, got "70000"',
+    'second.conf:5: [enforcment] unknown section; the nearest right name is [enforcement]',
+    '--config: expected section.option=value, got "nonsense"',
     '/nope/third.conf: could not be read: there is no such file',
     '--config enforcement.external_service_timeout: [enforcement] external_service_timeout: expected a whole number of seconds from 1 to 3600, got "0"',
     'in code: [enforcement] external_service_allow_on_error: expected true or false, got "perhaps"',
-    'first.conf:5: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "one day"',
     'OS_ENFORCEMENT__MAX_LEASE_DURATION_EXTENSION_WINDOW: [enforcement] max_lease_duration_extension_window: expected a whole number of seconds, 0 or more, got "-3"',
-    'second.conf:2: [service] port: expected a whole number from 0 to 65535, got "70000"',
-    'first.conf:6: [enforcement] max_lease_duraton: unknown option; the nearest right name is "max_lease_duration"',
-    'second.conf:5: [enforcment] unknown section; the nearest right name is [enforcement]',
     'OS_ENFORCEMENT__TYPO: [enforcement] typo: unknown option; the nearest right name is "filters_path"',
-    'first.conf:4: [enforcement] enabled_filters: there is no filter "MaxLeaseFilter"; the nearest right name is "MaxLeaseDurationFilter"; installed: ExternalServiceFilter, MaxLeaseDurationFilter',
-    'first.conf:4: [enforcement] enabled_filters: MaxLeaseDurationFilter is named twice',
   ];
 
   it('are reported at once, each with its place', async () => {
     const { problems: found } = await configuration('', sources());
     expect(shown(found, 'error')).toEqual(errors);
     expect(shown(found, 'warning')).toEqual([
+      'first.conf:2: [DEFAULT] max_lease_duration: has no effect here: it belongs in [enforcement]',
       '--config enforcement.external_service_timeout: [enforcement] external_service_timeout: has no effect: ExternalServiceFilter is not in enabled_filters',
       'in code: [enforcement] external_service_allow_on_error: has no effect: ExternalServiceFilter is not in enabled_filters',
-      'first.conf:2: [DEFAULT] max_lease_duration: has no effect here: it belongs in [enforcement]',
     ]);
+  });
+
+  it('come with the warnings file by file and line by line, and behind them what has no line', async () => {
+    const { problems: found } = await configuration('', sources());
+    const places = found.map(({ origin }) =>
+      origin?.kind === 'file' ? `${origin.file.replace(/^.*\//, '')}:${origin.line}` : 'no line',
+    );
+    expect(places.slice(0, 8)).toEqual([
+      'first.conf:2',
+      'first.conf:4',
+      'first.conf:4',
+      'first.conf:5',
+      'first.conf:6',
+      'first.conf:7',
+      'second.conf:2',
+      'second.conf:5',
+    ]);
+    expect(new Set(places.slice(8))).toEqual(new Set(['no line']));
+  });
+
+  it('come in the order of the lines, not of their texts', async () => {
+    const lines = Array.from({ length: 12 }, (_, index) => `typo_${index} = 1`);
+    const places = (await problems(...lines)).map((problem) => /:(\d+):/.exec(problem)?.[1]);
+    expect(places.slice(0, 12)).toEqual(lines.map((_, index) => String(index + 2)));
   });
 
   it('are thrown together, errors in the message and warnings beside them', async () => {
@@ -190,70 +215,6 @@ not an assignment
     const configFiles = [configFile(`[enforcement]\n${enabled}\nexternal_service_timeout = 5\n`)];
     const { problems: found } = await requireConfiguration({ configFiles, environment: {} });
     expect(found.map(({ severity }) => severity)).toEqual(['warning']);
-  });
-});
-
-describe('the names of filters', () => {
-  const noNames = [
-    'BaseFilter',
-    'constructor',
-    '__proto__',
-    '../x',
-    '/etc/x-filter.js',
-    'maxLeaseDurationFilter',
-    'MaxLeaseDuration',
-    'pkg#BaseFilter',
-    '../pkg#XFilter',
-    '#XFilter',
-    '../x#MaxLeaseDurationFilter',
-  ];
-
-  it.each(noNames)('are class names or package#Name, not %s', async (name) => {
-    expect(await problems(`enabled_filters = ${name}`)).toEqual([
-      `error: blazar.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter, got "${name}"`,
-    ]);
-  });
-
-  it('need commas between them', async () => {
-    expect(await problems('enabled_filters = MaxLeaseDurationFilter ExternalServiceFilter')).toEqual([
-      'error: blazar.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter, got "MaxLeaseDurationFilter ExternalServiceFilter"; names are separated by commas',
-    ]);
-  });
-
-  it('are shortened when they are endless', async () => {
-    const [problem = ''] = await problems(`enabled_filters = ${'x'.repeat(10_000)}`);
-    expect(problem.length).toBeLessThan(300);
-  });
-
-  it.each(['enabled_filters', 'audit_filters'])(
-    'are given once in %s, whatever package they come from',
-    async (option) => {
-      const names = 'MaxLeaseDurationFilter, pkg#MaxLeaseDurationFilter';
-      expect(await problems(`${option} = ${names}`)).toContain(
-        `error: blazar.conf:2: [enforcement] ${option}: MaxLeaseDurationFilter is named twice`,
-      );
-    },
-  );
-
-  it('of a package that is not installed are an error', async () => {
-    const [problem] = await problems('enabled_filters = no-such-package#XFilter');
-    expect(problem).toMatch(
-      /^error: blazar\.conf:2: \[enforcement\] enabled_filters: the filter "no-such-package#XFilter" cannot be used: /,
-    );
-  });
-
-  it('whose file is broken are an error with the reason; a broken file that nobody names is a warning', async () => {
-    const folder = filterFolder({
-      'half-filter.js': 'export class HalfFilter {}',
-      'good-filter.js': filterSource('GoodFilter'),
-    });
-    const reason = `${folder}/half-filter.js: it exports no class that extends BaseFilter`;
-    expect(await problems('enabled_filters = HalfFilter', `filters_path = ${folder}`)).toEqual([
-      `error: blazar.conf:2: [enforcement] enabled_filters: the filter "HalfFilter" cannot be used: ${reason}`,
-    ]);
-    expect(await problems('enabled_filters = GoodFilter', `filters_path = ${folder}`)).toEqual([
-      `warning: not a usable filter: ${reason}`,
-    ]);
   });
 });
 
@@ -280,8 +241,8 @@ describe('warnings', () => {
 
   it('tell of options without effect, once for each, and not of those of a filter that is tried', async () => {
     expect(await problems(enabled, 'external_service_timeout = 5', 'external_service_token = t')).toEqual([
-      'warning: blazar.conf:4: [enforcement] external_service_token: has no effect: ExternalServiceFilter is not in enabled_filters',
       'warning: blazar.conf:3: [enforcement] external_service_timeout: has no effect: ExternalServiceFilter is not in enabled_filters',
+      'warning: blazar.conf:4: [enforcement] external_service_token: has no effect: ExternalServiceFilter is not in enabled_filters',
     ]);
     const tried = await problems('audit_filters = MaxLeaseDurationFilter', 'max_lease_duration = 5');
     expect(tried.filter((problem) => problem.includes('has no effect'))).toEqual([]);

@@ -5,7 +5,7 @@ import { describeOptions } from '../../src/config/option.ts';
 import { type Resolution, resolve } from '../../src/config/resolve.ts';
 import { type ConfigSources, type Layer, readSources } from '../../src/config/sources.ts';
 import { type Configuration, type FurtherSection, readConfiguration } from '../../src/configuration.ts';
-import { formatProblem, type Problem } from '../../src/errors.ts';
+import { formatOrigin, formatProblem, type Problem } from '../../src/errors.ts';
 import { serviceOptions } from '../../src/server/options.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 
@@ -32,6 +32,25 @@ export function shown(problems: readonly Problem[], severity?: Problem['severity
           : problem,
       );
     });
+}
+
+/** `[section] name = value (origin)` of each entry of a layer. */
+export function entries(layer: Layer): string[] {
+  return [...layer].flatMap(([section, options]) =>
+    [...options].map(
+      ([name, { value, origin }]) =>
+        `[${section}] ${name} = ${JSON.stringify(value)} (${formatOrigin(origin).replace(/^.*\//, '')})`,
+    ),
+  );
+}
+
+/** All entries of all layers that hold any, lowest layer first. No variable is set unless the sources say so. */
+export function readEntries(sources: ConfigSources): string[][] {
+  const { layers, problems } = readSources({ environment: {}, ...sources });
+  if (problems.length > 0) {
+    throw new Error(shown(problems).join('\n'));
+  }
+  return layers.map(entries).filter((layer) => layer.length > 0);
 }
 
 export const service: FurtherSection = { section: 'service', schema: serviceOptions };

@@ -35,7 +35,7 @@ const refusedOnPurpose: Readonly<Record<string, readonly string[]>> = {
   ],
   // One name with a line break in it, which no filter has.
   'continuation without commas': [
-    '1.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter, got "MaxLeaseDurationFilter\\nExternalServiceFilter"; names are separated by commas',
+    '1.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter, got "MaxLeaseDurationFilter" and the indented lines below it; names are separated by commas',
   ],
   'list spaces': [`1.conf:2: ${noEndpoint}`],
   'second file list replaces': [`2.conf:2: ${noEndpoint}`],

@@ -4,7 +4,7 @@ import { hideCredentials, showText, showValue } from '../../src/config/secret.ts
 describe('a value in an error', () => {
   it.each([
     ['one day', '"one day"'],
-    ['a "b"\n', '"a \\"b\\"\\n"'],
+    ['a "b"\t', '"a \\"b\\"\\t"'],
     [60, '60'],
     [undefined, 'undefined'],
     [['a'], '["a"]'],
@@ -14,6 +14,16 @@ describe('a value in an error', () => {
 
   it('is shortened', () => {
     expect(showText('x'.repeat(5000))).toBe(`"${'x'.repeat(119)}…`);
+  });
+
+  it.each([
+    ['60\nexternal_service_token = s3cret', '"60" and the indented lines below it'],
+    ['\ns3cret', '"" and the indented lines below it'],
+    ['60\n', '"60" and the indented lines below it'],
+    [`${'x'.repeat(5000)}\ns3cret`, `"${'x'.repeat(119)}… and the indented lines below it`],
+    ['http://u:p\n@h', '"http://u:p" and the indented lines below it'],
+  ])('of several lines is its first one, and the rest is only mentioned: %j', (value, text) => {
+    expect(showText(value)).toBe(text);
   });
 
   it('does not show the credentials of a URL, however long it is', () => {

@@ -70,6 +70,38 @@ const references = [
   'port = $tokens',
 ];
 
+/** Options that an indented line continues, each right or wrong by itself. */
+const above = [
+  'max_lease_duration = 60',
+  'max_lease_duration = one day',
+  'max_lease_duration = $nothing',
+  'external_service_timeout = $max_lease_duration',
+  'external_service_allow_on_error = true',
+  'external_service_base_endpoint = http://h/',
+  'enabled_filters = MaxLeaseDurationFilter',
+  'enabled_filters = ExternalServiceFilter, $nothing',
+  'audit_filters = NoSuchFilter, ExternalServiceFilter',
+  'exempt_projects = climate, physics',
+  'max_lease_duration_user_limits = alice:60',
+  '[service]\nport = 80',
+];
+
+/** A line that sets a secret and is indented by mistake: what it continues is wrong, or takes it for a part of its own. */
+const indented = (value: string) =>
+  fc
+    .tuple(
+      fc.constantFrom(...above),
+      fc.constantFrom('\n  ', '\n\t', '\r\n '),
+      fc.constantFrom(...options),
+      fc.constantFrom(...delimiters),
+      // Behind a comma would be an item of a list above it.
+      fc.constantFrom(...around.filter((part) => !part.includes(','))),
+      fc.constantFrom(...around),
+    )
+    .map(([line, indent, option, delimiter, before, after]) =>
+      ['[enforcement]\n', line, indent, option, delimiter, before, value, after].join(''),
+    );
+
 /** A line that sets a secret, or nearly: the secret between odd characters, maybe on a line of its own. */
 const written = (value: string) =>
   fc
@@ -95,7 +127,7 @@ const example = fc.tuple(secret, fc.boolean()).chain(([value, overridden]) => {
     value: fc.constant(value),
     overridden: fc.constant(overridden),
     text: fc
-      .tuple(others, written(value), others, written(value), others)
+      .tuple(others, written(value), others, indented(value), others, written(value), others)
       .map((parts) => parts.flat().join('\n')),
     tail: fc.constantFrom('', '$nothing', ',,', '\n', 'é'),
   });

@@ -1,37 +1,12 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import {
-  type ConfigSources,
-  DEFAULT_CONFIG_FILE,
-  type Layer,
-  readSources,
-} from '../../src/config/sources.ts';
-import { formatOrigin } from '../../src/errors.ts';
+import { type ConfigSources, readSources } from '../../src/config/sources.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { configFile, shown } from './helpers.ts';
-
-/** `[section] name = value (origin)` of each entry of a layer. */
-function entries(layer: Layer | undefined): string[] {
-  return [...(layer ?? [])].flatMap(([section, options]) =>
-    [...options].map(
-      ([name, { value, origin }]) =>
-        `[${section}] ${name} = ${JSON.stringify(value)} (${formatOrigin(origin).replace(/^.*\//, '')})`,
-    ),
-  );
-}
-
-/** All entries of all layers that hold any, lowest layer first. */
-function read(sources: ConfigSources): string[][] {
-  const { layers, problems } = readSources({ environment: {}, ...sources });
-  expect(problems).toEqual([]);
-  return layers.map(entries).filter((layer) => layer.length > 0);
-}
+import { configFile, entries, readEntries as read, shown } from './helpers.ts';
 
 function problems(sources: ConfigSources): string[] {
-  return shown(
-    readSources({ environment: {}, values: { enforcement: { enabled_filters: [] } }, ...sources }).problems,
-  );
+  return shown(readSources({ configFiles: [], environment: {}, ...sources }).problems);
 }
 
 describe('the layers', () => {
@@ -135,64 +110,6 @@ describe('a file', () => {
   });
 });
 
-describe('where no file is named', () => {
-  it('the one in BLAZAR_ENFORCEMENT_CONFIG is read', () => {
-    const file = configFile('[s]\na = 1\n');
-    expect(read({ environment: { BLAZAR_ENFORCEMENT_CONFIG: file } })).toEqual([
-      ['[s] a = "1" (blazar.conf:2)'],
-    ]);
-    expect(read({ environment: { BLAZAR_ENFORCEMENT_CONFIG: file }, configFiles: [] })).toHaveLength(1);
-  });
-
-  it('the one in BLAZAR_ENFORCEMENT_CONFIG must exist, whatever else is set', () => {
-    expect(problems({ environment: { BLAZAR_ENFORCEMENT_CONFIG: '/nope/blazar.conf' } })).toEqual([
-      '/nope/blazar.conf: could not be read: there is no such file',
-    ]);
-  });
-
-  it('the variable is not looked at when a file is named', () => {
-    const file = configFile('[s]\na = 1\n');
-    const environment = { BLAZAR_ENFORCEMENT_CONFIG: '/nope/blazar.conf' };
-    expect(read({ configFiles: [file], environment })).toHaveLength(1);
-  });
-
-  it('the environment of the process is the one that counts', () => {
-    process.env.OS_TEST_OF_SOURCES__A = '1';
-    try {
-      const { layers } = readSources({ configFiles: [configFile('')] });
-      expect(layers.flatMap(entries)).toContain('[test_of_sources] a = "1" (OS_TEST_OF_SOURCES__A)');
-    } finally {
-      delete process.env.OS_TEST_OF_SOURCES__A;
-    }
-  });
-
-  describe.skipIf(existsSync(DEFAULT_CONFIG_FILE))('and there is no /etc/blazar/blazar.conf', () => {
-    it('is an error that says what to do', () => {
-      for (const environment of [{}, { BLAZAR_ENFORCEMENT_CONFIG: '' }]) {
-        expect(problems({ environment, values: {} })).toEqual([
-          '/etc/blazar/blazar.conf: could not be read: there is no such file; name another with --config-file or BLAZAR_ENFORCEMENT_CONFIG',
-        ]);
-      }
-    });
-
-    it('is an error also when other sections are set', () => {
-      expect(problems({ values: { service: { port: 0 } }, config: ['service.port=1'] })).toHaveLength(1);
-    });
-
-    it.each<[string, ConfigSources]>([
-      ['the environment', { environment: { OS_ENFORCEMENT__ENABLED_FILTERS: '' } }],
-      ['the command line', { config: ['enforcement.enabled_filters='] }],
-      ['code', { values: { enforcement: { enabled_filters: [] } } }],
-    ])('is none when %s sets [enforcement]', (_, sources) => {
-      expect(problems({ values: {}, ...sources })).toEqual([]);
-    });
-
-    it('is none when a folder is named', () => {
-      expect(problems({ values: {}, configDirs: [temporaryFolder()] })).toEqual([]);
-    });
-  });
-});
-
 describe('the environment', () => {
   it('has OS_<SECTION>__<OPTION>, and what is none of that is left alone', () => {
     const environment = {
@@ -234,6 +151,18 @@ describe('--config', () => {
     ['enforcement.max_lease_duration', 'enforcement.max_lease_duration'],
   ])('is refused as %s, and the value is not repeated', (text, name) => {
     expect(problems({ config: [text] })).toEqual([`--config: expected section.option=value, got "${name}"`]);
+  });
+});
+
+describe('a flag of its own', () => {
+  it('sets its option in its place among the others, and is where the value comes from', () => {
+    const port = { flag: '--port', section: 'service', option: 'port', value: 'x=1' };
+    const host = { flag: '--host', section: 'service', option: 'host', value: '' };
+    const config = ['service.port=1', port, host, 'service.host=h'];
+    expect(read({ configFiles: [], config }).flat()).toEqual([
+      '[service] port = "x=1" (--port)',
+      '[service] host = "h" (--config service.host)',
+    ]);
   });
 });
 

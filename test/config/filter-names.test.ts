@@ -1,0 +1,90 @@
+/** What may stand in enabled_filters and audit_filters, and what is said of the rest. */
+import { describe, expect, it } from 'vitest';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { configuration, shown } from './helpers.ts';
+
+/** The problems of a section `[enforcement]` with these lines, the first of them in line 2. */
+async function problems(...lines: readonly string[]): Promise<string[]> {
+  const { problems: found } = await configuration(['[enforcement]', ...lines].join('\n'));
+  return found.map((problem) => `${problem.severity}: ${shown([problem])[0]}`);
+}
+
+describe('the names of filters', () => {
+  const noNames = [
+    'BaseFilter',
+    'constructor',
+    '__proto__',
+    '../x',
+    '/etc/x-filter.js',
+    'maxLeaseDurationFilter',
+    'MaxLeaseDuration',
+    'pkg#BaseFilter',
+    '../pkg#XFilter',
+    '#XFilter',
+    '../x#MaxLeaseDurationFilter',
+  ];
+
+  it.each(noNames)('are class names or package#Name, not %s', async (name) => {
+    expect(await problems(`enabled_filters = ${name}`)).toEqual([
+      `error: blazar.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter, got "${name}"`,
+    ]);
+  });
+
+  it('need commas between them', async () => {
+    expect(await problems('enabled_filters = MaxLeaseDurationFilter ExternalServiceFilter')).toEqual([
+      'error: blazar.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter, got "MaxLeaseDurationFilter ExternalServiceFilter"; names are separated by commas',
+    ]);
+  });
+
+  it('need commas also where each has a line of its own', async () => {
+    expect(await problems('enabled_filters = MaxLeaseDurationFilter', '  ExternalServiceFilter')).toEqual([
+      'error: blazar.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter, got "MaxLeaseDurationFilter" and the indented lines below it; names are separated by commas',
+    ]);
+  });
+
+  it('may have a line each', async () => {
+    const { filters } = await configuration(
+      '[enforcement]\nenabled_filters =\n  MaxLeaseDurationFilter,\n  ExternalServiceFilter,\nexternal_service_base_endpoint = http://h\n',
+    );
+    expect(filters.map(({ installed }) => installed.name)).toEqual([
+      'MaxLeaseDurationFilter',
+      'ExternalServiceFilter',
+    ]);
+  });
+
+  it('are shortened when they are endless', async () => {
+    const [problem = ''] = await problems(`enabled_filters = ${'x'.repeat(10_000)}`);
+    expect(problem.length).toBeLessThan(300);
+  });
+
+  it.each(['enabled_filters', 'audit_filters'])(
+    'are given once in %s, whatever package they come from',
+    async (option) => {
+      const names = 'MaxLeaseDurationFilter, pkg#MaxLeaseDurationFilter';
+      expect(await problems(`${option} = ${names}`)).toContain(
+        `error: blazar.conf:2: [enforcement] ${option}: MaxLeaseDurationFilter is named twice`,
+      );
+    },
+  );
+
+  it('of a package that is not installed are an error', async () => {
+    const [problem] = await problems('enabled_filters = no-such-package#XFilter');
+    expect(problem).toMatch(
+      /^error: blazar\.conf:2: \[enforcement\] enabled_filters: the filter "no-such-package#XFilter" cannot be used: /,
+    );
+  });
+
+  it('whose file is broken are an error with the reason; a broken file that nobody names is a warning', async () => {
+    const folder = filterFolder({
+      'half-filter.js': 'export class HalfFilter {}',
+      'good-filter.js': filterSource('GoodFilter'),
+    });
+    const reason = `${folder}/half-filter.js: it exports no class that extends BaseFilter`;
+    expect(await problems('enabled_filters = HalfFilter', `filters_path = ${folder}`)).toEqual([
+      `error: blazar.conf:2: [enforcement] enabled_filters: the filter "HalfFilter" cannot be used: ${reason}`,
+    ]);
+    expect(await problems('enabled_filters = GoodFilter', `filters_path = ${folder}`)).toEqual([
+      `warning: not a usable filter: ${reason}`,
+    ]);
+  });
+});
