@@ -73,12 +73,13 @@ export async function readConfiguration(
   sources: ConfigSources,
   further: readonly FurtherSection[] = [],
 ): Promise<Configuration> {
-  const { layers, problems: unreadable } = readSources(sources);
+  const { layers, files, problems: unreadable } = readSources(sources);
   const coreOptions = describeOptions(SECTION, enforcementOptions);
-  const core = coreValues(resolve(layers, coreOptions));
-  const named = [...core.enabled_filters, ...core.audit_filters];
+  // A first look, to find the filters; what counts is resolved below, when all options are known.
+  const first = coreValues(resolve(layers, coreOptions));
+  const named = [...first.enabled_filters, ...first.audit_filters];
   const catalog = await loadFilterCatalog(
-    core.filters_path,
+    first.filters_path,
     [...new Set(named.filter(isPackageFilter))],
     coreOptions.map(({ name }) => name),
   );
@@ -90,7 +91,11 @@ export async function readConfiguration(
     ...further.flatMap(({ section, schema }) => describeOptions(section, schema)),
   ];
   const { settings, problems } = resolve(layers, options);
-  const chain = chainOf(core, catalog, unreadable.length > 0);
+  const core = coreValues({ settings, problems });
+  // What the first look took for a folder may be a mistake that is reported as such.
+  const noFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
+  const mistakesAtCore = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
+  const chain = chainOf(core, catalog, unreadable.length > 0 || mistakesAtCore);
   const wrong = new Set(problems.map(({ option }) => option));
   const filters = chain.filters.map(({ filter, audit }) => checkOptions(filter, audit, settings, wrong));
 
@@ -99,12 +104,12 @@ export async function readConfiguration(
     filters: filters.map(({ configured }) => configured),
     catalog,
     settings,
-    problems: inOrder([
+    problems: inOrder(files, [
       ...unreadable,
       ...problems,
       ...chain.problems.map((problem) => atOrigin(problem, settings)),
       ...filters.flatMap((filter) => filter.problems),
-      ...brokenFilters(catalog, named, core.filters_path).map((problem) =>
+      ...brokenFilters(catalog, named, core.filters_path, noFolders).map((problem) =>
         problem.option === undefined ? problem : atOrigin(problem, settings),
       ),
       ...idleOptions(settings, installed, chain.filters),
@@ -113,9 +118,8 @@ export async function readConfiguration(
   };
 }
 
-/** File by file and line by line, as one mends them; what has no line comes after. */
-function inOrder(problems: readonly Problem[]): Problem[] {
-  const files = [...new Set(problems.flatMap(({ origin }) => (origin?.kind === 'file' ? origin.file : [])))];
+/** File by file as they are read, and line by line, as one mends them; what has no line comes after. */
+function inOrder(files: readonly string[], problems: readonly Problem[]): Problem[] {
   const place = ({ origin }: Problem): [number, number] =>
     origin?.kind === 'file' ? [files.indexOf(origin.file), origin.line] : [files.length, 0];
   return [...problems].sort((a, b) => place(a)[0] - place(b)[0] || place(a)[1] - place(b)[1]);
@@ -247,7 +251,7 @@ function checkOptions(
           origin,
           section: SECTION,
           option: option.name,
-          message: `expected a file that can be read, got ${secret ? 'a value that is not shown' : JSON.stringify(value)} (${systemErrorText(thrown)})`,
+          message: `expected a file that can be read, got ${secret ? 'a value that is not shown' : showText(value)} (${systemErrorText(thrown)})`,
         });
       }
     }
@@ -269,9 +273,11 @@ function brokenFilters(
   catalog: FilterCatalog,
   named: readonly string[],
   folders: readonly string[],
+  noFolders: readonly string[],
 ): Problem[] {
   const reported = named.map((name) => brokenFilterReason(name, catalog));
   return [...catalog.broken]
+    .filter(([file]) => !noFolders.some((folder) => resolvePath(folder) === file))
     .map(([file, reason]) => ({ file, text: `${file}: ${reason}` }))
     .filter(({ text }) => !reported.includes(text))
     .map(({ file, text }) =>

@@ -54,6 +54,9 @@ export function systemErrorText(thrown: unknown): string {
       return 'it is a folder';
     case 'ENOTDIR':
       return 'a part of its path is not a folder';
+    case 'ERR_INVALID_ARG_VALUE':
+      // Node's own sentence repeats the path.
+      return 'no path has such a name';
     default:
       return thrown instanceof Error ? thrown.message : String(thrown);
   }

@@ -35,6 +35,7 @@ export interface Resolution {
 export function resolve(layers: readonly Layer[], options: readonly Option[]): Resolution {
   const effectiveText = textLookup(layers, options);
   const problems: Problem[] = [];
+  const names = new Set(options.map(({ name }) => name));
   const settings = options.map((option) => {
     const entry = effectiveEntry(layers, option.section, option.name);
     if (entry === undefined) {
@@ -43,6 +44,11 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
     const { origin } = entry;
     let secret = option.secret;
     let value = entry.value;
+    const swallowed = swallowedOption(entry, names);
+    if (swallowed !== undefined) {
+      problems.push({ severity: 'error', section: option.section, option: option.name, ...swallowed });
+      return { option, value: option.default, origin, secret };
+    }
     try {
       // What code passes is meant as it is; a "$" in its token is no reference.
       if (typeof value === 'string' && origin.kind !== 'code') {
@@ -104,7 +110,9 @@ function textLookup(layers: readonly Layer[], options: readonly Option[]) {
     }
     visiting.add(id);
     try {
-      const reference = interpolate(showPlain(entry.value), section, lookup);
+      const text = showPlain(entry.value);
+      const reference =
+        entry.origin.kind === 'code' ? { text, secret: false } : interpolate(text, section, lookup);
       return { text: reference.text, secret: reference.secret || option?.secret === true };
     } catch (thrown) {
       // What stands behind its "$" may be a piece of a secret, and is reported with the option itself.
@@ -160,6 +168,29 @@ function referenceText(thrown: unknown, secret: boolean): string {
     return `${subject} refers to an option that is not set; write "$$" for a dollar sign`;
   }
   return systemErrorText(thrown);
+}
+
+/**
+ * An indented `name = value` continues the option above it, in the dialect, and what it was to set is not set: a limit
+ * that everyone thinks is enforced. No option of ours has a value that looks like this.
+ */
+function swallowedOption(
+  { value, origin }: Entry,
+  names: ReadonlySet<string>,
+): Pick<Problem, 'origin' | 'message'> | undefined {
+  const lines = typeof value === 'string' && origin.kind === 'file' ? value.split('\n') : [];
+  const index = lines.findIndex((line, position) => {
+    const [, name = '', delimiter] = (position > 0 && /^([a-z]\w*)\s*([=:])/i.exec(line)) || [];
+    // A pair of a dictionary has a colon too.
+    return delimiter === '=' || names.has(name);
+  });
+  if (index === -1 || origin.kind !== 'file') {
+    return undefined;
+  }
+  return {
+    origin: { ...origin, line: origin.line + index },
+    message: 'this indented line continues the option, and looks like one of its own; remove the indentation',
+  };
 }
 
 /** What stands on an indented line may have been meant as an option of its own, and be a secret. */

@@ -45,8 +45,12 @@ export type Layer = ReadonlyMap<string, ReadonlyMap<string, Entry>>;
 /** Used when no file is named, by flag or by `BLAZAR_ENFORCEMENT_CONFIG`. */
 export const DEFAULT_CONFIG_FILE = '/etc/blazar/blazar.conf';
 
-/** All layers, lowest first, and what could not be read of them. */
-export function readSources(sources: ConfigSources): { layers: Layer[]; problems: Problem[] } {
+/** All layers, lowest first; the files among them in the same order; and what could not be read of them. */
+export function readSources(sources: ConfigSources): {
+  layers: Layer[];
+  files: string[];
+  problems: Problem[];
+} {
   const problems: Problem[] = [];
   const environment = sources.environment ?? process.env;
   const settings = [
@@ -58,7 +62,8 @@ export function readSources(sources: ConfigSources): { layers: Layer[]; problems
   const files = sources.configFiles ?? defaultFiles(sources, environment, settings);
   const folders = sources.configDirs ?? [];
   const paths = [...files, ...folders.flatMap((folder) => listConfigFiles(folder, problems))];
-  return { layers: [...paths.map((path) => fileLayer(path, problems)), ...settings], problems };
+  const layers = [...paths.map((path) => fileLayer(path, problems)), ...settings];
+  return { layers, files: paths, problems };
 }
 
 function defaultFiles(

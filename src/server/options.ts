@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** `[service]`: how the policy service is reached. */
 export const serviceOptions = z.object({
-  host: z.string().min(1).default('127.0.0.1').meta({
+  host: z.string().regex(/^\S+$/).default('127.0.0.1').meta({
     description: 'The address on which the policy service listens.',
     expected: 'an address or a host name',
   }),

@@ -1,6 +1,6 @@
 /**
  * `external_service_token = s3cret`, indented by mistake: it is no option then, but continues the one above it. That is
- * an error about the option above, and nothing in it shows what stands on the indented line.
+ * an error about the option above, with the indented line as its place, and nothing in it shows what stands there.
  */
 import { describe, expect, it } from 'vitest';
 import { configuration, shown } from './helpers.ts';
@@ -33,13 +33,13 @@ describe.each(below)('%s', (line) => {
     ['a reference to nothing', 'max_lease_duration = $nothing'],
     ['a reference to nothing in a list', 'enabled_filters = MaxLeaseDurationFilter, $nothing'],
     ['a reference to itself', 'max_lease_duration = $max_lease_duration'],
-  ])('is not shown below %s, which is wrong with it', async (_, above) => {
+    ['a file', 'external_service_ca_file = /no/such/file'],
+    ['a folder', 'filters_path = /no/such/folder'],
+  ])('is not shown below %s, and is what is wrong with it', async (_, above) => {
     const [name] = above.split(' ');
-    const found = await errors(above, `  ${line}`);
-    expect(found.length).toBeGreaterThan(0);
-    for (const error of found) {
-      expect(error).toMatch(new RegExp(`^blazar\\.conf:2: \\[enforcement\\] ${name}: `));
-    }
+    expect(await errors(above, `  ${line}`)).toEqual([
+      `blazar.conf:3: [enforcement] ${name}: this indented line continues the option, and looks like one of its own; remove the indentation`,
+    ]);
   });
 
   it('is not shown either where another option refers to the one above it', async () => {
@@ -51,13 +51,28 @@ describe.each(below)('%s', (line) => {
     );
     expect(found.map((error) => error.slice(0, 'blazar.conf:2'.length))).toEqual([
       'blazar.conf:2',
-      'blazar.conf:3',
+      'blazar.conf:4',
     ]);
   });
 });
 
-it('the first line is shown, so that one sees what is meant, and the others are mentioned', async () => {
-  expect(await errors('max_lease_duration = 60', '  external_service_token = s3cret')).toEqual([
+it('the line is named on which the option was swallowed', async () => {
+  expect(
+    await errors('max_lease_duration =', '  60', '  # a comment', '  max_lease_duration_user_limits = a:5'),
+  ).toEqual([
+    'blazar.conf:5: [enforcement] max_lease_duration: this indented line continues the option, and looks like one of its own; remove the indentation',
+  ]);
+});
+
+it.each([
+  ['a list', 'max_lease_duration_exempt_project_ids = climate,\n  physics'],
+  ['a dictionary', 'max_lease_duration_project_limits = climate:60,\n  physics:120'],
+])('%s may go on on indented lines', async (_, lines) => {
+  expect(await errors('enabled_filters = MaxLeaseDurationFilter', lines)).toEqual([]);
+});
+
+it('of another wrong value of several lines the first is shown, and the others are mentioned', async () => {
+  expect(await errors('max_lease_duration = 60', '  s3cret')).toEqual([
     'blazar.conf:2: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "60" and the indented lines below it',
   ]);
 });
@@ -66,7 +81,7 @@ it('a name behind a "$" is shown where there is one line, and not where there ar
   expect(await errors('max_lease_duration = $nothing')).toEqual([
     'blazar.conf:2: [enforcement] max_lease_duration: "$nothing" refers to an option that is not set; write "$$" for a dollar sign',
   ]);
-  expect(await errors('max_lease_duration = $nothing', '  external_service_token = s3cret')).toEqual([
+  expect(await errors('max_lease_duration = $nothing', '  $s3cret')).toEqual([
     'blazar.conf:2: [enforcement] max_lease_duration: a "$" in the value refers to an option that is not set; write "$$" for a dollar sign',
   ]);
 });

@@ -1,0 +1,115 @@
+/** Every code block of every page is tried, page by page from top to bottom. CONTRIBUTING.md has the rules. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../../src/lease.ts';
+import { projectFile } from '../support/files.ts';
+import { type Block, PAGES } from './markdown.ts';
+import { commands, matchesShown } from './shown.ts';
+import { openWorkshop, type Workshop } from './workshop.ts';
+
+type Try = (block: Block, follower: Block | undefined, workshop: Workshop) => void | Promise<void>;
+
+const PARSERS = { create: parseCreateRequest, update: parseUpdateRequest, end: parseEndRequest };
+const HAS_CURL = spawnSync('curl', ['--version']).status === 0;
+
+const tries: Readonly<Record<string, Try>> = {
+  /** Each command is run, and prints what is shown. */
+  async console({ text }, _follower, workshop) {
+    for (const { command, shown } of commands(text)) {
+      const { output } = await workshop.run(command, (soFar) => shown !== '' && matchesShown(soFar, shown));
+      expectShown(output, shown, command);
+    }
+  },
+
+  /** The whole configuration from here on; `config validate` says what is shown behind it, else nothing. */
+  async ini({ file = '/etc/blazar/blazar.conf', text }, follower, workshop) {
+    workshop.write(file, text);
+    const problems = follower?.words.includes('problems') ? follower.text : '';
+    expectShown(await workshop.problems(file), problems, file);
+  },
+
+  /** Types are checked below, all at once. */
+  async ts(block, follower, workshop) {
+    const { outputText } = ts.transpileModule(block.text, {
+      compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext },
+    });
+    await tryScript(block, outputText, follower, workshop);
+  },
+
+  async js(block, follower, workshop) {
+    expect(block.file !== undefined || block.words.includes('run'), 'js needs "run" or "file=…"').toBe(true);
+    await tryScript(block, block.text, follower, workshop);
+  },
+
+  /** JSON, and a request where it says which. */
+  json({ file, text, words }, _follower, workshop) {
+    const value: unknown = JSON.parse(text);
+    for (const operation of ['create', 'update', 'end'] as const) {
+      if (words.includes(operation)) {
+        PARSERS[operation](value);
+      }
+    }
+    if (file !== undefined) {
+      workshop.write(file, text);
+    }
+  },
+
+  /** Not run, since it builds or goes on; what it names exists. */
+  sh({ text }) {
+    const { scripts } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8')) as {
+      scripts: Readonly<Record<string, string>>;
+    };
+    const named = [...text.matchAll(/\bnpm (?:run )?([a-z][a-z:-]+)/g)].map(([, name = '']) => name);
+    expect(
+      named.filter((name) => !['ci', 'install', 'init', 'pkg'].includes(name) && !(name in scripts)),
+    ).toEqual([]);
+    expect(spawnSync('sh', ['-n'], { input: text }).status).toBe(0);
+  },
+
+  /** `output` and `problems` belong to the block above; a drawing has nothing to try. */
+  text() {},
+};
+
+async function tryScript(
+  { file = 'block.js', text, words }: Block,
+  script: string,
+  follower: Block | undefined,
+  workshop: Workshop,
+): Promise<void> {
+  workshop.write(file, file.endsWith('.ts') ? text : script);
+  if (words.includes('run')) {
+    const { output, code } = await workshop.run(`node ${file}`);
+    expectShown(output, follower?.words.includes('output') ? follower.text : '', file);
+    expect(code).toBe(0);
+  }
+}
+
+function expectShown(output: string, shown: string, what: string): void {
+  if (!matchesShown(output, shown)) {
+    expect(output, what).toBe(shown);
+  }
+}
+
+for (const { name, blocks } of PAGES.filter((page) => page.blocks.length > 0)) {
+  describe(name, () => {
+    let workshop: Workshop;
+    beforeAll(async () => {
+      workshop = await openWorkshop();
+    });
+    afterAll(() => workshop.close());
+
+    for (const [index, block] of blocks.entries()) {
+      const { line, language, words, text } = block;
+      it(`line ${line}: ${[language, ...words].join(' ')}`, async (context) => {
+        if (language === 'console' && text.includes('curl ') && !HAS_CURL) {
+          context.skip('curl is not installed');
+        }
+        const attempt = tries[language];
+        expect(attempt, `no rule for "${language}"; one of ${Object.keys(tries).join(', ')}`).toBeDefined();
+        await attempt?.(block, blocks[index + 1], workshop);
+      });
+    }
+  });
+}

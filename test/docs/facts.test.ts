@@ -1,0 +1,149 @@
+/** Tables and figures on the pages, held against the code. */
+import { readFileSync } from 'node:fs';
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { knownOptions } from '../../src/cli/known-options.ts';
+import { ExitCode } from '../../src/cli/output.ts';
+import { optionsTable } from '../../src/config/text.ts';
+import type {
+  CheckOptions,
+  ConfigSources,
+  EnforcementServices,
+  FilterServices,
+  LogLevel,
+} from '../../src/index.ts';
+import { UsageEnforcement } from '../../src/index.ts';
+import { projectFile } from '../support/files.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { createPhysicalHost, endActive } from '../support/requests.ts';
+import { namesUnder, PAGES, pageNamed, tableUnder } from './markdown.ts';
+
+const manifest = JSON.parse(readFileSync(projectFile('package.json'), 'utf8')) as {
+  dependencies: Readonly<Record<string, string>>;
+  engines: { node: string };
+  version: string;
+};
+
+/** Markdown without what the formatter does to it. */
+const bare = (markdown: string) => markdown.trim().replace(/ +/g, ' ').replace(/-{3,}/g, '---');
+
+describe('README.md', () => {
+  const page = pageNamed('README.md');
+
+  it('fits on one screen and has the two commands', () => {
+    expect(page.lines.length).toBeLessThanOrEqual(80);
+    const text = page.lines.join('\n');
+    expect(text).toContain('npm ci && npm start');
+    expect(text).toContain('npm ci && npm test');
+  });
+
+  it('names the oldest Node.js that will do', () => {
+    expect(page.lines.join('\n')).toContain(`Node.js ${manifest.engines.node.replace('>=', '')} or newer`);
+  });
+});
+
+it('CHANGELOG.md has the version of package.json', () => {
+  expect(pageNamed('CHANGELOG.md').lines.join('\n')).toMatch(
+    new RegExp(`^## \\[${manifest.version.replaceAll('.', '\\.')}\\] - \\d{4}-\\d\\d-\\d\\d$`, 'm'),
+  );
+});
+
+it('docs/architecture.md explains every dependency', () => {
+  expect(namesUnder(pageNamed('docs/architecture.md'), 'Dependencies').sort()).toEqual(
+    Object.keys(manifest.dependencies).sort(),
+  );
+});
+
+it('every page has the sentence of a failure as it is', async () => {
+  const enforcement = await UsageEnforcement.load(
+    {
+      configFiles: [],
+      environment: {},
+      values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] } },
+    },
+    { logger: recordingLogger() },
+  );
+  const { failed, message } = await enforcement.checkCreate(createPhysicalHost(), {
+    signal: AbortSignal.abort(),
+  });
+  expect(failed).toBe(true);
+  const sentences = PAGES.flatMap(
+    ({ lines }) => lines.join('\n').match(/The lease could not be[^`|"\n]*/g) ?? [],
+  );
+  expect(new Set(sentences.map((text) => text.trim()))).toEqual(new Set([message]));
+});
+
+describe('docs/operator.md', () => {
+  const page = pageNamed('docs/operator.md');
+
+  it('has the generated table of options', async () => {
+    const [, table = ''] = /<!-- options -->(.*)<!-- \/options -->/s.exec(page.lines.join('\n')) ?? [];
+    expect(bare(table)).toBe(bare(optionsTable(await knownOptions())));
+  });
+
+  it('names every level of the log, with the number that stands in its lines', () => {
+    const { error, warn, info, debug } = pino.levels.values;
+    const levels: Record<LogLevel, number | undefined> = { silent: undefined, error, warn, info, debug };
+    expect(tableUnder(page, 'When a filter fails').map(([level, number]) => [level, number])).toEqual(
+      Object.entries(levels).map(([level, number]) => [`\`${level}\``, String(number ?? '')]),
+    );
+  });
+
+  it('names every exit code', () => {
+    expect(namesUnder(page, 'Exit codes').map(Number)).toEqual(Object.values(ExitCode));
+  });
+});
+
+describe('docs/integrator.md', () => {
+  const page = pageNamed('docs/integrator.md');
+
+  it('names the fields of decisions, outcomes and reports', async () => {
+    const enforcement = await UsageEnforcement.load({
+      configFiles: [],
+      environment: {},
+      values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] } },
+    });
+    const decision = await enforcement.checkCreate(createPhysicalHost());
+    const report = await enforcement.onEnd(endActive());
+    await enforcement.close();
+    expect(namesUnder(page, 'Decision').sort()).toEqual(Object.keys(decision).sort());
+    expect(namesUnder(page, 'Outcome').sort()).toEqual(Object.keys(decision.outcomes[0] ?? {}).sort());
+    expect(namesUnder(page, 'EndReport').sort()).toEqual(Object.keys(report).sort());
+  });
+
+  it('names all that can be passed in', () => {
+    const sources: Record<keyof ConfigSources, true> = {
+      configFiles: true,
+      configDirs: true,
+      environment: true,
+      config: true,
+      values: true,
+    };
+    const services: Record<keyof EnforcementServices, true> = { logger: true, clock: true };
+    const options: Record<keyof CheckOptions, true> = { signal: true, explain: true, acceptsChanges: true };
+    expect(namesUnder(page, 'Sources')).toEqual(Object.keys(sources));
+    expect(namesUnder(page, 'Services')).toEqual(Object.keys(services));
+    expect(namesUnder(page, 'CheckOptions')).toEqual(Object.keys(options));
+  });
+});
+
+describe('docs/filter-author.md', () => {
+  const page = pageNamed('docs/filter-author.md');
+
+  it('starts from the smallest filter as it is shipped', () => {
+    const block = page.blocks.find(({ file }) => file?.endsWith('/no-op-filter.js'));
+    expect(block?.text).toBe(readFileSync(projectFile('examples/filters/no-op-filter.js'), 'utf8'));
+  });
+
+  it('names all that a schema can say of itself', () => {
+    const source = readFileSync(projectFile('src/config/option.ts'), 'utf8');
+    const [, members = ''] = /interface GlobalMeta \{(.*?)\n {2}\}/s.exec(source) ?? [];
+    const keys = [...members.matchAll(/^ +(\w+)\?:/gm)].map(([, key]) => key);
+    expect(namesUnder(page, 'Meta')).toEqual(['description', ...keys]);
+  });
+
+  it('names all services', () => {
+    const services: Record<keyof FilterServices, true> = { logger: true, clock: true, http: true };
+    expect(namesUnder(page, 'Services')).toEqual(Object.keys(services));
+  });
+});

@@ -1,0 +1,26 @@
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { anchors, isProjectPath, PAGES, pageNamed, relativeLinks } from './markdown.ts';
+
+describe.each(PAGES)('$name', (page) => {
+  it('links to nothing that is not there', () => {
+    const broken = relativeLinks(page).filter(({ target }) => {
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? page.name : join(dirname(page.name), path);
+      return !isProjectPath(file) || (anchor !== undefined && !anchors(pageNamed(file)).includes(anchor));
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it('has one heading of each name', () => {
+    const all = anchors(page);
+    expect(all.filter((anchor, index) => all.indexOf(anchor) !== index)).toEqual([]);
+  });
+});
+
+it('README.md leads to every page', () => {
+  const targets = relativeLinks(pageNamed('README.md')).map(({ target }) => target);
+  expect(
+    PAGES.map(({ name }) => name).filter((name) => name !== 'README.md' && !targets.includes(name)),
+  ).toEqual([]);
+});

@@ -1,0 +1,72 @@
+/** What stands between backticks in prose exists: options, attributes, files, flags, scripts. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { checkCommand } from '../../src/cli/check.ts';
+import { configCommand } from '../../src/cli/config.ts';
+import { filtersCommand } from '../../src/cli/filters.ts';
+import { knownOptions } from '../../src/cli/known-options.ts';
+import { serveCommand } from '../../src/cli/serve.ts';
+import * as library from '../../src/index.ts';
+import { projectFile } from '../support/files.ts';
+import { codeSpans, isProjectPath, PAGES } from './markdown.ts';
+
+/** Pages about this package, not the diary of its releases and not the example, which has names of its own. */
+const pages = PAGES.filter(({ name }) => name !== 'CHANGELOG.md' && !name.startsWith('external-'));
+
+/** Whether a word stands in a code block of the pages or in a request that a real Blazar sent. */
+const shownText = [
+  ...pages.flatMap(({ blocks }) => blocks.map(({ text }) => text)),
+  ...readdirSync(projectFile('test/fixtures/blazar-wire')).map((name) =>
+    readFileSync(projectFile(`test/fixtures/blazar-wire/${name}`), 'utf8'),
+  ),
+].join('\n');
+const isShown = (word: string) => new RegExp(`\\b${word}(?![a-z])`).test(shownText);
+
+const commands = [checkCommand(), serveCommand(), configCommand(), filtersCommand()];
+const COMMANDS = commands.map((command) => command.name());
+/** The last two are there for every command. */
+const FLAGS = [
+  ...commands.flatMap((command) => [command, ...command.commands]).flatMap(({ options }) => options),
+  { long: '--help' },
+  { long: '--version' },
+].map(({ long }) => long);
+
+/** Names that others gave: upstream's hook, oslo.config's documented field. */
+const FOREIGN = ['on_end', 'end_time'];
+
+describe.each(pages)('$name', (page) => {
+  const spans = codeSpans(page);
+  /** What the pattern finds in code spans and is not there. */
+  const strange = (pattern: RegExp, exists: (name: string) => boolean) =>
+    spans
+      .map(({ line, text }) => ({ line, name: pattern.exec(text)?.[1] }))
+      .filter(({ name }) => name !== undefined && !exists(name));
+
+  it('names options and attributes that exist', async () => {
+    const options = (await knownOptions()).map(({ name }) => name);
+    const exists = (name: string) => options.includes(name) || isShown(name) || FOREIGN.includes(name);
+    expect(strange(/^([a-z]+(?:_[a-z]+)+)(?: = .*)?$/, exists)).toEqual([]);
+  });
+
+  it('names files and folders that exist', () => {
+    const root = /^((?:src|filters|etc|examples|test|bench|docs|external-service-example)\/[^\s…*]*)$/;
+    const invented = ['filters/my-rule-filter.ts', 'test/filters/my-rule-filter.test.ts'];
+    expect(strange(root, (path) => isProjectPath(path) || invented.includes(path))).toEqual([]);
+  });
+
+  it('names scripts that exist', () => {
+    const { scripts } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
+    const known = [...Object.keys(scripts), 'ci'];
+    expect(strange(/^npm (?:run )?([a-z][a-z:-]*)/, (name) => known.includes(name))).toEqual([]);
+  });
+
+  it('names flags and commands that exist', () => {
+    expect(strange(/^(?:blazar-enforcement .*)?(--[a-z-]+)/, (name) => FLAGS.includes(name))).toEqual([]);
+    expect(strange(/^blazar-enforcement ([a-z]+)/, (name) => COMMANDS.includes(name))).toEqual([]);
+  });
+});
+
+it('everything that the package exports is explained on a page', () => {
+  const text = pages.flatMap(({ lines }) => lines).join('\n');
+  expect(Object.keys(library).filter((name) => !text.includes(name))).toEqual([]);
+});

@@ -1,0 +1,42 @@
+/** The TypeScript on the pages, checked against the types that the package ships. */
+import ts from 'typescript';
+import { expect, it } from 'vitest';
+import { PAGES } from './markdown.ts';
+import { openWorkshop } from './workshop.ts';
+
+it('every TypeScript block is right by the types that are shipped', async () => {
+  const workshop = await openWorkshop();
+  const files = PAGES.flatMap(({ blocks }) => blocks)
+    .filter(({ language }) => language === 'ts')
+    .map(({ page, line, text }) => {
+      const file = `${page.replaceAll('/', '-')}-line-${line}.ts`;
+      workshop.write(file, text);
+      return workshop.path(file);
+    });
+  const program = ts.createProgram(files, {
+    target: ts.ScriptTarget.ES2023,
+    lib: ['lib.es2023.d.ts'],
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    moduleDetection: ts.ModuleDetectionKind.Force,
+    types: ['node'],
+    typeRoots: [workshop.path('node_modules/@types')],
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: true,
+    noEmit: true,
+  });
+  const mistakes = ts
+    .getPreEmitDiagnostics(program)
+    .map((diagnostic) => ts.formatDiagnostic(diagnostic, FORMAT).trim());
+  await workshop.close();
+  expect(files).not.toEqual([]);
+  expect(mistakes).toEqual([]);
+});
+
+const FORMAT: ts.FormatDiagnosticsHost = {
+  getCurrentDirectory: () => '/',
+  getCanonicalFileName: (name) => name,
+  getNewLine: () => '\n',
+};

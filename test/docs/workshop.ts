@@ -1,0 +1,193 @@
+/**
+ * Where the blocks of one page are tried, from top to bottom, as its reader would: a folder of its own with the package
+ * installed, `etc/` and `examples/` beside it, a folder that stands for /etc/blazar, and ports of its own.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { readConfiguration } from '../../src/configuration.ts';
+import { formatProblem } from '../../src/errors.ts';
+import { service } from '../config/helpers.ts';
+import { projectFile } from '../support/files.ts';
+
+/** A command that has not ended by then, or not printed what the page shows, is ended. */
+const DEADLINE_MILLISECONDS = 15_000;
+
+/** Commands that go on to the end of the page; every other one is run to its own end. */
+const GOES_ON = /^(?:npm start|npm run external-service-example|blazar-enforcement serve)(?: |$)/;
+
+export interface Tried {
+  /** What it printed on both streams, in the words of the page; of a command that goes on, so far. */
+  readonly output: string;
+  /** `null` when it goes on. */
+  readonly code: number | null;
+}
+
+export interface Workshop {
+  /** Writes a file; its path and its text are as on the page. */
+  write(path: string, text: string): void;
+  /** What `config validate` prints about a file, without the cost of a process: `severity: problem`, one a line. */
+  problems(file: string): Promise<string>;
+  /** Runs a shell command to its end; one that goes on is left to it when `done` has seen what was expected. */
+  run(command: string, done?: (output: string) => boolean): Promise<Tried>;
+  /** Where a file of the page really is. */
+  path(shown: string): string;
+  /** Ends what still runs and removes everything. */
+  close(): Promise<void>;
+}
+
+export async function openWorkshop(): Promise<Workshop> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'blazar-enforcement-docs-')));
+  const places: readonly (readonly [shown: string, real: string])[] = [
+    ['/etc/blazar', join(folder, 'etc-blazar')],
+    ['8642', String(await freePort())],
+    ['8643', String(await freePort())],
+  ];
+  const here = (text: string) => places.reduce((rest, [shown, real]) => rest.replaceAll(shown, real), text);
+  const asShown = (text: string) =>
+    places.reduce((rest, [shown, real]) => rest.replaceAll(real, shown), text);
+
+  for (const name of ['etc', 'examples']) {
+    cpSync(projectFile(name), join(folder, name), { recursive: true });
+  }
+  for (const name of readdirSync(join(folder, 'etc'))) {
+    const file = join(folder, 'etc', name);
+    writeFileSync(file, here(readFileSync(file, 'utf8')));
+  }
+  mkdirSync(join(folder, 'etc-blazar'));
+  installPackage(folder);
+
+  const running = new Set<ChildProcess>();
+  let lastCode = 0;
+  const run = async (command: string, done?: (output: string) => boolean): Promise<Tried> => {
+    const shell = spawn('sh', ['-c', `exec 2>&1; (exit ${lastCode}); ${here(command)}\n`], {
+      cwd: folder,
+      env: environment(folder, places),
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    });
+    running.add(shell);
+    let output = '';
+    return new Promise((settle, reject) => {
+      const deadline = setTimeout(() => {
+        end(shell);
+        reject(new Error(`it went on for ${DEADLINE_MILLISECONDS} ms: ${command}\n${asShown(output)}`));
+      }, DEADLINE_MILLISECONDS);
+      const finish = (code: number | null) => {
+        clearTimeout(deadline);
+        lastCode = code ?? 0;
+        settle({ output: asShown(output), code });
+      };
+      const goesOn = GOES_ON.test(command);
+      shell.stdout.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+        if (goesOn && done?.(asShown(output))) {
+          finish(null);
+        }
+      });
+      shell.on('error', reject);
+      shell.on('close', (code) => {
+        running.delete(shell);
+        finish(code ?? 1);
+      });
+    });
+  };
+
+  const path = (shown: string) => resolve(folder, here(shown));
+
+  return {
+    path,
+    run,
+    async problems(file) {
+      const sources = { configFiles: [path(file)], environment: {} };
+      const { problems } = await readConfiguration(sources, [service]);
+      return asShown(problems.map((problem) => `${problem.severity}: ${formatProblem(problem)}\n`).join(''));
+    },
+    write(shown, text) {
+      const file = path(shown);
+      if (!file.startsWith(`${folder}/`)) {
+        throw new Error(`a page writes nowhere but to /etc/blazar and its own folder: ${shown}`);
+      }
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, here(text));
+    },
+    async close() {
+      const ended = [...running].map((shell) => new Promise((closed) => shell.on('close', closed)));
+      running.forEach(end);
+      await Promise.all(ended);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The shell and what it has started: it leads a group of its own. */
+function end(shell: ChildProcess): void {
+  if (shell.pid !== undefined) {
+    process.kill(-shell.pid, 'SIGTERM');
+  }
+}
+
+/** As `npm install` leaves it, and the two commands that pages call. */
+function installPackage(folder: string): void {
+  const modules = join(folder, 'node_modules');
+  mkdirSync(join(modules, '@types'), { recursive: true });
+  symlinkSync(projectFile('.'), join(modules, 'blazar-enforcement'));
+  for (const name of ['zod', 'luxon', '@types/luxon', '@types/node']) {
+    symlinkSync(realpathSync(projectFile(`node_modules/${name}`)), join(modules, name));
+  }
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}\n');
+  symlinkSync(projectFile('dist'), join(folder, 'dist'));
+
+  // A terminal shows no progress of so short an answer; a pipe would.
+  writeFileSync(join(folder, '.curlrc'), 'silent\nshow-error\n');
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  const command = (name: string, text: string) =>
+    writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  command('blazar-enforcement', `exec "${process.execPath}" dist/src/cli/main.js "$@"`);
+  // npm itself would build first, under the feet of the other tests.
+  const { scripts } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8')) as {
+    scripts: Readonly<Record<string, string>>;
+  };
+  const cases = ['start', 'run external-service-example'].map((words) => {
+    const script = scripts[words.replace('run ', '')] ?? '';
+    return `"${words}") exec ${script.replace('npm run build && ', '')} ;;`;
+  });
+  command(
+    'npm',
+    `case "$*" in\n${cases.join('\n')}\n*) echo "not run by these tests: npm $*"; exit 1 ;;\nesac`,
+  );
+}
+
+function environment(folder: string, places: readonly (readonly [string, string])[]): NodeJS.ProcessEnv {
+  const configuration = join(folder, 'etc-blazar', 'blazar.conf');
+  return {
+    PATH: `${join(folder, 'bin')}:${dirname(process.execPath)}:${process.env.PATH ?? ''}`,
+    HOME: folder,
+    // What stands for the default of /etc/blazar/blazar.conf.
+    ...(existsSync(configuration) ? { BLAZAR_ENFORCEMENT_CONFIG: configuration } : {}),
+    // What stands for the default of the external-service-example.
+    PORT: places.find(([shown]) => shown === '8643')?.[1],
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const address = server.address();
+  await new Promise((closed) => server.close(closed));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
