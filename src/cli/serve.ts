@@ -43,12 +43,11 @@ async function serve(flags: ServeFlags): Promise<void> {
   );
   printWarnings(service.warnings);
   const token = service.asksForToken ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';
+  const everyone = service.asksForToken
+    ? ''
+    : 'No token is asked for ([service] tokens): whoever reaches this address may ask.\n';
   process.stdout.write(
-    `Listening on ${service.url}\n\nAsk it for a lease of ten days:\n\n  curl -i ${service.url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n${
-      service.asksForToken
-        ? ''
-        : 'No token is asked for ([service] tokens): who can reach this address may ask.\n'
-    }`,
+    `Listening on ${service.url}\n${everyone}\nAsk it for a lease of ten days:\n\n  curl -i ${service.url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
   );
 
   await new Promise<void>((stop) => {
