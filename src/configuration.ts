@@ -3,14 +3,14 @@
  * Everything that is wrong is found here, before any filter is constructed.
  */
 import { accessSync, constants } from 'node:fs';
-import { resolve as resolvePath } from 'node:path';
 import { z } from 'zod';
 import { nearestName } from './config/nearest.ts';
-import { describeOptions, type Option } from './config/option.ts';
+import { describeOptions } from './config/option.ts';
 import { systemErrorText } from './config/read-file.ts';
-import { type Resolution, resolve, type Setting, sectionValues } from './config/resolve.ts';
+import { type Resolution, resolve, type Setting, schemaInput } from './config/resolve.ts';
 import { showText } from './config/secret.ts';
-import { type ConfigSources, type Layer, readSources } from './config/sources.ts';
+import { type ConfigSources, readSources } from './config/sources.ts';
+import { brokenFilters, idleOptions, misplacedOptions } from './configuration-warnings.ts';
 import { ConfigurationError, type Problem } from './errors.ts';
 import {
   brokenFilterReason,
@@ -112,7 +112,11 @@ export async function readConfiguration(
       ...brokenFilters(catalog, named, core.filters_path, noFolders).map((problem) =>
         problem.option === undefined ? problem : atOrigin(problem, settings),
       ),
-      ...idleOptions(settings, installed, chain.filters),
+      ...idleOptions(
+        settings,
+        installed,
+        chain.filters.map(({ filter }) => filter),
+      ),
       ...misplacedOptions(layers, options),
     ]),
   };
@@ -144,12 +148,12 @@ export function sectionOf<Schema extends z.ZodObject>(
   schema: Schema,
 ): z.infer<Schema> {
   const settings = configuration.settings.filter(({ option }) => option.section === section);
-  return schema.parse(sectionValues(settings, new Set(Object.keys(schema.shape))));
+  return schema.parse(schemaInput(settings, new Set(Object.keys(schema.shape))));
 }
 
 function coreValues({ settings }: Resolution): EnforcementOptions {
   // A wrong value has its default here, and is reported when all options are resolved.
-  return enforcementOptions.parse(sectionValues(settings, new Set(Object.keys(enforcementOptions.shape))));
+  return enforcementOptions.parse(schemaInput(settings, new Set(Object.keys(enforcementOptions.shape))));
 }
 
 interface Link {
@@ -256,7 +260,7 @@ function checkOptions(
       }
     }
   }
-  const parsed = installed.filterClass.options.safeParse(sectionValues(own, names));
+  const parsed = installed.filterClass.options.safeParse(schemaInput(own, names));
   const together =
     parsed.success || own.some(({ option }) => wrong.has(option.name)) ? [] : parsed.error.issues;
   for (const issue of together) {
@@ -266,60 +270,4 @@ function checkOptions(
     );
   }
   return { configured: { installed, options: parsed.data, audit }, problems };
-}
-
-/** What was taken for a filter and isn't: harmless as long as nobody names it. A folder that isn't there is a mistake. */
-function brokenFilters(
-  catalog: FilterCatalog,
-  named: readonly string[],
-  folders: readonly string[],
-  noFolders: readonly string[],
-): Problem[] {
-  const reported = named.map((name) => brokenFilterReason(name, catalog));
-  return [...catalog.broken]
-    .filter(([file]) => !noFolders.some((folder) => resolvePath(folder) === file))
-    .map(([file, reason]) => ({ file, text: `${file}: ${reason}` }))
-    .filter(({ text }) => !reported.includes(text))
-    .map(({ file, text }) =>
-      folders.some((folder) => resolvePath(folder) === file)
-        ? { severity: 'error', section: SECTION, option: 'filters_path', message: text }
-        : { severity: 'warning', message: `not a usable filter: ${text}` },
-    );
-}
-
-/** Options that are set and do nothing, since their filter is not enabled. */
-function idleOptions(
-  settings: readonly Setting[],
-  installed: readonly InstalledFilter[],
-  chain: readonly Link[],
-): Problem[] {
-  return installed
-    .filter((filter) => !chain.some((link) => link.filter === filter))
-    .flatMap((filter) =>
-      settings
-        .filter(({ option, origin }) => origin.kind !== 'default' && filter.options.includes(option))
-        .map(({ option, origin }) => ({
-          severity: 'warning' as const,
-          origin,
-          section: SECTION,
-          option: option.name,
-          message: `has no effect: ${filter.name} is not in enabled_filters`,
-        })),
-    );
-}
-
-/** Options of ours in `[DEFAULT]`, where nothing reads them. */
-function misplacedOptions(layers: readonly Layer[], options: readonly Option[]): Problem[] {
-  const names = new Set(options.filter(({ section }) => section === SECTION).map(({ name }) => name));
-  return layers.flatMap((layer) =>
-    [...(layer.get('default') ?? [])]
-      .filter(([name]) => names.has(name))
-      .map(([name, { origin }]) => ({
-        severity: 'warning' as const,
-        origin,
-        section: 'DEFAULT',
-        option: name,
-        message: 'has no effect here: it belongs in [enforcement]',
-      })),
-  );
 }

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { BaseFilter, Call, Clock, FilterServices } from './base-filter.ts';
 import type { ConfigSources } from './config/sources.ts';
 import { type Configuration, requireConfiguration } from './configuration.ts';
+import { accepted, auditWarning, describeChanges, refused } from './decision.ts';
 import { ConfigurationError, errorText, formatProblem } from './errors.ts';
 import { createHttpClient } from './http/client.ts';
 import {
@@ -303,46 +304,6 @@ export class UsageEnforcement {
   }
 }
 
-function accepted(
-  operation: Decision['operation'],
-  lease: Lease,
-  changed: boolean,
-  outcomes: Outcome[],
-): Decision {
-  return {
-    operation,
-    allowed: true,
-    lease,
-    changed,
-    message: null,
-    filter: null,
-    failed: false,
-    exempt: false,
-    warnings: outcomes.flatMap(auditWarning),
-    outcomes,
-  };
-}
-
-function refused(
-  operation: Decision['operation'],
-  lease: Lease,
-  { filter, message, failed }: Outcome,
-  outcomes: Outcome[],
-): Decision {
-  return {
-    operation,
-    allowed: false,
-    lease,
-    changed: false,
-    message,
-    filter,
-    failed,
-    exempt: false,
-    warnings: outcomes.flatMap(auditWarning),
-    outcomes,
-  };
-}
-
 /** One filter's verdict; `failed` when it is ours, since the filter had none. */
 interface Answer {
   readonly verdict: Verdict;
@@ -365,32 +326,6 @@ function verified(answer: unknown, verify: Question['verify']): Answer {
 /** Whether a filter has left the lease as it was; one that returns an equal lease has. */
 function isSame(answered: Lease | undefined, lease: Lease): boolean {
   return answered === undefined || isDeepStrictEqual(answered, lease);
-}
-
-function auditWarning({ audit, filter, allowed, failed, message, changed }: Outcome): string[] {
-  if (!audit) {
-    return [];
-  }
-  if (failed) {
-    return [`${filter} (tried, not enforced) failed.`];
-  }
-  if (!allowed) {
-    return [`${filter} (tried, not enforced) would have rejected: ${message}`];
-  }
-  return changed ? [`${filter} (tried, not enforced) would have changed the lease.`] : [];
-}
-
-/** `end_date = "2026-12-02T09:00:00", reservations/0/max = 1`: what a user has to change in a request. */
-async function describeChanges(from: Lease, to: Lease): Promise<string> {
-  const { default: jsonPatch } = await import('fast-json-patch');
-  const plain = (lease: Lease) => JSON.parse(JSON.stringify(lease)) as object;
-  return jsonPatch
-    .compare(plain(from), plain(to))
-    .map((change) => {
-      const name = change.path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
-      return 'value' in change ? `${name} = ${JSON.stringify(change.value)}` : `without ${name}`;
-    })
-    .join(', ');
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -522,6 +522,30 @@ describe('load', () => {
     expect(heard).toEqual([{ a: 5, a_list: ['x', 'y'] }, ['clock', 'http', 'logger']]);
   });
 
+  it('lets the schema of an option turn its value into another, once', async () => {
+    const heard = notes();
+    const folder = filterFolder({
+      'a-filter.js': filterSource('AFilter', {
+        create: 'notes.push(this.options); return allow();',
+        extra: `static options = z.object({
+          a_hours: z.int().default(1).transform((hours) => hours * 3600),
+          a_name: z.string().default('').transform((name) => [name]),
+        });`,
+      }).replace('import', "import { z } from 'zod';\nimport"),
+    });
+    const enforcement = await UsageEnforcement.load(
+      {
+        environment: {},
+        configFiles: [],
+        config: ['enforcement.a_hours=2', 'enforcement.a_name=x'],
+        values: { enforcement: { enabled_filters: ['AFilter'], filters_path: [folder] } },
+      },
+      { logger: recordingLogger() },
+    );
+    await enforcement.checkCreate(createPhysicalHost());
+    expect(heard).toEqual([{ a_hours: 7200, a_name: ['x'] }]);
+  });
+
   it('closes every filter, also when one cannot be closed', async () => {
     const heard = notes();
     const { enforcement, logger } = await chain({

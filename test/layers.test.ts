@@ -51,6 +51,7 @@ const FORBIDDEN: Record<string, [from: string, specifier: string, to: string][]>
     ['filters/three-filter.ts', '../src/server/server.ts', 'src/server/server.ts'],
     ['filters/four-filter.ts', '../src/cli/cli.ts', 'src/cli/cli.ts'],
     ['filters/five-filter.ts', './one-filter.ts', 'filters/one-filter.ts'],
+    ['filters/eight-filter.ts', '../src/enforcement.ts', 'src/enforcement.ts'],
   ],
   'example-stands-alone': [
     ['external-service-example/server-a.ts', '../src/index.ts', 'src/index.ts'],
@@ -65,6 +66,7 @@ const FORBIDDEN: Record<string, [from: string, specifier: string, to: string][]>
     ['filters/seven-filter.ts', 'fast-check', 'fast-check'],
     ['external-service-example/server-c.ts', 'tinybench', 'tinybench'],
   ],
+  'no-package-that-package-json-does-not-name': [['src/server/server-c.ts', 'raw-body', 'raw-body']],
   'nothing-unresolvable': [
     ['src/core-f.ts', './nowhere.ts', 'nowhere.ts'],
     ['test/lost.test.ts', 'no-such-package', 'no-such-package'],

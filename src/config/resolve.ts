@@ -18,8 +18,10 @@ const MAX_REFERENCES = 10_000;
 /** The effective value of an option. */
 export interface Setting {
   readonly option: Option;
-  /** Of the option's type; `undefined` = not set. */
+  /** As the option's schema returned it; `undefined` = not set. */
   readonly value: unknown;
+  /** What the schema was given; `undefined` where it chose its default. A schema may turn one into the other. */
+  readonly input: unknown;
   readonly origin: Origin;
   /** The option is a secret, or its value was put together from one. */
   readonly secret: boolean;
@@ -39,7 +41,7 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
   const settings = options.map((option) => {
     const entry = effectiveEntry(layers, option.section, option.name);
     if (entry === undefined) {
-      return { option, value: option.default, origin: { kind: 'default' } as const, secret: option.secret };
+      return unset(option, { kind: 'default' });
     }
     const { origin } = entry;
     let secret = option.secret;
@@ -47,7 +49,7 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
     const swallowed = swallowedOption(entry, names);
     if (swallowed !== undefined) {
       problems.push({ severity: 'error', section: option.section, option: option.name, ...swallowed });
-      return { option, value: option.default, origin, secret };
+      return unset(option, origin);
     }
     try {
       // What code passes is meant as it is; a "$" in its token is no reference.
@@ -56,7 +58,7 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
         secret ||= reference.secret;
         value = reference.text;
       }
-      return { option, value: typedValue(value, option, secret), origin, secret };
+      return { option, ...typedValue(value, option, secret), origin, secret };
     } catch (thrown) {
       problems.push({
         severity: 'error',
@@ -65,22 +67,26 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
         option: option.name,
         message: referenceText(thrown, secret || isContinued(entry.value)),
       });
-      return { option, value: option.default, origin, secret };
+      return { ...unset(option, origin), secret };
     }
   });
   return { settings, problems: [...problems, ...unknownNames(layers, options)] };
 }
 
-/** The typed values of one section by name; options that are not set are left out. */
-export function sectionValues(
+/** What a schema of several options takes, by name; options that are not set are left to it. */
+export function schemaInput(
   settings: readonly Setting[],
   names: ReadonlySet<string>,
 ): Record<string, unknown> {
   return Object.fromEntries(
     settings
-      .filter(({ option, value }) => names.has(option.name) && value !== undefined)
-      .map(({ option, value }) => [option.name, value]),
+      .filter(({ option, input }) => names.has(option.name) && input !== undefined)
+      .map(({ option, input }) => [option.name, input]),
   );
+}
+
+function unset(option: Option, origin: Origin): Setting {
+  return { option, value: option.default, input: undefined, origin, secret: option.secret };
 }
 
 function effectiveEntry(layers: readonly Layer[], section: string, option: string): Entry | undefined {
@@ -131,21 +137,21 @@ function showPlain(value: unknown): string {
 }
 
 /** Throws an `Error` whose message is the problem. */
-function typedValue(value: unknown, option: Option, secret: boolean): unknown {
-  let typed = value;
+function typedValue(value: unknown, option: Option, secret: boolean): Pick<Setting, 'value' | 'input'> {
+  let input = value;
   if (typeof value === 'string') {
     if (value.trim() === '' && option.default === undefined && (option.file || option.type !== 'text')) {
-      return undefined;
+      return { value: undefined, input: undefined };
     }
     try {
-      typed = readValue(value, option);
+      input = readValue(value, option);
     } catch (thrown) {
       throw new ValueError(expectation(value, option, secret, thrown instanceof Error ? thrown.message : ''));
     }
   }
-  const parsed = option.schema.safeParse(typed);
+  const parsed = option.schema.safeParse(input);
   if (parsed.success) {
-    return parsed.data;
+    return { value: parsed.data, input };
   }
   const [issue] = parsed.error.issues;
   const where =

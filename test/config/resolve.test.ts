@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { describeOptions } from '../../src/config/option.ts';
-import { type Resolution, resolve, sectionValues } from '../../src/config/resolve.ts';
+import { type Resolution, resolve, schemaInput } from '../../src/config/resolve.ts';
 import { showValue } from '../../src/config/secret.ts';
 import { readSources } from '../../src/config/sources.ts';
 import { formatOrigin } from '../../src/errors.ts';
@@ -63,7 +63,7 @@ describe('a value', () => {
 
   it('that nothing sets is the default, typed and without a place', () => {
     const resolution = resolved(schema, '');
-    expect(sectionValues(resolution.settings, new Set(Object.keys(schema.shape)))).toEqual({
+    expect(Object.fromEntries(resolution.settings.map(({ option, value }) => [option.name, value]))).toEqual({
       limit: -1,
       on: false,
       level: 'info',
@@ -71,7 +71,9 @@ describe('a value', () => {
       limits: {},
       text: 'plain',
       token: '',
+      tries: undefined,
     });
+    expect(schemaInput(resolution.settings, new Set(Object.keys(schema.shape)))).toEqual({});
     expect(new Set(resolution.settings.map(({ origin }) => origin.kind))).toEqual(new Set(['default']));
   });
 

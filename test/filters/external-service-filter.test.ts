@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createApp } from '../../external-service-example/server.ts';
 import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
@@ -11,6 +13,8 @@ import { testFilter } from './contract.ts';
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const DENIED = 'The external service denied the request.';
 const TOKEN = 'token-5f1b0c';
+/** Built, as `npm run external-service-example` starts it. */
+const EXAMPLE = fileURLToPath(new URL('../../dist/external-service-example/server.js', import.meta.url));
 
 async function load(options: Record<string, unknown>) {
   const logger = recordingLogger();
@@ -359,29 +363,41 @@ describe('a service that fails', () => {
   });
 });
 
-describe('with external-service-example', () => {
+/** The filter with our token, and the example as a process of its own with these settings. */
+async function againstExample(settings: Record<string, string>) {
+  const env = { ...process.env, PORT: '0', ...settings };
+  const child = spawn(process.execPath, [EXAMPLE], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  const [printed] = await once(child.stdout, 'data');
+  return load({
+    external_service_base_endpoint: /http:\S+/.exec(String(printed))?.[0],
+    external_service_token: TOKEN,
+  });
+}
+
+describe('with external-service-example, started as its README says', () => {
   it('charges a lease, its extension, and refuses what is over the budget', async () => {
-    const app = createApp({
-      budgetNodeHours: 200,
-      token: TOKEN,
-      now: () => Date.UTC(2026, 11, 1, 9),
-    });
-    const server = createServer(app.callback());
-    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const { port } = server.address() as AddressInfo;
-    const { enforcement } = await load({
-      external_service_base_endpoint: `http://127.0.0.1:${port}`,
-      external_service_token: TOKEN,
-    });
+    const { enforcement } = await againstExample({ EXAMPLE_TOKEN: TOKEN, EXAMPLE_BUDGET_NODE_HOURS: '200' });
     // Two nodes for 48 hours are 96 node-hours, for another 48 hours another 96.
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
     expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
     const refused = await enforcement.checkCreate(createGpuAndFloatingIp());
     expect(refused).toMatchObject({ allowed: false, failed: false });
     expect(refused.message).toMatch(/node-hours/);
+    // The lease has not begun when it ends: all of it is given back.
+    expect(
+      await enforcement.onEnd({ ...endActive(), lease: { ...endActive().lease, ...updateExtend().lease } }),
+    ).toMatchObject({ failed: false });
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
+  });
+
+  it('fails closed when the token is another', async () => {
+    const { enforcement } = await againstExample({ EXAMPLE_TOKEN: 'another' });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      allowed: false,
+      failed: true,
+    });
   });
 });
