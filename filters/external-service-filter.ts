@@ -191,7 +191,8 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     try {
       return this.#verdict(await this.#client.postJson(url, body, call));
     } catch (thrown) {
-      if (!this.options.external_service_allow_on_error) {
+      // When nobody waits for the answer any longer, the service has not failed, and no lease would be allowed by it.
+      if (!this.options.external_service_allow_on_error || call.signal?.aborted) {
         throw thrown;
       }
       const error = thrown instanceof Error ? thrown.message : String(thrown);

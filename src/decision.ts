@@ -2,6 +2,9 @@
 import type { Lease } from './lease.ts';
 import type { Decision, Outcome } from './verdict.ts';
 
+/** More than this nobody types into a request. */
+const MAX_NAMED_CHANGES = 20;
+
 /** Every filter has allowed the lease in this form. */
 export function accepted(
   operation: Decision['operation'],
@@ -62,11 +65,11 @@ export function auditWarning({ audit, filter, allowed, failed, message, changed 
 export async function describeChanges(from: Lease, to: Lease): Promise<string> {
   const { default: jsonPatch } = await import('fast-json-patch');
   const plain = (lease: Lease) => JSON.parse(JSON.stringify(lease)) as object;
-  return jsonPatch
-    .compare(plain(from), plain(to))
-    .map((change) => {
-      const name = change.path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
-      return 'value' in change ? `${name} = ${JSON.stringify(change.value)}` : `without ${name}`;
-    })
-    .join(', ');
+  const changes = jsonPatch.compare(plain(from), plain(to));
+  const named = changes.slice(0, MAX_NAMED_CHANGES).map((change) => {
+    const name = change.path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
+    return 'value' in change ? `${name} = ${JSON.stringify(change.value)}` : `without ${name}`;
+  });
+  const rest = changes.length - named.length;
+  return `${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }

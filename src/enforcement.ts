@@ -332,7 +332,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** Waits for a promise, but no longer than the signal allows. */
+/** Waits for a promise, but no longer than the signal allows. What is answered because it has fired is no answer. */
 async function orAborted(answer: unknown, signal: AbortSignal | undefined): Promise<unknown> {
   if (signal === undefined) {
     return answer;
@@ -346,7 +346,9 @@ async function orAborted(answer: unknown, signal: AbortSignal | undefined): Prom
     stopWaiting?.();
   }
   try {
-    return await Promise.race([answer, aborted]);
+    const answered = await Promise.race([answer, aborted]);
+    signal.throwIfAborted();
+    return answered;
   } finally {
     if (stopWaiting !== undefined) {
       signal.removeEventListener('abort', stopWaiting);

@@ -127,7 +127,9 @@ export function parseCreateRequest(input: unknown): CreateRequest {
 /** As `parseCreateRequest`; the current lease is read as `current_lease`, its name on the wire, or `currentLease`. */
 export function parseUpdateRequest(input: unknown): UpdateRequest {
   const wire =
-    isObject(input) && 'currentLease' in input ? { ...input, current_lease: input.currentLease } : input;
+    isObject(input) && 'currentLease' in input && !('current_lease' in input)
+      ? { ...input, current_lease: input.currentLease }
+      : input;
   const { context, current_lease, lease } = check(updateSchema, wire) as {
     context: Context;
     current_lease: Lease;

@@ -212,6 +212,15 @@ describe('a filter that fails', () => {
     expect(logger.lines[0]?.fields.error).toMatch(/timeout/);
   });
 
+  it('refuses the lease when it allows it because the time is over', async () => {
+    const { create } = await chain({
+      AFilter: {
+        create: "return new Promise((done) => call.signal.addEventListener('abort', () => done(allow())));",
+      },
+    });
+    expect(await create({ signal: AbortSignal.timeout(20) })).toMatchObject({ allowed: false, failed: true });
+  });
+
   it('refuses the lease when the time is over before it is asked', async () => {
     const { create } = await chain({ AFilter: {} });
     expect(await create({ signal: AbortSignal.abort() })).toMatchObject({ allowed: false, failed: true });
@@ -337,6 +346,19 @@ describe('a filter that changes the lease', () => {
     }
     expect(decision.lease).toEqual(createPhysicalHost().lease);
   });
+});
+
+it('a change of many values is named in part', async () => {
+  const { create } = await chain({
+    AFilter: {
+      create:
+        "return allow({ ...lease, ...Object.fromEntries(Array.from({ length: 5000 }, (_, n) => ['x' + n, 'y'.repeat(50)])) });",
+    },
+  });
+  const { message } = await create({ acceptsChanges: false });
+  expect(message).toContain('x0 = ');
+  expect(message).toMatch(/ and 4980 more\.$/);
+  expect(message?.length).toBeLessThan(5000);
 });
 
 describe('audit_filters', () => {
@@ -637,6 +659,21 @@ describe('a request', () => {
     await expect(update({ context, current_lease: lease, lease: {} })).resolves.toMatchObject({
       allowed: true,
     });
+  });
+
+  it('of an update is read by its name on the wire where it has both: the other is an attribute like any', async () => {
+    const heard = notes();
+    const { enforcement } = await chain({
+      AFilter: { update: 'notes.push(currentLease.name); return allow();' },
+    });
+    const request = {
+      context,
+      current_lease: { ...lease, name: 'wire' },
+      currentLease: { name: 'x' },
+      lease,
+    };
+    await enforcement.checkUpdate(request as never);
+    expect(heard).toEqual(['wire']);
   });
 
   it('of code may hold Date and DateTime, and gets them back as they are', async () => {

@@ -361,6 +361,15 @@ describe('a service that fails', () => {
       message: 'no',
     });
   });
+
+  it('lets none through that nobody waits for any longer, and does not say so', async () => {
+    const { enforcement, logger } = await against(() => {}, { external_service_allow_on_error: true });
+    const signal = AbortSignal.timeout(50);
+    expect(await enforcement.checkCreate(createPhysicalHost(), { signal })).toMatchObject({ allowed: false });
+    // The filter ends after the decision that did not wait for it.
+    await new Promise((done) => setTimeout(done, 50));
+    expect(logger.lines.filter(({ level }) => level === 'warn')).toEqual([]);
+  });
 });
 
 /** The filter with our token, and the example as a process of its own with these settings. */
