@@ -15,10 +15,22 @@ const OFFERED = /^(?:blazar-enforcement|zod)(?:\/|$)/;
 /** Before a package's name: it is looked for from the working directory. */
 export const FROM_WORKING_DIRECTORY = 'blazar-working-directory:';
 
-function local(specifier: string): [string, Context] | undefined {
+/** A specifier that says where it is to be looked for, without that prefix and from there; any other as it is. */
+function located(specifier: string, context: Context): [specifier: string, context: Context] {
   return specifier.startsWith(FROM_WORKING_DIRECTORY)
-    ? [specifier.slice(FROM_WORKING_DIRECTORY.length), { parentURL: pathToFileURL(`${process.cwd()}/`).href }]
-    : undefined;
+    ? [
+        specifier.slice(FROM_WORKING_DIRECTORY.length),
+        { ...context, parentURL: pathToFileURL(`${process.cwd()}/`).href },
+      ]
+    : [specifier, context];
+}
+
+/** Where what was not found is looked for next: beside this file. Throws again for what is not on offer. */
+function offered(specifier: string, context: Context, thrown: unknown): Context {
+  if (!OFFERED.test(specifier)) {
+    throw thrown;
+  }
+  return { ...context, parentURL: import.meta.url };
 }
 
 /** For `registerHooks`: all in one step. */
@@ -27,17 +39,10 @@ export function fallbackResolve<Result extends Resolved>(
   context: Context,
   next: Next<Result>,
 ): Result {
-  const [name, from] = local(specifier) ?? [specifier, undefined];
-  if (from !== undefined) {
-    return next(name, { ...context, ...from });
-  }
   try {
-    return next(specifier, context);
+    return next(...located(specifier, context));
   } catch (thrown) {
-    if (!OFFERED.test(specifier)) {
-      throw thrown;
-    }
-    return next(specifier, { ...context, parentURL: import.meta.url });
+    return next(specifier, offered(specifier, context, thrown));
   }
 }
 
@@ -47,16 +52,9 @@ export async function resolve(
   context: Context,
   next: Next<Promise<Resolved>>,
 ): Promise<Resolved> {
-  const [name, from] = local(specifier) ?? [specifier, undefined];
-  if (from !== undefined) {
-    return next(name, { ...context, ...from });
-  }
   try {
-    return await next(specifier, context);
+    return await next(...located(specifier, context));
   } catch (thrown) {
-    if (!OFFERED.test(specifier)) {
-      throw thrown;
-    }
-    return next(specifier, { ...context, parentURL: import.meta.url });
+    return next(specifier, offered(specifier, context, thrown));
   }
 }
