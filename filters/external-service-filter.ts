@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import {
   allow,
+  allowOnError,
   BaseFilter,
   type Call,
   type Context,
@@ -200,7 +201,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
         { filter: 'ExternalServiceFilter', error },
         'allowed on error: the external service failed',
       );
-      return allow();
+      return allowOnError();
     }
   }
 

@@ -57,6 +57,8 @@ export interface Configuration {
   /** In the order in which they run. */
   readonly filters: readonly ConfiguredFilter[];
   readonly catalog: FilterCatalog;
+  /** The files that were read, lowest first. */
+  readonly files: readonly string[];
   /** Every option of every section, in order, with value and origin. */
   readonly settings: readonly Setting[];
   readonly problems: readonly Problem[];
@@ -66,6 +68,14 @@ export interface Configuration {
 export interface FurtherSection {
   readonly section: string;
   readonly schema: z.ZodObject;
+  /** What a schema can't see, such as what is in a file. Called when the schema has nothing against the values. */
+  readonly check?: (values: never) => readonly SectionProblem[];
+}
+
+/** What is wrong with an option of a section. */
+export interface SectionProblem {
+  readonly option: string;
+  readonly message: string;
 }
 
 /** Reads, types and checks the configuration. Constructs nothing and throws nothing: see `problems`. */
@@ -96,19 +106,30 @@ export async function readConfiguration(
   const noFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
   const mistakesAtCore = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
   const chain = chainOf(core, catalog, unreadable.length > 0 || mistakesAtCore);
-  const wrong = new Set(problems.map(({ option }) => option));
-  const filters = chain.filters.map(({ filter, audit }) => checkOptions(filter, audit, settings, wrong));
+  const wrong = new Set(problems.map(({ section, option }) => optionId(section, option)));
+  const filters = chain.filters.map(({ filter, audit }) => {
+    const named = audit ? 'audit_filters' : 'enabled_filters';
+    const group = { section: SECTION, schema: filter.filterClass.options, named };
+    return { filter, audit, checked: checkTogether(group, settings, wrong) };
+  });
+  const sections = further.map((group) => checkTogether({ ...group, named: undefined }, settings, wrong));
 
   return {
     exemptProjects: core.exempt_projects,
-    filters: filters.map(({ configured }) => configured),
+    filters: filters.map(({ filter, audit, checked }) => ({
+      installed: filter,
+      options: checked.options,
+      audit,
+    })),
     catalog,
+    files,
     settings,
     problems: inOrder(files, [
       ...unreadable,
       ...problems,
       ...chain.problems.map((problem) => atOrigin(problem, settings)),
-      ...filters.flatMap((filter) => filter.problems),
+      ...filters.flatMap(({ checked }) => checked.problems),
+      ...sections.flatMap((section) => section.problems),
       ...brokenFilters(catalog, named, core.filters_path, noFolders).map((problem) =>
         problem.option === undefined ? problem : atOrigin(problem, settings),
       ),
@@ -144,8 +165,7 @@ export async function requireConfiguration(
 /** The values of one section, as its schema returns them. The configuration must be without mistakes. */
 export function sectionOf<Schema extends z.ZodObject>(
   configuration: Configuration,
-  section: string,
-  schema: Schema,
+  { section, schema }: { readonly section: string; readonly schema: Schema },
 ): z.infer<Schema> {
   const settings = configuration.settings.filter(({ option }) => option.section === section);
   return schema.parse(schemaInput(settings, new Set(Object.keys(schema.shape))));
@@ -232,42 +252,54 @@ function atOrigin(problem: Problem, settings: readonly Setting[]): Problem {
   return { ...problem, message, origin: setting?.origin.kind === 'default' ? undefined : setting?.origin };
 }
 
+/** Options that one schema holds together: those of a filter that runs, or of a section. */
+interface Group extends FurtherSection {
+  /** Where a mistake is reported that is no single option's. */
+  readonly named: string | undefined;
+}
+
 /**
- * The options of a filter that runs, held against its whole schema: what they must fulfil together, and its files.
- * With an option that is wrong by itself (`wrong`) there is nothing to say about them together.
+ * The options of a group, held against its whole schema: what they must fulfil together, and their files. With an option
+ * that is wrong by itself (`wrong`) there is nothing to say about them together.
  */
-function checkOptions(
-  installed: InstalledFilter,
-  audit: boolean,
+function checkTogether(
+  { section, schema, named, check }: Group,
   settings: readonly Setting[],
-  wrong: ReadonlySet<string | undefined>,
-) {
-  const names = new Set(installed.options.map(({ name }) => name));
-  const own = settings.filter(({ option }) => option.section === SECTION && names.has(option.name));
-  const problems: Problem[] = [];
-  for (const { option, value, origin, secret } of own) {
-    if (option.file && typeof value === 'string') {
-      try {
-        accessSync(value, constants.R_OK);
-      } catch (thrown) {
-        problems.push({
-          severity: 'error',
-          origin,
-          section: SECTION,
-          option: option.name,
-          message: `expected a file that can be read, got ${secret ? 'a value that is not shown' : showText(value)} (${systemErrorText(thrown)})`,
-        });
-      }
+  wrong: ReadonlySet<string>,
+): { options: unknown; problems: Problem[] } {
+  const names = new Set(Object.keys(schema.shape));
+  const own = settings.filter(({ option }) => option.section === section && names.has(option.name));
+  const problems = own.flatMap((setting) => unreadableFile(setting));
+  const parsed = schema.safeParse(schemaInput(own, names));
+  const report = (option: string | undefined, message: string) =>
+    problems.push(atOrigin({ severity: 'error', section, option, message }, settings));
+  if (!parsed.success && !own.some(({ option }) => wrong.has(optionId(option.section, option.name)))) {
+    for (const { path, message } of parsed.error.issues) {
+      report(path[0] === undefined ? named : String(path[0]), message);
     }
   }
-  const parsed = installed.filterClass.options.safeParse(schemaInput(own, names));
-  const together =
-    parsed.success || own.some(({ option }) => wrong.has(option.name)) ? [] : parsed.error.issues;
-  for (const issue of together) {
-    const option = String(issue.path[0] ?? (audit ? 'audit_filters' : 'enabled_filters'));
-    problems.push(
-      atOrigin({ severity: 'error', section: SECTION, option, message: issue.message }, settings),
-    );
+  if (parsed.success && problems.length === 0) {
+    for (const { option, message } of check?.(parsed.data as never) ?? []) {
+      report(option, message);
+    }
   }
-  return { configured: { installed, options: parsed.data, audit }, problems };
+  return { options: parsed.data, problems };
+}
+
+function unreadableFile({ option, value, origin, secret }: Setting): Problem[] {
+  if (!option.file || typeof value !== 'string') {
+    return [];
+  }
+  try {
+    accessSync(value, constants.R_OK);
+    return [];
+  } catch (thrown) {
+    const shown = secret ? 'a value that is not shown' : showText(value);
+    const message = `expected a file that can be read, got ${shown} (${systemErrorText(thrown)})`;
+    return [{ severity: 'error', origin, section: option.section, option: option.name, message }];
+  }
+}
+
+function optionId(section: string | undefined, option: string | undefined): string {
+  return `${section}.${option}`;
 }

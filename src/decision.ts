@@ -21,7 +21,7 @@ export function accepted(
     filter: null,
     failed: false,
     exempt: false,
-    warnings: outcomes.flatMap(auditWarning),
+    warnings: outcomes.flatMap(outcomeWarning),
     outcomes,
   };
 }
@@ -42,15 +42,33 @@ export function refused(
     filter,
     failed,
     exempt: false,
-    warnings: outcomes.flatMap(auditWarning),
+    warnings: outcomes.flatMap(outcomeWarning),
     outcomes,
   };
 }
 
+function outcomeWarning(outcome: Outcome): string[] {
+  if (outcome.onError && !outcome.audit) {
+    return [`${outcome.filter} failed, and allowed the lease since its options say so.`];
+  }
+  return auditWarning(outcome);
+}
+
 /** What an audited filter would have done, in a sentence; nothing for one that is enforced. */
-export function auditWarning({ audit, filter, allowed, failed, message, changed }: Outcome): string[] {
+export function auditWarning({
+  audit,
+  filter,
+  allowed,
+  failed,
+  onError,
+  message,
+  changed,
+}: Outcome): string[] {
   if (!audit) {
     return [];
+  }
+  if (onError) {
+    return [`${filter} (tried, not enforced) failed, and would have allowed the lease.`];
   }
   if (failed) {
     return [`${filter} (tried, not enforced) failed.`];

@@ -5,9 +5,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { BaseFilter, Call, Clock, FilterServices } from './base-filter.ts';
 import type { ConfigSources } from './config/sources.ts';
 import { type Configuration, requireConfiguration } from './configuration.ts';
+import { type Deadline, type Wait, waitFor } from './deadline.ts';
 import { accepted, auditWarning, describeChanges, refused } from './decision.ts';
 import { ConfigurationError, errorText, formatProblem } from './errors.ts';
-import { createHttpClient } from './http/client.ts';
+import { createHttpClient, type HttpClientOptions, type HttpObserver } from './http/client.ts';
 import {
   type Context,
   type CreateRequest,
@@ -31,6 +32,8 @@ const FAILED_MESSAGE = 'The lease could not be checked. Please try again later, 
 export interface CheckOptions {
   /** Ends the wait: what has not answered by then has failed. Handed to every filter. */
   readonly signal?: AbortSignal | undefined;
+  /** In place of a signal: one that is made only if something waits for it. */
+  readonly deadline?: Deadline | undefined;
   /** Ask all filters, also behind the first rejection. Default false. */
   readonly explain?: boolean;
   /**
@@ -46,6 +49,8 @@ export interface EnforcementServices {
   readonly logger?: Logger;
   /** Default: the system's clock. */
   readonly clock?: Clock;
+  /** Is told of every call that filters make to other services. Default: nobody is. */
+  readonly httpObserver?: HttpObserver | undefined;
 }
 
 interface Link {
@@ -58,7 +63,7 @@ interface Link {
 interface Question {
   readonly operation: Decision['operation'];
   readonly context: Context;
-  readonly signal: AbortSignal | undefined;
+  readonly wait: Wait;
   readonly ask: (filter: BaseFilter, lease: Lease, call: Call) => unknown;
   /** Throws if a lease, as a filter has changed it, can't be judged. */
   readonly verify: (changed: Lease) => unknown;
@@ -99,7 +104,10 @@ export class UsageEnforcement {
   ): Promise<UsageEnforcement> {
     const logger = services.logger ?? createLogger();
     const clock = services.clock ?? { now: () => new Date() };
-    const filterServices: FilterServices = { logger, clock, http: { createClient: createHttpClient } };
+    const http = {
+      createClient: (options: HttpClientOptions) => createHttpClient(options, services.httpObserver),
+    };
+    const filterServices: FilterServices = { logger, clock, http };
     const chain: Link[] = [];
     for (const { installed, options, audit } of configuration.filters) {
       const { name, filterClass } = installed;
@@ -130,7 +138,7 @@ export class UsageEnforcement {
     return this.#decide(lease, options, {
       operation: 'create',
       context,
-      signal: options.signal,
+      wait: options.deadline ?? waitFor(options.signal),
       ask: (filter, proposed, call) => filter.checkCreate(seen, proposed, call),
       verify: (changed) => parseCreateRequest({ context, lease: changed }),
     });
@@ -144,15 +152,19 @@ export class UsageEnforcement {
     return this.#decide(lease, options, {
       operation: 'update',
       context,
-      signal: options.signal,
+      wait: options.deadline ?? waitFor(options.signal),
       ask: (filter, proposed, call) => filter.checkUpdate(seen, current, proposed, call),
       verify: (changed) => parseUpdateRequest({ context, currentLease, lease: changed }),
     });
   }
 
   /** Tells every filter that a lease has ended, all at the same time: none can keep another from hearing it. */
-  async onEnd(request: EndRequest, options: Pick<CheckOptions, 'signal'> = {}): Promise<EndReport> {
+  async onEnd(
+    request: EndRequest,
+    options: Pick<CheckOptions, 'signal' | 'deadline'> = {},
+  ): Promise<EndReport> {
     const { context, lease } = parseEndRequest(request);
+    const wait = options.deadline ?? waitFor(options.signal);
     const seen = readOnly(context);
     const ended = readOnly(lease);
     const outcomes = await Promise.all(
@@ -160,7 +172,10 @@ export class UsageEnforcement {
         const started = performance.now();
         let failed = false;
         try {
-          await orAborted(link.filter.onEnd(seen, ended, { signal: options.signal }), options.signal);
+          const told = link.filter.onEnd(seen, ended, wait);
+          if (isThenable(told)) {
+            await inTime(told, wait);
+          }
         } catch (thrown) {
           failed = true;
           this.#logFailure(link, { operation: 'end', context }, thrown);
@@ -172,6 +187,7 @@ export class UsageEnforcement {
           allowed: !failed,
           message,
           failed,
+          onError: false,
           audit: link.audit,
           changed: false,
           milliseconds,
@@ -223,6 +239,7 @@ export class UsageEnforcement {
           allowed: verdict.allowed,
           message: verdict.allowed ? null : verdict.message,
           failed,
+          onError: (verdict.allowed && verdict.onError === true) || before?.onError === true,
           audit: link.audit,
           changed: proposal !== undefined || before?.changed === true,
           milliseconds: (before?.milliseconds ?? 0) + performance.now() - started,
@@ -266,19 +283,21 @@ export class UsageEnforcement {
 
   /** One filter's verdict on a lease. Whatever goes wrong is a failure, and a failure is a rejection. */
   #ask(link: Link, lease: Lease, question: Question): Answer | Promise<Answer> {
-    const { signal, ask, verify } = question;
+    const { wait, ask, verify } = question;
     const failure = (thrown: unknown): Answer => {
       this.#logFailure(link, question, thrown);
       return { verdict: reject(FAILED_MESSAGE), failed: true };
     };
     try {
-      signal?.throwIfAborted();
-      const answer = ask(link.filter, lease, { signal });
-      return isThenable(answer)
-        ? orAborted(answer, signal)
-            .then((late) => verified(late, verify))
-            .catch(failure)
-        : verified(answer, verify);
+      wait.throwIfOver();
+      const answer = ask(link.filter, lease, wait);
+      if (isThenable(answer)) {
+        return inTime(answer, wait)
+          .then((late) => verified(late, verify))
+          .catch(failure);
+      }
+      wait.throwIfOver();
+      return verified(answer, verify);
     } catch (thrown) {
       return failure(thrown);
     }
@@ -320,7 +339,7 @@ function verified(answer: unknown, verify: Question['verify']): Answer {
   }
   const lease = withoutViews(answer.lease);
   verify(lease);
-  return { verdict: { allowed: true, lease }, failed: false };
+  return { verdict: { ...answer, lease }, failed: false };
 }
 
 /** Whether a filter has left the lease as it was; one that returns an equal lease has. */
@@ -332,8 +351,9 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** Waits for a promise, but no longer than the signal allows. What is answered because it has fired is no answer. */
-async function orAborted(answer: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+/** Waits for a promise, but not for too long. What is answered because the time is over is no answer. */
+async function inTime(answer: PromiseLike<unknown>, wait: Wait): Promise<unknown> {
+  const { signal } = wait;
   if (signal === undefined) {
     return answer;
   }
@@ -347,7 +367,7 @@ async function orAborted(answer: unknown, signal: AbortSignal | undefined): Prom
   }
   try {
     const answered = await Promise.race([answer, aborted]);
-    signal.throwIfAborted();
+    wait.throwIfOver();
     return answered;
   } finally {
     if (stopWaiting !== undefined) {

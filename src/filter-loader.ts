@@ -179,7 +179,7 @@ async function importModule(url: string, shown: string): Promise<Record<string, 
 
 /** A file that awaits at its top level may never be loaded, and Node would end the process without a word. */
 function loaded(loading: Promise<unknown>): Promise<unknown> {
-  return withinDeadline(LOAD_SECONDS, (signal) =>
+  return withinDeadline(LOAD_SECONDS, ({ signal }) =>
     Promise.race([
       loading,
       new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason))),

@@ -7,6 +7,7 @@
 export { BaseFilter, type Call, type Clock, type FilterServices } from './base-filter.ts';
 export type { ConfigSources } from './config/sources.ts';
 export { type DateValue, formatDuration, type Instant, MICROSECONDS_PER_SECOND, toInstant } from './dates.ts';
+export { type Deadline, withinDeadline } from './deadline.ts';
 export { type CheckOptions, type EnforcementServices, UsageEnforcement } from './enforcement.ts';
 export {
   ConfigurationError,
@@ -15,7 +16,13 @@ export {
   type Origin,
   type Problem,
 } from './errors.ts';
-export { type HttpAnswer, HttpCallError, type HttpClient, type HttpClientOptions } from './http/client.ts';
+export {
+  type HttpAnswer,
+  HttpCallError,
+  type HttpClient,
+  type HttpClientOptions,
+  type HttpObserver,
+} from './http/client.ts';
 export {
   type Allocation,
   type Context,
@@ -32,4 +39,4 @@ export {
 } from './lease.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';
 export type { Decision, EndReport, Outcome } from './verdict.ts';
-export { allow, reject, type Verdict } from './verdict.ts';
+export { allow, allowOnError, reject, type Verdict } from './verdict.ts';

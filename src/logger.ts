@@ -7,20 +7,34 @@ export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 /** `silent` writes nothing at all. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-let pino: typeof import('pino') | undefined;
+/** One JSON object a line, or lines for people. */
+export type LogFormat = 'json' | 'pretty';
+
+const require = createRequire(import.meta.url);
 
 /**
- * JSON lines on standard error, at `warn` and above unless told otherwise. pino is loaded by the first line that is
+ * Lines on standard error, in JSON, at `warn` and above unless told otherwise. pino is loaded by the first line that is
  * written: most commands write none.
  */
-export function createLogger(level: LogLevel = 'warn'): Logger {
+export function createLogger(level: LogLevel = 'warn', format: LogFormat = 'json'): Logger {
   let logger: PinoLogger | undefined;
   const write = (method: 'debug' | 'info' | 'warn' | 'error') =>
     ((...line: [string]) => {
-      pino ??= createRequire(import.meta.url)('pino') as typeof import('pino');
-      // Synchronous, so that what is logged just before a process ends is written.
-      logger ??= pino({ level, base: null }, pino.destination({ fd: 2, sync: true }));
+      logger ??= startPino(level, format);
       logger[method](...line);
     }) as PinoLogger['info'];
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+/** Synchronous, so that what is logged just before a process ends is written. */
+function startPino(level: LogLevel, format: LogFormat): PinoLogger {
+  const pino = require('pino') as typeof import('pino');
+  if (format === 'json') {
+    return pino({ level, base: null }, pino.destination({ fd: 2, sync: true }));
+  }
+  const pretty = require('pino-pretty') as typeof import('pino-pretty');
+  return pino(
+    { level, base: null },
+    pretty({ destination: 2, sync: true, colorize: process.stderr.isTTY === true }),
+  );
 }

@@ -3,10 +3,11 @@ import type { Lease } from './lease.ts';
 
 /** The answer of one filter. A rejection is a value; a filter that can't answer throws. */
 export type Verdict =
-  | { readonly allowed: true; readonly lease?: Lease }
+  | { readonly allowed: true; readonly lease?: Lease; readonly onError?: true }
   | { readonly allowed: false; readonly message: string };
 
 const ALLOWED: Verdict = Object.freeze({ allowed: true });
+const ALLOWED_ON_ERROR: Verdict = Object.freeze({ allowed: true, onError: true });
 
 /**
  * The lease may be had. With a lease: it may be had in this form. Pass a changed copy (`allow({ ...lease, end_date })`),
@@ -14,6 +15,14 @@ const ALLOWED: Verdict = Object.freeze({ allowed: true });
  */
 export function allow(lease?: Lease): Verdict {
   return lease === undefined ? ALLOWED : { allowed: true, lease };
+}
+
+/**
+ * The filter could not tell, and its options say that the lease may be had then. Counted apart from `allow()`, and a
+ * warning of the decision: this is how a limit stops being enforced.
+ */
+export function allowOnError(): Verdict {
+  return ALLOWED_ON_ERROR;
 }
 
 /** The lease may not be had; `message` is shown to the user: what is not allowed, and what would be. */
@@ -30,6 +39,8 @@ export interface Outcome {
   readonly message: string | null;
   /** The filter threw, timed out or answered nonsense. The cause is in the log. */
   readonly failed: boolean;
+  /** The filter could not tell, and allowed the lease since its options say so. */
+  readonly onError: boolean;
   /** The filter is tried (`audit_filters`), not enforced. */
   readonly audit: boolean;
   /** The filter changed the lease. */
@@ -54,7 +65,7 @@ export interface Decision {
   readonly failed: boolean;
   /** The project is in `exempt_projects`: no filter was asked. */
   readonly exempt: boolean;
-  /** What the operator should know: what audited filters would have refused, and whom nothing was asked about. */
+  /** What the operator should know: what audited filters would have refused, what failed and let the lease through, and whom nothing was asked about. */
   readonly warnings: readonly string[];
   /** One a filter that was asked, in order. */
   readonly outcomes: readonly Outcome[];
@@ -80,6 +91,7 @@ export function isVerdict(value: unknown): value is Verdict {
   }
   return (
     value.allowed === true &&
-    (!('lease' in value) || value.lease === undefined || typeof value.lease === 'object')
+    (!('lease' in value) || value.lease === undefined || typeof value.lease === 'object') &&
+    (!('onError' in value) || value.onError === undefined || value.onError === true)
   );
 }

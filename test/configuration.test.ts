@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MaxLeaseDurationFilter } from '../filters/max-lease-duration-filter.ts';
 import { requireConfiguration, sectionOf } from '../src/configuration.ts';
 import { ConfigurationError } from '../src/errors.ts';
-import { serviceOptions } from '../src/server/options.ts';
+import { serviceOptions, serviceSection } from '../src/server/options.ts';
 import { configFile, configuration, effective, service, shown } from './config/helpers.ts';
 import { filterFolder, filterSource } from './support/filter-folder.ts';
 
@@ -116,10 +116,9 @@ ${enabled}
   it('gives the values of a further section', async () => {
     const right = await configuration(`[enforcement]\n${enabled}\n[Service]\nport = +80\ntokens = a, b\n`);
     expect(right.problems).toEqual([]);
-    expect(sectionOf(right, 'service', serviceOptions)).toEqual({
-      host: '127.0.0.1',
+    expect(sectionOf(right, serviceSection)).toEqual({
+      ...serviceOptions.parse({}),
       port: 80,
-      deadline: 30,
       tokens: ['a', 'b'],
     });
   });

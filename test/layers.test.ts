@@ -153,7 +153,7 @@ describe('the tree', () => {
     const { summary, modules } = await cruise(projectFile('.'), folders);
     expect(summary.violations).toEqual([]);
     // A parser that can't read TypeScript would find nothing wrong either.
-    const app = modules.find(({ source }) => source === 'src/server/app.ts');
-    expect(app?.dependencies.map(({ resolved }) => resolved)).toContain('src/enforcement.ts');
+    const generation = modules.find(({ source }) => source === 'src/server/generation.ts');
+    expect(generation?.dependencies.map(({ resolved }) => resolved)).toContain('src/enforcement.ts');
   });
 });

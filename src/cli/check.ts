@@ -28,6 +28,7 @@ interface Judgement {
   readonly outcomes: readonly Outcome[];
 }
 
+type Deadline = import('../deadline.ts').Deadline;
 type Outcome = import('../verdict.ts').Outcome;
 type UsageEnforcement = import('../enforcement.ts').UsageEnforcement;
 
@@ -47,21 +48,19 @@ export function checkCommand(): Command {
 async function check(operation: Operation, files: readonly string[], flags: CheckFlags): Promise<void> {
   const { requireConfiguration, sectionOf } = await import('../configuration.ts');
   const { UsageEnforcement } = await import('../enforcement.ts');
-  const { serviceOptions } = await import('../server/options.ts');
-  const configuration = await requireConfiguration(sourcesOf(flags), [
-    { section: 'service', schema: serviceOptions },
-  ]);
+  const { serviceSection } = await import('../server/options.ts');
+  const configuration = await requireConfiguration(sourcesOf(flags), [serviceSection]);
   printWarnings(configuration.problems);
   const requests = await readRequests(operation, files);
   const enforcement = await UsageEnforcement.fromConfiguration(configuration, {
     logger: createLogger(flags.logLevel),
   });
   const judgements: Judgement[] = [];
-  const { deadline } = sectionOf(configuration, 'service', serviceOptions);
+  const { deadline: seconds } = sectionOf(configuration, serviceSection);
   try {
     for (const { file, body } of requests) {
-      const judgement = await withinDeadline(deadline, (signal) =>
-        judge(enforcement, operation, file, body, { explain: flags.explain ?? false, signal }),
+      const judgement = await withinDeadline(seconds, (deadline) =>
+        judge(enforcement, operation, file, body, { explain: flags.explain ?? false, deadline }),
       );
       judgements.push(judgement);
       if (flags.format === 'json') {
@@ -111,15 +110,15 @@ async function judge(
   operation: Operation,
   file: string,
   body: unknown,
-  { explain, signal }: { explain: boolean; signal: AbortSignal },
+  { explain, deadline }: { explain: boolean; deadline: Deadline },
 ): Promise<Judgement> {
   // `readRequests` has seen that it is one.
   const request = body as Parameters<UsageEnforcement['checkUpdate']>[0];
   if (operation === 'end') {
-    const { failed, warnings, outcomes } = await enforcement.onEnd(request, { signal });
+    const { failed, warnings, outcomes } = await enforcement.onEnd(request, { deadline });
     return { file, operation, allowed: true, message: null, filter: null, failed, warnings, outcomes };
   }
-  const options = { explain, signal, acceptsChanges: false };
+  const options = { explain, deadline, acceptsChanges: false };
   const { allowed, message, filter, failed, warnings, outcomes } =
     operation === 'create'
       ? await enforcement.checkCreate(request, options)

@@ -47,8 +47,8 @@ export function configCommand(): Command {
 
 async function read(flags: SourceFlags): Promise<Configuration> {
   const { readConfiguration } = await import('../configuration.ts');
-  const { serviceOptions } = await import('../server/options.ts');
-  return readConfiguration(sourcesOf(flags), [{ section: 'service', schema: serviceOptions }]);
+  const { serviceSection } = await import('../server/options.ts');
+  return readConfiguration(sourcesOf(flags), [serviceSection]);
 }
 
 async function show(flags: ShowFlags): Promise<void> {

@@ -23,10 +23,8 @@ export function filtersCommand(): Command {
 
 async function list(flags: ListFlags): Promise<void> {
   const { readConfiguration } = await import('../configuration.ts');
-  const { serviceOptions } = await import('../server/options.ts');
-  const { catalog, filters, problems } = await readConfiguration(sourcesOf(flags), [
-    { section: 'service', schema: serviceOptions },
-  ]);
+  const { serviceSection } = await import('../server/options.ts');
+  const { catalog, filters, problems } = await readConfiguration(sourcesOf(flags), [serviceSection]);
   printProblems(problems);
   if (problems.some(({ severity }) => severity === 'error')) {
     process.exitCode = ExitCode.usage;

@@ -5,9 +5,9 @@ export type Option = Configuration['settings'][number]['option'];
 
 export async function knownOptions(): Promise<Option[]> {
   const { readConfiguration } = await import('../configuration.ts');
-  const { serviceOptions } = await import('../server/options.ts');
+  const { serviceSection } = await import('../server/options.ts');
   const nothing = { environment: {}, configFiles: [] };
-  const { settings } = await readConfiguration(nothing, [{ section: 'service', schema: serviceOptions }]);
+  const { settings } = await readConfiguration(nothing, [serviceSection]);
   return settings.map(({ option }) => option);
 }
 

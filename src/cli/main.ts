@@ -5,6 +5,7 @@ import { Command, CommanderError } from 'commander';
 import { ConfigurationError, errorText } from '../errors.ts';
 import { checkCommand } from './check.ts';
 import { configCommand } from './config.ts';
+import { conformanceCommand } from './conformance.ts';
 import { filtersCommand } from './filters.ts';
 import { ExitCode, onOneLine, printProblems, UsageError } from './output.ts';
 import { serveCommand } from './serve.ts';
@@ -22,7 +23,8 @@ function createProgram(): Command {
     .addCommand(checkCommand())
     .addCommand(serveCommand())
     .addCommand(configCommand())
-    .addCommand(filtersCommand());
+    .addCommand(filtersCommand())
+    .addCommand(conformanceCommand());
   for (const command of allCommands(program)) {
     command
       .exitOverride()

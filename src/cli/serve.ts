@@ -1,14 +1,17 @@
 /** `serve`: the policy service, until it is told to stop. */
-import { Command } from 'commander';
+import { constants } from 'node:os';
+import { Command, Option } from 'commander';
 import type { FlagSetting } from '../config/sources.ts';
-import type { LogLevel } from '../logger.ts';
-import { printWarnings } from './output.ts';
-import { addSourceFlags, logLevelFlag, type SourceFlags, sourcesOf } from './sources.ts';
+import type { Service } from '../server/service.ts';
+import { ExitCode, printWarnings } from './output.ts';
+import { addSourceFlags, LOG_LEVELS, type SourceFlags, sourcesOf } from './sources.ts';
 
 interface ServeFlags extends SourceFlags {
   readonly host?: string;
   readonly port?: string;
-  readonly logLevel: LogLevel;
+  readonly logLevel?: string;
+  readonly logFormat?: string;
+  readonly watch?: boolean;
 }
 
 /** A request that MaxLeaseDurationFilter has an opinion on, short enough to paste. */
@@ -19,40 +22,78 @@ const EXAMPLE_REQUEST = JSON.stringify({
 
 export function serveCommand(): Command {
   const command = new Command('serve')
-    .description('Answer a Blazar that asks over HTTP (its ExternalServiceFilter), until SIGTERM or SIGINT.')
+    .description(
+      'Answer a Blazar that asks over HTTP (its ExternalServiceFilter), until SIGTERM or SIGINT. SIGHUP reloads the configuration.',
+    )
     .option('--host <host>', 'The address to listen on, over [service] host.')
     .option('--port <port>', 'The port to listen on, over [service] port.')
-    .addOption(logLevelFlag('info'));
+    .option('--watch', 'Reload when a configuration file changes.')
+    .addOption(
+      new Option(
+        '--log-level <level>',
+        'What is logged on standard error, over [service] log_level.',
+      ).choices(LOG_LEVELS),
+    )
+    .addOption(
+      new Option('--log-format <format>', 'How it is logged, over [service] log_format.').choices([
+        'json',
+        'pretty',
+      ]),
+    );
   return addSourceFlags(command).action(serve);
 }
 
-function setting(option: 'host' | 'port', value: string | undefined): FlagSetting[] {
-  return value === undefined ? [] : [{ section: 'service', option, value, flag: `--${option}` }];
-}
-
 async function serve(flags: ServeFlags): Promise<void> {
-  const { createLogger } = await import('../logger.ts');
   const { startService } = await import('../server/service.ts');
   const sources = sourcesOf(flags);
+  const settings = [
+    ...setting('host', '--host', flags.host),
+    ...setting('port', '--port', flags.port),
+    ...setting('log_level', '--log-level', flags.logLevel),
+    ...setting('log_format', '--log-format', flags.logFormat),
+  ];
+  const stopped = signalled('SIGTERM', 'SIGINT');
+  // From the first moment on: without a listener it would end the process.
+  let running: Service | undefined;
+  process.on('SIGHUP', () => void running?.reload());
   const service = await startService(
-    {
-      ...sources,
-      config: [...(sources.config ?? []), ...setting('host', flags.host), ...setting('port', flags.port)],
-    },
-    createLogger(flags.logLevel),
+    { ...sources, config: [...(sources.config ?? []), ...settings] },
+    { watch: flags.watch ?? false },
   );
+  running = service;
   printWarnings(service.warnings);
-  const token = service.asksForToken ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';
-  const everyone = service.asksForToken
+  greet(service);
+
+  await stopped;
+  // Whoever says it twice means now.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+  }
+  await service.close();
+  // What a filter has left running keeps nothing alive.
+  process.exit(ExitCode.ok);
+}
+
+function setting(option: string, flag: string, value: string | undefined): FlagSetting[] {
+  return value === undefined ? [] : [{ section: 'service', option, value, flag }];
+}
+
+function signalled(...signals: NodeJS.Signals[]): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of signals) {
+      process.once(signal, () => resolve());
+    }
+  });
+}
+
+/** For whoever started it by hand: where it is, and what to try. */
+function greet({ url, asksForToken, writesToStandardOutput }: Service): void {
+  const token = asksForToken ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';
+  const everyone = asksForToken
     ? ''
     : 'No token is asked for ([service] tokens): whoever reaches this address may ask.\n';
-  process.stdout.write(
-    `Listening on ${service.url}\n${everyone}\nAsk it for a lease of ten days:\n\n  curl -i ${service.url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
+  const to = writesToStandardOutput ? process.stderr : process.stdout;
+  to.write(
+    `Listening on ${url}\n${everyone}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
   );
-
-  await new Promise<void>((stop) => {
-    process.once('SIGTERM', stop);
-    process.once('SIGINT', stop);
-  });
-  await service.close();
 }

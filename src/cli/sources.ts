@@ -9,6 +9,8 @@ export interface SourceFlags {
   readonly config?: readonly string[];
 }
 
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies LogLevel[];
+
 const repeatable = (value: string, before: readonly string[] = []) => [...before, value];
 
 export function addSourceFlags(command: Command): Command {
@@ -45,6 +47,6 @@ export function formatFlag(...formats: [string, ...string[]]): Option {
 /** What is written to standard error, as JSON lines. */
 export function logLevelFlag(level: LogLevel): Option {
   return new Option('--log-level <level>', 'What is logged, as JSON lines on standard error.')
-    .choices(['debug', 'info', 'warn', 'error', 'silent'] satisfies LogLevel[])
+    .choices(LOG_LEVELS)
     .default(level);
 }

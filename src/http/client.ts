@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Attempt, Transport } from './adapter.ts';
-import { callError, HttpCallError } from './call-error.ts';
+import { callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
 import type { Guard } from './guard.ts';
 
 export { HttpCallError, type HttpCallErrorCode } from './call-error.ts';
@@ -38,6 +38,17 @@ export interface HttpAnswer {
   readonly body: string;
 }
 
+/** Is told of the calls of clients: what a service counts. It must not throw. `origin` is `scheme://host[:port]`. */
+export interface HttpObserver {
+  /** `outcome` is the status of the answer, or the code of the `HttpCallError`. */
+  called(origin: string, outcome: number | HttpCallErrorCode, seconds: number): void;
+  /** The first time when the first call is made: `closed`. */
+  breakerChanged(origin: string, state: BreakerState): void;
+}
+
+/** `closed` lets calls through, `open` lets none, `half-open` waits for the one that is tried. */
+export type BreakerState = 'closed' | 'half-open' | 'open';
+
 /** Calls to other services, bounded in time and size, on kept-alive connections. */
 export interface HttpClient {
   /**
@@ -54,9 +65,9 @@ export interface HttpClient {
 }
 
 /** Opens nothing and loads nothing before the first call. @throws RangeError for an option out of its range. */
-export function createHttpClient(options: HttpClientOptions): HttpClient {
+export function createHttpClient(options: HttpClientOptions, observer?: HttpObserver): HttpClient {
   checkOptions(options);
-  return new PooledHttpClient(options);
+  return new PooledHttpClient(options, observer);
 }
 
 const DEFAULT_HEADERS = { 'content-type': 'application/json', 'user-agent': 'blazar-enforcement' };
@@ -89,12 +100,14 @@ async function loadLibraries(): Promise<Libraries> {
 class PooledHttpClient implements HttpClient {
   readonly #options: HttpClientOptions;
   readonly #timeoutMs: number;
+  readonly #observer: HttpObserver | undefined;
   readonly #origins = new Map<string, Origin>();
   readonly #pending = new Set<(error: HttpCallError) => void>();
   #closed = false;
 
-  constructor(options: HttpClientOptions) {
+  constructor(options: HttpClientOptions, observer: HttpObserver | undefined) {
     this.#options = options;
+    this.#observer = observer;
     this.#timeoutMs = Math.min(options.timeout * 1000, MAX_TIMER_MS);
   }
 
@@ -108,6 +121,7 @@ class PooledHttpClient implements HttpClient {
         throw abortedError(url, signal);
       }
       const call: Call = { url, sent: false, cancel: undefined, ended: undefined };
+      const started = performance.now();
 
       const release = () => {
         clearTimeout(timer);
@@ -135,14 +149,20 @@ class PooledHttpClient implements HttpClient {
         signal.addEventListener('abort', abort);
       }
 
+      const observe = (outcome: number | HttpCallErrorCode) =>
+        this.#observer?.called(url.origin, outcome, (performance.now() - started) / 1000);
       this.#perform(call, json).then(
         (answer) => {
           release();
+          observe(answer.status);
           resolve(answer);
         },
-        (error: unknown) => {
+        (thrown: unknown) => {
           release();
-          reject(error instanceof HttpCallError ? error : callError('transport', url, 'not sent', error));
+          const error =
+            thrown instanceof HttpCallError ? thrown : callError('transport', url, 'not sent', thrown);
+          observe(error.code);
+          reject(error);
         },
       );
     });
@@ -190,7 +210,8 @@ class PooledHttpClient implements HttpClient {
       headers: { ...DEFAULT_HEADERS, ...lowerCaseKeys(headers) },
       tls,
     });
-    const opened = { transport, guard: loaded.createGuard(this.#options) };
+    const guard = loaded.createGuard(this.#options, (state) => this.#observer?.breakerChanged(origin, state));
+    const opened = { transport, guard };
     this.#origins.set(origin, opened);
     return opened;
   }

@@ -9,7 +9,7 @@ import {
   retry,
 } from 'cockatiel';
 import { callError, type HttpCallError, hasCode } from './call-error.ts';
-import type { HttpAnswer, HttpClientOptions } from './client.ts';
+import type { BreakerState, HttpAnswer, HttpClientOptions } from './client.ts';
 
 /** Runs the tries of one call: again after a failed connection, not at all while the circuit breaker is open. */
 export type Guard = (url: URL, attempt: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
@@ -17,8 +17,18 @@ export type Guard = (url: URL, attempt: () => Promise<HttpAnswer>) => Promise<Ht
 /** A service that restarts is away for a moment. */
 const RETRY_PAUSE_MS = 100;
 
-/** A guard for one origin. */
-export function createGuard(options: HttpClientOptions): Guard {
+const STATES: Readonly<Record<CircuitState, BreakerState>> = {
+  [CircuitState.Closed]: 'closed',
+  [CircuitState.HalfOpen]: 'half-open',
+  [CircuitState.Open]: 'open',
+  [CircuitState.Isolated]: 'open',
+};
+
+/** A guard for one origin. `breakerChanged` hears of the state that it starts with, and of each that follows. */
+export function createGuard(
+  options: HttpClientOptions,
+  breakerChanged: (state: BreakerState) => void = () => {},
+): Guard {
   const retries = retry(
     handleWhen((error) => hasCode(error, 'connect')),
     {
@@ -40,6 +50,8 @@ export function createGuard(options: HttpClientOptions): Guard {
       ),
     },
   );
+  breakerChanged('closed');
+  breaker.onStateChange((state) => breakerChanged(STATES[state]));
   return async (url, attempt) => {
     // cockatiel would have these wait for the trial, and nobody should have to wait for a dead service.
     if (breaker.state === CircuitState.HalfOpen) {

@@ -1,21 +1,27 @@
-import Router from '@koa/router';
+import type Router from '@koa/router';
 import Koa from 'koa';
-import type { UsageEnforcement } from '../enforcement.ts';
+import type { Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
-import { requireToken } from './authentication.ts';
-import { blazarRoutes } from './blazar.ts';
-import { answerErrors } from './errors.ts';
+import { BLAZAR_PATHS, blazarRoutes } from './blazar.ts';
+import type { AcceptedTokens } from './credentials.ts';
+import type { DecisionKeepers } from './deciding.ts';
+import type { Generation } from './generation.ts';
+import { HEALTH_PATHS, healthRoutes } from './health.ts';
+import { aroundRequests } from './requests.ts';
 
 export interface AppParts {
-  readonly enforcement: UsageEnforcement;
-  readonly tokens: readonly string[];
-  /** Seconds for a decision. */
-  readonly deadline: number;
+  /** Which configuration decides, and what kept the next one from it. */
+  readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
+  readonly tokens: AcceptedTokens;
+  readonly keepers: DecisionKeepers;
+  /** Whether the service has been told to stop. */
+  readonly isDraining: () => boolean;
   readonly logger: Logger;
 }
 
-/** The policy service without its socket: one file per protocol, behind one token check and one place that catches. */
-export function createApp({ enforcement, tokens, deadline, logger }: AppParts): Koa {
+/** The policy service without its socket: one file per protocol, and one place that catches. */
+export function createApp({ generations, tokens, keepers, isDraining, logger }: AppParts): Koa {
+  const { metrics } = keepers;
   const app = new Koa();
   app.on('error', (thrown: unknown) => {
     logger.warn(
@@ -24,15 +30,16 @@ export function createApp({ enforcement, tokens, deadline, logger }: AppParts): 
     );
   });
 
-  const open = new Router();
-  open.get('/healthz', (ctx) => {
-    ctx.body = { status: 'ok' };
+  const health = healthRoutes({
+    metrics,
+    isDraining,
+    problems: () => generations.problems,
+    generation: () => generations.current.number,
   });
-  // The token check stands before the routes: a router runs nothing that is added behind them.
-  const protocols = new Router().use(requireToken(tokens), blazarRoutes(enforcement, deadline).routes());
-
-  app.use(answerErrors(logger));
-  for (const router of [open, protocols]) {
+  const routers: Router[] = [blazarRoutes(tokens, keepers), health];
+  const paths = new Set([...BLAZAR_PATHS, ...HEALTH_PATHS]);
+  app.use(aroundRequests({ current: () => generations.current, isDraining, metrics, logger, paths }));
+  for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());
   }
   return app;

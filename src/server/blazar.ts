@@ -4,46 +4,41 @@
  */
 import Router from '@koa/router';
 import type { Context } from 'koa';
-import { withinDeadline } from '../deadline.ts';
-import type { UsageEnforcement } from '../enforcement.ts';
 import type { CreateRequest, EndRequest, UpdateRequest } from '../lease.ts';
-import type { Decision } from '../verdict.ts';
+import type { Decision, EndReport } from '../verdict.ts';
+import { requireToken } from './authentication.ts';
 import { jsonBody } from './body.ts';
+import type { AcceptedTokens } from './credentials.ts';
+import { type Ask, type DecidedRequest, type DecisionKeepers, decide } from './deciding.ts';
 
-/**
- * The three endpoints, under `/` and `/v1`. The chain itself checks that a body is a request. Blazar can't take a changed
- * lease: where a filter changes one, the answer is a 403 that says what to ask for. `deadline` is in seconds.
- */
-export function blazarRoutes(enforcement: UsageEnforcement, deadline: number): Router {
+/** Under `/` and `/v1`. Blazar can't take a changed lease: where a filter changes one, the 403 says what to ask for. */
+const ENDPOINTS: Readonly<Record<string, (body: unknown) => Ask>> = {
+  'check-create': (body) => (enforcement, deadline) =>
+    enforcement.checkCreate(body as CreateRequest, { deadline, acceptsChanges: false }),
+  'check-update': (body) => (enforcement, deadline) =>
+    enforcement.checkUpdate(body as UpdateRequest, { deadline, acceptsChanges: false }),
+  'on-end': (body) => (enforcement, deadline) => enforcement.onEnd(body as EndRequest, { deadline }),
+};
+
+/** The paths, for the metrics. */
+export const BLAZAR_PATHS = Object.keys(ENDPOINTS).flatMap((name) => [`/${name}`, `/v1/${name}`]);
+
+export function blazarRoutes(tokens: AcceptedTokens, keepers: DecisionKeepers): Router {
   const router = new Router();
-  router.post(['/check-create', '/v1/check-create'], async (ctx) => {
-    const request = (await jsonBody(ctx)) as CreateRequest;
-    answer(
-      ctx,
-      await withinDeadline(deadline, (signal) =>
-        enforcement.checkCreate(request, { signal, acceptsChanges: false }),
-      ),
-    );
-  });
-  router.post(['/check-update', '/v1/check-update'], async (ctx) => {
-    const request = (await jsonBody(ctx)) as UpdateRequest;
-    answer(
-      ctx,
-      await withinDeadline(deadline, (signal) =>
-        enforcement.checkUpdate(request, { signal, acceptsChanges: false }),
-      ),
-    );
-  });
-  router.post(['/on-end', '/v1/on-end'], async (ctx) => {
-    const request = (await jsonBody(ctx)) as EndRequest;
-    await withinDeadline(deadline, (signal) => enforcement.onEnd(request, { signal }));
-    ctx.status = 204;
-  });
+  for (const [name, asking] of Object.entries(ENDPOINTS)) {
+    router.post(`{/v1}/${name}`, async (ctx) => {
+      requireToken(ctx, tokens);
+      const body = await jsonBody(ctx);
+      // The chain checks that it is a request, before anything is kept of it.
+      answer(ctx, await decide(ctx, body as DecidedRequest, asking(body), keepers));
+    });
+  }
   return router;
 }
 
-function answer(ctx: Context, decision: Decision): void {
-  if (decision.allowed) {
+/** Of an end there is nothing to refuse. */
+function answer(ctx: Context, decision: Decision | EndReport): void {
+  if (decision.operation === 'end' || decision.allowed) {
     ctx.status = 204;
   } else {
     ctx.status = 403;

@@ -1,15 +1,22 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+/** The policy service: everything wired, from the configuration to the socket, and back down again. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { ConfigSources } from '../config/sources.ts';
-import { requireConfiguration, sectionOf } from '../configuration.ts';
-import { UsageEnforcement } from '../enforcement.ts';
-import { ConfigurationError, type Problem } from '../errors.ts';
-import type { Logger } from '../logger.ts';
+import { type Configuration, requireConfiguration, sectionOf } from '../configuration.ts';
+import { ConfigurationError, errorText, type Problem } from '../errors.ts';
+import { createLogger, type Logger } from '../logger.ts';
 import { createApp } from './app.ts';
-import { serviceOptions } from './options.ts';
+import { AcceptedTokens, readTls, readTokens } from './credentials.ts';
+import { RecentDecisions } from './deciding.ts';
+import { DecisionLog } from './decision-log.ts';
+import type { Generation } from './generation.ts';
+import { Generations } from './generations.ts';
+import { Listener } from './listener.ts';
+import { Metrics } from './metrics.ts';
+import { type ServiceOptions, serviceSection } from './options.ts';
+import { WatchedFiles } from './watched-files.ts';
 
-/** What is under way when the service stops has so long to finish. */
-const CLOSE_GRACE_MS = 5000;
+/** Of the time to shut down, so much is left to filters and logs when what is under way takes too long. */
+const LAST_PART = 0.1;
 
 /** A policy service that answers. */
 export interface Service {
@@ -19,65 +26,151 @@ export interface Service {
   readonly warnings: readonly Problem[];
   /** Whether callers must send a token. */
   readonly asksForToken: boolean;
-  /** Stops accepting, finishes what is under way, lets the filters go. */
+  /** Whether decisions are logged to standard output, where nothing else may be written then. */
+  readonly writesToStandardOutput: boolean;
+  /** Reads the configuration and all files anew. Resolves to whether the new configuration decides. */
+  reload(): Promise<boolean>;
+  /** Stops accepting, finishes what is under way, lets the filters go and writes the logs, within `shutdown_grace`. */
   close(): Promise<void>;
 }
 
+/** What `startService` can be told besides the configuration. */
+export interface ServiceSettings {
+  /** Default: what `log_level` and `log_format` say, on standard error. */
+  readonly logger?: Logger;
+  /** Whether a change of the configuration's files is a reload. Default false. */
+  readonly watch?: boolean;
+}
+
 /** Wires and checks everything, then listens. Throws `ConfigurationError`, also when the address can't be had. */
-export async function startService(sources: ConfigSources, logger: Logger): Promise<Service> {
-  const configuration = await requireConfiguration(sources, [{ section: 'service', schema: serviceOptions }]);
-  const { host, port, tokens, deadline } = sectionOf(configuration, 'service', serviceOptions);
-  const enforcement = await UsageEnforcement.fromConfiguration(configuration, { logger });
-  const server = createServer(createApp({ enforcement, tokens, deadline, logger }).callback());
+export async function startService(sources: ConfigSources, settings: ServiceSettings = {}): Promise<Service> {
+  const configuration = await requireConfiguration(sources, [serviceSection]);
+  const atStart = sectionOf(configuration, serviceSection);
+  const logger = settings.logger ?? createLogger(atStart.log_level, atStart.log_format);
+  let draining = false;
+
+  const metrics: Metrics = new Metrics({
+    underWay: () => generations.current.admission.underWay,
+    queued: () => generations.current.admission.queued,
+    generation: () => generations.current.number,
+    configurationIsValid: () => generations.problems.length === 0,
+  });
+  const log = openDecisionLog(configuration, atStart, logger, metrics);
+  const generations: Generations = await Generations.start(sources, configuration, {
+    logger,
+    httpObserver: metrics,
+    reloaded: (outcome) => metrics.reloaded(outcome),
+    swapped: (generation) => takeOver(generation),
+  });
+  const tokens = new AcceptedTokens(generations.current.tokens);
+  const app = createApp({
+    generations,
+    tokens,
+    keepers: { metrics, recent: new RecentDecisions(), log },
+    isDraining: () => draining,
+    logger,
+  });
+
+  let listener: Listener;
   try {
-    await listen(server, host, port);
+    const { host, port, deadline } = atStart;
+    listener = await Listener.open(app.callback(), { host, port, deadline, tls: readTls(atStart) });
   } catch (thrown) {
-    await enforcement.close();
+    await generations.close();
+    await log?.close(0);
     throw thrown;
   }
-  const { address, family, port: actualPort } = server.address() as AddressInfo;
+
+  /** The files that are read again by themselves. A mistake in them leaves what there was. */
+  const readCredentials = () => {
+    try {
+      const tls = readTls(atStart);
+      tokens.replace(readTokens(generations.current.options));
+      if (tls !== undefined) {
+        listener.replaceTls(tls);
+      }
+      metrics.credentialsReloaded('applied');
+      logger.info('token and certificate files read again');
+    } catch (thrown) {
+      metrics.credentialsReloaded('refused');
+      logger.error(
+        { error: errorText(thrown) },
+        'token and certificate files not read again: those before still count',
+      );
+    }
+  };
+  const reload = async () => {
+    log?.reopen();
+    const applied = await generations.reload();
+    watchFiles();
+    return applied;
+  };
+  const credentialFiles = new WatchedFiles(readCredentials);
+  const configurationFiles = new WatchedFiles(() => void reload());
+  const watchFiles = () => {
+    const { options, configuration: current } = generations.current;
+    credentialFiles.watch(filesOf(options, atStart));
+    if (settings.watch) {
+      configurationFiles.watch([...current.files, ...(sources.configDirs ?? [])]);
+    }
+  };
+  const takeOver = (next: Generation) => {
+    tokens.replace(next.tokens);
+    listener.replaceDeadline(next.options.deadline);
+  };
+  watchFiles();
+
   return {
-    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`,
+    url: listener.url,
     warnings: configuration.problems,
-    asksForToken: tokens.length > 0,
+    asksForToken: tokens.required,
+    writesToStandardOutput: atStart.decision_log === '-',
+    reload,
     async close() {
-      await new Promise<void>((closed) => {
-        server.close(() => closed());
-        // Of a request that is half here the rest may never come.
-        setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS).unref();
-      });
-      await enforcement.close();
+      draining = true;
+      credentialFiles.close();
+      configurationFiles.close();
+      const graceMs = generations.current.options.shutdown_grace * 1000;
+      const late = new AbortController();
+      await Promise.race([
+        listener
+          .close(graceMs * (1 - LAST_PART))
+          .then(() => generations.close())
+          .then(() => log?.close(graceMs * LAST_PART)),
+        pause(graceMs, undefined, { signal: late.signal }).catch(() => {}),
+      ]);
+      late.abort();
     },
   };
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((listening, failed) => {
-    server.once('error', (thrown: NodeJS.ErrnoException) => {
-      failed(
-        new ConfigurationError([
-          {
-            severity: 'error',
-            section: 'service',
-            message: `cannot listen on ${host}, port ${port}: ${reason(thrown)}`,
-          },
-        ]),
-      );
-    });
-    server.listen(port, host, listening);
-  });
+function openDecisionLog(
+  configuration: Configuration,
+  { decision_log: destination, decision_log_when_full: whenFull }: ServiceOptions,
+  logger: Logger,
+  metrics: Metrics,
+): DecisionLog | undefined {
+  if (destination === undefined) {
+    return undefined;
+  }
+  try {
+    return new DecisionLog({ destination, whenFull }, logger, metrics);
+  } catch (thrown) {
+    const { origin } =
+      configuration.settings.find(
+        ({ option: { section, name } }) => section === 'service' && name === 'decision_log',
+      ) ?? {};
+    const message = `expected a file that can be written, got ${destination} (${errorText(thrown)})`;
+    throw new ConfigurationError([
+      { severity: 'error', origin, section: 'service', option: 'decision_log', message },
+    ]);
+  }
 }
 
-function reason(thrown: NodeJS.ErrnoException): string {
-  switch (thrown.code) {
-    case 'EADDRINUSE':
-      return 'the port is in use';
-    case 'EACCES':
-      return 'permission denied';
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return 'this machine has no such address';
-    default:
-      return thrown.message;
-  }
+/** Tokens may have moved to another file since; certificates stay where they were at the start. */
+function filesOf(
+  now: ServiceOptions,
+  { tls_cert_file, tls_key_file, client_ca_file }: ServiceOptions,
+): string[] {
+  return [now.tokens_file, tls_cert_file, tls_key_file, client_ca_file].filter((file) => file !== undefined);
 }

@@ -44,6 +44,7 @@ describe('check', () => {
           allowed: true,
           message: null,
           failed: false,
+          onError: false,
           audit: false,
           changed: false,
           milliseconds: expect.any(Number),

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/configuration.ts';
+import { serviceOptions } from '../../src/server/options.ts';
 import { capturedFile, confFile } from '../support/files.ts';
 import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -87,7 +88,8 @@ describe('config show --format json', () => {
       types_map: {},
       types_unset: null,
     });
-    expect(shown.service).toEqual({ host: '127.0.0.1', port: 8642, deadline: 30, tokens: '****' });
+    expect(shown.service).toMatchObject({ host: '127.0.0.1', port: 8642, deadline: 30, tokens: '****' });
+    expect(Object.keys(shown.service)).toEqual(Object.keys(serviceOptions.shape));
   });
 
   it('says of every value where it comes from', async () => {

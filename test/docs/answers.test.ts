@@ -1,14 +1,11 @@
 /** What the pages say is answered over HTTP, held against the real services. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
-import { createApp } from '../../src/server/app.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createLasting, createPhysicalHost } from '../support/requests.ts';
+import { runApp, runService } from '../support/running-service.ts';
 import { pageNamed, tableUnder } from './markdown.ts';
 import { matchesShown } from './shown.ts';
 
@@ -26,9 +23,7 @@ it('docs/protocol.md says what the policy service answers', async () => {
       filterFolder({ 'broken-filter.js': filterSource('BrokenFilter', { create: 'throw new Error("x");' }) }),
     ],
   });
-  const faulty = await serve(
-    createApp({ enforcement: {} as UsageEnforcement, deadline: 30, tokens: [], logger: recordingLogger() }),
-  );
+  const { url: faulty } = await runApp({} as UsageEnforcement);
   const token = { 'X-Auth-Token': 'secret' };
   const json = { 'Content-Type': 'application/json' };
   const request = JSON.stringify(createPhysicalHost());
@@ -111,21 +106,9 @@ it('docs/policy-service-author.md says what the filter makes of an answer', asyn
 });
 
 async function service(enforcement: Record<string, unknown>, tokens: string[] = []): Promise<string> {
-  const logger = recordingLogger();
-  const loaded = await UsageEnforcement.load(
-    { configFiles: [], environment: {}, values: { enforcement } },
-    { logger },
-  );
-  return serve(createApp({ enforcement: loaded, deadline: 30, tokens, logger }));
-}
-
-async function serve(app: ReturnType<typeof createApp>): Promise<string> {
-  const server = createServer(app.callback());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
+  const { url } = await runService({
+    enforcement: { max_lease_duration: undefined, ...enforcement },
+    service: { tokens },
   });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return url;
 }

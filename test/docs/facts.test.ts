@@ -119,8 +119,17 @@ describe('docs/integrator.md', () => {
       config: true,
       values: true,
     };
-    const services: Record<keyof EnforcementServices, true> = { logger: true, clock: true };
-    const options: Record<keyof CheckOptions, true> = { signal: true, explain: true, acceptsChanges: true };
+    const services: Record<keyof EnforcementServices, true> = {
+      logger: true,
+      httpObserver: true,
+      clock: true,
+    };
+    const options: Record<keyof CheckOptions, true> = {
+      signal: true,
+      deadline: true,
+      explain: true,
+      acceptsChanges: true,
+    };
     expect(namesUnder(page, 'Sources')).toEqual(Object.keys(sources));
     expect(namesUnder(page, 'Services')).toEqual(Object.keys(services));
     expect(namesUnder(page, 'CheckOptions')).toEqual(Object.keys(options));

@@ -20,7 +20,7 @@ const NOTHING = { enabled_filters: [] };
 const start = (enforcement: Record<string, unknown>, service: Record<string, unknown> = {}) =>
   startService(
     { environment: {}, configFiles: [], values: { enforcement, service: { port: 0, ...service } } },
-    recordingLogger(),
+    { logger: recordingLogger() },
   );
 
 /** A filter that notes in `heard` that it was closed, and answers after 300 ms. */

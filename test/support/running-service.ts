@@ -4,8 +4,14 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
+import { requireConfiguration } from '../../src/configuration.ts';
 import type { UsageEnforcement } from '../../src/index.ts';
 import { createApp } from '../../src/server/app.ts';
+import { AcceptedTokens } from '../../src/server/credentials.ts';
+import { RecentDecisions } from '../../src/server/deciding.ts';
+import { Generation } from '../../src/server/generation.ts';
+import { Metrics } from '../../src/server/metrics.ts';
+import { serviceOptions } from '../../src/server/options.ts';
 import { startService } from '../../src/server/service.ts';
 import { filterFolder } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
@@ -56,7 +62,7 @@ export async function runService(options: ServiceOptions = {}): Promise<RunningS
         service: { port: 0, ...options.service },
       },
     },
-    logger,
+    { logger },
   );
   onTestFinished(() => service.close());
   return client(service.url, logger);
@@ -65,7 +71,23 @@ export async function runService(options: ServiceOptions = {}): Promise<RunningS
 /** The service around an enforcement that the test brings. */
 export async function runApp(enforcement: UsageEnforcement, tokens: string[] = []): Promise<RunningService> {
   const logger = recordingLogger();
-  const server = createServer(createApp({ enforcement, deadline: 30, tokens, logger }).callback());
+  const configuration = await requireConfiguration({ environment: {}, configFiles: [] });
+  const options = serviceOptions.parse({ tokens });
+  const current = new Generation({ number: 1, configuration, options, tokens, enforcement });
+  const metrics = new Metrics({
+    underWay: () => 0,
+    queued: () => 0,
+    generation: () => 1,
+    configurationIsValid: () => true,
+  });
+  const app = createApp({
+    generations: { current, problems: [] },
+    tokens: new AcceptedTokens(tokens),
+    keepers: { metrics, recent: new RecentDecisions(), log: undefined },
+    isDraining: () => false,
+    logger,
+  });
+  const server = createServer(app.callback());
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {

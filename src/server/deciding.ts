@@ -1,0 +1,69 @@
+/** What every protocol does with a request once it is read: its turn, its deadline, the decision, and what is kept of it. */
+import type { Context as KoaContext } from 'koa';
+import { type Deadline, withinDeadline } from '../deadline.ts';
+import type { UsageEnforcement } from '../enforcement.ts';
+import type { Decision, EndReport } from '../verdict.ts';
+import type { DecisionLog } from './decision-log.ts';
+import { type DecidedRequest, type DecisionRecord, decisionRecord } from './decision-record.ts';
+import type { Metrics } from './metrics.ts';
+import { stateOf } from './request-state.ts';
+
+export type { DecidedRequest } from './decision-record.ts';
+
+/** Puts one request to the filters. */
+export type Ask = (enforcement: UsageEnforcement, deadline: Deadline) => Promise<Decision | EndReport>;
+
+/** Where decisions are kept. */
+export interface DecisionKeepers {
+  readonly metrics: Metrics;
+  readonly recent: RecentDecisions;
+  readonly log: DecisionLog | undefined;
+}
+
+/** So many are shown to people. */
+const RECENT = 50;
+
+/** The latest decisions, the newest first. */
+export class RecentDecisions {
+  readonly #records: DecisionRecord[] = [];
+  #next = 0;
+
+  add(record: DecisionRecord): void {
+    this.#records[this.#next] = record;
+    this.#next = (this.#next + 1) % RECENT;
+  }
+
+  list(): DecisionRecord[] {
+    return [...this.#records.slice(this.#next), ...this.#records.slice(0, this.#next)].reverse();
+  }
+}
+
+/**
+ * Asks the filters of the generation that the request has found. Throws `OverloadedError` when there is no room, and
+ * `InvalidRequestError` when it is no request: then there is no decision, and nothing is kept.
+ */
+export async function decide(
+  ctx: KoaContext,
+  request: DecidedRequest,
+  ask: Ask,
+  { metrics, recent, log }: DecisionKeepers,
+): Promise<Decision | EndReport> {
+  const { generation, requestId } = stateOf(ctx);
+  const { admission, enforcement, options, number } = generation;
+  const started = performance.now();
+  return withinDeadline(options.deadline, async (deadline) => {
+    await admission.enter(deadline);
+    try {
+      const decision = await ask(enforcement, deadline);
+      const milliseconds = performance.now() - started;
+      const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
+      await log?.write(record, deadline);
+      metrics.decided(record);
+      recent.add(record);
+      ctx.set('X-Enforcement-Generation', String(number));
+      return decision;
+    } finally {
+      admission.leave();
+    }
+  });
+}

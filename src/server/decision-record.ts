@@ -1,0 +1,151 @@
+/** A decision as it is logged, counted and shown: one flat object, the same for all of them. */
+import type { Context, Lease } from '../lease.ts';
+import type { Decision, EndReport, Outcome } from '../verdict.ts';
+
+/** What one filter said, in a word. */
+export type FilterOutcome = 'allowed' | 'rejected' | 'failed' | 'allowed-on-error';
+
+/** What became of a request: what its filters said, and what else can end it. */
+export type DecisionOutcome = FilterOutcome | 'exempt' | 'audit';
+
+/** One line of the decision log. Texts that came with the request are cut at 255 characters, messages at 2000. */
+export interface DecisionRecord {
+  /** When it was made: ISO 8601, UTC, milliseconds. */
+  readonly time: string;
+  readonly request_id: string;
+  readonly operation: 'create' | 'update' | 'end';
+  readonly project_id: string;
+  readonly user_id: string;
+  /** `null` where the request has none: Blazar sends none with a new lease. */
+  readonly lease_id: string | null;
+  readonly lease_name: string | null;
+  readonly allowed: boolean;
+  /**
+   * `audit`: allowed, and an audited filter would have rejected it. `allowed-on-error`: a filter failed and let it
+   * through. `exempt`: the project is in exempt_projects.
+   */
+  readonly outcome: DecisionOutcome;
+  /** The filter that the outcome is due to; `null` where there is none. */
+  readonly filter: string | null;
+  /** What the user was told; `null` when allowed. */
+  readonly message: string | null;
+  readonly failed: boolean;
+  readonly warnings: readonly string[];
+  readonly filters: readonly FilterRecord[];
+  /** Which configuration made it: 1 since the start, one more with each reload. */
+  readonly generation: number;
+  /** From the whole request to the answer, waiting included. */
+  readonly duration_ms: number;
+}
+
+/** What one filter said of the lease, and how long it took. */
+export interface FilterRecord {
+  readonly filter: string;
+  readonly outcome: FilterOutcome;
+  readonly audit: boolean;
+  readonly message: string | null;
+  readonly duration_ms: number;
+}
+
+/** What a record is made of besides the decision. */
+export interface DecisionFacts {
+  readonly requestId: string;
+  readonly generation: number;
+  readonly milliseconds: number;
+  readonly request: DecidedRequest;
+}
+
+/** A request that was decided, so its form is known. An update says of its lease only what changes. */
+export interface DecidedRequest {
+  readonly context: Context;
+  readonly lease: Lease;
+  readonly current_lease?: Lease;
+  readonly currentLease?: Lease;
+}
+
+const MAX_NAME = 255;
+const MAX_MESSAGE = 2000;
+
+export function decisionRecord(
+  decision: Decision | EndReport,
+  { requestId, generation, milliseconds, request }: DecisionFacts,
+): DecisionRecord {
+  const { context, lease } = request;
+  const current = request.current_lease ?? request.currentLease;
+  const { operation, failed, warnings, outcomes } = decision;
+  const { outcome, filter } = decisionOutcome(decision);
+  return {
+    time: new Date().toISOString(),
+    request_id: requestId,
+    operation,
+    project_id: cut(context.project_id, MAX_NAME),
+    user_id: cut(context.user_id, MAX_NAME),
+    lease_id: name(lease.id ?? current?.id),
+    lease_name: name(lease.name ?? current?.name),
+    allowed: operation === 'end' || decision.allowed,
+    outcome,
+    filter,
+    message: operation === 'end' || decision.message === null ? null : cut(decision.message, MAX_MESSAGE),
+    failed,
+    warnings: warnings.map((warning) => cut(warning, MAX_MESSAGE)),
+    filters: outcomes.map(filterRecord),
+    generation,
+    duration_ms: rounded(milliseconds),
+  };
+}
+
+function filterRecord(outcome: Outcome): FilterRecord {
+  const { filter, audit, message, milliseconds } = outcome;
+  return {
+    filter,
+    outcome: filterOutcome(outcome),
+    audit,
+    message: message === null ? null : cut(message, MAX_MESSAGE),
+    duration_ms: rounded(milliseconds),
+  };
+}
+
+/** The first thing that is true of a decision, the gravest first. */
+function decisionOutcome(decision: Decision | EndReport): Pick<DecisionRecord, 'outcome' | 'filter'> {
+  const { outcomes, failed } = decision;
+  if (decision.operation === 'end') {
+    const deaf = failed ? outcomes.find((outcome) => outcome.failed) : undefined;
+    return deaf === undefined
+      ? { outcome: 'allowed', filter: null }
+      : { outcome: 'failed', filter: deaf.filter };
+  }
+  if (!decision.allowed) {
+    return { outcome: failed ? 'failed' : 'rejected', filter: decision.filter };
+  }
+  if (decision.exempt) {
+    return { outcome: 'exempt', filter: null };
+  }
+  const onError = outcomes.find((outcome) => outcome.onError && !outcome.audit);
+  if (onError !== undefined) {
+    return { outcome: 'allowed-on-error', filter: onError.filter };
+  }
+  const audited = outcomes.find((outcome) => outcome.audit && !outcome.allowed);
+  return audited === undefined
+    ? { outcome: 'allowed', filter: null }
+    : { outcome: 'audit', filter: audited.filter };
+}
+
+function filterOutcome({ allowed, failed, onError }: Outcome): FilterOutcome {
+  if (failed) {
+    return 'failed';
+  }
+  return !allowed ? 'rejected' : onError ? 'allowed-on-error' : 'allowed';
+}
+
+/** A name is what the resource plug-ins and users make of it; only a text is one. */
+function name(value: unknown): string | null {
+  return typeof value === 'string' ? cut(value, MAX_NAME) : null;
+}
+
+function cut(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length)}…` : text;
+}
+
+function rounded(milliseconds: number): number {
+  return Math.round(milliseconds * 1000) / 1000;
+}

@@ -1,0 +1,126 @@
+/** Which configuration decides, and how the next one takes over: built beside it, and swapped in one step. */
+import type { ConfigSources } from '../config/sources.ts';
+import { type Configuration, requireConfiguration } from '../configuration.ts';
+import type { EnforcementServices } from '../enforcement.ts';
+import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
+import type { Logger } from '../logger.ts';
+import { Generation } from './generation.ts';
+import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
+
+export interface GenerationServices extends EnforcementServices {
+  readonly logger: Logger;
+  /** Is told of each reload. */
+  readonly reloaded: (outcome: 'applied' | 'refused') => void;
+  /** Is called in the same step in which a new configuration takes over. */
+  readonly swapped: (generation: Generation) => void;
+}
+
+export class Generations {
+  readonly #sources: ConfigSources;
+  readonly #services: GenerationServices;
+  #current: Generation;
+  #problems: readonly Problem[] = [];
+  #reloading: Promise<boolean> | undefined;
+  #next: Promise<boolean> | undefined;
+  readonly #retiring = new Set<Promise<void>>();
+  readonly #atStart: ServiceOptions;
+
+  private constructor(sources: ConfigSources, services: GenerationServices, first: Generation) {
+    this.#sources = sources;
+    this.#services = services;
+    this.#current = first;
+    this.#atStart = first.options;
+  }
+
+  /** Loads the first one from a configuration that is without mistakes. @throws ConfigurationError */
+  static async start(
+    sources: ConfigSources,
+    configuration: Configuration,
+    services: GenerationServices,
+  ): Promise<Generations> {
+    return new Generations(sources, services, await Generation.create(1, configuration, services));
+  }
+
+  get current(): Generation {
+    return this.#current;
+  }
+
+  /** The mistakes that kept the last reload from taking over; empty when it did. */
+  get problems(): readonly Problem[] {
+    return this.#problems;
+  }
+
+  /**
+   * Reads the configuration again. With mistakes nothing changes but what is logged, counted and shown. Resolves to
+   * whether it took over. While one is being read, all further calls are one more reload after it.
+   */
+  reload(): Promise<boolean> {
+    if (this.#reloading === undefined) {
+      this.#reloading = this.#load().finally(() => {
+        this.#reloading = undefined;
+      });
+      return this.#reloading;
+    }
+    this.#next ??= this.#reloading.then(() => {
+      this.#next = undefined;
+      return this.reload();
+    });
+    return this.#next;
+  }
+
+  /** Waits until no request is under way, and lets all filters go. */
+  async close(): Promise<void> {
+    await this.#next;
+    await this.#reloading;
+    await Promise.all([...this.#retiring, this.#current.retire()]);
+  }
+
+  async #load(): Promise<boolean> {
+    const { logger, reloaded, swapped } = this.#services;
+    const before = this.#current;
+    try {
+      const configuration = await requireConfiguration(this.#sources, [serviceSection]);
+      const next = await Generation.create(before.number + 1, configuration, this.#services);
+      this.#current = next;
+      this.#problems = [];
+      swapped(next);
+      this.#retire(before);
+      for (const problem of configuration.problems) {
+        logger.warn(formatProblem(problem));
+      }
+      this.#warnOfRestart(next);
+      logger.info({ generation: next.number }, 'configuration reloaded');
+      reloaded('applied');
+      return true;
+    } catch (thrown) {
+      this.#problems =
+        thrown instanceof ConfigurationError
+          ? thrown.problems.filter(({ severity }) => severity === 'error')
+          : [{ severity: 'error', message: errorText(thrown) }];
+      for (const problem of this.#problems) {
+        logger.error({ generation: before.number }, formatProblem(problem));
+      }
+      logger.error(
+        { generation: before.number },
+        'configuration not reloaded: the one before it still decides',
+      );
+      reloaded('refused');
+      return false;
+    }
+  }
+
+  #retire(generation: Generation): void {
+    const retiring = generation.retire().finally(() => this.#retiring.delete(retiring));
+    this.#retiring.add(retiring);
+  }
+
+  #warnOfRestart(next: Generation): void {
+    const changed = READ_AT_START.filter((name) => next.options[name] !== this.#atStart[name]);
+    if (changed.length > 0) {
+      this.#services.logger.warn(
+        { options: changed },
+        `[service] ${changed.join(', ')}: what has changed takes effect at the next start`,
+      );
+    }
+  }
+}

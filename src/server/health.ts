@@ -1,0 +1,33 @@
+/** How the service is: for load balancers, for Kubernetes, for Prometheus. Nobody needs a token, so none of it tells of a lease. */
+import Router from '@koa/router';
+import { formatProblem, type Problem } from '../errors.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface HealthParts {
+  readonly metrics: Metrics;
+  readonly isDraining: () => boolean;
+  /** What keeps the configuration, as it was last read, from deciding. */
+  readonly problems: () => readonly Problem[];
+  readonly generation: () => number;
+}
+
+export const HEALTH_PATHS = ['/healthz', '/readyz', '/metrics'];
+
+export function healthRoutes({ metrics, isDraining, problems, generation }: HealthParts): Router {
+  const router = new Router();
+  router.get('/healthz', (ctx) => {
+    ctx.body = { status: 'ok' };
+  });
+  router.get('/readyz', (ctx) => {
+    const mistakes = problems().map(formatProblem);
+    const status = isDraining() ? 'draining' : mistakes.length > 0 ? 'configuration not valid' : 'ready';
+    ctx.status = status === 'ready' ? 200 : 503;
+    ctx.body = { status, generation: generation(), problems: mistakes };
+  });
+  router.get('/metrics', async (ctx) => {
+    const { text, contentType } = await metrics.exposition();
+    ctx.type = contentType;
+    ctx.body = text;
+  });
+  return router;
+}

@@ -1,0 +1,188 @@
+/** What the service counts, as Prometheus reads it. docs/operations.md says what each is good for. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { BreakerState, HttpObserver } from '../http/client.ts';
+import type { DecisionLogObserver } from './decision-log.ts';
+import type { DecisionRecord } from './decision-record.ts';
+
+/** In seconds. They reach past the longest deadline that can be set, 3600. */
+const BUCKETS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 600, 3600, 7200,
+];
+const PREFIX = 'blazar_enforcement_';
+const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
+
+/** What is looked at when the metrics are read. */
+export interface Gauges {
+  underWay(): number;
+  queued(): number;
+  generation(): number;
+  configurationIsValid(): boolean;
+}
+
+/** The metrics of one service. */
+export class Metrics implements DecisionLogObserver, HttpObserver {
+  readonly #registry = new Registry();
+  readonly #decisions = this.#counter(
+    'decisions_total',
+    'Decisions, by what became of them and the filter that it is due to.',
+    ['operation', 'filter', 'outcome'],
+  );
+  readonly #decisionSeconds = this.#histogram(
+    'decision_duration_seconds',
+    'How long decisions took, waiting included.',
+    ['operation'],
+  );
+  readonly #filterSeconds = this.#histogram(
+    'filter_duration_seconds',
+    'How long each filter took, by what it said; audited filters too.',
+    ['operation', 'filter', 'outcome'],
+  );
+  readonly #requests = this.#counter('http_requests_total', 'Requests, by path and status of the answer.', [
+    'path',
+    'status',
+  ]);
+  readonly #overload = this.#counter(
+    'overload_refusals_total',
+    'Requests that were refused with 503, since too many were under way and waiting, or it waited too long.',
+    [],
+  );
+  readonly #calls = this.#histogram(
+    'external_call_duration_seconds',
+    'How long calls to other services took, by status of the answer or kind of failure.',
+    ['origin', 'outcome'],
+  );
+  readonly #breakers = this.#gauge(
+    'external_breaker_state',
+    'Whether calls to another service are let through: 0 closed (they are), 1 half-open (one is tried), 2 open (none).',
+    ['origin'],
+  );
+  readonly #reloads = this.#counter(
+    'reloads_total',
+    'Reloads of the configuration: applied, or refused for its mistakes.',
+    ['outcome'],
+  );
+  readonly #credentialReloads = this.#counter(
+    'credential_reloads_total',
+    'Token and certificate files that changed: applied, or refused for their mistakes.',
+    ['outcome'],
+  );
+  readonly #dropped = this.#counter(
+    'decision_log_dropped_total',
+    'Decisions that are missing in the decision log, since it could not be written fast enough.',
+    [],
+  );
+  readonly #logErrors = this.#counter(
+    'decision_log_errors_total',
+    'Attempts to write to the decision log that failed; they are repeated.',
+    [],
+  );
+
+  constructor(gauges: Gauges) {
+    this.#gauge('decisions_under_way', 'Decisions that are being made.', [], gauges.underWay);
+    this.#gauge(
+      'decisions_queued',
+      'Decisions that wait, since max_concurrent are under way.',
+      [],
+      gauges.queued,
+    );
+    this.#gauge(
+      'generation',
+      'The configuration that decides: 1 since the start, one more with each reload.',
+      [],
+      gauges.generation,
+    );
+    this.#gauge(
+      'configuration_valid',
+      'Whether the configuration as it was last read is the one that decides: 1, or 0 when it had mistakes.',
+      [],
+      () => (gauges.configurationIsValid() ? 1 : 0),
+    );
+    for (const outcome of ['applied', 'refused']) {
+      this.#reloads.inc({ outcome }, 0);
+      this.#credentialReloads.inc({ outcome }, 0);
+    }
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  decided({ operation, filter, outcome, filters, duration_ms }: DecisionRecord): void {
+    this.#decisions.inc({ operation, filter: filter ?? '', outcome });
+    this.#decisionSeconds.observe({ operation }, duration_ms / 1000);
+    for (const one of filters) {
+      this.#filterSeconds.observe(
+        { operation, filter: one.filter, outcome: one.outcome },
+        one.duration_ms / 1000,
+      );
+    }
+  }
+
+  /** `path` is one of the service's own, or `other`: what callers make up is no label. */
+  answered(path: string, status: number): void {
+    this.#requests.inc({ path, status });
+  }
+
+  refusedForOverload(): void {
+    this.#overload.inc();
+  }
+
+  called(origin: string, outcome: number | string, seconds: number): void {
+    this.#calls.observe({ origin, outcome }, seconds);
+  }
+
+  breakerChanged(origin: string, state: BreakerState): void {
+    this.#breakers.set({ origin }, BREAKER_STATES[state]);
+  }
+
+  reloaded(outcome: 'applied' | 'refused'): void {
+    this.#reloads.inc({ outcome });
+  }
+
+  credentialsReloaded(outcome: 'applied' | 'refused'): void {
+    this.#credentialReloads.inc({ outcome });
+  }
+
+  dropped(count: number): void {
+    this.#dropped.inc(count);
+  }
+
+  failed(): void {
+    this.#logErrors.inc();
+  }
+
+  /** The text that Prometheus reads, and its content type. */
+  async exposition(): Promise<{ text: string; contentType: string }> {
+    return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
+  }
+
+  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
+    return new Counter({ name: PREFIX + name, help, labelNames, registers: [this.#registry] });
+  }
+
+  #histogram<Label extends string>(name: string, help: string, labelNames: Label[]): Histogram<Label> {
+    return new Histogram({
+      name: PREFIX + name,
+      help,
+      labelNames,
+      buckets: BUCKETS,
+      registers: [this.#registry],
+    });
+  }
+
+  #gauge<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: Label[],
+    read?: () => number,
+  ): Gauge<Label> {
+    return new Gauge({
+      name: PREFIX + name,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      ...(read && {
+        collect() {
+          this.set(read());
+        },
+      }),
+    });
+  }
+}

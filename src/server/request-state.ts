@@ -1,0 +1,24 @@
+import { randomUUID } from 'node:crypto';
+import type { Context } from 'koa';
+import type { Generation } from './generation.ts';
+
+/** What is known of a request from its first line on. */
+export interface RequestState {
+  /** The configuration that it has found, and is answered by. */
+  readonly generation: Generation;
+  /** The caller's, or ours: the same in the answer, in both logs, and to whoever is asked further. */
+  readonly requestId: string;
+}
+
+/** As OpenStack's middleware takes it for an id: `req-` and a UUID. Anything else would be the caller's text in our log. */
+const REQUEST_ID = /^req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export const REQUEST_ID_HEADER = 'X-Openstack-Request-Id';
+
+export function stateOf(ctx: Context): RequestState {
+  return ctx.state as RequestState;
+}
+
+export function requestIdOf(ctx: Context): string {
+  const sent = ctx.get(REQUEST_ID_HEADER);
+  return REQUEST_ID.test(sent) ? sent : `req-${randomUUID()}`;
+}

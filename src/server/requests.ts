@@ -1,0 +1,83 @@
+/** Around every request: what it is answered by, its id, and whatever goes wrong with it. */
+import { type Context, HttpError, type Middleware } from 'koa';
+import { InvalidRequestError } from '../errors.ts';
+import type { Logger } from '../logger.ts';
+import type { Generation } from './generation.ts';
+import type { Metrics } from './metrics.ts';
+import { REQUEST_ID_HEADER, type RequestState, requestIdOf, stateOf } from './request-state.ts';
+import { OverloadedError } from './waiting-line.ts';
+
+export interface RequestParts {
+  readonly current: () => Generation;
+  readonly isDraining: () => boolean;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  /** The paths that are counted by name. */
+  readonly paths: ReadonlySet<string>;
+}
+
+/** In seconds: a decision takes microseconds, so soon there is room again. */
+const RETRY_AFTER = '1';
+
+export function aroundRequests({ current, isDraining, metrics, logger, paths }: RequestParts): Middleware {
+  return async (ctx, next) => {
+    const generation = current();
+    const requestId = requestIdOf(ctx);
+    const state: RequestState = { generation, requestId };
+    ctx.state = state;
+    ctx.set(REQUEST_ID_HEADER, requestId);
+    generation.enter();
+    try {
+      await next();
+      answerUnknown(ctx);
+    } catch (thrown) {
+      answerError(ctx, thrown, logger);
+      if (thrown instanceof OverloadedError) {
+        metrics.refusedForOverload();
+      }
+    } finally {
+      generation.leave();
+    }
+    // What is left of a body that nobody reads must not become the next request on this connection.
+    if (!ctx.req.complete || isDraining()) {
+      ctx.set('Connection', 'close');
+    }
+    metrics.answered(paths.has(ctx.path) ? ctx.path : 'other', ctx.status);
+  };
+}
+
+function answerUnknown(ctx: Context): void {
+  if (ctx.status === 404 && ctx.body === undefined) {
+    ctx.throw(
+      404,
+      `there is nothing at ${ctx.path}; leases are judged at /check-create, /check-update and /on-end`,
+    );
+  }
+  if (ctx.status === 405 || ctx.status === 501) {
+    const { status } = ctx;
+    ctx.body = { message: `${ctx.method} is not possible here` };
+    ctx.status = status;
+  }
+}
+
+/** Whoever asks is told what was wrong with the request; of a fault of ours they get an id, under which the log has the rest. */
+function answerError(ctx: Context, thrown: unknown, logger: Logger): void {
+  if (thrown instanceof InvalidRequestError) {
+    ctx.status = 400;
+    ctx.body = { message: thrown.message, field: thrown.field };
+  } else if (thrown instanceof OverloadedError) {
+    ctx.status = 503;
+    ctx.set('Retry-After', RETRY_AFTER);
+    ctx.body = { message: thrown.message };
+  } else if (thrown instanceof HttpError && thrown.expose) {
+    ctx.status = thrown.status;
+    ctx.body = { message: thrown.message };
+  } else {
+    const { requestId: request_id } = stateOf(ctx);
+    const cause =
+      thrown instanceof Error ? { error: thrown.message, stack: thrown.stack } : { error: String(thrown) };
+    logger.error({ request_id, method: ctx.method, path: ctx.path, ...cause }, 'request failed');
+    ctx.status = 500;
+    ctx.body = { request_id };
+  }
+}
