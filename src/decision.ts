@@ -21,7 +21,7 @@ export function accepted(
     filter: null,
     failed: false,
     exempt: false,
-    warnings: outcomes.flatMap(outcomeWarning),
+    warnings: warningsOf(outcomes),
     outcomes,
   };
 }
@@ -42,9 +42,18 @@ export function refused(
     filter,
     failed,
     exempt: false,
-    warnings: outcomes.flatMap(outcomeWarning),
+    warnings: warningsOf(outcomes),
     outcomes,
   };
+}
+
+const NO_WARNINGS: readonly string[] = [];
+
+function warningsOf(outcomes: readonly Outcome[]): readonly string[] {
+  // Nearly always there are none, and this is asked of every decision.
+  return outcomes.some(({ audit, onError }) => audit || onError)
+    ? outcomes.flatMap(outcomeWarning)
+    : NO_WARNINGS;
 }
 
 function outcomeWarning(outcome: Outcome): string[] {

@@ -1,5 +1,5 @@
 /** A name in `enabled_filters` → a class. Filters are found by convention, in folders and packages, never imported. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { z } from 'zod';
@@ -129,7 +129,7 @@ function listFilterFiles(folder: string, broken: Map<string, string>): string[] 
 }
 
 async function importFile(file: string): Promise<FilterClass> {
-  const exported = await importModule(pathToFileURL(file).href, file);
+  const exported = await importModule(moduleUrl(file), file);
   const stem = fileStem(file);
   const classes = [...new Set(Object.values(exported).filter(isFilterClass))];
   const found = classes.find((candidate) => filterFileName(candidate.name) === stem);
@@ -142,6 +142,24 @@ async function importFile(file: string): Promise<FilterClass> {
     );
   }
   return found;
+}
+
+/** When each file had been changed last as it was imported first. */
+const firstSeen = new Map<string, number>();
+
+/**
+ * Node keeps what it has imported for good, by its URL: a file that was changed since is imported by another one, so that
+ * a reload runs what stands in it. What the file imports itself stays as it was.
+ */
+function moduleUrl(file: string): string {
+  const url = pathToFileURL(file);
+  const changed = statSync(file).mtimeMs;
+  const first = firstSeen.get(file) ?? changed;
+  firstSeen.set(file, first);
+  if (changed !== first) {
+    url.searchParams.set('changed', String(changed));
+  }
+  return url.href;
 }
 
 async function importPackage(specifier: string): Promise<FilterClass> {

@@ -1,3 +1,5 @@
+import { utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadFilterCatalog } from '../src/filter-loader.ts';
 import { filterFolder, filterSource } from './support/filter-folder.ts';
@@ -55,5 +57,21 @@ describe('a folder of filters', () => {
     const found = await reasons(files as unknown as Record<string, string>, ['audit_filters']);
     expect(found.names).toEqual(['ExternalServiceFilter', 'MaxLeaseDurationFilter']);
     expect(found.reasons).toEqual([typeof reason === 'string' ? reason : expect.stringMatching(reason)]);
+  });
+});
+
+describe('a file that was changed since it was loaded', () => {
+  it('is loaded anew, so that a reload runs what stands in it', async () => {
+    const folder = filterFolder({ 'my-filter.js': withOption('MyFilter', 'my_first') });
+    const file = join(folder, 'my-filter.js');
+    const load = async () => (await loadFilterCatalog([folder], [], [])).filters.get('MyFilter');
+    const first = await load();
+    expect((await load())?.filterClass).toBe(first?.filterClass);
+
+    writeFileSync(file, withOption('MyFilter', 'my_second'));
+    utimesSync(file, 1, 1);
+    const second = await load();
+    expect(second?.options.map(({ name }) => name)).toEqual(['my_second']);
+    expect((await load())?.filterClass).toBe(second?.filterClass);
   });
 });

@@ -2,11 +2,12 @@ import type Router from '@koa/router';
 import Koa from 'koa';
 import type { Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
-import { BLAZAR_PATHS, blazarRoutes } from './blazar.ts';
+import { blazarEndpoints, blazarRoutes, straightTo } from './blazar.ts';
 import type { AcceptedTokens } from './credentials.ts';
 import type { DecisionKeepers } from './deciding.ts';
 import type { Generation } from './generation.ts';
 import { HEALTH_PATHS, healthRoutes } from './health.ts';
+import { PAGE_PATHS, pageRoutes } from './page/routes.tsx';
 import { aroundRequests } from './requests.ts';
 
 export interface AppParts {
@@ -36,9 +37,12 @@ export function createApp({ generations, tokens, keepers, isDraining, logger }: 
     problems: () => generations.problems,
     generation: () => generations.current.number,
   });
-  const routers: Router[] = [blazarRoutes(tokens, keepers), health];
-  const paths = new Set([...BLAZAR_PATHS, ...HEALTH_PATHS]);
+  const endpoints = blazarEndpoints(tokens, keepers);
+  const page = pageRoutes({ generations, tokens, keepers, isDraining });
+  const routers: Router[] = [blazarRoutes(endpoints), health, page];
+  const paths = new Set([...endpoints.keys(), ...HEALTH_PATHS, ...PAGE_PATHS]);
   app.use(aroundRequests({ current: () => generations.current, isDraining, metrics, logger, paths }));
+  app.use(straightTo(endpoints));
   for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());
   }

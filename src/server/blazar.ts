@@ -3,7 +3,7 @@
  * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter.
  */
 import Router from '@koa/router';
-import type { Context } from 'koa';
+import type { Context, Middleware } from 'koa';
 import type { CreateRequest, EndRequest, UpdateRequest } from '../lease.ts';
 import type { Decision, EndReport } from '../verdict.ts';
 import { requireToken } from './authentication.ts';
@@ -20,20 +20,46 @@ const ENDPOINTS: Readonly<Record<string, (body: unknown) => Ask>> = {
   'on-end': (body) => (enforcement, deadline) => enforcement.onEnd(body as EndRequest, { deadline }),
 };
 
-/** The paths, for the metrics. */
-export const BLAZAR_PATHS = Object.keys(ENDPOINTS).flatMap((name) => [`/${name}`, `/v1/${name}`]);
+/** Answers a request at one of the paths. */
+export type Endpoint = (ctx: Context) => Promise<void>;
 
-export function blazarRoutes(tokens: AcceptedTokens, keepers: DecisionKeepers): Router {
+export function blazarEndpoints(
+  tokens: AcceptedTokens,
+  keepers: DecisionKeepers,
+): ReadonlyMap<string, Endpoint> {
+  return new Map(
+    Object.entries(ENDPOINTS).flatMap(([name, asking]) => {
+      const endpoint: Endpoint = async (ctx) => {
+        requireToken(ctx, tokens);
+        const body = await jsonBody(ctx);
+        // The chain checks that it is a request, before anything is kept of it.
+        answer(ctx, await decide(ctx, body as DecidedRequest, asking(body), keepers));
+      };
+      return [
+        [`/${name}`, endpoint],
+        [`/v1/${name}`, endpoint],
+      ];
+    }),
+  );
+}
+
+export function blazarRoutes(endpoints: ReadonlyMap<string, Endpoint>): Router {
   const router = new Router();
-  for (const [name, asking] of Object.entries(ENDPOINTS)) {
-    router.post(`{/v1}/${name}`, async (ctx) => {
-      requireToken(ctx, tokens);
-      const body = await jsonBody(ctx);
-      // The chain checks that it is a request, before anything is kept of it.
-      answer(ctx, await decide(ctx, body as DecidedRequest, asking(body), keepers));
-    });
+  for (const [path, endpoint] of endpoints) {
+    router.post(path, endpoint);
   }
   return router;
+}
+
+/**
+ * In front of the router, for the paths as everyone writes them: finding its way and putting middleware together costs the
+ * router as much as the decision costs the filters.
+ */
+export function straightTo(endpoints: ReadonlyMap<string, Endpoint>): Middleware {
+  return (ctx, next) => {
+    const endpoint = ctx.req.method === 'POST' ? endpoints.get(ctx.req.url ?? '') : undefined;
+    return endpoint === undefined ? next() : endpoint(ctx);
+  };
 }
 
 /** Of an end there is nothing to refuse. */

@@ -48,19 +48,26 @@ export async function decide(
   ask: Ask,
   { metrics, recent, log }: DecisionKeepers,
 ): Promise<Decision | EndReport> {
-  const { generation, requestId } = stateOf(ctx);
+  const { generation, requestId, headers } = stateOf(ctx);
   const { admission, enforcement, options, number } = generation;
   const started = performance.now();
   return withinDeadline(options.deadline, async (deadline) => {
-    await admission.enter(deadline);
+    // Waiting for nothing costs a turn of its own.
+    const turn = admission.enter(deadline);
+    if (turn !== undefined) {
+      await turn;
+    }
     try {
       const decision = await ask(enforcement, deadline);
       const milliseconds = performance.now() - started;
       const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
-      await log?.write(record, deadline);
+      const room = log?.write(record, deadline);
+      if (room !== undefined) {
+        await room;
+      }
       metrics.decided(record);
       recent.add(record);
-      ctx.set('X-Enforcement-Generation', String(number));
+      headers.push('X-Enforcement-Generation', String(number));
       return decision;
     } finally {
       admission.leave();

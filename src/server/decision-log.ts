@@ -12,6 +12,8 @@ import { WaitingLine } from './waiting-line.ts';
 const MAX_WAITING = 10_000;
 /** So many are written at once: turning them into text takes about a millisecond. */
 const BATCH = 500;
+/** For so long they are gathered: a write of its own for each decision would cost more than the decision. */
+const GATHER_MS = 20;
 /** How long it is waited after an error until the same lines are tried again. */
 const RETRY_MS = 500;
 const FULL_PIPE_MS = 20;
@@ -113,9 +115,10 @@ export class DecisionLog {
   }
 
   async #writeAll(): Promise<void> {
-    // Behind the answers of this turn of the event loop.
-    await new Promise(setImmediate);
     while (this.#waiting.length > 0 && !this.#givenUp) {
+      if (this.#waiting.length < BATCH) {
+        await pause(GATHER_MS);
+      }
       const batch = this.#waiting.slice(0, BATCH);
       await this.#writeBatch(Buffer.from(batch.map((record) => `${JSON.stringify(record)}\n`).join('')));
       this.#waiting = this.#waiting.slice(batch.length);

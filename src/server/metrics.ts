@@ -9,6 +9,8 @@ const BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 600, 3600, 7200,
 ];
 const PREFIX = 'blazar_enforcement_';
+/** So many decisions are counted at once. */
+const BATCH = 500;
 const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
 /** What is looked at when the metrics are read. */
@@ -22,6 +24,8 @@ export interface Gauges {
 /** The metrics of one service. */
 export class Metrics implements DecisionLogObserver, HttpObserver {
   readonly #registry = new Registry();
+  #uncounted: DecisionRecord[] = [];
+  readonly #answers = new Map<string, number>();
   readonly #decisions = this.#counter(
     'decisions_total',
     'Decisions, by what became of them and the filter that it is due to.',
@@ -104,7 +108,22 @@ export class Metrics implements DecisionLogObserver, HttpObserver {
     collectDefaultMetrics({ register: this.#registry });
   }
 
-  decided({ operation, filter, outcome, filters, duration_ms }: DecisionRecord): void {
+  /** Counts a decision, at the latest when the metrics are read: many at once cost a third of one by one. */
+  decided(record: DecisionRecord): void {
+    this.#uncounted.push(record);
+    if (this.#uncounted.length >= BATCH) {
+      this.#countDecisions();
+    }
+  }
+
+  #countDecisions(): void {
+    for (const record of this.#uncounted) {
+      this.#count(record);
+    }
+    this.#uncounted = [];
+  }
+
+  #count({ operation, filter, outcome, filters, duration_ms }: DecisionRecord): void {
     this.#decisions.inc({ operation, filter: filter ?? '', outcome });
     this.#decisionSeconds.observe({ operation }, duration_ms / 1000);
     for (const one of filters) {
@@ -117,7 +136,16 @@ export class Metrics implements DecisionLogObserver, HttpObserver {
 
   /** `path` is one of the service's own, or `other`: what callers make up is no label. */
   answered(path: string, status: number): void {
-    this.#requests.inc({ path, status });
+    const answer = `${status} ${path}`;
+    this.#answers.set(answer, (this.#answers.get(answer) ?? 0) + 1);
+  }
+
+  #countAnswers(): void {
+    for (const [answer, count] of this.#answers) {
+      const [status = '', path = ''] = answer.split(' ');
+      this.#requests.inc({ path, status }, count);
+    }
+    this.#answers.clear();
   }
 
   refusedForOverload(): void {
@@ -150,6 +178,8 @@ export class Metrics implements DecisionLogObserver, HttpObserver {
 
   /** The text that Prometheus reads, and its content type. */
   async exposition(): Promise<{ text: string; contentType: string }> {
+    this.#countDecisions();
+    this.#countAnswers();
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 

@@ -8,6 +8,8 @@ export interface RequestState {
   readonly generation: Generation;
   /** The caller's, or ours: the same in the answer, in both logs, and to whoever is asked further. */
   readonly requestId: string;
+  /** What the answer says besides: names and values by turns. */
+  readonly headers: string[];
 }
 
 /** As OpenStack's middleware takes it for an id: `req-` and a UUID. Anything else would be the caller's text in our log. */
@@ -19,6 +21,6 @@ export function stateOf(ctx: Context): RequestState {
 }
 
 export function requestIdOf(ctx: Context): string {
-  const sent = ctx.get(REQUEST_ID_HEADER);
-  return REQUEST_ID.test(sent) ? sent : `req-${randomUUID()}`;
+  const sent = ctx.req.headers['x-openstack-request-id'];
+  return typeof sent === 'string' && REQUEST_ID.test(sent) ? sent : `req-${randomUUID()}`;
 }

@@ -23,9 +23,9 @@ export function aroundRequests({ current, isDraining, metrics, logger, paths }: 
   return async (ctx, next) => {
     const generation = current();
     const requestId = requestIdOf(ctx);
-    const state: RequestState = { generation, requestId };
+    const headers = [REQUEST_ID_HEADER, requestId];
+    const state: RequestState = { generation, requestId, headers };
     ctx.state = state;
-    ctx.set(REQUEST_ID_HEADER, requestId);
     generation.enter();
     try {
       await next();
@@ -40,10 +40,23 @@ export function aroundRequests({ current, isDraining, metrics, logger, paths }: 
     }
     // What is left of a body that nobody reads must not become the next request on this connection.
     if (!ctx.req.complete || isDraining()) {
-      ctx.set('Connection', 'close');
+      headers.push('Connection', 'close');
     }
     metrics.answered(paths.has(ctx.path) ? ctx.path : 'other', ctx.status);
+    send(ctx, headers);
   };
+}
+
+/** Koa sends the answer. Yes is sent from here: it has no body to look at, and headers that are set one by one cost most. */
+function send(ctx: Context, headers: readonly string[]): void {
+  if (ctx.status === 204 && ctx.writable && ctx.res.getHeaderNames().length === 0) {
+    ctx.respond = false;
+    ctx.res.writeHead(204, headers as string[]).end();
+    return;
+  }
+  for (let index = 0; index < headers.length; index += 2) {
+    ctx.set(headers[index] ?? '', headers[index + 1] ?? '');
+  }
 }
 
 function answerUnknown(ctx: Context): void {
