@@ -51,12 +51,12 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
   const { serviceSection } = await import('../server/options.ts');
   const configuration = await requireConfiguration(sourcesOf(flags), [serviceSection]);
   printWarnings(configuration.problems);
-  const requests = await readRequests(operation, files);
+  const { deadline: seconds, body_limit } = sectionOf(configuration, serviceSection);
+  const requests = await readRequests(operation, files, body_limit);
   const enforcement = await UsageEnforcement.fromConfiguration(configuration, {
     logger: createLogger(flags.logLevel),
   });
   const judgements: Judgement[] = [];
-  const { deadline: seconds } = sectionOf(configuration, serviceSection);
   try {
     for (const { file, body } of requests) {
       const judgement = await withinDeadline(seconds, (deadline) =>
@@ -80,6 +80,7 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
 async function readRequests(
   operation: Operation,
   files: readonly string[],
+  maxBytes: number,
 ): Promise<{ file: string; body: unknown }[]> {
   if (files.filter((file) => file === '-').length > 1) {
     throw new UsageError('standard input (-) can be read once');
@@ -89,7 +90,7 @@ async function readRequests(
   const requests = [];
   for (const file of files) {
     try {
-      const text = file === '-' ? await readStandardInput() : readTextFile(file);
+      const text = file === '-' ? await readStandardInput(maxBytes) : readTextFile(file, maxBytes);
       const body = JSON.parse(text) as unknown;
       parse(body);
       requests.push({ file, body });

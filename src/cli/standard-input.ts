@@ -1,13 +1,11 @@
-const MAX_BYTES = 1024 * 1024;
-
-/** The whole of standard input, at most 1 MiB. */
-export async function readStandardInput(): Promise<string> {
+/** The whole of standard input, of at most so many bytes. */
+export async function readStandardInput(maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > MAX_BYTES) {
-      throw new Error(`it is longer than ${MAX_BYTES} bytes`);
+    if (length > maxBytes) {
+      throw new Error(`it is longer than ${maxBytes} bytes`);
     }
     chunks.push(chunk);
   }

@@ -4,11 +4,11 @@ import { closeSync, openSync, readSync } from 'node:fs';
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * The text of a configuration file, at most 1 MiB of UTF-8. Reads pipes too (`--config-file <(…)`).
+ * The text of a file in UTF-8, of at most so many bytes; by default 1 MiB. Reads pipes too (`--config-file <(…)`).
  * Throws an `Error` whose message completes "could not be read: …".
  */
-export function readTextFile(path: string): string {
-  const bytes = readBounded(path);
+export function readTextFile(path: string, maxBytes = MAX_BYTES): string {
+  const bytes = readBounded(path, maxBytes);
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -16,17 +16,17 @@ export function readTextFile(path: string): string {
   }
 }
 
-function readBounded(path: string): Buffer {
+function readBounded(path: string, maxBytes: number): Buffer {
   let descriptor: number | undefined;
   try {
     descriptor = openSync(path, 'r');
-    const buffer = Buffer.alloc(MAX_BYTES + 1);
+    const buffer = Buffer.allocUnsafe(maxBytes + 1);
     let length = 0;
     for (;;) {
       const read = readSync(descriptor, buffer, length, buffer.length - length, null);
       length += read;
-      if (length > MAX_BYTES) {
-        throw new Error(`it is longer than ${MAX_BYTES} bytes`);
+      if (length > maxBytes) {
+        throw new Error(`it is longer than ${maxBytes} bytes`);
       }
       if (read === 0) {
         return buffer.subarray(0, length);

@@ -46,8 +46,8 @@ export const serviceOptions = z
       file: true,
       expected: expectedPath,
     }),
-    body_limit: z.int().min(1024).max(67_108_864).default(1_048_576).meta({
-      description: 'The longest body of a request, unpacked.',
+    body_limit: z.int().min(1024).max(67_108_864).default(8_388_608).meta({
+      description: 'The longest body of a request, unpacked. A lease of ten thousand hosts has some 5 MB.',
       unit: 'bytes',
     }),
     deadline: z.int().min(1).max(3600).default(30).meta({

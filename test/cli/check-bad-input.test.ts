@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { capturedFile, projectFile } from '../support/files.ts';
 import { runCommand } from '../support/run-command.ts';
 
-const MEBIBYTE = 1024 * 1024;
+const LIMIT = 8 * 1024 * 1024;
 const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -18,7 +18,7 @@ const BAD_FILES: Record<string, [content: string | Uint8Array, complaint: string
   'not-json': ['{"context":', 'expected JSON'],
   empty: ['', 'expected JSON'],
   'not-utf-8': [Buffer.from([0x7b, 0xff, 0xfe, 0x7d]), 'could not be read: it is not UTF-8 text'],
-  huge: [request(DATES).padEnd(MEBIBYTE + 1), `could not be read: it is longer than ${MEBIBYTE} bytes`],
+  huge: [request(DATES).padEnd(LIMIT + 1), `could not be read: it is longer than ${LIMIT} bytes`],
   array: ['[]', 'expected an object, got a list'],
   'no-context': ['{"lease":{}}', 'context: expected an object, got nothing'],
   'user-id-number': [request(DATES, { ...CONTEXT, user_id: 7 }), 'context.user_id: expected a text, got 7'],
@@ -78,7 +78,7 @@ describe('check of a file that is no request', () => {
     expect(await check(['/dev/zero'])).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: `error: /dev/zero: could not be read: it is longer than ${MEBIBYTE} bytes\n`,
+      stderr: `error: /dev/zero: could not be read: it is longer than ${LIMIT} bytes\n`,
     });
   });
 
@@ -90,7 +90,7 @@ describe('check of a file that is no request', () => {
 
   it('judges a request of exactly the size that is allowed', async () => {
     const file = join(folder, 'as-large-as-may-be.json');
-    writeFileSync(file, request(DATES).padEnd(MEBIBYTE));
+    writeFileSync(file, request(DATES).padEnd(LIMIT));
     expect(await check([file])).toMatchObject({ code: 0, stderr: '' });
   });
 
@@ -103,8 +103,8 @@ describe('check of a file that is no request', () => {
     });
     expect(await runCommand(args)).toEqual(answer('expected JSON'));
     expect(await runCommand(args, { stdin: '{' })).toEqual(answer('expected JSON'));
-    expect(await runCommand(args, { stdin: ' '.repeat(MEBIBYTE + 1) })).toEqual(
-      answer(`could not be read: it is longer than ${MEBIBYTE} bytes`),
+    expect(await runCommand(args, { stdin: ' '.repeat(LIMIT + 1) })).toEqual(
+      answer(`could not be read: it is longer than ${LIMIT} bytes`),
     );
   });
 

@@ -39,7 +39,7 @@ it('docs/protocol.md says what the policy service answers', async () => {
     await post(request, json, `${broken}/v1/check-create`),
     await post(request, json, `${url}/check`),
     await fetch(`${url}/check-create`, { headers: token }),
-    await post(' '.repeat(1024 * 1024 + 1), { ...token, ...json }),
+    await post(' '.repeat(8 * 1024 * 1024 + 1), { ...token, ...json }),
     await post(request, { ...token, 'Content-Type': 'text/plain' }),
     await post(request, { ...token, 'Content-Type': 'application/json; charset=latin1' }),
     await post(request, json, `${faulty}/check-create`),
