@@ -1,7 +1,7 @@
 /**
  * The layers of docs/architecture.md. An arrow that points the wrong way fails `npm run lint`.
  *
- *   cli -> server -> core -> config          filters -> core
+ *   cli -> server, conformance -> core -> config          filters -> core
  */
 const CORE = '^src/(http/)?[^/]+[.]ts$';
 
@@ -34,13 +34,20 @@ module.exports = {
       severity: 'error',
       comment: 'The library is used without a server and without a command line.',
       from: { path: CORE },
-      to: { path: '^src/(server|cli)/' },
+      to: { path: '^src/(server|conformance|cli)/' },
+    },
+    {
+      name: 'conformance-tests-strangers',
+      severity: 'error',
+      comment: 'It proves of our service what it proves of any other, and knows nothing of how ours is made.',
+      from: { path: '^src/conformance/' },
+      to: { path: '^src/', pathNot: ['^src/conformance/', CORE] },
     },
     {
       name: 'server-knows-no-command-line',
       severity: 'error',
       from: { path: '^src/server/' },
-      to: { path: '^src/cli/' },
+      to: { path: '^src/(cli|conformance)/' },
     },
     {
       name: 'filters-import-the-core-only',

@@ -144,7 +144,7 @@ const digest = (text: string) => createHash('sha256').update(text).digest(); // 
 
 const readJson = bodyParser({
   enableTypes: ['json'],
-  jsonLimit: '1mb',
+  jsonLimit: '8mb', // a lease of 10,000 hosts has some 5 MB
   onError(error, ctx) {
     ctx.req.unpipe().resume(); // a client that is still sending would never read the answer
     ctx.throw('status' in error ? Number(error.status) : 400, `body: ${error.message}`);

@@ -44,6 +44,11 @@ const FORBIDDEN: Record<string, [from: string, specifier: string, to: string][]>
   'core-knows-no-door': [
     ['src/core-b.ts', './server/server.ts', 'src/server/server.ts'],
     ['src/core-c.ts', './cli/cli.ts', 'src/cli/cli.ts'],
+    ['src/core-g.ts', './conformance/run.ts', 'src/conformance/run.ts'],
+  ],
+  'conformance-tests-strangers': [
+    ['src/conformance/run-a.ts', '../server/server.ts', 'src/server/server.ts'],
+    ['src/conformance/run-b.ts', '../cli/cli.ts', 'src/cli/cli.ts'],
   ],
   'server-knows-no-command-line': [['src/server/server-b.ts', '../cli/cli.ts', 'src/cli/cli.ts']],
   'filters-import-the-core-only': [
@@ -83,9 +88,11 @@ const ALLOWED: Record<string, string> = {
   'src/two.ts': "import type { One } from './errors.ts'; export type Two = One | 2;",
   'src/config/config.ts': "import '../errors.ts'; import './more.ts';",
   'src/config/more.ts': 'export {};',
+  'src/conformance/run.ts': "import '../http/client.ts'; import '../errors.ts'; import 'undici';",
+  'src/http/client.ts': 'export {};',
   'src/server/server.ts': "import '../enforcement.ts'; import '../config/config.ts'; import 'koa';",
   'src/cli/cli.ts':
-    "import '../server/server.ts'; import '../enforcement.ts'; import('../config/config.ts');",
+    "import '../server/server.ts'; import '../conformance/run.ts'; import '../enforcement.ts'; import('../config/config.ts');",
   'filters/one-filter.ts': "import '../src/index.ts'; import 'zod'; import 'node:fs';",
   'external-service-example/server.ts': "import 'koa'; import 'luxon';",
   'test/helper.ts': "import '../src/enforcement.ts'; import '../filters/one-filter.ts'; import 'vitest';",

@@ -4,7 +4,7 @@ import { formatProblem, type Problem } from '../errors.ts';
 /** How a command ends. */
 export const ExitCode = {
   ok: 0,
-  /** At least one lease was rejected. */
+  /** At least one lease was rejected, or a check of `conformance` failed. */
   rejected: 1,
   /** The configuration or the command line is wrong. */
   usage: 2,

@@ -8,7 +8,7 @@ import { COMMAND, runCommand } from '../support/run-command.ts';
 
 const COMMANDS = [
   ...['', 'check', 'serve', 'config', 'config show', 'config validate', 'config sample'],
-  ...['filters', 'filters list'],
+  ...['filters', 'filters list', 'conformance'],
 ];
 /** Those that read [enforcement] and do something with its values. */
 const READERS = ['check', 'serve', 'config show', 'config validate'];

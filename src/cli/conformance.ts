@@ -1,0 +1,177 @@
+/** `conformance`: proves that somebody's policy service speaks the protocol. */
+import { Command, Option } from 'commander';
+import { readTextFile } from '../config/read-file.ts';
+import type { CheckResult } from '../conformance/check.ts';
+import type { ConformanceOptions, ConformanceReport } from '../conformance/run.ts';
+import { errorText, InvalidRequestError } from '../errors.ts';
+import { ExitCode, onOneLine, printJson, printTable, UsageError } from './output.ts';
+import { formatFlag } from './sources.ts';
+
+interface ConformanceFlags {
+  readonly token?: string;
+  readonly bearer?: string;
+  readonly createEndpoint?: string;
+  readonly updateEndpoint?: string;
+  readonly endEndpoint?: string;
+  readonly timeout: string;
+  readonly allowLease?: string;
+  readonly denyLease?: string;
+  readonly format: 'table' | 'json' | 'junit';
+}
+
+const MAX_TIMEOUT_SECONDS = 3600;
+
+export function conformanceCommand(): Command {
+  return new Command('conformance')
+    .description(
+      'Prove that a policy service speaks the protocol of ExternalServiceFilter. Exit code: 0 no check failed, 1 some failed or the service is not there, 2 a mistake in the command.',
+    )
+    .argument('[url]', 'Where it is: check-create, check-update and on-end are appended to its path.')
+    .addOption(
+      new Option('--token <token>', 'Sent as X-Auth-Token. A variable is not shown by ps, a flag is.').env(
+        'BLAZAR_ENFORCEMENT_TOKEN',
+      ),
+    )
+    .addOption(
+      new Option('--bearer <token>', 'Sent as Authorization: Bearer.').env('BLAZAR_ENFORCEMENT_BEARER'),
+    )
+    .option('--create-endpoint <url>', 'The URL of check-create, over the one made from URL.')
+    .option('--update-endpoint <url>', 'The URL of check-update, over the one made from URL.')
+    .option('--end-endpoint <url>', 'The URL of on-end, over the one made from URL.')
+    .option('--timeout <seconds>', 'How long an answer may take, from connecting to its last byte.', '10')
+    .option('--allow-lease <file>', 'The JSON body of a check-create that must be allowed.')
+    .option('--deny-lease <file>', 'The JSON body of a check-create that must be rejected.')
+    .addOption(formatFlag('table', 'json', 'junit'))
+    .action(conformance);
+}
+
+async function conformance(url: string | undefined, flags: ConformanceFlags): Promise<void> {
+  const options: ConformanceOptions = {
+    endpoints: endpoints(url, flags),
+    credentials: {
+      token: token('--token (BLAZAR_ENFORCEMENT_TOKEN)', flags.token),
+      bearer: token('--bearer (BLAZAR_ENFORCEMENT_BEARER)', flags.bearer),
+    },
+    timeout: timeout(flags.timeout),
+    allowLease: await request(flags.allowLease),
+    denyLease: await request(flags.denyLease),
+  };
+  const { runConformance } = await import('../conformance/run.ts');
+  const { UnreachableError } = await import('../conformance/target.ts');
+  try {
+    const report = await runConformance(options);
+    await print(report, flags.format);
+    process.exitCode = report.results.some(({ result }) => result === 'failed')
+      ? ExitCode.rejected
+      : ExitCode.ok;
+  } catch (thrown) {
+    if (!(thrown instanceof UnreachableError)) {
+      throw thrown;
+    }
+    process.stderr.write(`error: ${onOneLine(thrown.message)}\n`);
+    process.exitCode = ExitCode.rejected;
+  }
+}
+
+function endpoints(url: string | undefined, flags: ConformanceFlags): ConformanceOptions['endpoints'] {
+  const base = url === undefined ? undefined : parseUrl('URL', url);
+  const one = (flag: string, value: string | undefined, name: string) =>
+    value === undefined ? base && appended(base, name) : parseUrl(flag, value);
+  const found = {
+    create: one('--create-endpoint', flags.createEndpoint, 'check-create'),
+    update: one('--update-endpoint', flags.updateEndpoint, 'check-update'),
+    end: one('--end-endpoint', flags.endEndpoint, 'on-end'),
+  };
+  if (Object.values(found).every((endpoint) => endpoint === undefined)) {
+    throw new UsageError('expected the URL of a policy service, or one of its endpoints');
+  }
+  return found;
+}
+
+/** Appended to the path, whether or not the base ends in a slash, as by ExternalServiceFilter. */
+function appended(base: URL, name: string): URL {
+  const url = new URL(base);
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${name}`;
+  return url;
+}
+
+/** The value is not repeated: it may hold a password. */
+function parseUrl(flag: string, value: string): URL {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  const credentials = url !== undefined && (url.username !== '' || url.password !== '');
+  if (url === undefined || credentials || !/^https?:\/\/[^/?#\s]/i.test(value)) {
+    throw new UsageError(`${flag}: expected an http or https URL with a host and without credentials`);
+  }
+  return url;
+}
+
+function token(flag: string, value: string | undefined): string | undefined {
+  if (value !== undefined && !/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)) {
+    throw new UsageError(`${flag}: expected ASCII text without line breaks that is not empty`);
+  }
+  return value;
+}
+
+function timeout(value: string): number {
+  const seconds = /^\d+(\.\d+)?$/.test(value) ? Number(value) : 0;
+  if (seconds <= 0 || seconds > MAX_TIMEOUT_SECONDS) {
+    throw new UsageError(
+      `--timeout: expected a number of seconds above 0 and up to ${MAX_TIMEOUT_SECONDS}, got ${JSON.stringify(value)}`,
+    );
+  }
+  return seconds;
+}
+
+/** The text of a file, which is a `check-create`. */
+async function request(file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) {
+    return undefined;
+  }
+  const { parseCreateRequest } = await import('../lease.ts');
+  try {
+    const text = readTextFile(file);
+    parseCreateRequest(JSON.parse(text));
+    return text;
+  } catch (thrown) {
+    if (thrown instanceof InvalidRequestError) {
+      throw new UsageError(`${file}: ${thrown.message}`);
+    }
+    throw new UsageError(
+      `${file}: ${thrown instanceof SyntaxError ? 'expected JSON' : `could not be read: ${errorText(thrown)}`}`,
+    );
+  }
+}
+
+async function print(report: ConformanceReport, format: ConformanceFlags['format']): Promise<void> {
+  if (format === 'json') {
+    const { jsonOf } = await import('../conformance/report.ts');
+    report.results.map(jsonOf).forEach(printJson);
+  } else if (format === 'junit') {
+    const { junitOf } = await import('../conformance/junit.ts');
+    process.stdout.write(`${junitOf(report.results)}\n`);
+  } else {
+    await printResults(report);
+  }
+  if (report.notEnded > 0) {
+    process.stderr.write(
+      `warning: the service has allowed ${report.notEnded} leases and could not be told that they have ended\n`,
+    );
+  }
+}
+
+async function printResults({ results, requests }: ConformanceReport): Promise<void> {
+  const { detailsOf } = await import('../conformance/report.ts');
+  await printTable(
+    ['CHECK', 'RESULT', 'WHAT IT PROVES'],
+    results.flatMap((result) => [
+      [result.check.id, result.result, result.reason ?? result.check.title],
+      ...(result.result === 'failed'
+        ? detailsOf(result).map(([label, text]) => ['', `  ${label}`, text])
+        : []),
+    ]),
+  );
+  const count = (word: CheckResult['result']) => results.filter(({ result }) => result === word).length;
+  process.stdout.write(
+    `\n${count('passed')} passed, ${count('failed')} failed, ${count('skipped')} skipped; ${requests} requests\n`,
+  );
+}

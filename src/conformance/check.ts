@@ -1,0 +1,50 @@
+import type { Leases } from './leases.ts';
+import type { Exchange, Operation, Target } from './target.ts';
+
+/** One promise of the protocol, and how to see whether a service keeps it. */
+export interface Check {
+  /** In kebab-case; stays the same from release to release. */
+  readonly id: string;
+  /** What is proven when it passes, as a sentence in the present tense. */
+  readonly title: string;
+  /** What the protocol says. */
+  readonly protocol: string;
+  /** Where it says so. */
+  readonly sources: readonly string[];
+  /** It is skipped where the service has no such endpoint. */
+  readonly needs: readonly Operation[];
+  /** Sends what it takes. Answers what is wrong: nothing when the check has passed. */
+  run(run: Run): Promise<Verdict> | Verdict;
+}
+
+/** What checks work with. */
+export interface Run {
+  readonly target: Target;
+  readonly leases: Leases;
+  /** Bodies of a `check-create` that the author brings. */
+  readonly allowLease: string | undefined;
+  readonly denyLease: string | undefined;
+  /** How many hosts a large lease has. */
+  readonly largeLeaseHosts: number;
+}
+
+/** One answer that is not as it should be. */
+export interface Finding {
+  readonly expected: string;
+  readonly exchange: Exchange;
+}
+
+export type Verdict = readonly Finding[] | { readonly skipped: string };
+
+/** How a check ended. */
+export interface CheckResult {
+  readonly check: Check;
+  readonly result: 'passed' | 'failed' | 'skipped';
+  /** Why it was skipped. */
+  readonly reason: string | null;
+  /** What is wrong; empty unless it failed. */
+  readonly findings: readonly Finding[];
+  /** What it sent, with what it needed before; not the ends that are told behind it. */
+  readonly exchanges: readonly Exchange[];
+  readonly milliseconds: number;
+}

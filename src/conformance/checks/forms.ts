@@ -1,0 +1,193 @@
+/** The forms that a request takes: what it leaves out, what it has besides, and how dates are written. */
+import type { Check, Finding, Run } from '../check.ts';
+import { expectVerdict } from '../expectations.ts';
+import { type Fields, host, hosts, isoText, type TestLease } from '../leases.ts';
+import { SOURCE } from '../sources.ts';
+import type { Exchange } from '../target.ts';
+import { createdBefore, dayLonger } from './resource-types.ts';
+
+export const formChecks: readonly Check[] = [
+  {
+    id: 'update-partial-lease',
+    title: 'an update whose lease has no name and no owner is answered with 204 or 403',
+    protocol:
+      'The lease of a check-update has both dates, the reservations, and what the caller changes. Everything else stands in current_lease.',
+    sources: [SOURCE.unsaid, SOURCE.blazarUpdate],
+    needs: ['update'],
+    run: async ({ target, leases }) => {
+      const lease = leases.make();
+      await createdBefore(target, lease);
+      const changes = { ...dayLonger(leases), reservations: lease.current.reservations };
+      return expectVerdict(await target.update(lease, changes, 'a lease with dates and reservations only'));
+    },
+  },
+  {
+    id: 'update-partial-reservation',
+    title: 'an update whose reservation has only what the caller changes is answered with 204 or 403',
+    protocol:
+      'Where the caller changes a reservation, Blazar sends of it what the caller gave, its type, and its new allocations.',
+    sources: [SOURCE.blazarUpdate, SOURCE.unsaid],
+    needs: ['update'],
+    run: async ({ target, leases }) => {
+      const lease = leases.make();
+      await createdBefore(target, lease);
+      const [reservation] = lease.current.reservations;
+      const changed = {
+        id: reservation?.id,
+        max: 2,
+        resource_type: 'physical:host',
+        allocations: [host(1), host(2)],
+      };
+      const { name, start_date, end_date } = lease.current;
+      const changes = { name, start_date, end_date, reservations: [changed] };
+      return expectVerdict(
+        await target.update(lease, changes, 'a reservation with id, max, type and allocations only'),
+      );
+    },
+  },
+  {
+    id: 'region-null',
+    title: 'a context whose region_name is null is understood',
+    protocol:
+      'Blazar sends os_region_name of its configuration as region_name, and null where none is configured.',
+    sources: [SOURCE.blazarContext],
+    needs: ['create'],
+    run: async ({ target, leases }) =>
+      expectVerdict(
+        await target.create(
+          leases.make({ context: { region_name: null } }),
+          'a lease whose context names no region',
+        ),
+      ),
+  },
+  {
+    id: 'date-without-offset',
+    title: 'dates without an offset are understood',
+    protocol: 'Dates are texts of ISO 8601. Blazar writes them without an offset, and means UTC.',
+    sources: [SOURCE.unsaid],
+    needs: ['create'],
+    run: (run) => dates(run, isoText),
+  },
+  {
+    id: 'date-with-fraction',
+    title: 'dates with a fraction of a second are understood',
+    protocol: 'Dates are texts of ISO 8601, to the microsecond.',
+    sources: [SOURCE.blazarDocs],
+    needs: ['create'],
+    run: (run) => dates(run, (date) => `${isoText(date)}.012345`),
+  },
+  {
+    id: 'date-with-offset',
+    title: 'dates with an offset are understood',
+    protocol: 'Dates are texts of ISO 8601; those of the documented example have an offset.',
+    sources: [SOURCE.blazarDocs, SOURCE.unsaid],
+    needs: ['create'],
+    run: (run) => dates(run, (date) => `${isoText(date)}+02:00`),
+  },
+  {
+    id: 'date-with-space',
+    title: 'dates of the form YYYY-MM-DD HH:MM are understood, with and without seconds',
+    protocol:
+      'Blazar hands before_end_date on as its user wrote it, YYYY-MM-DD HH:MM, and its early releases wrote all dates with a space in place of the T.',
+    sources: [SOURCE.blazarCreate, SOURCE.unsaid],
+    needs: ['create'],
+    run: async (run) => [
+      ...(await dates(run, (date) => isoText(date).slice(0, 16).replace('T', ' '), { withBeforeEnd: true })),
+      ...(await dates(run, (date) => isoText(date).replace('T', ' '))),
+    ],
+  },
+  {
+    id: 'documented-example',
+    title: 'the documented example is understood, where the lease ends at end_time',
+    protocol: 'In the documented example a lease has neither name nor owner, and its end is called end_time.',
+    sources: [SOURCE.blazarDocs, SOURCE.unsaid],
+    needs: ['create'],
+    run: documentedExample,
+  },
+  {
+    id: 'unknown-fields',
+    title: 'attributes that nobody has documented change nothing',
+    protocol:
+      'Requests hold more than is documented: what a site tells of its hosts, and more with each release. What is not known is ignored.',
+    sources: [SOURCE.keepInMind, SOURCE.unsaid],
+    needs: ['create'],
+    run: unknownFields,
+  },
+];
+
+/** A lease whose dates are all written like this. */
+async function dates(
+  { target, leases }: Run,
+  write: (date: Date) => string,
+  { withBeforeEnd = false } = {},
+): Promise<Finding[]> {
+  const [start_date, end_date] = [write(leases.start), write(leases.end)];
+  const before_end_date = withBeforeEnd ? write(new Date(leases.end.getTime() - 3_600_000)) : '';
+  const lease = leases.make({ lease: { start_date, end_date, before_end_date } });
+  const also = withBeforeEnd ? `, before_end_date ${before_end_date}` : '';
+  return expectVerdict(await target.create(lease, `a lease from ${start_date} to ${end_date}${also}`));
+}
+
+/** The attributes of the documentation and no others, with dates that are to come. */
+async function documentedExample({ target, leases }: Run): Promise<Finding[]> {
+  const written = (date: Date) => `${isoText(date)}.012345+02:00`;
+  const allocation = (id: string) => ({
+    id,
+    hypervisor_hostname: `32af5a7a-e7a3-4883-a643-828e3f63bf5${id}`,
+    extra: { availability_zone: 'az1' },
+  });
+  const lease = leases.make({
+    lease: {
+      start_date: written(leases.start),
+      end_time: written(leases.end),
+      end_date: undefined,
+      before_end_date: undefined,
+      name: undefined,
+      status: undefined,
+      user_id: undefined,
+      project_id: undefined,
+    },
+    reservations: [
+      {
+        resource_type: 'physical:host',
+        min: 2,
+        max: 3,
+        hypervisor_properties: '[]',
+        resource_properties: '["==", "$availability_zone", "az1"]',
+        allocations: ['1', '2'].map(allocation),
+      },
+    ],
+  });
+  return expectVerdict(await target.create(lease, 'the documented example'));
+}
+
+/** The same lease with and without them has the same answer. */
+async function unknownFields({ target, leases }: Run): Promise<Finding[]> {
+  const ask = async (lease: TestLease, what: string): Promise<Exchange> => {
+    const exchange = await target.create(lease, what);
+    // Given back before it is asked for again, so that what it costs does not decide.
+    await target.settle();
+    return exchange;
+  };
+  const unknown: Fields = { x_unknown_text: 'a text', x_unknown_object: { list: [1, null, true] } };
+  const made = leases.make({
+    context: unknown,
+    lease: unknown,
+    reservations: [{ ...hosts(1), ...unknown, allocations: [{ ...host(1), ...unknown }] }],
+  });
+  const strange = { ...made, create: { ...made.create, ...unknown } };
+  const before = await ask(leases.make(), 'a lease');
+  const exchange = await ask(strange, 'the same lease with further attributes at every level');
+  const status = before.answer?.status;
+  if (expectVerdict(exchange).length > 0) {
+    return expectVerdict(exchange);
+  }
+  if (exchange.answer?.status === status) {
+    return [];
+  }
+  // A budget may be used up by now. Then the lease without them is answered otherwise as well.
+  const after = await ask(leases.make(), 'a lease, once more');
+  return after.answer?.status === exchange.answer?.status
+    ? []
+    : [{ expected: `the status ${status ?? '204 or 403'}, as without these attributes`, exchange }];
+}

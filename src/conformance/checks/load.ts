@@ -1,0 +1,66 @@
+/** Large leases, many requests at once, and several on one connection. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Check, Finding, Run } from '../check.ts';
+import { expectVerdict } from '../expectations.ts';
+import { hosts } from '../leases.ts';
+import { SOURCE } from '../sources.ts';
+
+const CONCURRENT = 32;
+
+/** A service that closes a connection behind an answer is allowed to; it takes so long to be seen here. */
+const PAUSE_MS = 10;
+
+export const loadChecks: readonly Check[] = [
+  {
+    id: 'large-lease',
+    title: 'a lease of 10,000 hosts is answered within the timeout',
+    protocol:
+      'A lease has as many allocations as it has hosts, each with all that Blazar knows of the host: ten thousand are some 5 MB. Blazar waits for an answer as long as it takes, and its user with it.',
+    sources: [SOURCE.unsaid, SOURCE.duties],
+    needs: ['create'],
+    run: async ({ target, leases, largeLeaseHosts }) => {
+      const lease = leases.make({ reservations: [hosts(largeLeaseHosts)] });
+      return expectVerdict(await target.create(lease, `a lease of ${largeLeaseHosts} hosts`));
+    },
+  },
+  {
+    id: 'concurrent',
+    title: `${CONCURRENT} requests at once are all answered within the timeout`,
+    protocol: 'Leases are created by many users at the same time, and Blazar does not ask again.',
+    sources: [SOURCE.unsaid, SOURCE.duties],
+    needs: ['create'],
+    run: async ({ target, leases }) => {
+      const questions = Array.from({ length: CONCURRENT }, (_, index) =>
+        target.create(leases.make(), `a lease, number ${index + 1} of ${CONCURRENT} at once`),
+      );
+      return (await Promise.all(questions)).flatMap(expectVerdict);
+    },
+  },
+  {
+    id: 'connection-kept',
+    title: 'several requests on one connection are answered, also behind one that is no JSON',
+    protocol:
+      'A connection of HTTP/1.1 is kept unless somebody says Connection: close, and ExternalServiceFilter of this package keeps its own. What is left of a body that nobody has read must not become the next request.',
+    sources: [SOURCE.persistence],
+    needs: ['create'],
+    run: keptConnection,
+  },
+];
+
+async function keptConnection({ target, leases }: Run): Promise<Finding[]> {
+  const connection = target.connect('create');
+  const ask = (what: string) => target.create(leases.make(), what, { connection });
+  try {
+    const first = await ask('a lease, on a connection that is kept');
+    await pause(PAUSE_MS);
+    const second = await ask('a second one on this connection');
+    await pause(PAUSE_MS);
+    const what = 'a body that is no JSON on this connection';
+    await target.send({ operation: 'create', what, body: '{"context": {', connection });
+    await pause(PAUSE_MS);
+    const last = await ask('a lease, behind what was no JSON');
+    return [first, second, last].flatMap(expectVerdict);
+  } finally {
+    await connection.close();
+  }
+}

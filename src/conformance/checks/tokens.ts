@@ -1,0 +1,105 @@
+/** Who may ask. */
+import type { Check, Finding, Run } from '../check.ts';
+import { expectAnswerTo, expectRefusal } from '../expectations.ts';
+import type { TestLease } from '../leases.ts';
+import { SOURCE } from '../sources.ts';
+import type { Credentials, Exchange, Operation, Target } from '../target.ts';
+
+const NO_TOKEN = { skipped: 'neither --token nor --bearer is given' };
+const REFUSED =
+  'The service compares the token with the one that it and the operator have agreed on. Which status it answers otherwise is its own choice (401 is usual): Blazar takes everything but 204 for a no.';
+
+export const tokenChecks: readonly Check[] = [
+  {
+    id: 'token-missing',
+    title: 'a request without a token, or with an empty one, is refused',
+    protocol: REFUSED,
+    sources: [SOURCE.blazarDocs, SOURCE.duties],
+    needs: [],
+    run: (run) => refused(run, () => ['none', 'empty']),
+  },
+  {
+    id: 'token-wrong',
+    title: 'a request with a wrong token is refused',
+    protocol: REFUSED,
+    sources: [SOURCE.blazarDocs, SOURCE.duties],
+    needs: [],
+    run: (run) => refused(run, () => ['another', 'longer']),
+  },
+  {
+    id: 'token-right',
+    title: 'a request with the right token is not refused',
+    protocol:
+      'With the right token a valid request is answered with the verdict, and not as one with a wrong token is.',
+    sources: [SOURCE.blazarDocs, SOURCE.duties],
+    needs: [],
+    run: accepted,
+  },
+];
+
+/** What is put in place of each token of the run. */
+const WRONG = {
+  none: () => undefined,
+  empty: () => '',
+  another: () => 'not-the-token-of-this-run',
+  // What a comparison of the beginning would let through.
+  longer: (right: string) => `${right}x`,
+} as const;
+
+type Wrong = keyof typeof WRONG;
+
+const IN_WORDS: Readonly<Record<Wrong, string>> = {
+  none: 'without a token',
+  empty: 'with an empty token',
+  another: 'with another token',
+  longer: 'with the right token and a letter behind it',
+};
+
+function wrongCredentials({ token, bearer }: Credentials, wrong: Wrong): Credentials {
+  return {
+    token: token === undefined ? undefined : WRONG[wrong](token),
+    bearer: bearer === undefined ? undefined : WRONG[wrong](bearer),
+  };
+}
+
+async function refused({ target, leases }: Run, ways: () => Wrong[]): Promise<Finding[] | typeof NO_TOKEN> {
+  if (!target.hasCredentials) {
+    return NO_TOKEN;
+  }
+  const findings: Finding[] = [];
+  for (const wrong of ways()) {
+    for (const operation of target.operations) {
+      const exchange = await askAs(target, operation, leases.make(), wrong);
+      findings.push(...expectRefusal(exchange));
+    }
+  }
+  return findings;
+}
+
+async function accepted({ target, leases }: Run): Promise<Finding[] | typeof NO_TOKEN> {
+  const [operation] = target.operations;
+  if (!target.hasCredentials || operation === undefined) {
+    return NO_TOKEN;
+  }
+  const lease = leases.make();
+  const wrong = await askAs(target, operation, lease, 'another');
+  const right = await askAs(target, operation, lease);
+  const same = right.answer?.status === wrong.answer?.status && right.answer?.body === wrong.answer?.body;
+  // A service may say no with a 403 to a wrong token as well: then only its words tell the two apart.
+  return same && right.answer?.status === 403
+    ? [{ expected: 'another answer than to a request with a wrong token', exchange: right }]
+    : expectAnswerTo(right);
+}
+
+function askAs(target: Target, operation: Operation, lease: TestLease, wrong?: Wrong): Promise<Exchange> {
+  const options = wrong === undefined ? {} : { credentials: wrongCredentials(target.credentials, wrong) };
+  const as = wrong === undefined ? 'with the right token' : IN_WORDS[wrong];
+  switch (operation) {
+    case 'create':
+      return target.create(lease, `a lease, ${as}`, options);
+    case 'update':
+      return target.update(lease, lease.current, `an update, ${as}`, options);
+    case 'end':
+      return target.end(lease, `the end of a lease, ${as}`, options);
+  }
+}

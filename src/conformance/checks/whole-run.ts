@@ -1,0 +1,86 @@
+/** What holds for every answer of the run; these look back, and send nothing. */
+import type { Check, Finding } from '../check.ts';
+import { SOURCE } from '../sources.ts';
+import { stackTraceIn } from '../stack-trace.ts';
+import type { Exchange } from '../target.ts';
+
+export const wholeRunChecks: readonly Check[] = [
+  {
+    id: 'message-is-text',
+    title: 'every 403 to a valid question says why, in a text that is called message',
+    protocol:
+      'The body of a 403 may be a JSON object whose field message is the reason. Without it the user reads a generic sentence, and what is no object breaks a Blazar of an earlier release.',
+    sources: [SOURCE.blazarDocs, SOURCE.duties, SOURCE.filter],
+    needs: [],
+    run: ({ target }) => {
+      const rejections = target.exchanges.filter(
+        ({ valid, operation, answer }) => valid && operation !== 'end' && answer?.status === 403,
+      );
+      return rejections.length === 0
+        ? { skipped: 'no lease was rejected; --deny-lease gives one that is' }
+        : among(rejections, ({ answer }) => !hasMessage(answer?.body ?? ''), EXPECTED_MESSAGE);
+    },
+  },
+  {
+    id: 'no-redirect',
+    title: 'no answer is a redirect',
+    protocol:
+      'Every other status than 204 and 403 is a failure. Redirects are not followed, since they would take the token along.',
+    sources: [SOURCE.filter, SOURCE.blazarDocs],
+    needs: [],
+    run: ({ target }) => among(target.exchanges, isRedirect, 'no redirect'),
+  },
+  {
+    id: 'no-content',
+    title: 'a 204 has no body',
+    protocol:
+      'A 204 ends behind its headers, and has neither Transfer-Encoding nor a Content-Length of more than 0: who reads its body takes the next answer for it.',
+    sources: [SOURCE.noContent, SOURCE.blazarDocs],
+    needs: [],
+    run: ({ target }) => among(target.exchanges, announcesContent, 'a 204 without a body'),
+  },
+  {
+    id: 'no-stack-trace',
+    title: 'no answer shows a stack trace',
+    protocol:
+      'What a service says of itself in an answer ends in logs and in front of users; a trace tells of its code.',
+    sources: [SOURCE.duties, SOURCE.filter],
+    needs: [],
+    run: ({ target }) =>
+      among(
+        target.exchanges,
+        ({ answer }) => stackTraceIn(answer?.body ?? ''),
+        'an answer without a stack trace',
+      ),
+  },
+];
+
+const EXPECTED_MESSAGE = 'a JSON object whose message is a text that is not empty';
+
+function among(
+  exchanges: readonly Exchange[],
+  isWrong: (exchange: Exchange) => boolean,
+  expected: string,
+): Finding[] {
+  return exchanges.filter(isWrong).map((exchange) => ({ expected, exchange }));
+}
+
+function isRedirect({ answer }: Exchange): boolean {
+  return answer !== undefined && answer.status >= 300 && answer.status < 400;
+}
+
+function announcesContent({ answer }: Exchange): boolean {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = answer?.headers ?? {};
+  return answer?.status === 204 && (encoding !== undefined || Number(length) !== 0);
+}
+
+function hasMessage(body: string): boolean {
+  try {
+    const value: unknown = JSON.parse(body);
+    const message =
+      typeof value === 'object' && value !== null && 'message' in value ? value.message : undefined;
+    return typeof message === 'string' && message.trim() !== '';
+  } catch {
+    return false;
+  }
+}

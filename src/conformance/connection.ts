@@ -1,0 +1,109 @@
+import { Client, type Dispatcher } from 'undici';
+import { callError } from '../http/call-error.ts';
+
+/** An answer is read so far; a longer one is no answer, as for this package's filter. */
+const MAX_ANSWER_BYTES = 65_536;
+
+export interface Answer {
+  readonly status: number;
+  /** By their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Read as UTF-8, as it came: it may hold whatever was sent. */
+  readonly body: string;
+}
+
+export interface NoAnswer {
+  /** Where to and why, in one sentence. */
+  readonly failure: string;
+  /** Whether there was a connection, so that the service may have acted on the request. */
+  readonly connected: boolean;
+}
+
+/** One connection to the service, which is opened by the first request and kept as long as the service keeps it. */
+export interface Connection {
+  /** Follows no redirect and tries nothing twice. Never rejects. */
+  post(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Answer | NoAnswer>;
+  close(): Promise<void>;
+}
+
+/** `timeout` in seconds is for each request, from connecting to the last byte of its answer. */
+export function openConnection(origin: string, timeout: number): Connection {
+  const closing = new AbortController();
+  const client = new Client(origin, {
+    // The signal ends a connection in the making too. NODE_TLS_REJECT_UNAUTHORIZED=0 would prove the wrong thing.
+    connect: { rejectUnauthorized: true, timeout: 0, signal: closing.signal },
+    allowH2: false,
+    pipelining: 1,
+    maxResponseSize: MAX_ANSWER_BYTES,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const destroy = async () => {
+    closing.abort();
+    await client.destroy();
+  };
+  return {
+    async post(url, headers, body) {
+      const path = url.pathname + url.search;
+      let connected = false;
+      let expired = false;
+      const timer = setTimeout(() => {
+        expired = true;
+        void destroy();
+      }, timeout * 1000);
+      try {
+        return await exchange(client, { path, method: 'POST', headers, body }, () => {
+          connected = true;
+        });
+      } catch (thrown) {
+        const error = expired
+          ? callError(
+              'timeout',
+              url,
+              `${connected ? 'no whole answer' : 'no connection'} within ${timeout} s`,
+            )
+          : connected
+            ? callError('transport', url, 'no usable answer', thrown)
+            : callError('connect', url, 'no connection', thrown);
+        return { failure: error.message, connected };
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    close: destroy,
+  };
+}
+
+function exchange(
+  client: Client,
+  request: Dispatcher.DispatchOptions,
+  onConnected: () => void,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let status = 0;
+    let headers: Answer['headers'] = {};
+    const chunks: Buffer[] = [];
+    const answer = () => ({ status, headers, body: Buffer.concat(chunks).toString('utf8') });
+    client.dispatch(request, {
+      onRequestStart: onConnected,
+      onResponseStart(_controller, statusCode, received) {
+        status = statusCode;
+        headers = Object.fromEntries(Object.entries(received).map(([name, value]) => [name, String(value)]));
+      },
+      onResponseData(_controller, chunk) {
+        chunks.push(chunk);
+      },
+      onResponseEnd() {
+        resolve(answer());
+      },
+      onResponseError(_controller, error) {
+        // Nothing belongs behind the head of a 204; what came there broke the connection, not the answer.
+        if (status === 204) {
+          resolve(answer());
+        } else {
+          reject(status === 0 ? error : new Error(`the answer ${status} broke off: ${error.message}`));
+        }
+      },
+    });
+  });
+}

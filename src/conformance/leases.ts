@@ -1,0 +1,224 @@
+/**
+ * The leases of a run, in the forms that they take on the wire. Their attributes are those of the requests that a real
+ * Blazar sent (test/fixtures/blazar-wire), and of Blazar's plug-ins for the resource types that these lack.
+ */
+import { randomUUID } from 'node:crypto';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Whose leases they are: nobody's in any cloud, and the same in every run. */
+export const USER_ID = 'e4f1d1c6a2b94c0f8d57c0a1b9e6f302';
+export const PROJECT_ID = '5c0f3a7be89d4f16a1d2c47790be5e13';
+
+const DAY_MS = 86_400_000;
+/** As Blazar's database writes it. */
+const CREATED_AT = '2026-11-21 01:52:26.671983';
+
+/** What may be told of a lease; each by default as Blazar most often sends it. */
+export interface LeaseParts {
+  readonly reservations?: readonly Fields[];
+  /** Over the attributes of the lease; `undefined` leaves one out. */
+  readonly lease?: Fields;
+  readonly context?: Fields;
+}
+
+/** One lease, from the question whether it may be to its end. */
+export interface TestLease {
+  /** Blazar gives it after `check-create`, so that it is in updates and ends only. */
+  readonly id: string;
+  /** The body of a `check-create`. */
+  readonly create: { readonly context: Fields; readonly lease: Fields };
+  /** The lease as Blazar's database knows it. */
+  readonly current: Fields & { readonly reservations: readonly Fields[] };
+  /** The body of a `check-update`, and of the `on-end` that may follow on it. */
+  update(lease: Fields): Fields;
+  /** The body of an `on-end`; with what an update has changed. */
+  end(changes?: Fields): Fields;
+}
+
+export interface Leases {
+  /** When leases start and end unless told otherwise: a day, a week from now. */
+  readonly start: Date;
+  readonly end: Date;
+  /** A lease with a name of its own, of one host for a day. */
+  make(parts?: LeaseParts): TestLease;
+}
+
+export function createLeases(now: Date): Leases {
+  const run = randomUUID().slice(0, 8);
+  const start = new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS + 7 * DAY_MS + 9 * 3_600_000);
+  const end = new Date(start.getTime() + DAY_MS);
+  let made = 0;
+  return {
+    start,
+    end,
+    make({ reservations = [resources['physical:host']], lease = {}, context = {} } = {}) {
+      made += 1;
+      const dates = { start_date: isoText(start), end_date: isoText(end) };
+      return testLease(
+        {
+          user_id: USER_ID,
+          project_id: PROJECT_ID,
+          auth_url: 'https://keystone.example.org:5000/v3',
+          region_name: 'RegionOne',
+          ...context,
+        },
+        {
+          name: `conformance-${run}-${made}`,
+          ...dates,
+          status: 'CREATING',
+          user_id: USER_ID,
+          project_id: PROJECT_ID,
+          before_end_date: '',
+          ...lease,
+        },
+        reservations,
+      );
+    },
+  };
+}
+
+function testLease(context: Fields, asked: Fields, reservations: readonly Fields[]): TestLease {
+  const id = randomUUID();
+  const { before_end_date: _, ...lasting } = asked;
+  const current = {
+    created_at: CREATED_AT,
+    updated_at: null,
+    id,
+    ...lasting,
+    trust_id: 'e3b0c44298fc1c149afbf4c8996fb924',
+    status: 'ACTIVE',
+    degraded: false,
+    reservations: reservations.map((reservation) => ({
+      created_at: CREATED_AT,
+      updated_at: null,
+      id: randomUUID(),
+      lease_id: id,
+      resource_id: randomUUID(),
+      status: 'active',
+      missing_resources: false,
+      resources_changed: false,
+      before_end: 'default',
+      ...reservation,
+    })),
+    events: [
+      { ...event(id), event_type: 'start_lease', time: asked.start_date, status: 'DONE' },
+      { ...event(id), event_type: 'end_lease', time: asked.end_date, status: 'UNDONE' },
+    ],
+  };
+  return {
+    id,
+    create: { context, lease: { ...asked, reservations } },
+    current,
+    update: (lease) => ({ context, current_lease: current, lease }),
+    end: (changes = {}) => ({ context, lease: { ...current, ...changes } }),
+  };
+}
+
+function event(lease_id: string): Fields {
+  return { created_at: CREATED_AT, updated_at: null, id: randomUUID(), lease_id };
+}
+
+/** `2026-12-01T09:00:00`: no offset, no fraction. */
+export function isoText(date: Date): string {
+  return date.toISOString().slice(0, 19);
+}
+
+/** A host as it stands in an allocation, with the capabilities that a site gives it. */
+export function host(number: number): Fields {
+  return {
+    created_at: CREATED_AT,
+    updated_at: null,
+    id: String(number),
+    vcpus: 48,
+    cpu_info:
+      '{"arch": "x86_64", "model": "Cascadelake-Server", "topology": {"cores": 12, "threads": 2, "sockets": 2}}',
+    hypervisor_type: 'QEMU',
+    hypervisor_version: 6_002_000,
+    hypervisor_hostname: `32af5a7a-e7a3-4883-a643-${String(number).padStart(12, '0')}`,
+    service_name: `compute-${number}`,
+    memory_mb: 192_000,
+    local_gb: 480,
+    status: null,
+    availability_zone: 'az1',
+    trust_id: 't1',
+    reservable: true,
+    node_type: 'compute_cascadelake_r',
+    gpu: 'False',
+    su_factor: '2.5',
+  };
+}
+
+/** A reservation of so many hosts, all of them allocated. */
+export function hosts(count: number): Fields {
+  return {
+    resource_type: 'physical:host',
+    min: 1,
+    max: count,
+    hypervisor_properties: '',
+    resource_properties: '["==", "$node_type", "compute_cascadelake_r"]',
+    allocations: Array.from({ length: count }, (_, index) => host(index + 1)),
+  };
+}
+
+const FLOATING_NETWORK = '7a5b9d0c-1b1f-4a0b-8c64-1d0b3c2f4e11';
+
+/** One reservation of each resource type. */
+export const resources = {
+  'physical:host': hosts(1),
+  'virtual:instance': {
+    resource_type: 'virtual:instance',
+    vcpus: 2,
+    memory_mb: 4096,
+    disk_gb: 20,
+    amount: 2,
+    affinity: false,
+    resource_properties: '',
+    allocations: [host(1), host(2)],
+  },
+  // A host stands there once for each instance that it takes.
+  'flavor:instance': {
+    resource_type: 'flavor:instance',
+    flavor_id: '0f3d2c1b-77aa-4f0e-9d59-2b8b1b5b6a11',
+    amount: 2,
+    affinity: null,
+    allocations: [host(1), host(1)],
+  },
+  'virtual:floatingip': {
+    resource_type: 'virtual:floatingip',
+    network_id: FLOATING_NETWORK,
+    amount: 1,
+    required_floatingips: [],
+    allocations: [
+      {
+        id: '7375755f-717e-4883-91c1-06ceba2da96e',
+        floating_network_id: FLOATING_NETWORK,
+        subnet_id: '4b1c6e2a-6a7e-4d1e-9a5c-0f7d4e5b6a77',
+        floating_ip_address: '203.0.113.42',
+        reservable: true,
+        created_at: '2026-03-01T08:15:30',
+        updated_at: null,
+      },
+    ],
+  },
+  network: {
+    resource_type: 'network',
+    network_name: 'climate-net',
+    network_description: '',
+    network_properties: '',
+    resource_properties: '["==", "$physical_network", "physnet1"]',
+    allocations: [
+      {
+        created_at: CREATED_AT,
+        updated_at: null,
+        id: 'c1b9f0de-4f0f-4c52-8f6e-1f4d3f6c2a55',
+        network_type: 'vlan',
+        physical_network: 'physnet1',
+        segment_id: 1234,
+        reservable: true,
+      },
+    ],
+  },
+} as const satisfies Readonly<Record<string, Fields>>;
+
+export type ResourceType = keyof typeof resources;

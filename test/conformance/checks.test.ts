@@ -1,0 +1,280 @@
+/** What single checks make of answers that have more than one reading. The plain mistakes are in wrong-services.ts. */
+
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { CheckResult } from '../../src/conformance/check.ts';
+import { CHECKS } from '../../src/conformance/checks.ts';
+import type { Fields } from '../../src/conformance/leases.ts';
+import type { ConformanceOptions } from '../../src/conformance/run.ts';
+import {
+  type Answer,
+  type Asked,
+  type Fault,
+  isReal,
+  rightAnswer,
+  runAgainst,
+  smallService,
+  TOKEN,
+} from './services.ts';
+
+/** What those that look back are given to look at. */
+const LOOKED_BACK_AT: Readonly<Record<string, readonly string[]>> = {
+  'message-is-text': ['deny-lease', 'token-wrong'],
+  'no-redirect': ['create-network', 'end-twice'],
+  'no-content': ['create-network'],
+};
+
+/** What a check says of a service with this fault. */
+async function resultOf(
+  id: string,
+  fault: Fault,
+  options: Partial<ConformanceOptions> = {},
+): Promise<CheckResult> {
+  const { url } = await smallService(fault);
+  const checks = CHECKS.filter((check) => check.id === id || LOOKED_BACK_AT[id]?.includes(check.id));
+  const { results } = await runAgainst(url, { checks, ...options });
+  const result = results.find(({ check }) => check.id === id);
+  if (result === undefined) {
+    throw new Error(`there is no check ${id}`);
+  }
+  return result;
+}
+
+describe('token-missing and token-wrong', () => {
+  const refuses =
+    (answer: Answer): Fault =>
+    ({ token }) =>
+      token === TOKEN ? undefined : answer;
+
+  it.for([400, 401, 403, 404, 500])('take %i for a refusal', async (status) => {
+    const { url } = await smallService(refuses({ status }));
+    const { results } = await runAgainst(url);
+    for (const id of ['token-missing', 'token-wrong', 'token-right']) {
+      expect(results.find(({ check }) => check.id === id)).toMatchObject({ result: 'passed' });
+    }
+  });
+
+  it('take no answer at all for none', async () => {
+    const hangsUp: Fault = ({ token }) => (token === TOKEN ? undefined : 'hangUp');
+    expect(await resultOf('token-wrong', hangsUp)).toMatchObject({ result: 'failed' });
+  });
+
+  it('ask at each endpoint', async () => {
+    const open: Fault = (asked) =>
+      asked.operation === 'end' ? rightAnswer({ ...asked, token: TOKEN }) : undefined;
+    const { result, findings } = await resultOf('token-missing', open);
+    expect(result).toBe('failed');
+    expect(new Set(findings.map(({ exchange }) => exchange.operation))).toEqual(new Set(['end']));
+  });
+
+  it('send what is missing or wrong, and nothing that is right', async () => {
+    const { url, asked } = await smallService();
+    await runAgainst(url);
+    const sent = new Set(asked.map(({ token }) => token));
+    expect(sent).toEqual(new Set([TOKEN, undefined, '', 'not-the-token-of-this-run', `${TOKEN}x`]));
+  });
+
+  it('are skipped without a token', async () => {
+    const open: Fault = (asked) => rightAnswer({ ...asked, token: TOKEN });
+    const reason = 'neither --token nor --bearer is given';
+    for (const id of ['token-missing', 'token-wrong', 'token-right']) {
+      const result = await resultOf(id, open, { credentials: {} });
+      expect(result).toMatchObject({ result: 'skipped', reason });
+    }
+  });
+
+  it('know the bearer token too', async () => {
+    const bearer: Fault = (asked) => {
+      const { authorization } = asked.request.headers;
+      return rightAnswer({ ...asked, token: authorization === 'Bearer secret' ? TOKEN : undefined });
+    };
+    const { url } = await smallService(bearer);
+    const { results } = await runAgainst(url, { credentials: { bearer: 'secret' } });
+    expect(results.filter(({ result }) => result !== 'passed')).toEqual([]);
+    const prefix: Fault = (asked) =>
+      asked.request.headers.authorization?.startsWith('Bearer secret')
+        ? rightAnswer({ ...asked, token: TOKEN })
+        : bearer(asked);
+    expect(await resultOf('token-wrong', prefix, { credentials: { bearer: 'secret' } })).toMatchObject({
+      result: 'failed',
+    });
+  });
+});
+
+describe('token-right', () => {
+  const rejects =
+    (words: (asked: Asked) => string): Fault =>
+    (asked) =>
+      asked.operation === 'end'
+        ? undefined
+        : { status: 403, body: JSON.stringify({ message: words(asked) }) };
+
+  it('takes a lease that is rejected for accepted, when a wrong token is told something else', async () => {
+    const words = ({ token }: Asked) => (token === TOKEN ? 'No lease today.' : 'Who are you?');
+    expect(await resultOf('token-right', rejects(words))).toMatchObject({ result: 'passed' });
+  });
+
+  it('is not sure when both are told the same', async () => {
+    expect(
+      await resultOf(
+        'token-right',
+        rejects(() => 'No.'),
+      ),
+    ).toMatchObject({
+      result: 'failed',
+      findings: [{ expected: 'another answer than to a request with a wrong token' }],
+    });
+  });
+});
+
+describe('unknown-fields', () => {
+  it('fails where the verdict is another', async () => {
+    const rejects: Fault = (asked) =>
+      isReal(asked) && 'x_unknown_text' in asked.json.context
+        ? { status: 403, body: '{"message":"?"}' }
+        : undefined;
+    expect(await resultOf('unknown-fields', rejects)).toMatchObject({
+      result: 'failed',
+      findings: [{ expected: 'the status 204, as without these attributes' }],
+    });
+  });
+
+  it('passes where a budget was used up in the meantime', async () => {
+    let usedUp = false;
+    const budget: Fault = (asked) => {
+      usedUp ||= isReal(asked) && 'x_unknown_text' in asked.json;
+      return usedUp && isReal(asked) && asked.operation === 'create'
+        ? { status: 403, body: '{"message":"used up"}' }
+        : undefined;
+    };
+    expect(await resultOf('unknown-fields', budget)).toMatchObject({ result: 'passed' });
+  });
+
+  it('sends them at every level', async () => {
+    const { url, asked } = await smallService();
+    await runAgainst(url);
+    const found = asked.find(({ json }) => json !== undefined && 'x_unknown_text' in json)?.json;
+    const [reservation] = found?.lease.reservations ?? [];
+    const [allocation] = (reservation?.allocations ?? []) as Fields[];
+    for (const level of [found?.context, found?.lease, reservation, allocation]) {
+      expect(level).toHaveProperty('x_unknown_object');
+    }
+  });
+});
+
+describe('message-is-text', () => {
+  const rejects =
+    (body: string): Fault =>
+    (asked) =>
+      rightAnswer(asked).status === 403 ? { status: 403, body } : undefined;
+
+  it.for([
+    '',
+    'no',
+    '"no"',
+    'null',
+    '["no"]',
+    '{}',
+    '{"msg":"no"}',
+    '{"message":""}',
+    '{"message":" "}',
+    '{"message":1}',
+    '{"message":["no"]}',
+    '<p>no</p>',
+  ])('fails for %j', async (body) => {
+    const { result, findings } = await resultOf('message-is-text', rejects(body));
+    expect({ result, findings: findings.length }).toEqual({ result: 'failed', findings: 1 });
+  });
+
+  it('is skipped where nothing was rejected', async () => {
+    expect(await resultOf('message-is-text', () => undefined, { denyLease: undefined })).toMatchObject({
+      result: 'skipped',
+      reason: 'no lease was rejected; --deny-lease gives one that is',
+    });
+  });
+
+  it('looks at no 403 that a wrong token got', async () => {
+    const refuses: Fault = ({ token }) => (token === TOKEN ? undefined : { status: 403, body: 'who?' });
+    expect(await resultOf('message-is-text', refuses)).toMatchObject({ result: 'passed' });
+  });
+});
+
+describe('what is no request', () => {
+  const answersUnreadable =
+    (operation: string, answer: Answer): Fault =>
+    (asked) =>
+      asked.operation === operation && asked.token === TOKEN && asked.json === undefined ? answer : undefined;
+
+  it.for(['invalid-json', 'empty-body', 'not-an-object'])('%s may be told at on-end with 204', async (id) => {
+    expect(await resultOf(id, answersUnreadable('end', { status: 204 }))).toMatchObject({ result: 'passed' });
+  });
+
+  it.for(['invalid-json', 'empty-body', 'not-an-object'])('%s is no yes to an update', async (id) => {
+    expect(await resultOf(id, answersUnreadable('update', { status: 204 }))).toMatchObject({
+      result: 'failed',
+    });
+  });
+
+  it.for(['invalid-json', 'empty-body', 'not-an-object'])('%s may be rejected', async (id) => {
+    expect(await resultOf(id, answersUnreadable('create', { status: 403 }))).toMatchObject({
+      result: 'passed',
+    });
+  });
+
+  it('fails a service that is not what it was afterwards', async () => {
+    let broken = false;
+    const breaks: Fault = (asked) => {
+      const result = broken && isReal(asked) ? { status: 500 } : undefined;
+      broken ||= asked.text === '';
+      return result;
+    };
+    expect(await resultOf('empty-body', breaks)).toMatchObject({
+      result: 'failed',
+      findings: [{ exchange: { answer: { status: 500 } } }],
+    });
+  });
+});
+
+describe('no-content', () => {
+  const allows =
+    (headers: Record<string, string>): Fault =>
+    (asked) =>
+      rightAnswer(asked).status === 204 ? { status: 204, headers } : undefined;
+
+  it('lets a Content-Length of 0 pass, which many write', async () => {
+    expect(await resultOf('no-content', allows({ 'Content-Length': '0' }))).toMatchObject({
+      result: 'passed',
+    });
+  });
+
+  it('fails a 204 with Transfer-Encoding', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', () =>
+        socket.write('HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
+      );
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    onTestFinished(() => {
+      server.close();
+    });
+    const create = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const { results } = await runAgainst('http://127.0.0.1', { endpoints: { create }, largeLeaseHosts: 1 });
+    expect(results.find(({ check }) => check.id === 'no-content')).toMatchObject({ result: 'failed' });
+  });
+});
+
+it('a service that redirects everything fails for that too', async () => {
+  const { result, findings } = await resultOf('no-redirect', () => ({
+    status: 308,
+    headers: { Location: '/v2' },
+  }));
+  expect(result).toBe('failed');
+  expect(findings.map(({ exchange }) => exchange.operation)).toEqual(['create', 'create', 'end', 'end']);
+});
+
+it('a 401 where no token was given says how to give one', async () => {
+  const { findings } = await resultOf('create-network', () => undefined, { credentials: {} });
+  expect(findings).toMatchObject([{ expected: 'the status 204 or 403; --token or --bearer gives a token' }]);
+});

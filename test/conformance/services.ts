@@ -1,0 +1,156 @@
+/** A small policy service that does everything right, and a place to make it do one thing wrong. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
+import type { Fields } from '../../src/conformance/leases.ts';
+import {
+  type ConformanceOptions,
+  type ConformanceReport,
+  runConformance,
+} from '../../src/conformance/run.ts';
+import type { Operation } from '../../src/conformance/target.ts';
+
+export const TOKEN = 'right-token-of-the-tests';
+
+/** What a body should be; a service that trusts in it has much to learn. */
+export interface Body {
+  readonly context: Fields;
+  readonly lease: Fields & { readonly reservations: readonly Fields[] };
+  readonly [name: string]: unknown;
+}
+
+/** One request, as far as it could be read. */
+export interface Asked {
+  readonly operation: Operation;
+  readonly text: string;
+  /** `undefined` when the body is no JSON object. */
+  readonly json: Body | undefined;
+  readonly token: string | undefined;
+  readonly request: IncomingMessage;
+}
+
+/** One with the right token and a body that could be read. */
+export type Real = Asked & { readonly json: Body };
+
+export function isReal(asked: Asked): asked is Real {
+  return asked.token === TOKEN && asked.json !== undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What a service answers otherwise than the right one; `undefined` = as that, `hangUp` = nothing, `silence` = never. */
+export type Fault = (
+  asked: Asked,
+) => Answer | 'hangUp' | 'silence' | undefined | Promise<Answer | 'hangUp' | 'silence' | undefined>;
+
+export interface SmallService {
+  readonly url: string;
+  readonly asked: Asked[];
+  close(): void;
+}
+
+const OPERATIONS: Readonly<Record<string, Operation>> = {
+  '/check-create': 'create',
+  '/check-update': 'update',
+  '/on-end': 'end',
+};
+const LONGEST_MS = 5 * 86_400_000;
+
+/** Asks for `TOKEN`, allows leases of up to five days; gone after the test. */
+export async function smallService(fault: Fault = () => undefined): Promise<SmallService> {
+  const asked: Asked[] = [];
+  const server = createServer(async (request, response) => {
+    const operation = OPERATIONS[request.url ?? ''];
+    const body = await text(request);
+    if (operation === undefined) {
+      response.writeHead(404).end();
+      return;
+    }
+    const token = request.headers['x-auth-token'] as string | undefined;
+    const one = { operation, text: body, json: jsonObject(body), token, request };
+    asked.push(one);
+    give(response, (await fault(one)) ?? rightAnswer(one));
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  onTestFinished(close);
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, close };
+}
+
+function give(response: ServerResponse, answer: Answer | 'hangUp' | 'silence'): void {
+  if (answer === 'hangUp') {
+    response.destroy();
+  } else if (answer !== 'silence') {
+    response.writeHead(answer.status, answer.headers).end(answer.body);
+  }
+}
+
+export function rightAnswer({ operation, json, token }: Asked): Answer {
+  if (token !== TOKEN) {
+    return { status: 401, body: '{"message":"expected a token"}' };
+  }
+  if (json === undefined) {
+    return { status: 400, body: '{"message":"expected a JSON object"}' };
+  }
+  const { start_date, end_date, end_time } = json.lease;
+  const tooLong = Date.parse(String(end_date ?? end_time)) - Date.parse(String(start_date)) > LONGEST_MS;
+  return operation !== 'end' && tooLong
+    ? { status: 403, body: '{"message":"Five days are the limit."}' }
+    : { status: 204 };
+}
+
+function jsonObject(body: string): Body | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Body) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A `check-create` of so many days. */
+export function daysLong(days: number): string {
+  return JSON.stringify({
+    context: { user_id: 'alice', project_id: 'climate' },
+    lease: {
+      name: `of ${days} days`,
+      start_date: '2026-12-01T09:00:00',
+      end_date: `2026-12-${String(1 + days).padStart(2, '0')}T09:00:00`,
+      reservations: [],
+    },
+  });
+}
+
+/** A whole run with the right token and both leases of the author; a large lease has 300 hosts. */
+export function runAgainst(
+  url: string,
+  options: Partial<ConformanceOptions> = {},
+): Promise<ConformanceReport> {
+  return runConformance({
+    endpoints: endpointsAt(url),
+    credentials: { token: TOKEN },
+    timeout: 5,
+    allowLease: daysLong(1),
+    denyLease: daysLong(9),
+    largeLeaseHosts: 300,
+    ...options,
+  });
+}
+
+export function endpointsAt(url: string): ConformanceOptions['endpoints'] {
+  const at = (path: string) => new URL(`${url}${path}`);
+  return { create: at('/check-create'), update: at('/check-update'), end: at('/on-end') };
+}
+
+/** The ids of the checks that ended so. */
+export function idsOf({ results }: ConformanceReport, ended: 'passed' | 'failed' | 'skipped'): string[] {
+  return results.filter(({ result }) => result === ended).map(({ check }) => check.id);
+}
