@@ -6,7 +6,7 @@ import type { Generation } from './generation.ts';
 export interface RequestState {
   /** The configuration that it has found, and is answered by. */
   readonly generation: Generation;
-  /** The caller's, or ours: the same in the answer, in both logs, and to whoever is asked further. */
+  /** The caller's, or ours: the same in the answer and in both logs. */
   readonly requestId: string;
   /** What the answer says besides: names and values by turns. */
   readonly headers: string[];
