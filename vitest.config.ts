@@ -14,7 +14,7 @@ export default defineConfig({
     maxWorkers: 2,
     coverage: {
       provider: 'v8',
-      include: ['src/**/*.ts', 'filters/**/*.ts', 'external-service-example/**/*.ts'],
+      include: ['src/**/*.{ts,tsx}', 'filters/**/*.ts', 'external-service-example/**/*.ts'],
       reporter: ['text-summary'],
     },
   },

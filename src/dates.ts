@@ -24,7 +24,7 @@ const CALENDAR_DATE =
 const OTHER_DATE = /^\d{4}(?:-?W\d\d-?\d|-?\d{3}|\d{4})(?:T|$)/i;
 
 /** A fraction of a second in these forms; luxon is given the text without it. */
-const FRACTION = /(T\d{6}|:\d\d:\d\d)[.,](\d{1,18})/i;
+const FRACTION = /(T\d\d:?\d\d:?\d\d)[.,](\d{1,18})/i;
 
 /** The instant that a value means, or `undefined` when it is no date. */
 export function toInstant(value: unknown): Instant | undefined {
@@ -117,7 +117,12 @@ function instant(seconds: number, micros: number): Instant {
 
 function parseOtherDate(text: string): Instant | undefined {
   const fraction = FRACTION.exec(text)?.[2] ?? '';
-  const date = luxon().DateTime.fromISO(text.replace(FRACTION, '$1'), { zone: 'utc' });
+  const whole = text.replace(FRACTION, '$1');
+  if (/[.,]/.test(whole)) {
+    // luxon would take another fraction into its milliseconds.
+    return undefined;
+  }
+  const date = luxon().DateTime.fromISO(whole, { zone: 'utc' });
   return date.isValid ? instant(date.toMillis() / 1000, microseconds(fraction)) : undefined;
 }
 

@@ -1,5 +1,6 @@
 /** The request: whose it is, and what they want. The names are Blazar's; attributes that nobody knows pass through. */
 import { z } from 'zod';
+import { DATE_PATTERN } from './date-pattern.ts';
 import { type DateValue, type Instant, toInstant } from './dates.ts';
 import { InvalidRequestError } from './errors.ts';
 
@@ -60,34 +61,59 @@ export function leaseEnd(lease: Lease): Instant | undefined {
 }
 
 // Only checked with these, and passed on as it came: zod drops what it does not know from its copy, which costs less.
-const aDate = z.custom<DateValue>((value) => toInstant(value) !== undefined, 'an ISO 8601 date');
-const anId = z.string('a text').min(1, 'a text that is not empty');
+const dateSchema = z
+  .custom<DateValue>((value) => toInstant(value) !== undefined, 'an ISO 8601 date')
+  .meta({
+    description:
+      'A date of ISO 8601, or `YYYY-MM-DD HH:MM`. Without an offset it means UTC. Week dates, ordinal dates and the basic format are read too.',
+    type: 'string',
+    pattern: DATE_PATTERN,
+    examples: ['2026-12-01T09:00:00', '2026-12-01 09:00', '2026-12-01T10:00:00.000000+01:00', '2026-12-01'],
+  });
+const idSchema = z.string('a text').min(1, 'a text that is not empty');
 
-const contextSchema = z.object({ user_id: anId, project_id: anId }, 'an object');
+const contextSchema = z
+  .object({ user_id: idSchema, project_id: idSchema }, 'an object')
+  .meta({ description: 'Who asks. Blazar sends `auth_url` and `region_name` besides.' });
 
 /** Allocations are not walked through: a check must not cost more the more hosts a lease has. */
-const reservationSchema = z.object(
-  {
-    resource_type: z.string('a text').optional(),
-    allocations: z
-      .custom<Allocation[]>(
-        (value) => value === undefined || value === null || Array.isArray(value),
-        'a list',
-      )
-      .optional(),
-  },
-  'an object',
-);
+const reservationSchema = z
+  .object(
+    {
+      resource_type: z
+        .string('a text')
+        .optional()
+        .meta({
+          description: 'What kind of thing is reserved; its plug-in knows further attributes.',
+          examples: ['physical:host', 'virtual:instance', 'flavor:instance', 'virtual:floatingip', 'network'],
+        }),
+      allocations: z
+        .custom<Allocation[]>(
+          (value) => value === undefined || value === null || Array.isArray(value),
+          'a list',
+        )
+        .optional()
+        .meta({
+          description: 'The hosts, addresses, … that were found for it, each with its attributes.',
+          type: ['array', 'null'],
+          items: { type: 'object', additionalProperties: true },
+        }),
+    },
+    'an object',
+  )
+  .meta({ description: 'One kind of resource that is wanted.' });
 
-const leaseSchema = z.object(
-  {
-    start_date: aDate.nullish(),
-    end_date: aDate.nullish(),
-    end_time: aDate.nullish(),
-    reservations: z.array(reservationSchema, 'a list').nullish(),
-  },
-  'an object',
-);
+const leaseSchema = z
+  .object(
+    {
+      start_date: dateSchema.nullish(),
+      end_date: dateSchema.nullish(),
+      end_time: dateSchema.nullish().meta({ description: 'Read as the end where there is no `end_date`.' }),
+      reservations: z.array(reservationSchema, 'a list').nullish(),
+    },
+    'an object',
+  )
+  .meta({ description: 'What is leased, from when to when.' });
 
 /** What is to be judged says when it begins and ends, in this order. An update may leave a date to the current lease. */
 function requireDates(lease: Lease, currentLease: Lease, check: z.RefinementCtx, path: string[]): void {
@@ -104,24 +130,66 @@ function requireDates(lease: Lease, currentLease: Lease, check: z.RefinementCtx,
   }
 }
 
+/** `requireDates` as JSON Schema, as far as that goes: not all of these leases may lack a start, nor all of them an end. */
+function datesRequired(...leases: string[]): object {
+  const allLack = (...dates: string[]) => ({
+    properties: all(leases, { properties: all(dates, { type: 'null' }) }),
+  });
+  return { not: { anyOf: [allLack('start_date'), allLack('end_date', 'end_time')] } };
+}
+
+function all(names: readonly string[], schema: object): Record<string, object> {
+  return Object.fromEntries(names.map((name) => [name, schema]));
+}
+
+const createSchema = z
+  .object({ context: contextSchema, lease: leaseSchema }, 'an object')
+  .superRefine(({ lease }, check) => requireDates(lease as Lease, {}, check, ['lease']))
+  .meta({
+    description: 'A lease that somebody wants. It says when it begins and when it ends.',
+    ...datesRequired('lease'),
+  });
+const updateSchema = z
+  .object(
+    {
+      context: contextSchema,
+      current_lease: leaseSchema.meta({ description: 'The lease as it is.' }),
+      lease: leaseSchema.meta({
+        description: 'The lease as it is to be. What the caller does not change may be missing.',
+      }),
+    },
+    'an object',
+  )
+  .superRefine(({ lease, current_lease }, check) =>
+    requireDates(lease as Lease, current_lease as Lease, check, ['lease']),
+  )
+  .meta({
+    description: 'A change that somebody wants. One of its leases says when it begins, and one when it ends.',
+    ...datesRequired('lease', 'current_lease'),
+  });
+const endSchema = z
+  .object({ context: contextSchema, lease: leaseSchema }, 'an object')
+  .meta({ description: 'A lease that has ended. It need not say when.' });
+
+/** What requests are held against, and described by to others. The names are those that they have there. */
+export const requestSchemas = {
+  CreateRequest: createSchema,
+  UpdateRequest: updateSchema,
+  EndRequest: endSchema,
+  Context: contextSchema,
+  Lease: leaseSchema,
+  Reservation: reservationSchema,
+  LeaseDate: dateSchema,
+} as const;
+
 // Compiled: a check would otherwise cost more than parsing the JSON of its request.
-const createSchema = z.compile(
-  z
-    .object({ context: contextSchema, lease: leaseSchema }, 'an object')
-    .superRefine(({ lease }, check) => requireDates(lease as Lease, {}, check, ['lease'])),
-);
-const updateSchema = z.compile(
-  z
-    .object({ context: contextSchema, current_lease: leaseSchema, lease: leaseSchema }, 'an object')
-    .superRefine(({ lease, current_lease }, check) =>
-      requireDates(lease as Lease, current_lease as Lease, check, ['lease']),
-    ),
-);
-const endSchema = z.compile(z.object({ context: contextSchema, lease: leaseSchema }, 'an object'));
+const compiledCreate = z.compile(createSchema);
+const compiledUpdate = z.compile(updateSchema);
+const compiledEnd = z.compile(endSchema);
 
 /** Checks a request and returns it as it came, not copied. Throws `InvalidRequestError` naming the first wrong field. */
 export function parseCreateRequest(input: unknown): CreateRequest {
-  return check(createSchema, input) as CreateRequest;
+  return check(compiledCreate, input) as CreateRequest;
 }
 
 /** As `parseCreateRequest`; the current lease is read as `current_lease`, its name on the wire, or `currentLease`. */
@@ -130,7 +198,7 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
     isObject(input) && 'currentLease' in input && !('current_lease' in input)
       ? { ...input, current_lease: input.currentLease }
       : input;
-  const { context, current_lease, lease } = check(updateSchema, wire) as {
+  const { context, current_lease, lease } = check(compiledUpdate, wire) as {
     context: Context;
     current_lease: Lease;
     lease: Lease;
@@ -140,7 +208,7 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
 
 /** As `parseCreateRequest`; a lease that has ended need not say when. */
 export function parseEndRequest(input: unknown): EndRequest {
-  return check(endSchema, input) as EndRequest;
+  return check(compiledEnd, input) as EndRequest;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 /** `blazar-enforcement`: which command there is, and what becomes of whatever they throw. */
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError, errorText } from '../errors.ts';
+import { packageVersion } from '../version.ts';
 import { checkCommand } from './check.ts';
 import { configCommand } from './config.ts';
 import { conformanceCommand } from './conformance.ts';
+import { decisionsCommand } from './decisions.ts';
 import { filtersCommand } from './filters.ts';
 import { ExitCode, onOneLine, printProblems, UsageError } from './output.ts';
 import { serveCommand } from './serve.ts';
@@ -24,11 +25,12 @@ function createProgram(): Command {
     .addCommand(serveCommand())
     .addCommand(configCommand())
     .addCommand(filtersCommand())
+    .addCommand(decisionsCommand())
     .addCommand(conformanceCommand());
   for (const command of allCommands(program)) {
     command
       .exitOverride()
-      .version(version(), '-V, --version', 'Print the version.')
+      .version(packageVersion(), '-V, --version', 'Print the version.')
       .helpOption('-h, --help', 'Print this help.')
       .helpCommand(false)
       // One line: commander puts its suggestion on a second one.
@@ -54,21 +56,6 @@ async function addOptionsHelp(program: Command): Promise<void> {
       command.addHelpText('after', await optionsHelp(sections));
     }
   }
-}
-
-/** The version in package.json: beside `src/` here, one folder further up where it is built. */
-function version(): string {
-  for (const path of ['../../package.json', '../../../package.json']) {
-    try {
-      const { version: found } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as {
-        version: string;
-      };
-      return found;
-    } catch {
-      // The other place, then.
-    }
-  }
-  return 'unknown';
 }
 
 async function main(): Promise<void> {

@@ -7,6 +7,7 @@ import type { AcceptedTokens } from './credentials.ts';
 import type { DecisionKeepers } from './deciding.ts';
 import type { Generation } from './generation.ts';
 import { HEALTH_PATHS, healthRoutes } from './health.ts';
+import { OPENAPI_PATH, openApiRoutes } from './openapi.ts';
 import { PAGE_PATHS, pageRoutes } from './page/routes.tsx';
 import { aroundRequests } from './requests.ts';
 
@@ -39,8 +40,8 @@ export function createApp({ generations, tokens, keepers, isDraining, logger }: 
   });
   const endpoints = blazarEndpoints(tokens, keepers);
   const page = pageRoutes({ generations, tokens, keepers, isDraining });
-  const routers: Router[] = [blazarRoutes(endpoints), health, page];
-  const paths = new Set([...endpoints.keys(), ...HEALTH_PATHS, ...PAGE_PATHS]);
+  const routers: Router[] = [blazarRoutes(endpoints), health, openApiRoutes(), page];
+  const paths = new Set([...endpoints.keys(), ...HEALTH_PATHS, OPENAPI_PATH, ...PAGE_PATHS]);
   app.use(aroundRequests({ current: () => generations.current, isDraining, metrics, logger, paths }));
   app.use(straightTo(endpoints));
   for (const router of routers) {

@@ -1,15 +1,14 @@
 /** What proves who is who: the tokens of callers, and certificates. All of it may stand in files that change while the service runs. */
-import { createHash, timingSafeEqual } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { createHash, createHmac, timingSafeEqual, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import { readTextFile, systemErrorText } from '../config/read-file.ts';
+import { readTextFile } from '../config/read-file.ts';
 import { errorText } from '../errors.ts';
 import type { ServiceOptions } from './options.ts';
 
 /** A file that can't be used as what it is meant for. `message` says nothing of its content. */
 export class CredentialError extends Error {
   override readonly name = 'CredentialError';
-  readonly option: 'tokens_file' | 'tls_cert_file' | 'client_ca_file';
+  readonly option: 'tokens_file' | 'tls_cert_file' | 'tls_key_file' | 'client_ca_file';
 
   constructor(option: CredentialError['option'], message: string) {
     super(message);
@@ -22,13 +21,7 @@ export function readTokens({ tokens, tokens_file }: ServiceOptions): string[] {
   if (tokens_file === undefined) {
     return tokens;
   }
-  let text: string;
-  try {
-    text = readTextFile(tokens_file);
-  } catch (thrown) {
-    throw new CredentialError('tokens_file', `${tokens_file} could not be read: ${systemErrorText(thrown)}`);
-  }
-  const further = text
+  const further = readFile('tokens_file', tokens_file)
     .split(/\r?\n/)
     .map((line, index) => ({ token: line.trim(), line: index + 1 }))
     .filter(({ token }) => token !== '' && !token.startsWith('#'));
@@ -52,36 +45,46 @@ export function readTls(options: ServiceOptions): SecureContextOptions | undefin
   if (certFile === undefined || keyFile === undefined) {
     return undefined;
   }
+  // As bytes: an empty text would count as none given.
+  const cert = Buffer.from(readFile('tls_cert_file', certFile));
+  const key = Buffer.from(readFile('tls_key_file', keyFile));
   try {
-    const material = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
-    createSecureContext(material);
-    if (caFile === undefined) {
-      return material;
-    }
-    return { ...material, ca: readAuthorities(caFile) };
+    createSecureContext({ cert, key });
   } catch (thrown) {
-    if (thrown instanceof CredentialError) {
-      throw thrown;
-    }
     throw new CredentialError(
       'tls_cert_file',
-      `${certFile} and ${keyFile} are no certificate with its key, in PEM: ${systemErrorText(thrown)}`,
+      `${certFile} and ${keyFile} are no certificate with its key, in PEM: ${errorText(thrown)}`,
     );
   }
+  return caFile === undefined ? { cert, key } : { cert, key, ca: readAuthorities(caFile) };
 }
 
-/** A file without any certificate makes a context that trusts Node's own authorities: everyone who has any certificate. */
-function readAuthorities(file: string): Buffer {
-  const ca = readFileSync(file);
-  if (!ca.includes('-----BEGIN CERTIFICATE-----')) {
+/** All of them are looked at: OpenSSL passes over in silence what it can't read, such as the end of a file that was cut off. */
+function readAuthorities(file: string): string {
+  const ca = readFile('client_ca_file', file);
+  const certificates = ca.split(/^(?=-----BEGIN )/m).filter((part) => part.startsWith('-----BEGIN '));
+  if (certificates.length === 0) {
     throw new CredentialError('client_ca_file', `${file} holds no certificate in PEM`);
   }
-  try {
-    createSecureContext({ ca });
-  } catch (thrown) {
-    throw new CredentialError('client_ca_file', `${file} is no certificate in PEM: ${errorText(thrown)}`);
+  for (const [index, certificate] of certificates.entries()) {
+    try {
+      new X509Certificate(certificate);
+    } catch (thrown) {
+      throw new CredentialError(
+        'client_ca_file',
+        `${file}: number ${index + 1} is no certificate in PEM: ${errorText(thrown)}`,
+      );
+    }
   }
   return ca;
+}
+
+function readFile(option: CredentialError['option'], file: string): string {
+  try {
+    return readTextFile(file);
+  } catch (thrown) {
+    throw new CredentialError(option, `${file} could not be read: ${errorText(thrown)}`);
+  }
 }
 
 /** What is wrong with the files, as `config validate` says it. */
@@ -120,17 +123,29 @@ export class AcceptedTokens {
   }
 
   accept(token: string): boolean {
-    if (!this.required) {
-      return true;
-    }
-    const sent = digest(token);
-    return this.#digests.filter((accepted) => timingSafeEqual(accepted, sent)).length > 0;
+    return !this.required || this.#accepted(token) !== undefined;
   }
 
-  /** What can be signed with so that it is valid for as long as one of the tokens is. */
-  keys(): string[] {
-    return this.#digests.map((accepted) => accepted.toString('base64'));
+  /** What to sign a session with that ends with this token; `undefined` when it is not one of them. */
+  sessionKeyOf(token: string): string | undefined {
+    const accepted = this.#accepted(token);
+    return accepted && sessionKey(accepted);
   }
+
+  /** One of them has signed every session that has not ended. */
+  sessionKeys(): string[] {
+    return this.#digests.map(sessionKey);
+  }
+
+  #accepted(token: string): Buffer | undefined {
+    const sent = digest(token);
+    return this.#digests.filter((accepted) => timingSafeEqual(accepted, sent))[0];
+  }
+}
+
+/** Derived, so that what is signed with it is of use for nothing else. */
+function sessionKey(accepted: Buffer): string {
+  return createHmac('sha256', accepted).update('blazar-enforcement session').digest('base64');
 }
 
 function digest(token: string): Buffer {

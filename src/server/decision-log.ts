@@ -1,26 +1,28 @@
 /** The decision log: a JSON line for each decision, written in batches behind the answers, from a buffer that does not grow. */
-import { close, closeSync, open, openSync, write } from 'node:fs';
+import { write } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemErrorText } from '../config/read-file.ts';
 import type { Wait } from '../deadline.ts';
 import type { Logger } from '../logger.ts';
+import { closeAppended, openAtOnce, openForAppending } from './append-file.ts';
 import type { DecisionRecord } from './decision-record.ts';
 import { WaitingLine } from './waiting-line.ts';
 
 /** So many decisions may wait to be written: a disk that is busy for a moment costs none. */
 const MAX_WAITING = 10_000;
-/** So many are written at once: turning them into text takes about a millisecond. */
-const BATCH = 500;
+/** So many are turned into bytes at once: objects that wait for longer cost the garbage collector more than they cost us. */
+const PIECE = 64;
+/** So many pieces are written at once: what is written makes room. */
+const PIECES = 16;
 /** For so long they are gathered: a write of its own for each decision would cost more than the decision. */
 const GATHER_MS = 20;
 /** How long it is waited after an error until the same lines are tried again. */
 const RETRY_MS = 500;
 const FULL_PIPE_MS = 20;
 const STANDARD_OUTPUT = 1;
+const LINE_FEED = 0x0a;
 
-const openFile = promisify(open);
-const closeFile = promisify(close);
 const writeBytes = promisify(write);
 
 export interface DecisionLogOptions {
@@ -38,20 +40,31 @@ export interface DecisionLogObserver {
   failed(): void;
 }
 
+/** Lines, ready to be written. */
+interface Piece {
+  readonly bytes: Buffer;
+  readonly count: number;
+}
+
 /** Where decisions are written. Standard output goes through the thread pool too: a slow reader must not stop the service. */
 export class DecisionLog {
   readonly #options: DecisionLogOptions;
   readonly #logger: Logger;
   readonly #observer: DecisionLogObserver;
-  #waiting: DecisionRecord[] = [];
+  /** The latest decisions, and those before as bytes. */
+  #records: DecisionRecord[] = [];
+  #pieces: Piece[] = [];
+  /** Decisions in all of them, and in the ones that are just being written. */
+  #waiting = 0;
   readonly #blocked = new WaitingLine();
   #writing: Promise<void> | undefined;
   #file: number | undefined;
-  /** The file is to be opened anew, since it may have been moved away. */
-  #stale = false;
+  /** The file is to be opened anew: it may have been moved away, or lack the end of its last line. */
+  #stale = true;
   #failing = false;
-  #dropping = false;
-  #givenUp = false;
+  /** So many since the log was too slow. */
+  #dropped = 0;
+  readonly #givenUp = new AbortController();
 
   /** @throws Error whose message completes "cannot be written: …" */
   constructor(options: DecisionLogOptions, logger: Logger, observer: DecisionLogObserver) {
@@ -59,7 +72,7 @@ export class DecisionLog {
     this.#logger = logger;
     this.#observer = observer;
     if (options.destination !== '-') {
-      checkWritable(options.destination);
+      this.#file = openAtOnce(options.destination);
     }
   }
 
@@ -68,7 +81,7 @@ export class DecisionLog {
    * with an `OverloadedError` when the wait is over before.
    */
   write(record: DecisionRecord, wait: Wait): Promise<void> | undefined {
-    if (this.#waiting.length < MAX_WAITING) {
+    if (this.#waiting < MAX_WAITING && !this.#givenUp.signal.aborted) {
       this.#append(record);
       return undefined;
     }
@@ -88,51 +101,74 @@ export class DecisionLog {
 
   /** Writes what waits. What can't be written within the time, in milliseconds, is dropped. */
   async close(withinMs: number): Promise<void> {
-    const late = new AbortController();
-    await Promise.race([this.#writing, pause(withinMs, undefined, { signal: late.signal }).catch(() => {})]);
-    late.abort();
-    this.#givenUp = true;
-    if (this.#waiting.length > 0) {
-      this.#observer.dropped(this.#waiting.length);
-      this.#logger.error({ decisions: this.#waiting.length }, 'the end of the decision log was not written');
+    const late = setTimeout(() => this.#givenUp.abort(), withinMs);
+    await this.#writing;
+    clearTimeout(late);
+    this.#givenUp.abort();
+    if (this.#waiting > 0) {
+      this.#observer.dropped(this.#waiting);
+      this.#logger.error({ decisions: this.#waiting }, 'the end of the decision log was not written');
     }
     await this.#closeFile();
   }
 
   #append(record: DecisionRecord): void {
-    this.#waiting.push(record);
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = undefined;
-    });
+    this.#records.push(record);
+    this.#waiting += 1;
+    if (this.#records.length >= PIECE) {
+      this.#endPiece();
+    }
+    this.#writing ??= this.#writeAll();
+  }
+
+  #endPiece(): void {
+    if (this.#records.length > 0) {
+      const text = this.#records.map((record) => `${JSON.stringify(record)}\n`).join('');
+      this.#pieces.push({ bytes: Buffer.from(text), count: this.#records.length });
+      this.#records = [];
+    }
   }
 
   #drop(): void {
     this.#observer.dropped(1);
-    if (!this.#dropping) {
-      this.#dropping = true;
+    if (this.#dropped === 0) {
       this.#logger.error('the decision log is too slow: decisions are dropped from it');
     }
+    this.#dropped += 1;
   }
 
   async #writeAll(): Promise<void> {
-    while (this.#waiting.length > 0 && !this.#givenUp) {
-      if (this.#waiting.length < BATCH) {
-        await pause(GATHER_MS);
+    while (this.#waiting > 0 && !this.#givenUp.signal.aborted) {
+      if (this.#pieces.length < PIECES) {
+        await this.#pause(GATHER_MS);
+        this.#endPiece();
       }
-      const batch = this.#waiting.slice(0, BATCH);
-      await this.#writeBatch(Buffer.from(batch.map((record) => `${JSON.stringify(record)}\n`).join('')));
-      this.#waiting = this.#waiting.slice(batch.length);
-      this.#dropping = false;
-      for (let room = batch.length; room > 0 && this.#blocked.letIn(); room -= 1) {}
+      // Not in one expression, which would take what was waiting before.
+      const written = await this.#writePieces(this.#pieces.splice(0, PIECES));
+      this.#waiting -= written;
+      for (let room = MAX_WAITING - this.#waiting; room > 0 && this.#blocked.letIn(); room -= 1) {}
     }
+    if (this.#dropped > 0 && this.#waiting === 0) {
+      this.#logger.warn({ decisions: this.#dropped }, 'the decision log is fast enough again');
+      this.#dropped = 0;
+    }
+    // Not a moment later: what is appended from now on begins anew.
+    this.#writing = undefined;
   }
 
-  /** Goes on until all of it is written: where it stopped, since what was written can't be taken back. */
-  async #writeBatch(bytes: Buffer): Promise<void> {
+  /** Goes on until all of it is written, or given up. Returns how many whole lines were written. */
+  async #writePieces(pieces: readonly Piece[]): Promise<number> {
+    const bytes = Buffer.concat(pieces.map((piece) => piece.bytes));
+    let file = this.#file;
     let written = 0;
-    while (written < bytes.length && !this.#givenUp) {
+    while (written < bytes.length && !this.#givenUp.signal.aborted) {
       try {
-        const file = await this.#opened();
+        const before = file;
+        file = await this.#opened();
+        if (file !== before) {
+          // A line that one file has the beginning of stands in the next as a whole.
+          written = bytes.subarray(0, written).lastIndexOf(LINE_FEED) + 1;
+        }
         written += (await writeBytes(file, bytes, written)).bytesWritten;
         if (this.#failing) {
           this.#failing = false;
@@ -140,18 +176,29 @@ export class DecisionLog {
         }
       } catch (thrown) {
         if (thrown instanceof Error && 'code' in thrown && thrown.code === 'EAGAIN') {
-          // A pipe that is full, and was made non-blocking by whoever shares it.
-          await pause(FULL_PIPE_MS);
-          continue;
+          await this.#pause(FULL_PIPE_MS);
+        } else {
+          this.#reportFailure(thrown);
+          await this.#pause(RETRY_MS);
         }
-        this.#observer.failed();
-        if (!this.#failing) {
-          this.#failing = true;
-          this.#logger.error({ error: systemErrorText(thrown) }, 'the decision log could not be written');
-        }
-        await pause(RETRY_MS);
       }
     }
+    return written === bytes.length
+      ? pieces.reduce((sum, { count }) => sum + count, 0)
+      : bytes.subarray(0, written).filter((byte) => byte === LINE_FEED).length;
+  }
+
+  #reportFailure(thrown: unknown): void {
+    this.#observer.failed();
+    if (!this.#failing) {
+      this.#failing = true;
+      this.#logger.error({ error: systemErrorText(thrown) }, 'the decision log could not be written');
+    }
+  }
+
+  /** Ends early when the log is given up. */
+  #pause(milliseconds: number): Promise<void> {
+    return pause(milliseconds, undefined, { signal: this.#givenUp.signal }).catch(() => {});
   }
 
   async #opened(): Promise<number> {
@@ -160,26 +207,22 @@ export class DecisionLog {
       return STANDARD_OUTPUT;
     }
     if (this.#file === undefined || this.#stale) {
-      const file = await openFile(destination, 'a');
+      // Before, so that what is moved away in the meantime is opened once more.
+      this.#stale = false;
+      const file = await openForAppending(destination).catch((thrown: unknown) => {
+        this.#stale = true;
+        throw thrown;
+      });
       await this.#closeFile();
       this.#file = file;
-      this.#stale = false;
     }
     return this.#file;
   }
 
   async #closeFile(): Promise<void> {
     if (this.#file !== undefined) {
-      await closeFile(this.#file).catch(() => {});
+      await closeAppended(this.#file);
       this.#file = undefined;
     }
-  }
-}
-
-function checkWritable(path: string): void {
-  try {
-    closeSync(openSync(path, 'a'));
-  } catch (thrown) {
-    throw new Error(systemErrorText(thrown));
   }
 }

@@ -22,7 +22,8 @@ export class Generations {
   #problems: readonly Problem[] = [];
   #reloading: Promise<boolean> | undefined;
   #next: Promise<boolean> | undefined;
-  readonly #retiring = new Set<Promise<void>>();
+  readonly #retiring = new Map<Generation, Promise<void>>();
+  #closing = false;
   readonly #atStart: ServiceOptions;
 
   private constructor(sources: ConfigSources, services: GenerationServices, first: Generation) {
@@ -50,11 +51,24 @@ export class Generations {
     return this.#problems;
   }
 
+  /** Decisions that are being made, also by configurations that decide nothing new any more. */
+  get underWay(): number {
+    return this.#sum(({ admission }) => admission.underWay);
+  }
+
+  /** Those that wait. */
+  get queued(): number {
+    return this.#sum(({ admission }) => admission.queued);
+  }
+
   /**
    * Reads the configuration again. With mistakes nothing changes but what is logged, counted and shown. Resolves to
    * whether it took over. While one is being read, all further calls are one more reload after it.
    */
   reload(): Promise<boolean> {
+    if (this.#closing) {
+      return Promise.resolve(false);
+    }
     if (this.#reloading === undefined) {
       this.#reloading = this.#load().finally(() => {
         this.#reloading = undefined;
@@ -68,11 +82,12 @@ export class Generations {
     return this.#next;
   }
 
-  /** Waits until no request is under way, and lets all filters go. */
+  /** Waits until no request is under way, and lets all filters go. Nothing is reloaded any more. */
   async close(): Promise<void> {
+    this.#closing = true;
     await this.#next;
     await this.#reloading;
-    await Promise.all([...this.#retiring, this.#current.retire()]);
+    await Promise.all([...this.#retiring.values(), this.#current.retire()]);
   }
 
   async #load(): Promise<boolean> {
@@ -110,8 +125,14 @@ export class Generations {
   }
 
   #retire(generation: Generation): void {
-    const retiring = generation.retire().finally(() => this.#retiring.delete(retiring));
-    this.#retiring.add(retiring);
+    this.#retiring.set(
+      generation,
+      generation.retire().finally(() => this.#retiring.delete(generation)),
+    );
+  }
+
+  #sum(count: (generation: Generation) => number): number {
+    return [this.#current, ...this.#retiring.keys()].reduce((sum, one) => sum + count(one), 0);
   }
 
   #warnOfRestart(next: Generation): void {

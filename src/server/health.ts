@@ -1,6 +1,7 @@
 /** How the service is: for load balancers, for Kubernetes, for Prometheus. Nobody needs a token, so none of it tells of a lease. */
 import Router from '@koa/router';
 import { formatProblem, type Problem } from '../errors.ts';
+import type { Health, Readiness } from './answers.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface HealthParts {
@@ -16,13 +17,13 @@ export const HEALTH_PATHS = ['/healthz', '/readyz', '/metrics'];
 export function healthRoutes({ metrics, isDraining, problems, generation }: HealthParts): Router {
   const router = new Router();
   router.get('/healthz', (ctx) => {
-    ctx.body = { status: 'ok' };
+    ctx.body = { status: 'ok' } satisfies Health;
   });
   router.get('/readyz', (ctx) => {
     const mistakes = problems().map(formatProblem);
     const status = isDraining() ? 'draining' : mistakes.length > 0 ? 'configuration not valid' : 'ready';
     ctx.status = status === 'ready' ? 200 : 503;
-    ctx.body = { status, generation: generation(), problems: mistakes };
+    ctx.body = { status, generation: generation(), problems: mistakes } satisfies Readiness;
   });
   router.get('/metrics', async (ctx) => {
     const { text, contentType } = await metrics.exposition();

@@ -4,17 +4,20 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import { type AddressInfo, Server as SocketServer } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { ConfigurationError } from '../errors.ts';
+import { Connections } from './connections.ts';
 
 /** More than Node's 16 KiB nobody needs who sends a token, a content type and a trace. */
 const MAX_HEADER_BYTES = 16_384;
-/** For the headers of a request; a connection that says nothing at all is closed by then. */
+/** For the handshake of TLS, and for the headers of a request; a connection that says nothing at all is closed by then. */
 const HEADERS_MS = 10_000;
+/** So much longer than a decision may take, a connection on which nothing moves is kept: whoever reads no answer is gone. */
+const STALLED_MS = 10_000;
 /** Longer than the idle time of the load balancers in use (60 s): the side that closes first should be theirs. */
 const KEEP_ALIVE_MS = 65_000;
 /** How often it is looked which requests have taken too long to arrive. */
 const CHECK_MS = 1_000;
 /** While it closes: for a request to arrive of which only a part is here. */
-const CLOSING_ARRIVAL_S = 5;
+const CLOSING_ARRIVAL_MS = 5_000;
 /** While it closes: how often it is looked which connections have nothing under way any more. */
 const CLOSING_CHECK_MS = 50;
 
@@ -31,11 +34,17 @@ export class Listener {
   /** `https://127.0.0.1:8642` */
   readonly url: string;
   readonly #server: Server | TlsServer;
+  readonly #connections: Connections;
+  #authorities: SecureContextOptions['ca'];
+  #closing = false;
 
-  private constructor(server: Server | TlsServer, scheme: string) {
+  private constructor(server: Server | TlsServer, tls: SecureContextOptions | undefined, open: Connections) {
     const { address, family, port } = server.address() as AddressInfo;
+    const scheme = tls === undefined ? 'http' : 'https';
     this.url = `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
     this.#server = server;
+    this.#connections = open;
+    this.#authorities = tls?.ca;
   }
 
   /** @throws ConfigurationError when the address can't be had. */
@@ -44,33 +53,55 @@ export class Listener {
     const bounds = {
       maxHeaderSize: MAX_HEADER_BYTES,
       keepAliveTimeout: KEEP_ALIVE_MS,
+      handshakeTimeout: HEADERS_MS,
       connectionsCheckingInterval: CHECK_MS,
-      ...arrivalTimes(deadline),
+    };
+    const connections = new Connections();
+    const listener: RequestListener = (request, response) => {
+      if (connections.isOutdated(request.socket)) {
+        response.shouldKeepAlive = false;
+      }
+      return answer(request, response);
     };
     const server =
       tls === undefined
-        ? createServer(bounds, answer)
-        : createTlsServer({ ...bounds, ...tls, ...clientCertificates(tls) }, answer);
+        ? createServer(bounds, listener)
+        : createTlsServer({ ...bounds, ...tls, ...clientCertificates(tls) }, listener);
+    Object.assign(server, timesOf(deadline));
+    server.on('connection', (socket) => connections.add(socket));
     await listen(server, host, port);
-    return new Listener(server, tls === undefined ? 'http' : 'https');
+    return new Listener(server, tls, connections);
   }
 
-  /** For the connections that come from now on. */
+  /**
+   * For the connections that come from now on. With other authorities those that are open are ended, when what is under
+   * way is answered: who may have been let in by the old ones must show a certificate again.
+   */
   replaceTls(tls: SecureContextOptions): void {
-    if ('setSecureContext' in this.#server) {
-      this.#server.setSecureContext(tls);
+    if (!('setSecureContext' in this.#server)) {
+      return;
+    }
+    this.#server.setSecureContext(tls);
+    if (tls.ca !== this.#authorities) {
+      this.#authorities = tls.ca;
+      this.#connections.outdate();
+      this.#server.closeIdleConnections();
     }
   }
 
   replaceDeadline(seconds: number): void {
-    Object.assign(this.#server, arrivalTimes(seconds));
+    if (!this.#closing) {
+      Object.assign(this.#server, timesOf(seconds));
+    }
   }
 
   /** Stops accepting, and lets what is under way finish for so long, in milliseconds. Then it is cut off. */
   async close(graceMs: number): Promise<void> {
-    this.replaceDeadline(Math.min(CLOSING_ARRIVAL_S, this.#server.requestTimeout / 1000));
-    const idle = setInterval(() => this.#server.closeIdleConnections(), CLOSING_CHECK_MS);
-    const late = setTimeout(() => this.#server.closeAllConnections(), graceMs);
+    this.#closing = true;
+    Object.assign(this.#server, arrivalTimes(Math.min(CLOSING_ARRIVAL_MS, this.#server.requestTimeout)));
+    // After the events that have come: a connection on which a request has just arrived is not idle.
+    const idle = setInterval(() => setImmediate(() => this.#server.closeIdleConnections()), CLOSING_CHECK_MS);
+    const late = setTimeout(() => this.#connections.destroyAll(), graceMs);
     // Not http's own `close`, which no longer looks for requests that take too long to arrive.
     await new Promise<void>((closed) => SocketServer.prototype.close.call(this.#server, () => closed()));
     this.#server.close();
@@ -79,8 +110,11 @@ export class Listener {
   }
 }
 
-function arrivalTimes(deadline: number) {
-  const requestTimeout = deadline * 1000;
+function timesOf(deadline: number) {
+  return { ...arrivalTimes(deadline * 1000), timeout: deadline * 1000 + STALLED_MS };
+}
+
+function arrivalTimes(requestTimeout: number) {
   return { requestTimeout, headersTimeout: Math.min(HEADERS_MS, requestTimeout) };
 }
 
@@ -90,7 +124,8 @@ function clientCertificates({ ca }: SecureContextOptions) {
 
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((listening, failed) => {
-    server.once('error', (thrown: NodeJS.ErrnoException) => {
+    // It stays: an error that comes later is of one connection that could not be accepted, and no reason to end.
+    server.on('error', (thrown: NodeJS.ErrnoException) => {
       const message = `cannot listen on ${host}, port ${port}: ${reason(thrown)}`;
       failed(new ConfigurationError([{ severity: 'error', section: 'service', message }]));
     });

@@ -1,4 +1,5 @@
 /** What the service counts, as Prometheus reads it. docs/operations.md says what each is good for. */
+import { STATUS_CODES } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { BreakerState, HttpObserver } from '../http/client.ts';
 import type { DecisionLogObserver } from './decision-log.ts';
@@ -10,7 +11,7 @@ const BUCKETS = [
 ];
 const PREFIX = 'blazar_enforcement_';
 /** So many decisions are counted at once. */
-const BATCH = 500;
+const BATCH = 64;
 const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
 /** What is looked at when the metrics are read. */
@@ -152,8 +153,10 @@ export class Metrics implements DecisionLogObserver, HttpObserver {
     this.#overload.inc();
   }
 
+  /** A status that does not exist is `other`: what a service makes up is no label either. */
   called(origin: string, outcome: number | string, seconds: number): void {
-    this.#calls.observe({ origin, outcome }, seconds);
+    const known = typeof outcome === 'string' || outcome in STATUS_CODES ? outcome : 'other';
+    this.#calls.observe({ origin, outcome: known }, seconds);
   }
 
   breakerChanged(origin: string, state: BreakerState): void {
@@ -162,6 +165,10 @@ export class Metrics implements DecisionLogObserver, HttpObserver {
 
   reloaded(outcome: 'applied' | 'refused'): void {
     this.#reloads.inc({ outcome });
+    if (outcome === 'applied') {
+      // The new filters have breakers of their own, perhaps to other services; nobody would ever close the old ones.
+      this.#breakers.reset();
+    }
   }
 
   credentialsReloaded(outcome: 'applied' | 'refused'): void {

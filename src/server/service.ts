@@ -40,18 +40,28 @@ export interface ServiceSettings {
   readonly logger?: Logger;
   /** Whether a change of the configuration's files is a reload. Default false. */
   readonly watch?: boolean;
+  /** How often it is looked whether a file has changed, in milliseconds. Default 1000. */
+  readonly pollMs?: number;
 }
 
 /** Wires and checks everything, then listens. Throws `ConfigurationError`, also when the address can't be had. */
 export async function startService(sources: ConfigSources, settings: ServiceSettings = {}): Promise<Service> {
+  const { configFiles = [], configDirs = [] } = sources;
+  const configurationFiles = new WatchedFiles(() => void reload(), settings.pollMs);
+  const credentialFiles = new WatchedFiles(() => readCredentials(), settings.pollMs);
+  // Each before it is read: what changes in between must not be missed.
+  await configurationFiles.watch([...configFiles, ...configDirs]);
   const configuration = await requireConfiguration(sources, [serviceSection]);
   const atStart = sectionOf(configuration, serviceSection);
+  await configurationFiles.watch([...configuration.files, ...configDirs]);
+  await credentialFiles.watch(filesOf(atStart, atStart));
+
   const logger = settings.logger ?? createLogger(atStart.log_level, atStart.log_format);
   let draining = false;
 
   const metrics: Metrics = new Metrics({
-    underWay: () => generations.current.admission.underWay,
-    queued: () => generations.current.admission.queued,
+    underWay: () => generations.underWay,
+    queued: () => generations.queued,
     generation: () => generations.current.number,
     configurationIsValid: () => generations.problems.length === 0,
   });
@@ -100,25 +110,35 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     }
   };
   const reload = async () => {
+    if (draining) {
+      return false;
+    }
     log?.reopen();
     const applied = await generations.reload();
-    watchFiles();
+    await credentialFiles.watch(filesOf(generations.current.options, atStart));
     return applied;
-  };
-  const credentialFiles = new WatchedFiles(readCredentials);
-  const configurationFiles = new WatchedFiles(() => void reload());
-  const watchFiles = () => {
-    const { options, configuration: current } = generations.current;
-    credentialFiles.watch(filesOf(options, atStart));
-    if (settings.watch) {
-      configurationFiles.watch([...current.files, ...(sources.configDirs ?? [])]);
-    }
   };
   const takeOver = (next: Generation) => {
     tokens.replace(next.tokens);
     listener.replaceDeadline(next.options.deadline);
   };
-  watchFiles();
+  credentialFiles.start();
+  if (settings.watch) {
+    configurationFiles.start();
+  }
+
+  let closing: Promise<void> | undefined;
+  const close = async () => {
+    draining = true;
+    credentialFiles.close();
+    configurationFiles.close();
+    const graceMs = generations.current.options.shutdown_grace * 1000;
+    const forFiltersMs = (graceMs * LAST_PART) / 2;
+    const forLogMs = forFiltersMs;
+    const finished = listener.close(graceMs - forFiltersMs - forLogMs).then(() => generations.close());
+    await waitAtMost(graceMs - forLogMs, finished);
+    await log?.close(forLogMs);
+  };
 
   return {
     url: listener.url,
@@ -126,20 +146,9 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     asksForToken: tokens.required,
     writesToStandardOutput: atStart.decision_log === '-',
     reload,
-    async close() {
-      draining = true;
-      credentialFiles.close();
-      configurationFiles.close();
-      const graceMs = generations.current.options.shutdown_grace * 1000;
-      const late = new AbortController();
-      await Promise.race([
-        listener
-          .close(graceMs * (1 - LAST_PART))
-          .then(() => generations.close())
-          .then(() => log?.close(graceMs * LAST_PART)),
-        pause(graceMs, undefined, { signal: late.signal }).catch(() => {}),
-      ]);
-      late.abort();
+    close() {
+      closing ??= close();
+      return closing;
     },
   };
 }
@@ -165,6 +174,12 @@ function openDecisionLog(
       { severity: 'error', origin, section: 'service', option: 'decision_log', message },
     ]);
   }
+}
+
+async function waitAtMost(milliseconds: number, work: Promise<void>): Promise<void> {
+  const late = new AbortController();
+  await Promise.race([work, pause(milliseconds, undefined, { signal: late.signal }).catch(() => {})]);
+  late.abort();
 }
 
 /** Tokens may have moved to another file since; certificates stay where they were at the start. */

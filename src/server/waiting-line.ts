@@ -17,6 +17,11 @@ export class WaitingLine {
   join(wait: Wait, message: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const { signal } = wait;
+      if (signal?.aborted) {
+        // It will not fire again.
+        reject(new OverloadedError(message));
+        return;
+      }
       const giveUp = () => {
         this.#waiting.delete(enter);
         reject(new OverloadedError(message));

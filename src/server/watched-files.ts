@@ -1,41 +1,83 @@
-import { unwatchFile, watchFile } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errorText } from '../errors.ts';
 
 const POLL_MS = 1000;
-/** So long nothing may have changed: a file that is being written is not to be read half. */
-const SETTLE_MS = 1000;
 
 /**
- * Calls back when one of the files has changed, appeared or gone, or what a link leads to: once for changes that come
- * together. Polls, since the events of the kernel miss what is mounted or swapped behind a link, as Kubernetes does.
- * A folder has changed when a file came or went. Keeps no process alive.
+ * Calls back when one of the files has changed, appeared or gone, or what a link leads to; of a folder, a `*.conf` in it.
+ * Once for changes that come together, and not before another look has found nothing more: a file that is being written is
+ * not to be read half. Polls, since the events of the kernel miss what is mounted or swapped behind a link, as Kubernetes
+ * does. Keeps no process alive.
  */
 export class WatchedFiles {
   readonly #changed: () => void;
-  #paths: readonly string[] = [];
-  #settling: NodeJS.Timeout | undefined;
+  readonly #pollMs: number;
+  readonly #looks = new Map<string, string>();
+  #timer: NodeJS.Timeout | undefined;
+  #settling = false;
+  #closed = false;
 
-  constructor(changed: () => void) {
+  constructor(changed: () => void, pollMs = POLL_MS) {
     this.#changed = changed;
+    this.#pollMs = pollMs;
   }
 
-  /** Watches these paths, in place of those before. */
-  watch(paths: readonly string[]): void {
-    for (const path of this.#paths.filter((old) => !paths.includes(old))) {
-      unwatchFile(path, this.#seen);
+  /** These paths, in place of those before. What changes after it has resolved will be seen: read them then. */
+  async watch(paths: readonly string[]): Promise<void> {
+    for (const path of [...this.#looks.keys()].filter((old) => !paths.includes(old))) {
+      this.#looks.delete(path);
     }
-    for (const path of paths.filter((next) => !this.#paths.includes(next))) {
-      watchFile(path, { interval: POLL_MS, persistent: false }, this.#seen);
+    for (const path of paths.filter((next) => !this.#looks.has(next))) {
+      this.#looks.set(path, await lookOf(path));
     }
-    this.#paths = [...paths];
+  }
+
+  /** From now on it calls back. */
+  start(): void {
+    this.#lookLater();
   }
 
   close(): void {
-    this.watch([]);
-    clearTimeout(this.#settling);
+    this.#closed = true;
+    clearTimeout(this.#timer);
   }
 
-  readonly #seen = () => {
-    clearTimeout(this.#settling);
-    this.#settling = setTimeout(this.#changed, SETTLE_MS).unref();
-  };
+  #lookLater(): void {
+    if (!this.#closed) {
+      this.#timer = setTimeout(() => void this.#look(), this.#pollMs).unref();
+    }
+  }
+
+  async #look(): Promise<void> {
+    let changed = false;
+    for (const [path, before] of this.#looks) {
+      const now = await lookOf(path);
+      if (this.#looks.get(path) === before && now !== before) {
+        this.#looks.set(path, now);
+        changed = true;
+      }
+    }
+    const settled = this.#settling && !changed;
+    this.#settling = changed;
+    if (settled && !this.#closed) {
+      this.#changed();
+    }
+    this.#lookLater();
+  }
+}
+
+/** A text that is another one whenever the file is, or the configuration files of the folder are. */
+async function lookOf(path: string): Promise<string> {
+  try {
+    const stats = await stat(path, { bigint: true });
+    if (!stats.isDirectory()) {
+      return [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ');
+    }
+    const names = (await readdir(path)).filter((name) => name.endsWith('.conf')).sort();
+    const looks = await Promise.all(names.map(async (name) => [name, await lookOf(join(path, name))]));
+    return looks.flat().join(' ');
+  } catch (thrown) {
+    return errorText(thrown);
+  }
 }

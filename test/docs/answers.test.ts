@@ -1,63 +1,174 @@
 /** What the pages say is answered over HTTP, held against the real services. */
-import { expect, it, onTestFinished } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
-import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { startService } from '../../src/server/service.ts';
+import { confFile } from '../support/files.ts';
+import { filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createLasting, createPhysicalHost } from '../support/requests.ts';
 import { runApp, runService } from '../support/running-service.ts';
+import { getWhileStopping } from '../support/stopping.ts';
 import { pageNamed, tableUnder } from './markdown.ts';
 import { matchesShown } from './shown.ts';
 
+const page = pageNamed('docs/protocol.md');
 const TEN_DAYS = 864_000;
 
 /** The text of a cell that is a code span, or the cell. */
 const content = (cell = '') => cell.replace(/^`(.*)`$/, '$1');
 
+const TOKEN = { 'X-Auth-Token': 'secret' };
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+const FITS = JSON.stringify(createPhysicalHost());
+
+const post = (url: string, body: string, headers: Record<string, string>) =>
+  fetch(url, { method: 'POST', body, headers });
+
+/** Status and body of each answer are what the rows of a table show in these columns. */
+async function expectShown(answers: Response[], rows: string[][], status: number, body: number) {
+  expect(answers.map((answer) => String(answer.status))).toEqual(rows.map((row) => content(row[status])));
+  for (const [index, answer] of answers.entries()) {
+    const shown = content(rows[index]?.[body]);
+    const text = await answer.text();
+    expect(matchesShown(text, shown), `${text} for ${shown}`).toBe(true);
+  }
+}
+
 it('docs/protocol.md says what the policy service answers', async () => {
-  const limits = { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 172_800 };
-  const url = await service(limits, ['secret']);
-  const broken = await service({
-    enabled_filters: ['BrokenFilter'],
-    filters_path: [
-      filterFolder({ 'broken-filter.js': filterSource('BrokenFilter', { create: 'throw new Error("x");' }) }),
-    ],
+  const { url: base, raw } = await runService({ service: { tokens: ['secret'] } });
+  const { url: broken } = await runService({
+    filters: { 'broken-filter.js': filterSource('BrokenFilter', { create: 'throw new Error("x");' }) },
+    enforcement: { enabled_filters: ['BrokenFilter'] },
   });
   const { url: faulty } = await runApp({} as UsageEnforcement);
-  const token = { 'X-Auth-Token': 'secret' };
-  const json = { 'Content-Type': 'application/json' };
-  const request = JSON.stringify(createPhysicalHost());
-  const post = (body: string, headers: Record<string, string>, path = `${url}/check-create`) =>
-    fetch(path, { method: 'POST', body, headers });
+  const { raw: rawToHasty } = await runService({ service: { deadline: 1 } });
+  const url = `${base}/check-create`;
+  const long = `GET / HTTP/1.1\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
 
   const answers = [
-    await post(request, { ...token, ...json }),
-    await post('{"context":{"user_id":"a","project_id":"b"},"lease":{}}', { ...token, ...json }),
-    await post('{', { ...token, ...json }),
-    await post(request, json),
-    await post(JSON.stringify(createLasting(TEN_DAYS)), { ...token, ...json }),
-    await post(request, json, `${broken}/v1/check-create`),
-    await post(request, json, `${url}/check`),
-    await fetch(`${url}/check-create`, { headers: token }),
-    await post(' '.repeat(8 * 1024 * 1024 + 1), { ...token, ...json }),
-    await post(request, { ...token, 'Content-Type': 'text/plain' }),
-    await post(request, { ...token, 'Content-Type': 'application/json; charset=latin1' }),
-    await post(request, json, `${faulty}/check-create`),
+    await post(url, FITS, { ...TOKEN, ...JSON_TYPE }),
+    await post(url, '{"context":{"user_id":"a","project_id":"b"},"lease":{}}', { ...TOKEN, ...JSON_TYPE }),
+    await post(url, '{', { ...TOKEN, ...JSON_TYPE }),
+    await post(url, FITS, JSON_TYPE),
+    await post(url, JSON.stringify(createLasting(TEN_DAYS)), { ...TOKEN, ...JSON_TYPE }),
+    await post(`${broken}/v1/check-create`, FITS, JSON_TYPE),
+    await post(`${base}/check`, FITS, JSON_TYPE),
+    await fetch(url, { headers: TOKEN }),
+    answerOf(await rawToHasty('POST /check-create HTTP/1.1\r\n')),
+    await post(url, ' '.repeat(8 * 1024 * 1024 + 1), { ...TOKEN, ...JSON_TYPE }),
+    await post(url, FITS, { ...TOKEN, 'Content-Type': 'text/plain' }),
+    await post(url, FITS, { ...TOKEN, 'Content-Type': 'application/json; charset=latin1' }),
+    await post(url, FITS, { ...TOKEN, ...JSON_TYPE, 'Content-Encoding': 'zstd' }),
+    answerOf(await raw(long)),
+    await post(`${faulty}/check-create`, FITS, JSON_TYPE),
+    await fromAFullHouse(),
   ];
-  const shown = tableUnder(pageNamed('docs/protocol.md'), 'What the policy service answers');
-  expect(answers.map(({ status }) => String(status))).toEqual(shown.map(([status]) => content(status)));
-  for (const [index, answer] of answers.entries()) {
-    const body = content(shown[index]?.[2]);
-    const text = await answer.text();
-    expect(matchesShown(text, body), `${text} for ${body}`).toBe(true);
-  }
-
-  const health = await fetch(`${url}/healthz`);
-  expect({ status: health.status, body: await health.text() }).toEqual({
-    status: 200,
-    body: '{"status":"ok"}',
-  });
+  await expectShown(answers, tableUnder(page, 'What the policy service answers'), 0, 2);
 });
+
+it('docs/protocol.md says which headers tell what', async () => {
+  const rows = tableUnder(page, 'Headers').map(([name, of]) => `${content(name)} of ${of}`);
+  expect(rows).toEqual([
+    'X-Openstack-Request-Id of requests',
+    'X-Openstack-Request-Id of answers',
+    'X-Enforcement-Generation of `204`, `403`',
+    'Retry-After of `503`',
+    'Allow of `405`',
+  ]);
+  const { url } = await runService();
+  const check = (body: string, headers = {}) =>
+    post(`${url}/check-create`, body, { ...JSON_TYPE, ...headers });
+  const id = 'req-7b1c5f2e-94a1-4a5e-9d5b-2f2c3f1d8e60';
+  const told = ({ status, headers }: Response) => ({
+    status,
+    id: headers.get('X-Openstack-Request-Id'),
+    generation: headers.get('X-Enforcement-Generation'),
+    retry: headers.get('Retry-After'),
+    allow: headers.get('Allow'),
+  });
+  const given = expect.stringMatching(/^req-[0-9a-f-]{36}$/);
+  const nothing = { id: given, generation: null, retry: null, allow: null };
+  expect([
+    told(await check(FITS, { 'X-Openstack-Request-Id': id })),
+    told(await check(FITS, { 'X-Openstack-Request-Id': 'mine' })),
+    told(await check(JSON.stringify(createLasting(TEN_DAYS)))),
+    told(await check('{')),
+    told(await fromAFullHouse()),
+    told(await fetch(`${url}/check-create`)),
+  ]).toEqual([
+    { ...nothing, status: 204, id, generation: '1' },
+    { ...nothing, status: 204, generation: '1' },
+    { ...nothing, status: 403, generation: '1' },
+    { ...nothing, status: 400 },
+    { ...nothing, status: 503, retry: '1' },
+    { ...nothing, status: 405, allow: 'POST' },
+  ]);
+});
+
+it('docs/protocol.md says how the service tells how it is', async () => {
+  const conf = (duration: string) =>
+    `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = ${duration}\n[service]\nport = 0\ntokens = secret\n`;
+  const file = confFile(conf('172800'));
+  const start = () => startService({ environment: {}, configFiles: [file] }, { logger: recordingLogger() });
+  const stopping = answerOf(await getWhileStopping(await start(), '/readyz'));
+  const service = await start();
+  onTestFinished(() => service.close());
+  const get = (path: string) => fetch(service.url + path);
+  const [health, ready] = [await get('/healthz'), await get('/readyz')];
+  writeFileSync(file, conf('one day'));
+  await service.reload();
+  const notValid = await get('/readyz');
+  const metrics = await get('/metrics');
+  const [firstLine = ''] = (await metrics.text()).split('\n');
+
+  const rows = tableUnder(page, 'How the service is');
+  expect(rows.map(([path]) => content(path))).toEqual([
+    ...['/healthz', '/readyz', '/readyz', '/readyz', '/metrics', '/openapi.json'],
+  ]);
+  const answers = [
+    health,
+    ready,
+    notValid,
+    stopping,
+    new Response(firstLine, metrics),
+    await get('/openapi.json'),
+  ];
+  await expectShown(answers, rows, 1, 3);
+});
+
+/** There is room for one decision, and it is being made: the answer to a second request. */
+async function fromAFullHouse(): Promise<Response> {
+  let finish = () => {};
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const begun = new Promise<void>((resolve) => {
+    vi.stubGlobal('decision', () => {
+      resolve();
+      return finished;
+    });
+  });
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const { url } = await runService({
+    service: { max_concurrent: 1, max_queued: 0 },
+    filters: { 'slow-filter.js': filterSource('SlowFilter', { create: 'return decision().then(allow);' }) },
+    enforcement: { enabled_filters: ['SlowFilter'] },
+  });
+  const first = post(`${url}/check-create`, FITS, JSON_TYPE);
+  await begun;
+  const second = await post(`${url}/check-create`, FITS, JSON_TYPE);
+  finish();
+  await first;
+  return second;
+}
+
+/** What came over a connection as it is. */
+function answerOf(raw: string): Response {
+  const [head = '', body = ''] = raw.split('\r\n\r\n');
+  return new Response(body, { status: Number(head.split(' ')[1]) });
+}
 
 it('docs/policy-service-author.md says what the filter makes of an answer', async () => {
   const external = await policyServer({ status: 204 });
@@ -104,11 +215,3 @@ it('docs/policy-service-author.md says what the filter makes of an answer', asyn
     }
   }
 });
-
-async function service(enforcement: Record<string, unknown>, tokens: string[] = []): Promise<string> {
-  const { url } = await runService({
-    enforcement: { max_lease_duration: undefined, ...enforcement },
-    service: { tokens },
-  });
-  return url;
-}

@@ -12,16 +12,7 @@ describe('a path', () => {
   it('that leads nowhere gets 404', async () => {
     const { request, post } = await runService();
     for (const path of [
-      ...[
-        '/',
-        '/check',
-        '/v1',
-        '/v1/',
-        '/v2/check-create',
-        '/check-create/x',
-        '/v1/healthz',
-        '//check-create',
-      ],
+      ...['/check', '/v1', '/v1/', '/v2/check-create', '/check-create/x', '/v1/healthz', '//check-create'],
       ...['/check-create%2f', '/%zz', '/%00', '/..%2fcheck-create', '/__proto__', '/constructor'],
     ]) {
       for (const answer of [await request(path), await post(path, FITS)]) {
@@ -180,7 +171,7 @@ describe('a body', () => {
     expect(await post('/check-create', nineDays, headers)).toMatchObject({ status: 403 });
 
     // A few kilobytes that would become 64 MiB.
-    const bomb = pack(Buffer.alloc(64 * LIMIT, ' '));
+    const bomb = pack(Buffer.alloc(8 * LIMIT, ' '));
     expect(bomb.length).toBeLessThan(LIMIT / 8);
     expect(await post('/check-create', bomb, headers)).toMatchObject(TOO_LARGE);
 

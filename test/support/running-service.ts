@@ -5,14 +5,15 @@ import { type AddressInfo, connect } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
 import { requireConfiguration } from '../../src/configuration.ts';
-import type { UsageEnforcement } from '../../src/index.ts';
+import type { ConfigSources, UsageEnforcement } from '../../src/index.ts';
 import { createApp } from '../../src/server/app.ts';
 import { AcceptedTokens } from '../../src/server/credentials.ts';
 import { RecentDecisions } from '../../src/server/deciding.ts';
+import type { DecisionLog } from '../../src/server/decision-log.ts';
 import { Generation } from '../../src/server/generation.ts';
 import { Metrics } from '../../src/server/metrics.ts';
 import { serviceOptions } from '../../src/server/options.ts';
-import { startService } from '../../src/server/service.ts';
+import { type Service, type ServiceSettings, startService } from '../../src/server/service.ts';
 import { filterFolder } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 
@@ -23,7 +24,7 @@ export interface ServiceAnswer {
   readonly status: number;
   readonly text: string;
   readonly headers: Headers;
-  /** The body as JSON; `undefined` when there is none. */
+  /** The body, if it is JSON. */
   readonly json: unknown;
 }
 
@@ -38,6 +39,11 @@ export interface RunningService {
   raw(bytes: string, ends?: RegExp): Promise<string>;
 }
 
+/** One that a test may reload and close. It is closed when the test is over. */
+export interface RunningPolicyService extends RunningService {
+  readonly service: Service;
+}
+
 /** What can be set for a service. Filters are files of `filters_path`: name → text. */
 export interface ServiceOptions {
   readonly enforcement?: Readonly<Record<string, unknown>>;
@@ -46,33 +52,42 @@ export interface ServiceOptions {
 }
 
 /** Two days for everyone, unless told otherwise. */
-export async function runService(options: ServiceOptions = {}): Promise<RunningService> {
-  const logger = recordingLogger();
-  const service = await startService(
-    {
-      environment: {},
-      configFiles: [],
-      values: {
-        enforcement: {
-          enabled_filters: ['MaxLeaseDurationFilter'],
-          max_lease_duration: 172_800,
-          ...(options.filters && { filters_path: [filterFolder(options.filters)] }),
-          ...options.enforcement,
-        },
-        service: { port: 0, ...options.service },
+export function runService(options: ServiceOptions = {}): Promise<RunningPolicyService> {
+  return runServiceOn({
+    environment: {},
+    configFiles: [],
+    values: {
+      enforcement: {
+        enabled_filters: ['MaxLeaseDurationFilter'],
+        max_lease_duration: 172_800,
+        ...(options.filters && { filters_path: [filterFolder(options.filters)] }),
+        ...options.enforcement,
       },
+      service: { port: 0, ...options.service },
     },
-    { logger },
-  );
-  onTestFinished(() => service.close());
-  return client(service.url, logger);
+  });
 }
 
-/** The service around an enforcement that the test brings. */
-export async function runApp(enforcement: UsageEnforcement, tokens: string[] = []): Promise<RunningService> {
+/** The service of a configuration that the test has written. */
+export async function runServiceOn(
+  sources: ConfigSources,
+  settings: ServiceSettings = {},
+): Promise<RunningPolicyService> {
+  const logger = recordingLogger();
+  const service = await startService(sources, { logger, ...settings });
+  onTestFinished(() => service.close());
+  return { ...client(service.url, logger), service };
+}
+
+/** The service around an enforcement, and perhaps a decision log, that the test brings. */
+export async function runApp(
+  enforcement: UsageEnforcement,
+  tokens: string[] = [],
+  { log, ...settings }: { readonly log?: DecisionLog; readonly deadline?: number } = {},
+): Promise<RunningService> {
   const logger = recordingLogger();
   const configuration = await requireConfiguration({ environment: {}, configFiles: [] });
-  const options = serviceOptions.parse({ tokens });
+  const options = serviceOptions.parse({ tokens, ...settings });
   const current = new Generation({ number: 1, configuration, options, tokens, enforcement });
   const metrics = new Metrics({
     underWay: () => 0,
@@ -83,7 +98,7 @@ export async function runApp(enforcement: UsageEnforcement, tokens: string[] = [
   const app = createApp({
     generations: { current, problems: [] },
     tokens: new AcceptedTokens(tokens),
-    keepers: { metrics, recent: new RecentDecisions(), log: undefined },
+    keepers: { metrics, recent: new RecentDecisions(), log },
     isDraining: () => false,
     logger,
   });
@@ -103,7 +118,8 @@ function client(url: string, logger: RecordingLogger): RunningService {
     const answer = await fetch(url + path, init);
     const text = await answer.text();
     expectNoTrace(text);
-    const json: unknown = text === '' ? undefined : JSON.parse(text);
+    const isJson = answer.headers.get('Content-Type')?.startsWith('application/json') === true;
+    const json: unknown = isJson && text !== '' ? JSON.parse(text) : undefined;
     return { status: answer.status, text, headers: answer.headers, json };
   };
   return {
@@ -114,7 +130,12 @@ function client(url: string, logger: RecordingLogger): RunningService {
     post: (path, body, headers = {}) =>
       request(path, {
         method: 'POST',
-        body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+        body:
+          typeof body === 'string'
+            ? body
+            : body instanceof Uint8Array
+              ? new Uint8Array(body)
+              : JSON.stringify(body),
         headers: { 'Content-Type': 'application/json', ...headers },
       }),
     raw: async (bytes, ends) => {

@@ -1,0 +1,137 @@
+import type { DecisionOutcome, DecisionRecord, FilterRecord } from '../server/decision-record.ts';
+import { type DurationQuantiles, Durations } from './durations.ts';
+import { type Count, Tally, type TallyRow } from './tally.ts';
+
+/** Beyond what anyone enables. */
+const MAX_FILTERS = 1000;
+
+/** What one filter did. */
+export interface FilterStatistics {
+  readonly filter: string;
+  /** Decisions for which it was asked, or told of an end. */
+  readonly asked: number;
+  readonly rejected: number;
+  readonly failed: number;
+  readonly allowedOnError: number;
+  /** What it would have rejected, had it been more than tried. */
+  readonly wouldHaveRejected: number;
+  readonly durations: DurationQuantiles;
+}
+
+export interface Listed<Name> {
+  readonly rows: readonly TallyRow<Name>[];
+  /** What is not in the rows. */
+  readonly others: Count;
+}
+
+/** Who was refused, by which filter, how often. */
+export interface StatisticsSummary extends Count {
+  /** The first and the last decision, as their records say it; `null` when there is none. */
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly outcomes: readonly TallyRow<readonly [DecisionOutcome, string | null]>[];
+  readonly filters: readonly FilterStatistics[];
+  readonly projects: Listed<string>;
+  readonly users: Listed<string>;
+  /** What users were told, and by which filter. */
+  readonly messages: Listed<readonly [string | null, string]>;
+  readonly durations: DurationQuantiles;
+  /** Of these there were more than can be counted each by its own. */
+  readonly cut: readonly ('filters' | 'projects' | 'users' | 'messages')[];
+}
+
+/** Counts decisions, in memory that does not grow with their number. */
+export class Statistics {
+  #decisions = 0;
+  #refused = 0;
+  #from: string | null = null;
+  #to: string | null = null;
+  readonly #outcomes = new Tally<readonly [DecisionOutcome, string | null]>();
+  readonly #filters = new Map<string, OneFilter>();
+  #filtersAreCut = false;
+  readonly #projects = new Tally<string>();
+  readonly #users = new Tally<string>();
+  readonly #messages = new Tally<readonly [string | null, string]>();
+  readonly #durations = new Durations();
+
+  add(record: DecisionRecord): void {
+    const { time, outcome, filter, allowed, message } = record;
+    const isRefused = !allowed;
+    this.#decisions += 1;
+    this.#refused += isRefused ? 1 : 0;
+    // Files may come in any order.
+    this.#from = this.#from === null || time < this.#from ? time : this.#from;
+    this.#to = this.#to === null || time > this.#to ? time : this.#to;
+    this.#outcomes.add([outcome, filter], isRefused);
+    this.#projects.add(record.project_id, isRefused);
+    this.#users.add(record.user_id, isRefused);
+    if (message !== null) {
+      this.#messages.add([filter, message], isRefused);
+    }
+    this.#durations.add(record.duration_ms);
+    for (const one of record.filters) {
+      this.#filterNamed(one.filter)?.add(one);
+    }
+  }
+
+  /** So many projects, users and messages are listed by name. */
+  summary(listed: number): StatisticsSummary {
+    const tallies = { projects: this.#projects, users: this.#users, messages: this.#messages };
+    const cut = (['projects', 'users', 'messages'] as const).filter((name) => tallies[name].isCut);
+    return {
+      decisions: this.#decisions,
+      refused: this.#refused,
+      from: this.#from,
+      to: this.#to,
+      outcomes: this.#outcomes
+        .top(Number.POSITIVE_INFINITY)
+        .rows.sort((one, other) => other.decisions - one.decisions),
+      filters: [...this.#filters].map(([filter, one]) => ({ filter, ...one.summary() })),
+      projects: this.#projects.top(listed),
+      users: this.#users.top(listed),
+      messages: this.#messages.top(listed),
+      durations: this.#durations.quantiles(),
+      cut: this.#filtersAreCut || this.#outcomes.isCut ? ['filters', ...cut] : cut,
+    };
+  }
+
+  #filterNamed(name: string): OneFilter | undefined {
+    const known = this.#filters.get(name);
+    if (known === undefined && this.#filters.size < MAX_FILTERS) {
+      const filter = new OneFilter();
+      this.#filters.set(name, filter);
+      return filter;
+    }
+    this.#filtersAreCut ||= known === undefined;
+    return known;
+  }
+}
+
+class OneFilter {
+  #asked = 0;
+  #rejected = 0;
+  #failed = 0;
+  #allowedOnError = 0;
+  #wouldHaveRejected = 0;
+  readonly #durations = new Durations();
+
+  add({ outcome, audit, duration_ms }: FilterRecord): void {
+    this.#asked += 1;
+    this.#rejected += outcome === 'rejected' && !audit ? 1 : 0;
+    this.#wouldHaveRejected += outcome === 'rejected' && audit ? 1 : 0;
+    this.#failed += outcome === 'failed' ? 1 : 0;
+    this.#allowedOnError += outcome === 'allowed-on-error' ? 1 : 0;
+    this.#durations.add(duration_ms);
+  }
+
+  summary(): Omit<FilterStatistics, 'filter'> {
+    return {
+      asked: this.#asked,
+      rejected: this.#rejected,
+      failed: this.#failed,
+      allowedOnError: this.#allowedOnError,
+      wouldHaveRejected: this.#wouldHaveRejected,
+      durations: this.#durations.quantiles(),
+    };
+  }
+}

@@ -1,0 +1,235 @@
+/** What the policy service answers: the schema of every body, and where which is sent. /openapi.json is made of it. */
+import { z } from 'zod';
+import { REQUEST_ID_HEADER } from './request-state.ts';
+
+const health = z.object({ status: z.literal('ok') }).meta({ description: 'The process answers.' });
+
+const readiness = z
+  .object({
+    status: z.enum(['ready', 'draining', 'configuration not valid']).meta({
+      description:
+        '`draining`: it has been told to stop. `configuration not valid`: what was read last has mistakes, and the configuration before it decides.',
+    }),
+    generation: z.int().min(1).meta({ description: 'Which configuration decides: 1 since the start.' }),
+    problems: z.array(z.string()).meta({ description: 'The mistakes, each with its file and line.' }),
+  })
+  .meta({ description: 'Whether the service should be asked.' });
+
+export type Health = z.infer<typeof health>;
+export type Readiness = z.infer<typeof readiness>;
+
+/** The bodies, by the names that they have in the description. */
+export const bodySchemas = {
+  Refusal: z
+    .object({
+      message: z.string().meta({ description: 'Of a `403` it is for the user who wants the lease.' }),
+    })
+    .meta({ description: 'Why not.' }),
+  InvalidRequest: z
+    .object({
+      message: z.string(),
+      field: z
+        .string()
+        .optional()
+        .meta({
+          description: 'The first that is wrong; empty = the whole. Not there when the body is no JSON.',
+          examples: ['lease.start_date'],
+        }),
+    })
+    .meta({ description: 'What was expected, and what came.' }),
+  Fault: z
+    .object({ request_id: z.string().meta({ description: 'Under which the log has the rest.' }) })
+    .meta({ description: 'Of a fault of the service nothing else is told.' }),
+  Health: health,
+  Readiness: readiness,
+  Metrics: z.string().meta({ description: 'The text format of Prometheus.' }),
+  Page: z.string().meta({ description: 'HTML, without scripts.' }),
+  ApiDescription: z
+    .looseObject({
+      openapi: z.string().regex(/^3[.]1[.]/),
+      info: z.looseObject({}),
+      paths: z.looseObject({}),
+    })
+    .meta({ description: 'A document of OpenAPI 3.1.' }),
+} as const;
+
+const requestId = z.string().regex(/^[Rr][Ee][Qq]-[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/);
+
+/** What a caller may send as the id of a request; anything else is as if nothing was sent. */
+export const REQUEST_ID = { name: REQUEST_ID_HEADER, schema: requestId } as const;
+
+/** The headers of answers that clients are meant to read. */
+export const headerSchemas = {
+  [REQUEST_ID_HEADER]: requestId.meta({ description: "The request's own id, or one that it was given." }),
+  'X-Enforcement-Generation': z.int().min(1).meta({
+    description: 'Which configuration has decided: 1 since the start, one more with each reload.',
+  }),
+  'Retry-After': z.int().min(0).meta({ description: 'Seconds.' }),
+  Allow: z.string().meta({ description: 'The methods that are possible.', examples: ['POST'] }),
+} as const;
+
+/** One answer. */
+export interface Answer {
+  readonly status: number;
+  readonly description: string;
+  readonly headers: readonly (keyof typeof headerSchemas)[];
+  /** Default: none. */
+  readonly body?: keyof typeof bodySchemas;
+  /** Default `application/json`. */
+  readonly type?: string;
+  /** Bodies, by a word. */
+  readonly examples?: Readonly<Record<string, unknown>>;
+}
+
+/** Of every request that has reached the service. */
+const ANSWERED = [REQUEST_ID_HEADER] as const;
+const DECIDED = [REQUEST_ID_HEADER, 'X-Enforcement-Generation'] as const;
+
+/** The answers, by the names that they have in the description. */
+export const answers = {
+  Allowed: { status: 204, description: 'The lease is allowed.', headers: DECIDED },
+  Heard: { status: 204, description: 'The filters have been told.', headers: DECIDED },
+  Healthy: {
+    status: 200,
+    description: 'The process answers.',
+    headers: ANSWERED,
+    body: 'Health',
+    examples: { healthy: { status: 'ok' } },
+  },
+  Ready: {
+    status: 200,
+    description: 'Its configuration is valid, and it goes on.',
+    headers: ANSWERED,
+    body: 'Readiness',
+    examples: { ready: { status: 'ready', generation: 1, problems: [] } },
+  },
+  Measured: {
+    status: 200,
+    description: 'The metrics.',
+    headers: ANSWERED,
+    body: 'Metrics',
+    type: 'text/plain',
+  },
+  Page: {
+    status: 200,
+    description: 'The page.',
+    headers: ANSWERED,
+    body: 'Page',
+    type: 'text/html',
+  },
+  Login: {
+    status: 401,
+    description:
+      'The service has tokens, and neither `X-Auth-Token` nor a session holds one: a form to log in.',
+    headers: ANSWERED,
+    body: 'Page',
+    type: 'text/html',
+  },
+  Described: { status: 200, description: 'This document.', headers: ANSWERED, body: 'ApiDescription' },
+  NoRequest: {
+    status: 400,
+    description: 'The body is no request, or no JSON.',
+    headers: ANSWERED,
+    body: 'InvalidRequest',
+    examples: {
+      noRequest: {
+        message: 'lease.start_date: expected an ISO 8601 date, got nothing',
+        field: 'lease.start_date',
+      },
+      noJson: { message: 'expected a body in JSON' },
+    },
+  },
+  NoToken: {
+    status: 401,
+    description: 'The service has tokens, and `X-Auth-Token` holds none of them.',
+    headers: ANSWERED,
+    body: 'Refusal',
+    examples: { noToken: { message: 'expected a valid token in the header X-Auth-Token' } },
+  },
+  Rejected: {
+    status: 403,
+    description: 'A filter has rejected the lease, or has failed.',
+    headers: DECIDED,
+    body: 'Refusal',
+    examples: {
+      rejected: {
+        message:
+          'The lease is 864000 seconds (10 days) long; the longest allowed for any lease is 172800 seconds (2 days).',
+      },
+      failed: {
+        message: 'The lease could not be checked. Please try again later, or ask the operator.',
+      },
+    },
+  },
+  WrongMethod: {
+    status: 405,
+    description: 'Sent to this path with another method, this is the answer.',
+    headers: [REQUEST_ID_HEADER, 'Allow'],
+    body: 'Refusal',
+    examples: { wrongMethod: { message: 'PUT is not possible here' } },
+  },
+  ArrivedTooSlowly: {
+    status: 408,
+    description: 'The request has not arrived within `deadline`. The connection is closed.',
+    headers: [],
+  },
+  TooLarge: {
+    status: 413,
+    description: 'The body is longer than `body_limit`, as it came or unpacked.',
+    headers: ANSWERED,
+    body: 'Refusal',
+    examples: { tooLarge: { message: 'expected a body of at most 8388608 bytes' } },
+  },
+  WrongType: {
+    status: 415,
+    description: 'The body is not called JSON, or called something else than UTF-8, gzip, deflate or br.',
+    headers: ANSWERED,
+    body: 'Refusal',
+    examples: {
+      wrongType: { message: 'expected a body of type application/json' },
+      wrongCharset: { message: 'expected a body in UTF-8' },
+      wrongEncoding: {
+        message: 'expected a body in UTF-8, as it is or compressed by gzip, deflate or br',
+      },
+    },
+  },
+  HeadersTooLarge: {
+    status: 431,
+    description: 'The headers are longer than 16 KiB. The connection is closed.',
+    headers: [],
+  },
+  Faulty: {
+    status: 500,
+    description: 'A fault of the service. Nothing was decided: the lease is not allowed.',
+    headers: ANSWERED,
+    body: 'Fault',
+    examples: { faulty: { request_id: 'req-7b1c5f2e-94a1-4a5e-9d5b-2f2c3f1d8e60' } },
+  },
+  NotReady: {
+    status: 503,
+    description: 'The configuration is not valid, or the service is about to stop.',
+    headers: ANSWERED,
+    body: 'Readiness',
+    examples: {
+      draining: { status: 'draining', generation: 1, problems: [] },
+      notValid: {
+        status: 'configuration not valid',
+        generation: 1,
+        problems: [
+          '/etc/blazar/blazar.conf:3: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "one day"',
+        ],
+      },
+    },
+  },
+  Overloaded: {
+    status: 503,
+    description: 'Too many decisions are under way and waiting, or there was no room in time.',
+    headers: [REQUEST_ID_HEADER, 'Retry-After'],
+    body: 'Refusal',
+    examples: {
+      overloaded: { message: 'Too many decisions are under way and waiting. Please try again.' },
+    },
+  },
+} as const satisfies Readonly<Record<string, Answer>>;
+
+export type AnswerName = keyof typeof answers;

@@ -1,0 +1,99 @@
+import type { DecisionRecord } from '../decision-record.ts';
+import { Milliseconds, Outcome } from './outcome.tsx';
+import { Table } from './table.tsx';
+import { Text } from './text.tsx';
+
+/** The latest decisions of this process, the newest first. */
+export function Decisions({ decisions }: { readonly decisions: readonly DecisionRecord[] }) {
+  return (
+    <section aria-labelledby="decisions">
+      <h2 id="decisions">Latest decisions</h2>
+      {decisions.length === 0 ? (
+        <p>None since this process has started.</p>
+      ) : (
+        <>
+          <p class="hint">
+            The latest {decisions.length} of this process, the newest first. <b>exempt</b>: the project is in
+            exempt_projects, and no filter was asked. <b>audit</b>: allowed, though a filter that is tried
+            would have rejected it. <b>allowed-on-error</b>: allowed by a filter that could not tell.
+          </p>
+          <Table
+            label="Latest decisions"
+            head={['Time (UTC)', 'Outcome', 'Lease', 'Project, user', 'Message', 'Request id']}
+            isLong
+          >
+            {decisions.map((decision) => (
+              <DecisionRow {...decision} />
+            ))}
+          </Table>
+        </>
+      )}
+    </section>
+  );
+}
+
+function DecisionRow(decision: DecisionRecord) {
+  const { time, outcome, operation, filter, lease_name, lease_id, project_id, user_id } = decision;
+  const { message, warnings, duration_ms, request_id, generation } = decision;
+  return (
+    <tr>
+      <td class="time">
+        <time dateTime={time}>
+          {time.slice(0, 10)} <b>{time.slice(11, 19)}</b>
+        </time>
+        <small>
+          <Milliseconds value={duration_ms} />
+        </small>
+      </td>
+      <td class="outcomes">
+        <Outcome outcome={outcome} />
+        <small>
+          {operation}
+          {filter !== null && (
+            <>
+              {' · '}
+              <Text>{filter}</Text>
+            </>
+          )}
+        </small>
+      </td>
+      <td class="what">
+        {lease_name === null ? <span class="none">no name</span> : <Text>{lease_name}</Text>}
+        {lease_id !== null && (
+          <small class="id">
+            <Text>{lease_id}</Text>
+          </small>
+        )}
+      </td>
+      <td class="who">
+        <div class="id">
+          <Text>{project_id}</Text>
+        </div>
+        <small class="id">
+          <Text>{user_id}</Text>
+        </small>
+      </td>
+      <td class="why">
+        {message !== null && <Text>{message}</Text>}
+        <Warnings warnings={warnings} />
+      </td>
+      <td class="request">
+        <span class="id">{request_id}</span>
+        <small>generation {generation}</small>
+      </td>
+    </tr>
+  );
+}
+
+/** What the operator should know of a decision. */
+export function Warnings({ warnings }: { readonly warnings: readonly string[] }) {
+  return (
+    <>
+      {warnings.map((warning) => (
+        <p class="warning">
+          <b>Warning:</b> <Text>{warning}</Text>
+        </p>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+/** What a form of the page sends. */
+import parse from 'co-body';
+import { type Context, HttpError } from 'koa';
+
+/**
+ * The fields of a form of at most `limit` bytes; `undefined` when it is longer. Throws an HTTP error that may be shown:
+ * 403 for a form of another site, 415, or 400 for what did not arrive.
+ */
+export async function readForm(ctx: Context, limit: number): Promise<URLSearchParams | undefined> {
+  if (isFromElsewhere(ctx)) {
+    ctx.throw(403, 'expected a form of this page, not one of another site');
+  }
+  if (!ctx.is('application/x-www-form-urlencoded')) {
+    ctx.throw(415, 'expected a form, of type application/x-www-form-urlencoded');
+  }
+  try {
+    const text: string = await parse.text(ctx.req, { limit });
+    // What browsers write by, and never an error; co-body's own reader makes lists and objects of some names.
+    return new URLSearchParams(text);
+  } catch (thrown) {
+    const status = thrown instanceof Error && 'status' in thrown ? thrown.status : undefined;
+    if (status === 413) {
+      return undefined;
+    }
+    if (status === 415) {
+      ctx.throw(415, 'expected a form as it is, or compressed by gzip, deflate or br');
+    }
+    if (thrown instanceof HttpError && thrown.status >= 500) {
+      throw thrown;
+    }
+    return ctx.throw(400, 'expected a whole form');
+  }
+}
+
+/**
+ * Whether a browser says that the form belongs to another site. The cookie is not sent with such a form, but where no token
+ * is asked for there is none. Over http browsers send `Sec-Fetch-Site` to the machine itself only, and `Origin` to all.
+ */
+function isFromElsewhere(ctx: Context): boolean {
+  const site = ctx.get('Sec-Fetch-Site');
+  if (site !== '') {
+    return site !== 'same-origin' && site !== 'none';
+  }
+  const origin = ctx.get('Origin');
+  return origin !== '' && (!URL.canParse(origin) || new URL(origin).host !== ctx.host);
+}

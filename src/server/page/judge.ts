@@ -1,0 +1,48 @@
+import { withinDeadline } from '../../deadline.ts';
+import { errorText, InvalidRequestError } from '../../errors.ts';
+import type { CreateRequest, UpdateRequest } from '../../lease.ts';
+import { type DecidedRequest, type DecisionRecord, decisionRecord } from '../decision-record.ts';
+import type { RequestState } from '../request-state.ts';
+
+/** What can be asked. The end of a lease is a notification, which has effects. */
+export const OPERATIONS = ['create', 'update'] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+/**
+ * Asks all filters about a request in JSON, with the bounds of a decision and without its effects: nothing is kept.
+ * Throws `InvalidRequestError`, and `OverloadedError` when there is no room.
+ */
+export async function judge(
+  { generation, requestId }: RequestState,
+  operation: Operation,
+  json: string,
+): Promise<DecisionRecord> {
+  const { admission, enforcement, options, number } = generation;
+  const request = parse(json);
+  const started = performance.now();
+  return withinDeadline(options.deadline, async (deadline) => {
+    await admission.enter(deadline);
+    try {
+      // As for Blazar, which can't take a changed lease.
+      const how = { deadline, explain: true, acceptsChanges: false };
+      const decision =
+        operation === 'create'
+          ? await enforcement.checkCreate(request as CreateRequest, how)
+          : await enforcement.checkUpdate(request as UpdateRequest, how);
+      const milliseconds = performance.now() - started;
+      // The chain has seen that it is a request.
+      const facts = { requestId, generation: number, milliseconds, request: request as DecidedRequest };
+      return decisionRecord(decision, facts);
+    } finally {
+      admission.leave();
+    }
+  });
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (thrown) {
+    throw new InvalidRequestError('', `expected a request in JSON (${errorText(thrown)})`);
+  }
+}

@@ -1,0 +1,35 @@
+import { Document } from './document.tsx';
+
+/** The form for those who have no session. */
+export function LoginPage({ error }: { readonly error?: string | undefined }) {
+  return (
+    <Document title={error === undefined ? 'Log in' : 'Not logged in'}>
+      <main class="login">
+        <h1>Policy service</h1>
+        <form method="post" action="/login">
+          {error !== undefined && (
+            <p class="error" role="alert" id="login-error">
+              {error}
+            </p>
+          )}
+          {/* Under this name password managers keep the token. */}
+          <input name="username" autocomplete="username" value="policy service" readOnly hidden />
+          <label for="token">Token</label>
+          <input
+            id="token"
+            name="token"
+            type="password"
+            autocomplete="current-password"
+            required
+            aria-describedby={error === undefined ? 'login-hint' : 'login-error login-hint'}
+            aria-invalid={error !== undefined}
+          />
+          <p class="hint" id="login-hint">
+            One of the tokens of [service], as callers send it as X-Auth-Token.
+          </p>
+          <button type="submit">Log in</button>
+        </form>
+      </main>
+    </Document>
+  );
+}

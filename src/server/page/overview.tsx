@@ -1,0 +1,104 @@
+/** The page itself: how the service is, what it enforces, what it has decided, and what it would decide. */
+import type { Configuration as Configured } from '../../configuration.ts';
+import { formatProblem, type Problem } from '../../errors.ts';
+import type { DecisionRecord } from '../decision-record.ts';
+import { Configuration, Filters } from './configuration.tsx';
+import { Decisions } from './decisions.tsx';
+import { Document } from './document.tsx';
+import { JudgeForm, type Judging } from './judging.tsx';
+import { Text } from './text.tsx';
+
+export interface OverviewParts {
+  readonly generation: number;
+  readonly configuration: Configured;
+  /** What kept the configuration, as it was last read, from deciding. */
+  readonly problems: readonly Problem[];
+  readonly isDraining: boolean;
+  readonly decisions: readonly DecisionRecord[];
+  readonly judging: Judging;
+  /** Whether there is a session that can be ended. */
+  readonly canLogOut: boolean;
+}
+
+export function OverviewPage(parts: OverviewParts) {
+  const { generation, configuration, problems, isDraining, decisions, judging, canLogOut } = parts;
+  const { filters, settings } = configuration;
+  const warnings = configuration.problems.filter(({ severity }) => severity === 'warning');
+  return (
+    <Document title={titleOf(judging)}>
+      <header>
+        <h1>Policy service</h1>
+        <nav aria-label="Sections">
+          <a href="#filters">Filters</a>
+          <a href="#judge">Judge</a>
+          <a href="#decisions">Decisions</a>
+          <a href="#configuration">Configuration</a>
+        </nav>
+        {canLogOut && (
+          <form method="post" action="/logout">
+            <button type="submit" class="plain">
+              Log out
+            </button>
+          </form>
+        )}
+      </header>
+      <main>
+        <p class="state">
+          <State isDraining={isDraining} isValid={problems.length === 0} /> generation {generation}
+        </p>
+        {isDraining && (
+          <p class="notice">The service has been told to stop: it finishes what is under way.</p>
+        )}
+        {problems.length > 0 && (
+          <Problems
+            kind="error"
+            title={`The last reload was refused. Generation ${generation} still decides.`}
+            problems={problems}
+          />
+        )}
+        {warnings.length > 0 && (
+          <Problems kind="notice" title="Warnings of the configuration" problems={warnings} />
+        )}
+        <Filters filters={filters} settings={settings} />
+        <JudgeForm {...judging} />
+        <Decisions decisions={decisions} />
+        <Configuration settings={settings} />
+      </main>
+    </Document>
+  );
+}
+
+/** In the words of /readyz. */
+function State({ isDraining, isValid }: { readonly isDraining: boolean; readonly isValid: boolean }) {
+  const state = isDraining ? 'draining' : isValid ? 'ready' : 'configuration not valid';
+  return <span class={state === 'ready' ? 'outcome allowed' : 'outcome rejected'}>{state}</span>;
+}
+
+/** The first thing that is read aloud, and what the tab says. */
+function titleOf({ error, verdict }: Judging): string {
+  if (error !== undefined) {
+    return 'Not judged · Policy service';
+  }
+  return verdict === undefined ? 'Policy service' : `Verdict: ${verdict.outcome} · Policy service`;
+}
+
+interface ProblemsProps {
+  readonly kind: 'error' | 'notice';
+  readonly title: string;
+  readonly problems: readonly Problem[];
+}
+
+function Problems({ kind, title, problems }: ProblemsProps) {
+  return (
+    <section class={kind} aria-label={title}>
+      <b>{title}</b>
+      <ul>
+        {problems.map((problem) => (
+          <li>
+            <Text>{formatProblem(problem)}</Text>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

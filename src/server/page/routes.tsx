@@ -1,0 +1,130 @@
+/** The page for people: rendered here, without scripts and without anything from elsewhere, behind the token of the protocol. */
+import Router from '@koa/router';
+import type { Context } from 'koa';
+import type { VNode } from 'preact';
+import { renderToString } from 'preact-render-to-string';
+import { InvalidRequestError } from '../../errors.ts';
+import type { AppParts } from '../app.ts';
+import { stateOf } from '../request-state.ts';
+import { OverloadedError } from '../waiting-line.ts';
+import { PAGE_HEADERS } from './document.tsx';
+import { readForm } from './form.ts';
+import { judge, OPERATIONS } from './judge.ts';
+import { type Judging, NOTHING_JUDGED } from './judging.tsx';
+import { LoginPage } from './login.tsx';
+import { OverviewPage } from './overview.tsx';
+import { endSession, hasSession, openSession } from './session.ts';
+
+export type PageParts = Pick<AppParts, 'generations' | 'tokens' | 'keepers' | 'isDraining'>;
+
+/** The paths, for the metrics. */
+export const PAGE_PATHS = ['/', '/login', '/logout'];
+
+/** In bytes: a token with its name, or the names of the other fields. */
+const FIELDS_LIMIT = 1024;
+/** A form writes a byte as three, unless it is of a letter or a digit. */
+const FORM_EXPANSION = 3;
+
+export function pageRoutes({ generations, tokens, keepers, isDraining }: PageParts): Router {
+  const mayLook = (ctx: Context) => tokens.accept(ctx.get('X-Auth-Token')) || hasSession(ctx, tokens);
+
+  const showOverview = (ctx: Context, judging: Judging) => {
+    const { number, configuration } = stateOf(ctx).generation;
+    show(
+      ctx,
+      judging.status,
+      <OverviewPage
+        generation={number}
+        configuration={configuration}
+        problems={generations.problems}
+        isDraining={isDraining()}
+        decisions={keepers.recent.list()}
+        judging={judging}
+        canLogOut={tokens.required}
+      />,
+    );
+  };
+
+  const router = new Router();
+  router.use((ctx, next) => {
+    ctx.set(PAGE_HEADERS);
+    return next();
+  });
+  router.get('/', (ctx) => {
+    if (mayLook(ctx)) {
+      showOverview(ctx, NOTHING_JUDGED);
+    } else {
+      show(ctx, 401, <LoginPage />);
+    }
+  });
+  router.post('/', async (ctx) => {
+    if (!mayLook(ctx)) {
+      const error = 'Nothing was judged: there is no session, or it has ended. Please log in.';
+      show(ctx, 401, <LoginPage error={error} />);
+      return;
+    }
+    const judging = await judgeForm(ctx);
+    if (judging.status === 503) {
+      ctx.set('Retry-After', '1');
+      keepers.metrics.refusedForOverload();
+    }
+    showOverview(ctx, judging);
+  });
+  router.post('/login', async (ctx) => {
+    const form = await readForm(ctx, FIELDS_LIMIT);
+    if (form === undefined) {
+      show(ctx, 413, <LoginPage error={`Expected a token of less than ${FIELDS_LIMIT} bytes.`} />);
+    } else if (!tokens.required || openSession(ctx, tokens, form.get('token') ?? '')) {
+      seeOther(ctx);
+    } else {
+      show(ctx, 401, <LoginPage error="This token is not accepted." />);
+    }
+  });
+  // Where a wrong token was sent, somebody may ask for the page again.
+  router.get('/login', seeOther);
+  router.post('/logout', async (ctx) => {
+    await readForm(ctx, FIELDS_LIMIT);
+    endSession(ctx);
+    seeOther(ctx);
+  });
+  return router;
+}
+
+/** What came of the form. Who has no verdict gets a sentence, and what was sent. */
+async function judgeForm(ctx: Context): Promise<Judging> {
+  const state = stateOf(ctx);
+  const { body_limit: limit } = state.generation.options;
+  const form = await readForm(ctx, FORM_EXPANSION * limit + FIELDS_LIMIT);
+  // Browsers write every line break as two characters.
+  const request = form?.get('request')?.replaceAll('\r\n', '\n') ?? '';
+  if (form === undefined || Buffer.byteLength(request) > limit) {
+    const error = `expected a request of at most ${limit} bytes`;
+    return { status: 413, operation: 'create', request, error };
+  }
+  const asked = form.get('operation');
+  const operation = OPERATIONS.find((name) => name === asked);
+  if (operation === undefined) {
+    const error = `operation: expected one of ${OPERATIONS.join(', ')}`;
+    return { status: 400, operation: 'create', request, error };
+  }
+  try {
+    return { status: 200, operation, request, verdict: await judge(state, operation, request) };
+  } catch (thrown) {
+    if (thrown instanceof InvalidRequestError || thrown instanceof OverloadedError) {
+      const status = thrown instanceof OverloadedError ? 503 : 400;
+      return { status, operation, request, error: thrown.message };
+    }
+    throw thrown;
+  }
+}
+
+function seeOther(ctx: Context): void {
+  ctx.redirect('/');
+  ctx.status = 303;
+}
+
+function show(ctx: Context, status: number, page: VNode): void {
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = `<!DOCTYPE html>${renderToString(page)}`;
+  ctx.status = status;
+}

@@ -1,0 +1,67 @@
+/** The requests of docs/protocol.md, for who reads /openapi.json. */
+
+export const createExample = {
+  context: {
+    user_id: 'c631173edec04bb7a0c3f7711153c06c',
+    project_id: 'a0b86a98b0d343cb948e00689182efd4',
+    auth_url: 'https://keystone.example.org:5000/v3',
+    region_name: 'RegionOne',
+  },
+  lease: {
+    name: 'climate-run-7',
+    start_date: '2026-12-01T09:00:00',
+    end_date: '2026-12-03T09:00:00',
+    status: 'CREATING',
+    user_id: 'c631173edec04bb7a0c3f7711153c06c',
+    project_id: 'a0b86a98b0d343cb948e00689182efd4',
+    before_end_date: '',
+    reservations: [
+      {
+        resource_type: 'physical:host',
+        min: 1,
+        max: 2,
+        hypervisor_properties: '',
+        resource_properties: '["==", "$node_type", "compute_cascadelake_r"]',
+        allocations: [
+          {
+            created_at: '2026-11-21 01:52:26.671983',
+            id: '1',
+            vcpus: 48,
+            hypervisor_hostname: '32af5a7a-e7a3-4883-a643-828e3f63bf51',
+            availability_zone: 'az1',
+            node_type: 'compute_cascadelake_r',
+            gpu: 'False',
+          },
+        ],
+      },
+    ],
+  },
+};
+
+export const updateExample = {
+  context: {
+    user_id: 'c631173edec04bb7a0c3f7711153c06c',
+    project_id: 'a0b86a98b0d343cb948e00689182efd4',
+    auth_url: 'https://keystone.example.org:5000/v3',
+    region_name: 'RegionOne',
+  },
+  current_lease: {
+    id: '5b8f6a1e-6d3a-4e0b-8d35-0e9f4a0b2c11',
+    name: 'climate-run-7',
+    user_id: 'c631173edec04bb7a0c3f7711153c06c',
+    project_id: 'a0b86a98b0d343cb948e00689182efd4',
+    start_date: '2026-12-01T09:00:00',
+    end_date: '2026-12-03T09:00:00',
+    status: 'ACTIVE',
+    reservations: [],
+    events: [],
+  },
+  lease: {
+    start_date: '2026-12-01T09:00:00',
+    end_date: '2026-12-05T09:00:00',
+    reservations: [],
+  },
+};
+
+/** The lease that has ended, as Blazar knows it. */
+export const endExample = { context: updateExample.context, lease: updateExample.current_lease };

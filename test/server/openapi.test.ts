@@ -1,0 +1,175 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import Router from '@koa/router';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createExample, endExample, updateExample } from '../../src/server/request-examples.ts';
+import { pageNamed, tableUnder } from '../docs/markdown.ts';
+import { apiDescription, mistakes, operations, resolved, validatorOf } from '../support/api-description.ts';
+import { projectFile } from '../support/files.ts';
+import { runService } from '../support/running-service.ts';
+
+/** What the page sends to itself: forms and cookies for browsers, nothing to generate a client for. */
+const OF_THE_PAGE_ITSELF = ['POST /', 'POST /login', 'GET /login', 'POST /logout'];
+
+describe('GET /openapi.json', () => {
+  it('answers with the description, to everyone', async () => {
+    const { request } = await runService({ service: { tokens: ['secret'] } });
+    const { status, json, headers } = await request('/openapi.json');
+    expect({ status, type: headers.get('Content-Type') }).toEqual({
+      status: 200,
+      type: 'application/json; charset=utf-8',
+    });
+    expect(json).toEqual(apiDescription);
+    expect((await request('/openapi.json')).json).toEqual(json);
+  });
+
+  it('tells nothing of the configuration', async () => {
+    const { request } = await runService({
+      service: { tokens: ['s3cret'], body_limit: 2000 },
+      enforcement: { max_lease_duration: 4711 },
+    });
+    expect((await request('/openapi.json')).json).toEqual(apiDescription);
+  });
+});
+
+describe('the description', () => {
+  it('is valid OpenAPI 3.1', async () => {
+    const validator = new Validator();
+    expect(await validator.validate({ ...apiDescription })).toEqual({ valid: true });
+    expect(validator.version).toBe('3.1');
+  });
+
+  it('lists every path and method that the service has, and no other', async () => {
+    const routes = vi.spyOn(Router.prototype, 'routes');
+    onTestFinished(() => routes.mockRestore());
+    await runService();
+    const mounted = routes.mock.contexts
+      .flatMap((router) => (router as Router).stack)
+      .flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`))
+      // Where GET is possible, HEAD is.
+      .filter((route) => !route.startsWith('HEAD '));
+    const described = operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    expect([...described, ...OF_THE_PAGE_ITSELF].sort()).toEqual(mounted.sort());
+  });
+
+  it('says the same of each path under /v1', () => {
+    const twins = operations.filter(({ path }) => path.startsWith('/v1/'));
+    expect(twins).toHaveLength(3);
+    for (const { method, path, operation } of twins) {
+      const { operationId, ...first } = apiDescription.paths[path.slice('/v1'.length)]?.[method] ?? {};
+      expect(operation).toEqual({ ...first, operationId: `${operationId}V1` });
+    }
+  });
+
+  it('has what a generated client is named and described by', () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    const tags = apiDescription.tags.map(({ name }) => name);
+    for (const { operation } of operations) {
+      expect(operation.operationId).toMatch(/^[a-z][A-Za-z0-9]+$/);
+      expect([operation.summary, operation.description]).not.toContain('');
+      expect(tags).toEqual(expect.arrayContaining([...operation.tags]));
+    }
+    const { version, license } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
+    expect(apiDescription.info).toMatchObject({ version, license: { identifier: license } });
+  });
+
+  it('asks for a token where the service does, and nowhere else', () => {
+    for (const { path, operation } of operations) {
+      const asks = Object.keys(operation.responses).includes('401');
+      expect(operation.security, path).toEqual(asks ? [{ 'X-Auth-Token': [] }, {}] : []);
+    }
+  });
+
+  it('has the statuses and headers that docs/protocol.md has', () => {
+    const protocol = pageNamed('docs/protocol.md');
+    const written = (heading: string) =>
+      new Set(tableUnder(protocol, heading).map(([cell = '']) => cell.replaceAll('`', '')));
+    const statuses = operations
+      .filter(({ method }) => method === 'post')
+      .flatMap(({ operation }) => Object.keys(operation.responses));
+    // A path that is not there is not described.
+    expect(new Set([...statuses, '404'])).toEqual(written('What the policy service answers'));
+    expect(new Set(Object.keys(apiDescription.components.headers ?? {}))).toEqual(written('Headers'));
+  });
+
+  it('refers to parts that are there, and has none that nothing refers to', () => {
+    const references = [...JSON.stringify(apiDescription).matchAll(/"\$ref":"([^"]+)"/g)].map(
+      ([, reference = '']) => reference,
+    );
+    for (const $ref of references) {
+      expect(resolved({ $ref }), $ref).toBeDefined();
+    }
+    const { securitySchemes: _, ...components } = apiDescription.components;
+    const parts = Object.entries(components).flatMap(([kind, named]) =>
+      Object.keys(named).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect([...new Set(references)].sort()).toEqual(parts.sort());
+  });
+
+  it('has schemas that say something of every attribute, in keywords of JSON Schema', () => {
+    for (const [name, schema] of Object.entries(apiDescription.components.schemas)) {
+      expect(() => validatorOf(name)({}), name).not.toThrow();
+      for (const [attribute, said] of Object.entries((schema.properties ?? {}) as Record<string, object>)) {
+        const keywords = Object.keys(said).filter(
+          (keyword) => !['description', 'examples'].includes(keyword),
+        );
+        expect(keywords, `${name}.${attribute}`).not.toEqual([]);
+      }
+    }
+  });
+
+  it('has examples of values that are right', () => {
+    for (const [name, schema] of Object.entries(apiDescription.components.schemas)) {
+      for (const example of (schema.examples ?? []) as unknown[]) {
+        expect({ name, example, mistakes: mistakes(schema, example) }).toMatchObject({ mistakes: [] });
+      }
+    }
+    for (const { content = {} } of Object.values(apiDescription.components.responses)) {
+      for (const { schema, examples = {} } of Object.values(content)) {
+        for (const { value } of Object.values(examples)) {
+          expect({ value, mistakes: mistakes(schema, value) }).toMatchObject({ mistakes: [] });
+        }
+      }
+    }
+  });
+});
+
+describe('a request that is known to be right', () => {
+  const NAMES = {
+    'check-create': 'CreateRequest',
+    'check-update': 'UpdateRequest',
+    'on-end': 'EndRequest',
+    create: 'CreateRequest',
+    update: 'UpdateRequest',
+  } as const;
+
+  it.for([
+    ...readdirSync(projectFile('test/fixtures/blazar-wire')).map(
+      (name) => `test/fixtures/blazar-wire/${name}`,
+    ),
+    ...readdirSync(projectFile('examples/requests')).map((name) => `examples/requests/${name}`),
+  ])('is so by its schema: %s', (file) => {
+    const [, kind] = /\/(check-create|check-update|on-end|create|update)[^/]*$/.exec(file) ?? [];
+    const schema = { $ref: `#/components/schemas/${NAMES[kind as keyof typeof NAMES]}` };
+    expect(mistakes(schema, JSON.parse(readFileSync(projectFile(file), 'utf8')))).toEqual([]);
+  });
+
+  it('is the example of its operation', () => {
+    for (const { path, operation } of operations) {
+      for (const { schema, example } of Object.values(operation.requestBody?.content ?? {})) {
+        expect({ path, mistakes: mistakes(schema, example) }).toEqual({ path, mistakes: [] });
+      }
+    }
+  });
+
+  it('is shown on docs/protocol.md as it is in the description', () => {
+    const shown = (word: string) => {
+      const block = pageNamed('docs/protocol.md').blocks.find(({ words }) => words.includes(word));
+      return JSON.parse(block?.text ?? '') as unknown;
+    };
+    expect(createExample).toEqual(shown('create'));
+    expect(updateExample).toEqual(shown('update'));
+    expect(endExample.lease).toEqual(updateExample.current_lease);
+  });
+});

@@ -1,0 +1,80 @@
+import { spawnSync } from 'node:child_process';
+import { constants, openSync, readFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type DecisionRecord, decisionRecordSchema } from '../../src/server/decision-record.ts';
+import { temporaryFolder } from './filter-folder.ts';
+
+/** The decision of a moment, told apart from others by its lease. */
+export function aRecord(changes: Partial<DecisionRecord> = {}): DecisionRecord {
+  return {
+    time: '2026-11-20T08:00:00.000Z',
+    request_id: 'req-00000000-0000-4000-8000-000000000000',
+    operation: 'create',
+    project_id: 'climate',
+    user_id: 'alice',
+    lease_id: null,
+    lease_name: 'ocean-model',
+    allowed: true,
+    outcome: 'allowed',
+    filter: null,
+    message: null,
+    failed: false,
+    warnings: [],
+    filters: [],
+    generation: 1,
+    duration_ms: 0.5,
+    ...changes,
+  };
+}
+
+/** So many, named `from` and so on. */
+export function records(count: number, from = 0): DecisionRecord[] {
+  return Array.from({ length: count }, (_, index) => aRecord({ lease_name: String(from + index) }));
+}
+
+/** The lines of a text, each of which is a decision. */
+export function decisionsIn(text: string): DecisionRecord[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => decisionRecordSchema.parse(JSON.parse(line)));
+}
+
+export function decisionsInFile(path: string): DecisionRecord[] {
+  return decisionsIn(readFileSync(path, 'utf8'));
+}
+
+/** A named pipe that is gone after the test. */
+export function namedPipe(): string {
+  const path = join(temporaryFolder(), 'pipe');
+  spawnSync('mkfifo', [path]);
+  return path;
+}
+
+/** A reader of a named pipe that does not read yet. */
+export interface PipeReader {
+  /** Reads all that comes, and what has come so far. */
+  read(): { text: string; ended: boolean };
+}
+
+export function openPipe(path: string): PipeReader {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const socket = new Socket({ fd, readable: true, writable: false });
+  socket.pause();
+  onTestFinished(() => void socket.destroy());
+  return {
+    read() {
+      const came = { text: '', ended: false };
+      socket.setEncoding('utf8').on('data', (text: string) => {
+        came.text += text;
+      });
+      socket.on('end', () => {
+        came.ended = true;
+      });
+      socket.resume();
+      return came;
+    },
+  };
+}

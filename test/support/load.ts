@@ -1,0 +1,89 @@
+/** Clients that ask one question after the other, as fast as they get answers. */
+import { randomUUID } from 'node:crypto';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
+
+export interface LoadAnswer {
+  /** The request id that was sent. */
+  readonly id: string;
+  readonly status: number;
+  /** `X-Enforcement-Generation`; `NaN` without one. */
+  readonly generation: number;
+  readonly message: string | undefined;
+}
+
+export interface Load {
+  readonly answers: LoadAnswer[];
+  /** Requests without an answer. */
+  readonly failures: { readonly id: string; readonly code: string | undefined }[];
+  /** Waits until there are so many answers more. */
+  more(count: number): Promise<void>;
+  /** No further requests; waits for the answers of those that are under way. */
+  stop(): Promise<void>;
+  /** Waits until nobody asks any more, since connections are refused. */
+  readonly refused: Promise<void>;
+}
+
+/** So many connections, each kept alive and used for one request at a time. */
+export function startLoad(url: string, connections: number, body: string): Load {
+  const answers: Load['answers'] = [];
+  const failures: Load['failures'] = [];
+  let stopped = false;
+  const ask = async (agent: Agent): Promise<void> => {
+    while (!stopped) {
+      const id = `req-${randomUUID()}`;
+      try {
+        answers.push(await post(url, agent, id, body));
+      } catch (thrown) {
+        const code = (thrown as NodeJS.ErrnoException).code;
+        if (code === 'ECONNREFUSED') {
+          return;
+        }
+        failures.push({ id, code });
+      }
+    }
+  };
+  const agents = Array.from({ length: connections }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+  const refused = Promise.all(agents.map(ask)).then(() => {});
+  const stop = () => {
+    stopped = true;
+    return refused;
+  };
+  onTestFinished(async () => {
+    await stop();
+    for (const agent of agents) {
+      agent.destroy();
+    }
+  });
+  return {
+    answers,
+    failures,
+    refused,
+    stop,
+    more: async (count) => {
+      const enough = answers.length + count;
+      while (answers.length < enough && !stopped) {
+        await new Promise((soon) => setTimeout(soon, 5));
+      }
+    },
+  };
+}
+
+async function post(url: string, agent: Agent, id: string, body: string): Promise<LoadAnswer> {
+  const headers = {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    'X-Openstack-Request-Id': id,
+  };
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(url, { method: 'POST', agent, headers }).on('response', resolve).on('error', reject).end(body);
+  });
+  const answered = await text(answer);
+  return {
+    id,
+    status: answer.statusCode ?? 0,
+    generation: Number(answer.headers['x-enforcement-generation'] ?? Number.NaN),
+    message: answered === '' ? undefined : (JSON.parse(answered) as { message?: string }).message,
+  };
+}
