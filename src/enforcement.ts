@@ -41,6 +41,8 @@ export interface CheckOptions {
    * the values to set. Default true.
    */
   readonly acceptsChanges?: boolean;
+  /** Stands in the log of what fails. */
+  readonly requestId?: string | undefined;
 }
 
 /** What the chain needs from outside, each with a default. */
@@ -63,6 +65,7 @@ interface Link {
 interface Question {
   readonly operation: Decision['operation'];
   readonly context: Context;
+  readonly requestId: string | undefined;
   readonly wait: Wait;
   readonly ask: (filter: BaseFilter, lease: Lease, call: Call) => unknown;
   /** Throws if a lease, as a filter has changed it, can't be judged. */
@@ -138,6 +141,7 @@ export class UsageEnforcement {
     return this.#decide(lease, options, {
       operation: 'create',
       context,
+      requestId: options.requestId,
       wait: options.deadline ?? waitFor(options.signal),
       ask: (filter, proposed, call) => filter.checkCreate(seen, proposed, call),
       verify: (changed) => parseCreateRequest({ context, lease: changed }),
@@ -152,6 +156,7 @@ export class UsageEnforcement {
     return this.#decide(lease, options, {
       operation: 'update',
       context,
+      requestId: options.requestId,
       wait: options.deadline ?? waitFor(options.signal),
       ask: (filter, proposed, call) => filter.checkUpdate(seen, current, proposed, call),
       verify: (changed) => parseUpdateRequest({ context, currentLease, lease: changed }),
@@ -161,7 +166,7 @@ export class UsageEnforcement {
   /** Tells every filter that a lease has ended, all at the same time: none can keep another from hearing it. */
   async onEnd(
     request: EndRequest,
-    options: Pick<CheckOptions, 'signal' | 'deadline'> = {},
+    options: Pick<CheckOptions, 'signal' | 'deadline' | 'requestId'> = {},
   ): Promise<EndReport> {
     const { context, lease } = parseEndRequest(request);
     const wait = options.deadline ?? waitFor(options.signal);
@@ -178,7 +183,8 @@ export class UsageEnforcement {
           }
         } catch (thrown) {
           failed = true;
-          this.#logFailure(link, { operation: 'end', context }, thrown);
+          const { requestId } = options;
+          this.#logFailure(link, { operation: 'end', context, requestId }, thrown);
         }
         const message = failed ? `${link.name} could not be told that the lease has ended.` : null;
         const milliseconds = performance.now() - started;
@@ -311,12 +317,13 @@ export class UsageEnforcement {
 
   #logFailure(
     { name }: Link,
-    { operation, context }: { operation: string; context: Context },
+    { operation, context, requestId }: Pick<Question, 'context' | 'requestId'> & { operation: string },
     thrown: unknown,
   ): void {
     const { project_id, user_id } = context;
+    const request = requestId === undefined ? {} : { request_id: requestId };
     const error = errorText(thrown);
-    this.#logger.error({ operation, filter: name, project_id, user_id, error }, 'filter failed');
+    this.#logger.error({ ...request, operation, filter: name, project_id, user_id, error }, 'filter failed');
     if (thrown instanceof Error) {
       this.#logger.debug({ filter: name, stack: thrown.stack }, 'filter failed');
     }

@@ -30,7 +30,11 @@ export function readChunks(path: string): AsyncIterable<Buffer> {
  * opens the new one loses no line. A file that is cut and has grown longer than it was within a quarter of a second is
  * not seen to be cut.
  */
-export async function* followChunks(path: string, signal: AbortSignal): AsyncGenerator<FollowedChunk> {
+export async function* followChunks(
+  path: string,
+  signal: AbortSignal,
+  pollMs = POLL_MS,
+): AsyncGenerator<FollowedChunk> {
   let file = await openRegular(path);
   let position = 0;
   let replaced = false;
@@ -53,7 +57,7 @@ export async function* followChunks(path: string, signal: AbortSignal): AsyncGen
         continue;
       }
       yield 'caught up';
-      await pause(POLL_MS, undefined, { signal }).catch(() => {});
+      await pause(pollMs, undefined, { signal }).catch(() => {});
       replaced = await isReplaced(path, file, position);
     }
   } finally {

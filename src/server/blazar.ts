@@ -13,11 +13,11 @@ import { type Ask, type DecidedRequest, type DecisionKeepers, decide } from './d
 
 /** Under `/` and `/v1`. Blazar can't take a changed lease: where a filter changes one, the 403 says what to ask for. */
 const ENDPOINTS: Readonly<Record<string, (body: unknown) => Ask>> = {
-  'check-create': (body) => (enforcement, deadline) =>
-    enforcement.checkCreate(body as CreateRequest, { deadline, acceptsChanges: false }),
-  'check-update': (body) => (enforcement, deadline) =>
-    enforcement.checkUpdate(body as UpdateRequest, { deadline, acceptsChanges: false }),
-  'on-end': (body) => (enforcement, deadline) => enforcement.onEnd(body as EndRequest, { deadline }),
+  'check-create': (body) => (enforcement, call) =>
+    enforcement.checkCreate(body as CreateRequest, { ...call, acceptsChanges: false }),
+  'check-update': (body) => (enforcement, call) =>
+    enforcement.checkUpdate(body as UpdateRequest, { ...call, acceptsChanges: false }),
+  'on-end': (body) => (enforcement, call) => enforcement.onEnd(body as EndRequest, call),
 };
 
 /** Answers a request at one of the paths. */

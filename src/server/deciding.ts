@@ -1,7 +1,6 @@
 /** What every protocol does with a request once it is read: its turn, its deadline, the decision, and what is kept of it. */
 import type { Context as KoaContext } from 'koa';
-import { type Deadline, withinDeadline } from '../deadline.ts';
-import type { UsageEnforcement } from '../enforcement.ts';
+import type { CheckOptions, UsageEnforcement } from '../enforcement.ts';
 import type { Decision, EndReport } from '../verdict.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { type DecidedRequest, type DecisionRecord, decisionRecord } from './decision-record.ts';
@@ -11,7 +10,10 @@ import { stateOf } from './request-state.ts';
 export type { DecidedRequest } from './decision-record.ts';
 
 /** Puts one request to the filters. */
-export type Ask = (enforcement: UsageEnforcement, deadline: Deadline) => Promise<Decision | EndReport>;
+export type Ask = (
+  enforcement: UsageEnforcement,
+  call: Required<Pick<CheckOptions, 'deadline' | 'requestId'>>,
+) => Promise<Decision | EndReport>;
 
 /** Where decisions are kept. */
 export interface DecisionKeepers {
@@ -49,28 +51,19 @@ export async function decide(
   { metrics, recent, log }: DecisionKeepers,
 ): Promise<Decision | EndReport> {
   const { generation, requestId, headers } = stateOf(ctx);
-  const { admission, enforcement, options, number } = generation;
+  const { enforcement, number } = generation;
   const started = performance.now();
-  return withinDeadline(options.deadline, async (deadline) => {
-    // Waiting for nothing costs a turn of its own.
-    const turn = admission.enter(deadline);
-    if (turn !== undefined) {
-      await turn;
+  return generation.inTurn(async (deadline) => {
+    const decision = await ask(enforcement, { deadline, requestId });
+    const milliseconds = performance.now() - started;
+    const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
+    const room = log?.write(record, deadline);
+    if (room !== undefined) {
+      await room;
     }
-    try {
-      const decision = await ask(enforcement, deadline);
-      const milliseconds = performance.now() - started;
-      const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
-      const room = log?.write(record, deadline);
-      if (room !== undefined) {
-        await room;
-      }
-      metrics.decided(record);
-      recent.add(record);
-      headers.push('X-Enforcement-Generation', String(number));
-      return decision;
-    } finally {
-      admission.leave();
-    }
+    metrics.decided(record);
+    recent.add(record);
+    headers.push('X-Enforcement-Generation', String(number));
+    return decision;
   });
 }

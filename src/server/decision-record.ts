@@ -22,7 +22,7 @@ export interface DecisionRecord {
   readonly lease_name: string | null;
   readonly allowed: boolean;
   /**
-   * `audit`: allowed, and an audited filter would have rejected it. `allowed-on-error`: a filter failed and let it
+   * `audit`: allowed, and an audited filter would have rejected it, or broke. `allowed-on-error`: a filter failed and let it
    * through. `exempt`: the project is in exempt_projects.
    */
   readonly outcome: DecisionOutcome;

@@ -1,4 +1,5 @@
 import { type Configuration, sectionOf } from '../configuration.ts';
+import { type Deadline, withinDeadline } from '../deadline.ts';
 import { type EnforcementServices, UsageEnforcement } from '../enforcement.ts';
 import { Admission } from './admission.ts';
 import { readTokens } from './credentials.ts';
@@ -48,6 +49,22 @@ export class Generation {
     if (this.#requests === 0) {
       this.#unused?.();
     }
+  }
+
+  /** Does something when there is room for it, in the time of a decision. @throws OverloadedError */
+  inTurn<Result>(work: (deadline: Deadline) => Promise<Result>): Promise<Result> {
+    return withinDeadline(this.options.deadline, async (deadline) => {
+      const turn = this.admission.enter(deadline);
+      // Waiting for nothing would cost as much as most of what is done here.
+      if (turn !== undefined) {
+        await turn;
+      }
+      try {
+        return await work(deadline);
+      } finally {
+        this.admission.leave();
+      }
+    });
   }
 
   /** Lets the filters go when the last request has left. No request may enter any more. */

@@ -10,8 +10,8 @@ import { Connections } from './connections.ts';
 const MAX_HEADER_BYTES = 16_384;
 /** For the handshake of TLS, and for the headers of a request; a connection that says nothing at all is closed by then. */
 const HEADERS_MS = 10_000;
-/** So much longer than a decision may take, a connection on which nothing moves is kept: whoever reads no answer is gone. */
-const STALLED_MS = 10_000;
+/** So many deadlines long a connection is kept on which nothing moves: whoever reads no answer is gone. */
+const STALLED_AFTER = 2;
 /** Longer than the idle time of the load balancers in use (60 s): the side that closes first should be theirs. */
 const KEEP_ALIVE_MS = 65_000;
 /** How often it is looked which requests have taken too long to arrive. */
@@ -111,7 +111,7 @@ export class Listener {
 }
 
 function timesOf(deadline: number) {
-  return { ...arrivalTimes(deadline * 1000), timeout: deadline * 1000 + STALLED_MS };
+  return { ...arrivalTimes(deadline * 1000), timeout: STALLED_AFTER * deadline * 1000 };
 }
 
 function arrivalTimes(requestTimeout: number) {

@@ -61,7 +61,7 @@ export const serviceOptions = z
     max_queued: z.int().min(0).max(1_000_000).default(1024).meta({
       description: 'So many decisions wait; further ones are refused at once, with the status 503.',
     }),
-    shutdown_grace: z.int().min(0).max(3600).default(30).meta({
+    shutdown_grace: z.int().min(0).max(3600).default(35).meta({
       description: 'How long what is under way may take to finish when the service is told to stop.',
       unit: 'seconds',
     }),

@@ -8,7 +8,7 @@ import { COMMAND, runCommand } from '../support/run-command.ts';
 
 const COMMANDS = [
   ...['', 'check', 'serve', 'config', 'config show', 'config validate', 'config sample'],
-  ...['filters', 'filters list', 'conformance'],
+  ...['filters', 'filters list', 'conformance', 'decisions', 'decisions tail', 'decisions stats'],
 ];
 /** Those that read [enforcement] and do something with its values. */
 const READERS = ['check', 'serve', 'config show', 'config validate'];

@@ -129,6 +129,7 @@ describe('docs/integrator.md', () => {
       deadline: true,
       explain: true,
       acceptsChanges: true,
+      requestId: true,
     };
     expect(namesUnder(page, 'Sources')).toEqual(Object.keys(sources));
     expect(namesUnder(page, 'Services')).toEqual(Object.keys(services));

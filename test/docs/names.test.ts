@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { checkCommand } from '../../src/cli/check.ts';
 import { configCommand } from '../../src/cli/config.ts';
 import { conformanceCommand } from '../../src/cli/conformance.ts';
+import { decisionsCommand } from '../../src/cli/decisions.ts';
 import { filtersCommand } from '../../src/cli/filters.ts';
 import { knownOptions } from '../../src/cli/known-options.ts';
 import { serveCommand } from '../../src/cli/serve.ts';
@@ -23,7 +24,14 @@ const shownText = [
 ].join('\n');
 const isShown = (word: string) => new RegExp(`\\b${word}(?![a-z])`).test(shownText);
 
-const commands = [checkCommand(), serveCommand(), configCommand(), filtersCommand(), conformanceCommand()];
+const commands = [
+  checkCommand(),
+  serveCommand(),
+  configCommand(),
+  filtersCommand(),
+  conformanceCommand(),
+  decisionsCommand(),
+];
 const COMMANDS = commands.map((command) => command.name());
 /** The last two are there for every command. */
 const FLAGS = [

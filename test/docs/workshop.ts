@@ -63,7 +63,7 @@ export async function openWorkshop(): Promise<Workshop> {
   for (const name of ['etc', 'examples']) {
     cpSync(projectFile(name), join(folder, name), { recursive: true });
   }
-  for (const name of readdirSync(join(folder, 'etc'))) {
+  for (const name of readdirSync(join(folder, 'etc')).filter((name) => /\.(conf|sample)$/.test(name))) {
     const file = join(folder, 'etc', name);
     writeFileSync(file, here(readFileSync(file, 'utf8')));
   }

@@ -47,7 +47,7 @@ export async function openRaw(port: number): Promise<RawConnection> {
   );
   onTestFinished(() => void socket.destroy());
   await once(socket, 'connect');
-  const statuses = () => [...received.matchAll(/^HTTP\/1\.1 (\d+) /gm)].map(([, status]) => Number(status));
+  const statuses = () => [...received.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
   return {
     socket,
     end,

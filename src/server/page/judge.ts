@@ -1,4 +1,3 @@
-import { withinDeadline } from '../../deadline.ts';
 import { errorText, InvalidRequestError } from '../../errors.ts';
 import type { CreateRequest, UpdateRequest } from '../../lease.ts';
 import { type DecidedRequest, type DecisionRecord, decisionRecord } from '../decision-record.ts';
@@ -17,25 +16,20 @@ export async function judge(
   operation: Operation,
   json: string,
 ): Promise<DecisionRecord> {
-  const { admission, enforcement, options, number } = generation;
+  const { enforcement, number } = generation;
   const request = parse(json);
   const started = performance.now();
-  return withinDeadline(options.deadline, async (deadline) => {
-    await admission.enter(deadline);
-    try {
-      // As for Blazar, which can't take a changed lease.
-      const how = { deadline, explain: true, acceptsChanges: false };
-      const decision =
-        operation === 'create'
-          ? await enforcement.checkCreate(request as CreateRequest, how)
-          : await enforcement.checkUpdate(request as UpdateRequest, how);
-      const milliseconds = performance.now() - started;
-      // The chain has seen that it is a request.
-      const facts = { requestId, generation: number, milliseconds, request: request as DecidedRequest };
-      return decisionRecord(decision, facts);
-    } finally {
-      admission.leave();
-    }
+  return generation.inTurn(async (deadline) => {
+    // As for Blazar, which can't take a changed lease.
+    const how = { deadline, requestId, explain: true, acceptsChanges: false };
+    const decision =
+      operation === 'create'
+        ? await enforcement.checkCreate(request as CreateRequest, how)
+        : await enforcement.checkUpdate(request as UpdateRequest, how);
+    const milliseconds = performance.now() - started;
+    // The chain has seen that it is a request.
+    const facts = { requestId, generation: number, milliseconds, request: request as DecidedRequest };
+    return decisionRecord(decision, facts);
   });
 }
 

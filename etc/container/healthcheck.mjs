@@ -1,0 +1,20 @@
+/**
+ * HEALTHCHECK of the Dockerfile: ends with 0 when the service answers on OS_SERVICE__PORT, over http or https. Of https the
+ * handshake is enough: where callers must show a certificate nobody here has one, and a process that hangs shakes no hands.
+ */
+import { connect } from 'node:tls';
+
+const host = '127.0.0.1';
+const port = process.env.OS_SERVICE__PORT;
+
+const overHttp = async () => {
+  const { status } = await fetch(`http://${host}:${port}/healthz`);
+  return status === 200;
+};
+const overTls = () =>
+  new Promise((resolve) => {
+    connect({ host, port, rejectUnauthorized: false }, () => resolve(true)).on('error', () => resolve(false));
+  });
+
+const answered = (await overHttp().catch(() => false)) || (await overTls());
+process.exit(answered ? 0 : 1);

@@ -1,0 +1,69 @@
+import { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { addSelectionFlags, type SelectionFlags, selector } from '../../src/cli/decision-selection.ts';
+import type { DecisionRecord } from '../../src/server/decision-record.ts';
+import { aRecord, decisionsInFile } from '../support/decision-logs.ts';
+import { projectFile } from '../support/files.ts';
+
+const EXAMPLE = decisionsInFile(projectFile('examples/decisions.jsonl'));
+
+/** What a command with these flags takes. */
+function selected(args: readonly string[], records: readonly DecisionRecord[] = EXAMPLE): DecisionRecord[] {
+  const command = addSelectionFlags(new Command())
+    .exitOverride()
+    .configureOutput({ writeErr: () => {} });
+  command.parse(args, { from: 'user' });
+  return records.filter(selector(command.opts<SelectionFlags>()));
+}
+
+describe('the flags of a selection', () => {
+  it.each<[string[], (record: DecisionRecord) => boolean]>([
+    [[], () => true],
+    [['--project', 'climate'], (record) => record.project_id === 'climate'],
+    [['--project', 'climate', '--project', 'staff'], (record) => record.project_id === 'climate'],
+    [['--user', 'bob', '--user', 'dave'], ({ user_id }) => user_id === 'bob' || user_id === 'dave'],
+    [['--filter', 'ExternalServiceFilter'], (record) => record.filter === 'ExternalServiceFilter'],
+    [
+      ['--outcome', 'failed', '--outcome', 'allowed-on-error'],
+      ({ outcome }) => outcome === 'failed' || outcome === 'allowed-on-error',
+    ],
+    [['--operation', 'end', '--operation', 'update'], ({ operation }) => operation !== 'create'],
+    [['--since', '2026-11-19T14:03:02.119Z'], ({ time }) => time >= '2026-11-19T14:03:02.119Z'],
+    [['--since', '2026-11-19 14:00'], ({ time }) => time >= '2026-11-19T14:00:00.000Z'],
+    [['--since', '2026-11-19T15:00+01:00'], ({ time }) => time >= '2026-11-19T14:00:00.000Z'],
+    [['--since', '2026-11-20'], () => false],
+    [['--project', 'genomics', '--outcome', 'allowed'], (r) => r.project_id === 'genomics' && r.allowed],
+    [['--user', 'nobody'], () => false],
+  ])('take what they say: %j', (args, isMeant) => {
+    expect(selected(args)).toEqual(EXAMPLE.filter(isMeant));
+  });
+
+  it.each([
+    ['3d', ['days', 'hours', 'minutes', 'seconds']],
+    ['3h', ['hours', 'minutes', 'seconds']],
+    ['60m', ['minutes', 'seconds']],
+    ['120s', ['seconds']],
+    ['0s', []],
+  ])('count back from now where they say how long ago: %s', (since, expected) => {
+    const ago = (lease_name: string, seconds: number) =>
+      aRecord({ lease_name, time: new Date(Date.now() - seconds * 1000).toISOString() });
+    const records = [ago('days', 200_000), ago('hours', 7500), ago('minutes', 400), ago('seconds', 10)];
+    expect(selected(['--since', since], records).map(({ lease_name }) => lease_name)).toEqual(expected);
+  });
+
+  it.each([
+    [
+      '--outcome',
+      'denied',
+      'Allowed choices are allowed, rejected, failed, exempt, audit, allowed-on-error.',
+    ],
+    ['--operation', 'delete', 'Allowed choices are create, update, end.'],
+    ['--since', 'yesterday', '--since: expected a date in ISO 8601, or a time such as 90s, 30m, 24h or 7d'],
+    ['--since', '5w', 'got "5w"'],
+    ['--since', '', 'got ""'],
+    ['--since', '-5m', 'got "-5m"'],
+    ['--since', '2026-13-01', 'got "2026-13-01"'],
+  ])('are refused where they mean nothing: %s %s', (flag, value, message) => {
+    expect(() => selected([`${flag}=${value}`])).toThrow(message);
+  });
+});

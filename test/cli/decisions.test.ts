@@ -1,0 +1,327 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { DecisionRecord } from '../../src/server/decision-record.ts';
+import { rows } from '../support/check-command.ts';
+import { aRecord, decisionsIn, decisionsInFile } from '../support/decision-logs.ts';
+import { projectFile, temporaryFile } from '../support/files.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { COMMAND, runCommand, startCommand } from '../support/run-command.ts';
+
+const EXAMPLE = projectFile('examples/decisions.jsonl');
+const PATIENT = { timeout: 15_000, interval: 20 };
+/** Erases the screen, names the window, rings the bell, and ends the line in three ways; C0, DEL and C1. */
+const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mred\r\nforged row  x\u007f\u2028y';
+const STEERING = /(?!\n)[\p{Cc}\u2028\u2029]/u;
+
+const decisions = (...args: string[]) => runCommand(['decisions', ...args]);
+const text = (records: readonly DecisionRecord[]) =>
+  records.map((record) => `${JSON.stringify(record)}\n`).join('');
+const logOf = (...records: DecisionRecord[]) => temporaryFile('decisions.jsonl', text(records));
+const named = (lease_name: string, changes: Partial<DecisionRecord> = {}) =>
+  aRecord({ lease_name, ...changes });
+const names = (stdout: string) => decisionsIn(stdout).map(({ lease_name }) => lease_name);
+
+describe('decisions tail', () => {
+  it('prints the latest decisions as a table for people', async () => {
+    const { code, stdout, stderr } = await decisions('tail', EXAMPLE, '--lines', '4');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [head, ...cells] = rows(stdout);
+    expect(head).toEqual(['TIME', 'OUTCOME', 'OPERATION', 'PROJECT', 'USER', 'LEASE', 'FILTER', 'MESSAGE']);
+    expect(cells).toHaveLength(4);
+    expect(cells[1]).toEqual([
+      ...['2026-11-19T15:10:46.470Z', 'rejected', 'create', 'genomics', 'frank', 'blast'],
+      'MaxLeaseDurationFilter',
+      'The lease is 864000 seconds (10 days) long; the longest allowed for any lease is 172800 seconds (2 days).',
+    ]);
+    const starts = stdout.split('\n').flatMap((line) => (line === '' ? [] : line.indexOf('create')));
+    expect(new Set(starts.filter((start) => start !== -1)).size).toBe(1);
+  });
+
+  it('says of a lease that was allowed what is behind its outcome', async () => {
+    const { stdout } = await decisions('tail', EXAMPLE, '--outcome', 'audit', '--outcome', 'exempt');
+    expect(stdout).toMatch(
+      /audit +create .*ExternalServiceFilter \(tried, not enforced\) would have rejected: This/,
+    );
+    expect(stdout).toMatch(
+      /exempt +create .*Project operations is in exempt_projects: no filter was asked\.$/m,
+    );
+  });
+
+  it('prints the last twenty unless told otherwise, and as many as asked for', async () => {
+    const all = decisionsInFile(EXAMPLE);
+    expect(decisionsIn((await decisions('tail', EXAMPLE, '--format', 'json')).stdout)).toEqual(
+      all.slice(-20),
+    );
+    for (const lines of [0, 10_000]) {
+      const { stdout } = await decisions('tail', EXAMPLE, '--format', 'json', '--lines', String(lines));
+      expect(decisionsIn(stdout)).toEqual(lines === 0 ? [] : all.slice(-lines));
+    }
+  });
+
+  it('prints only what is asked for', async () => {
+    const { code, stdout } = await decisions(
+      ...['tail', EXAMPLE, '--format', 'json', '--project', 'climate', '--project', 'genomics'],
+      ...['--outcome', 'rejected', '--operation', 'create', '--since', '2026-11-19T10:00', '--lines', '2'],
+    );
+    expect(code).toBe(0);
+    const found = decisionsIn(stdout);
+    expect(found.map(({ time }) => time)).toEqual(['2026-11-19T11:08:15.660Z', '2026-11-19T15:10:46.470Z']);
+  });
+
+  it('reads standard input, and packed files', async () => {
+    const flags = ['--format', 'json', '--lines', '3'];
+    const expected = decisionsInFile(EXAMPLE).slice(-3);
+    const piped = await runCommand(['decisions', 'tail', '-', ...flags], { stdin: readFileSync(EXAMPLE) });
+    expect(decisionsIn(piped.stdout)).toEqual(expected);
+    const packed = temporaryFile('decisions.jsonl.gz', gzipSync(readFileSync(EXAMPLE)));
+    expect(decisionsIn((await decisions('tail', packed, ...flags)).stdout)).toEqual(expected);
+  });
+
+  it('leaves out what is no decision, and says how much that was', async () => {
+    const log = temporaryFile(
+      'decisions.jsonl',
+      `Listening\n${text([named('a')])}{"msg":"other"}\n${'x'.repeat(1_100_000)}\n${text([named('b')])}{"time":"2026`,
+    );
+    const { code, stdout, stderr } = await decisions('tail', log, '--format', 'json');
+    expect(code).toBe(0);
+    expect(names(stdout)).toEqual(['a', 'b']);
+    expect(stderr).toBe('warning: lines that were skipped: 3 that are no decisions, 1 longer than 1 MiB\n');
+  });
+
+  it('prints nothing that would steer a terminal, and loses nothing of it in JSON', async () => {
+    const hostile = named(HOSTILE, {
+      ...{ project_id: HOSTILE, user_id: HOSTILE, filter: HOSTILE, message: HOSTILE, warnings: [HOSTILE] },
+      ...{ allowed: false, outcome: 'rejected', request_id: HOSTILE },
+      filters: [{ filter: HOSTILE, outcome: 'rejected', audit: false, message: HOSTILE, duration_ms: 1 }],
+    });
+    const log = logOf(hostile, { ...hostile, message: null });
+    for (const format of ['table', 'json']) {
+      const { stdout, stderr } = await decisions('tail', log, '--format', format);
+      expect(stdout + stderr).not.toMatch(STEERING);
+      expect(stdout.trimEnd().split('\n')).toHaveLength(format === 'json' ? 2 : 3);
+      const stats = await decisions('stats', log, '--format', format);
+      expect(stats.stdout + stats.stderr).not.toMatch(STEERING);
+    }
+    const { stdout } = await decisions('tail', log, '--format', 'json');
+    expect(decisionsIn(stdout)[0]).toEqual(hostile);
+    const stats = JSON.parse((await decisions('stats', log, '--format', 'json')).stdout);
+    expect(stats.users.rows).toEqual([{ user_id: HOSTILE, decisions: 2, refused: 2 }]);
+  });
+});
+
+describe('decisions tail --follow', () => {
+  function follow(...args: string[]) {
+    const running = startCommand(['decisions', 'tail', '--follow', '--format', 'json', ...args]);
+    onTestFinished(async () => {
+      running.process.kill('SIGKILL');
+      await running.ended;
+    });
+    const until = (...expected: string[]) =>
+      vi.waitFor(() => expect(names(running.output().stdout)).toEqual(expected), PATIENT);
+    return { ...running, until };
+  }
+
+  it('goes on with what is appended, over a rotation and a cut, and ends at SIGINT with 0', async () => {
+    const log = logOf(named('a'), named('b'), named('c'));
+    const { until, process, ended } = follow(log, '--lines', '2');
+    await until('b', 'c');
+    appendFileSync(log, text([named('d')]).slice(0, 100));
+    appendFileSync(log, text([named('d')]).slice(100));
+    await until('b', 'c', 'd');
+    renameSync(log, `${log}.1`);
+    appendFileSync(`${log}.1`, text([named('e')]));
+    writeFileSync(log, text([named('f')]));
+    await until('b', 'c', 'd', 'e', 'f');
+    writeFileSync(log, '');
+    await new Promise((go) => setTimeout(go, 600));
+    appendFileSync(log, `${text([named('g')])}{"cut`);
+    await until('b', 'c', 'd', 'e', 'f', 'g');
+    process.kill('SIGINT');
+    expect(await ended).toMatchObject({
+      code: 0,
+      stderr: 'warning: lines that were skipped: 1 that are no decisions, 0 longer than 1 MiB\n',
+    });
+  });
+
+  it('prints only what is asked for, in columns that grow', async () => {
+    const log = logOf(named('a'), named('b', { user_id: 'bob' }));
+    const running = startCommand(['decisions', 'tail', log, '--follow', '--user', 'alice']);
+    await running.printed(/ a$/m);
+    appendFileSync(log, text([named('x', { user_id: 'bob' }), named('c', { project_id: 'p'.repeat(60) })]));
+    await running.printed(/ c$/m);
+    appendFileSync(log, text([named('d')]));
+    await running.printed(/ d$/m);
+    running.process.kill('SIGINT');
+    const { stdout } = await running.ended;
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines).toHaveLength(4);
+    expect(lines[3]?.indexOf('alice')).toBe(lines[2]?.indexOf('alice'));
+  });
+
+  it('prints what comes through standard input as it comes, to its end', async () => {
+    const child = spawn(process.execPath, [
+      COMMAND,
+      'decisions',
+      'tail',
+      '-',
+      '--follow',
+      '--format',
+      'json',
+    ]);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let stdout = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      stdout += chunk;
+    });
+    for (const expected of [['a'], ['a', 'b']]) {
+      child.stdin.write(text([named(expected.at(-1) ?? '')]));
+      await vi.waitFor(() => expect(names(stdout)).toEqual(expected), PATIENT);
+    }
+    child.stdin.end(text([named('c')]).trimEnd());
+    expect(await once(child, 'close')).toEqual([0, null]);
+    expect(names(stdout)).toEqual(['a', 'b', 'c']);
+  });
+
+  it('ends at a signal also while it waits for standard input', async () => {
+    const child = spawn(process.execPath, [COMMAND, 'decisions', 'tail', '-', '--follow']);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    // The heading: it has begun.
+    await once(child.stdout, 'data');
+    child.kill('SIGTERM');
+    expect(await once(child, 'close')).toEqual([0, null]);
+  });
+});
+
+describe('decisions stats', () => {
+  it('says who was refused, by which filter, how often', async () => {
+    const { code, stdout, stderr } = await decisions('stats', EXAMPLE, '--top', '4');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(
+      /^24 decisions, 9 refused, from 2026-11-19T08:02:11\.480Z to 2026-11-19T16:48:55\.912Z\n/,
+    );
+    for (const row of [
+      /^rejected +MaxLeaseDurationFilter +5 +20\.8 %$/m,
+      /^MaxLeaseDurationFilter +23 +5 +0 +0 +0 +0\.\d+ +0\.\d+ +0\.\d+ +0\.\d+$/m,
+      /^ExternalServiceFilter +18 +2 +3 +1 +1 +\d+(\.\d+)? +10000 +10000 +10000$/m,
+      /^genomics +5 +8$/m,
+      /^bob +4 +5$/m,
+      /^3 +MaxLeaseDurationFilter +The lease is 864000 seconds \(10 days\) long;/m,
+      /^2 +ExternalServiceFilter +The lease could not be checked\./m,
+      /^\(all others\) +1 +4$/m,
+    ]) {
+      expect(stdout).toMatch(row);
+    }
+  });
+
+  it('says the same as JSON, in the names of the log', async () => {
+    const { stdout } = await decisions('stats', EXAMPLE, '--format', 'json', '--top', '1');
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+    const quantiles = { p50: expect.any(Number), p90: 10_000, p99: 10_000, max: 10_000 };
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ decisions: 24, refused: 9, from: '2026-11-19T08:02:11.480Z', to: '2026-11-19T16:48:55.912Z' },
+      outcomes: expect.arrayContaining([
+        { outcome: 'rejected', filter: 'ExternalServiceFilter', decisions: 2, refused: 2 },
+      ]),
+      filters: [
+        { filter: 'MaxLeaseDurationFilter', asked: 23, rejected: 5 },
+        {
+          ...{ filter: 'ExternalServiceFilter', asked: 18, rejected: 2, failed: 3 },
+          ...{ allowed_on_error: 1, would_have_rejected: 1, duration_ms: quantiles },
+        },
+      ],
+      projects: {
+        rows: [{ project_id: 'genomics', decisions: 8, refused: 5 }],
+        others: { decisions: 16, refused: 4 },
+      },
+      users: { rows: [{ user_id: 'bob', decisions: 5, refused: 4 }], others: { decisions: 19, refused: 5 } },
+      messages: { rows: [{ filter: 'MaxLeaseDurationFilter', decisions: 3 }], others: { decisions: 6 } },
+      duration_ms: quantiles,
+      cut: [],
+    });
+  });
+
+  it('counts several files together: as they are, packed, and standard input', async () => {
+    const packed = temporaryFile('decisions.jsonl.1.gz', gzipSync(text([named('a'), named('b')])));
+    const plain = temporaryFile('decisions.jsonl', `${text([named('c')])}broken\n`);
+    const { stdout, stderr } = await runCommand(
+      ['decisions', 'stats', packed, plain, '-', '--format', 'json'],
+      { stdin: `${text([named('d', { user_id: 'bob' })])}broken` },
+    );
+    expect(JSON.parse(stdout)).toMatchObject({ decisions: 4 });
+    expect(stderr).toBe('warning: lines that were skipped: 2 that are no decisions, 0 longer than 1 MiB\n');
+  });
+
+  it('counts only what is asked for, and says when there is nothing', async () => {
+    const { stdout } = await decisions('stats', EXAMPLE, '--project', 'robotics', '--operation', 'create');
+    expect(stdout).toMatch(/^3 decisions, 1 refused, /);
+    expect(stdout).not.toContain('climate');
+    expect(await decisions('stats', EXAMPLE, '--since', '1s')).toEqual({
+      code: 0,
+      stdout: 'no decisions\n',
+      stderr: '',
+    });
+  });
+
+  it('says of what there was too much', async () => {
+    const log = logOf(...Array.from({ length: 10_001 }, (_, index) => aRecord({ user_id: `u${index}` })));
+    const { code, stdout, stderr } = await decisions('stats', log);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^\(all others\) +0 +9991$/m);
+    expect(stderr).toBe('warning: too many different users: those that came later are not counted by name\n');
+  });
+});
+
+describe('wrong usage', () => {
+  it.concurrent.for([
+    ['decisions'],
+    ['decisions', 'tail'],
+    ['decisions', 'tail', EXAMPLE, '--lines', '10001'],
+    ['decisions', 'tail', EXAMPLE, '--outcome', 'denied'],
+    ['decisions', 'tail', EXAMPLE, '--since', 'yesterday'],
+    ['decisions', 'tail', '/nowhere/decisions.jsonl'],
+    ['decisions', 'tail', '/nowhere/decisions.jsonl', '--follow'],
+    ['decisions', 'tail', '/dev/null', '--follow'],
+    ['decisions', 'stats'],
+    ['decisions', 'stats', EXAMPLE, '/nowhere/decisions.jsonl'],
+    ['decisions', 'stats', '-', '-'],
+    ['decisions', 'stats', EXAMPLE, '--top', '0'],
+  ])('ends with 2 and one line: %j', async (args) => {
+    const { code, stdout, stderr } = await runCommand(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^error: .+\n$/);
+    expect(stderr).not.toMatch(/ {4}at |\.js:\d+/);
+  });
+
+  it('names the file that can’t be read, and why', async () => {
+    const folder = temporaryFolder();
+    expect((await decisions('stats', folder)).stderr).toBe(
+      `error: ${folder}: could not be read: it is a folder\n`,
+    );
+    const cut = temporaryFile('log.gz', gzipSync(readFileSync(EXAMPLE)).subarray(0, 200));
+    expect((await decisions('tail', cut)).stderr).toBe(
+      `error: ${cut}: could not be read: unexpected end of file\n`,
+    );
+  });
+});
+
+describe('a reader that goes away', () => {
+  it.each([
+    ['tail', ['tail', '--lines', '10000']],
+    ['tail --follow', ['tail', '--follow', '--lines', '10000']],
+  ])('ends %s with 141, without a word', async (_, args) => {
+    const log = logOf(...Array.from({ length: 10_000 }, (_, index) => named(String(index))));
+    const child = spawn(process.execPath, [COMMAND, 'decisions', ...args, log]);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let stderr = '';
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    expect(await once(child, 'close')).toEqual([141, null]);
+    expect(stderr).toBe('');
+  });
+});

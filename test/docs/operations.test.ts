@@ -1,0 +1,263 @@
+/** docs/operations.md, held against a real service: what it counts, logs and writes, and the rules that watch it. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { HttpCallErrorCode } from '../../src/http/client.ts';
+import type { DecisionOutcome, FilterOutcome } from '../../src/server/decision-record.ts';
+import { startService } from '../../src/server/service.ts';
+import { confFile, projectFile } from '../support/files.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { policyServer } from '../support/policy-server.ts';
+import { createLasting } from '../support/requests.ts';
+import { namesUnder, pageNamed, tableUnder } from './markdown.ts';
+
+const TEN_DAYS = 864_000;
+const RULES = 'etc/prometheus/blazar-enforcement.rules.yml';
+
+const page = pageNamed('docs/operations.md');
+const text = page.lines.join('\n');
+
+interface Metric {
+  readonly name: string;
+  readonly type: string;
+  readonly labels: readonly string[];
+  readonly help: string;
+}
+
+/** What a service has said of itself after a lease was rejected behind a call to another service. */
+interface Observation {
+  readonly metrics: readonly Metric[];
+  readonly record: Record<string, unknown>;
+  readonly keepAlive: string | null;
+}
+
+let observation: Promise<Observation> | undefined;
+
+function observed(): Promise<Observation> {
+  observation ??= observe();
+  return observation;
+}
+
+async function observe(): Promise<Observation> {
+  const external = await policyServer({ status: 204 });
+  const log = join(temporaryFolder(), 'decisions.jsonl');
+  const service = await startService(
+    {
+      environment: {},
+      configFiles: [],
+      values: {
+        service: { port: 0, decision_log: log },
+        enforcement: {
+          enabled_filters: ['ExternalServiceFilter', 'MaxLeaseDurationFilter'],
+          external_service_base_endpoint: external.url,
+          max_lease_duration: 172_800,
+        },
+      },
+    },
+    { logger: recordingLogger() },
+  );
+  let answer: Response;
+  let exposition: string;
+  try {
+    await fetch(`${service.url}/check-create`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(createLasting(TEN_DAYS)),
+    });
+    answer = await fetch(`${service.url}/metrics`);
+    exposition = await answer.text();
+  } finally {
+    await service.close();
+  }
+  return {
+    metrics: ownMetrics(exposition),
+    record: JSON.parse(readFileSync(log, 'utf8')),
+    keepAlive: answer.headers.get('Keep-Alive'),
+  };
+}
+
+/** Those of the service, in the order in which Prometheus reads them. Every histogram has `le` besides. */
+function ownMetrics(exposition: string): Metric[] {
+  return [...exposition.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)\n((?:[^#\n].*\n)*)/gm)]
+    .map(([, name = '', help = '', type = '', samples = '']) => {
+      const labels = [...samples.matchAll(/[{,](\w+)="/g)].map(([, label = '']) => label);
+      return { name, type, help, labels: [...new Set(labels)].filter((label) => label !== 'le') };
+    })
+    .filter(({ name }) => name.startsWith('blazar_enforcement_'));
+}
+
+describe('the metrics', () => {
+  it('are all on the page, with types, labels and meanings, and no others', async () => {
+    const { metrics } = await observed();
+    expect(metrics.length).toBeGreaterThan(10);
+    expect(tableUnder(page, 'Metrics')).toEqual(
+      metrics.map(({ name, type, labels, help }) => [
+        `\`${name}\``,
+        type,
+        labels.map((label) => `\`${label}\``).join(', '),
+        help,
+      ]),
+    );
+  });
+
+  it('have labels that the page explains, and no others', async () => {
+    const { metrics } = await observed();
+    expect(namesUnder(page, 'Labels').sort()).toEqual(
+      [...new Set(metrics.flatMap(({ labels }) => labels))].sort(),
+    );
+  });
+
+  it('count calls by outcomes that the page names', () => {
+    const codes: Record<HttpCallErrorCode, true> = {
+      connect: true,
+      timeout: true,
+      transport: true,
+      'answer-too-large': true,
+      'breaker-open': true,
+      aborted: true,
+      closed: true,
+      'invalid-url': true,
+    };
+    const [, values = ''] = tableUnder(page, 'Labels').find(([label]) => label === '`outcome`') ?? [];
+    expect(values).toContain(
+      `or ${Object.keys(codes)
+        .map((code) => `\`${code}\``)
+        .join(', ')}.`,
+    );
+  });
+});
+
+describe('the alerts', () => {
+  const rules = readFileSync(projectFile(RULES), 'utf8');
+  /** `up` is Prometheus's own. */
+  const expressions = (source: string) =>
+    source
+      .split('\n')
+      .map((line) => line.replace(/^ *expr: /, ''))
+      .filter((line) => line.includes('blazar_enforcement_'));
+
+  it('are shown as they are in the file to copy', () => {
+    expect(page.blocks.map((block) => block.text)).toContain(rules);
+  });
+
+  it('are explained one by one', () => {
+    expect(namesUnder(page, 'What to alert on')).toEqual(
+      [...rules.matchAll(/^ *- alert: (\w+)$/gm)].map(([, name]) => name),
+    );
+  });
+
+  it('and the panels ask for metrics and labels that there are', async () => {
+    const { metrics } = await observed();
+    const panels = page.blocks.filter(({ language }) => language === 'text').map((block) => block.text);
+    const asked = [rules, ...panels].flatMap(expressions);
+    expect(asked.length).toBeGreaterThan(15);
+    const strange = asked.flatMap((expression) =>
+      [...expression.matchAll(/blazar_enforcement_\w+/g)].flatMap(([series]) => {
+        const name = series.replace(/_(bucket|count|sum)$/, '');
+        const metric = metrics.find((candidate) => candidate.name === series || candidate.name === name);
+        const isPart = series !== name && metric?.name === name;
+        const known = [...(metric?.labels ?? []), 'instance', 'le'];
+        const labels = [
+          ...[...expression.matchAll(/(?:by|on|ignoring) \(([^)]*)\)/g)].flatMap(([, list = '']) =>
+            list.split(', '),
+          ),
+          ...[...expression.matchAll(/[{,](\w+)[=!]/g)].map(([, label = '']) => label),
+        ];
+        const wrong =
+          metric === undefined || isPart !== (metric.type === 'histogram')
+            ? [series]
+            : labels.filter((label) => !known.includes(label));
+        return wrong.map((what) => `${what} in ${expression}`);
+      }),
+    );
+    expect(strange).toEqual([]);
+  });
+});
+
+describe('the decision log', () => {
+  it('has the fields that the page explains, in this order', async () => {
+    const { record } = await observed();
+    const [filter] = record.filters as object[];
+    expect(namesUnder(page, 'Fields of a decision')).toEqual(Object.keys(record));
+    expect(namesUnder(page, 'Fields of each of its filters')).toEqual(Object.keys(filter ?? {}));
+  });
+
+  it('is shown with a line that has all of them', async () => {
+    const { record } = await observed();
+    const shown = page.blocks
+      .filter(({ language }) => language === 'json')
+      .map((block) => JSON.parse(block.text));
+    expect(shown.map((line) => Object.keys(line))).toEqual([Object.keys(record)]);
+    expect(Object.keys(shown[0].filters[0])).toEqual(Object.keys((record.filters as object[])[0] ?? {}));
+  });
+
+  it('has the outcomes that the page explains', () => {
+    const ofFilters: Record<FilterOutcome, true> = {
+      allowed: true,
+      rejected: true,
+      failed: true,
+      'allowed-on-error': true,
+    };
+    const ofDecisions: Record<DecisionOutcome, true> = { ...ofFilters, exempt: true, audit: true };
+    const rows = tableUnder(page, 'Outcomes');
+    const namesWhere = (column: number) =>
+      rows.filter((row) => row[column] !== '').map(([name = '']) => name.replaceAll('`', ''));
+    expect(namesWhere(1).sort()).toEqual(Object.keys(ofDecisions).sort());
+    expect(namesWhere(2).sort()).toEqual(Object.keys(ofFilters).sort());
+  });
+});
+
+it('the log says what the page explains', () => {
+  const source = ['src', 'src/server']
+    .flatMap((folder) =>
+      readdirSync(projectFile(folder))
+        .filter((name) => name.endsWith('.ts'))
+        .map((name) => readFileSync(projectFile(`${folder}/${name}`), 'utf8')),
+    )
+    .join('\n');
+  const unknown = namesUnder(page, 'The log')
+    .filter((message) => message !== 'msg')
+    .filter((message) => !source.includes(`'${message}'`));
+  expect(unknown).toEqual([]);
+});
+
+it('the service keeps idle connections for as long as the page says', async () => {
+  const { keepAlive } = await observed();
+  const [, seconds] = /keeps them for (\d+) seconds/.exec(text) ?? [];
+  expect(keepAlive).toBe(`timeout=${seconds}`);
+});
+
+it('the configuration for production starts, and asks for a certificate and a token', async () => {
+  const block = page.blocks.find((candidate) => candidate.text.includes('client_ca_file'));
+  const folder = temporaryFolder();
+  const tls = projectFile('test/fixtures/tls');
+  const token = confFile('the-new-token\nthe-old-token\n');
+  const conf = confFile(
+    (block?.text ?? '')
+      .replace('/etc/blazar/tokens', token)
+      .replaceAll('/etc/blazar/tls', tls)
+      .replace('/var/log/blazar-enforcement', folder),
+  );
+  const service = await startService(
+    { environment: { OS_SERVICE__HOST: '127.0.0.1', OS_SERVICE__PORT: '0' }, configFiles: [conf] },
+    { logger: recordingLogger() },
+  );
+  onTestFinished(() => service.close());
+  expect(service.warnings).toEqual([]);
+  const read = (name: string) => readFileSync(join(tls, name));
+  const ask = (path: string, certificate: object = {}, headers: Record<string, string> = {}) =>
+    new Promise<number | string | undefined>((answered) => {
+      const { port } = new URL(service.url);
+      const options = { port, path, method: 'POST', ca: read('ca.pem'), ...certificate, headers };
+      request({ host: 'localhost', ...options }, (answer) => answered(answer.resume().statusCode))
+        .on('error', ({ code }: NodeJS.ErrnoException) => answered(code))
+        .end(JSON.stringify(createLasting(60)));
+    });
+  const shown = { cert: read('client.pem'), key: read('client.key') };
+  const json = { 'Content-Type': 'application/json' };
+  expect(await ask('/check-create', shown, { ...json, 'X-Auth-Token': 'the-old-token' })).toBe(204);
+  expect(await ask('/check-create', shown, json)).toBe(401);
+  expect(await ask('/healthz')).toMatch(/CERTIFICATE_REQUIRED|ECONNRESET/);
+});

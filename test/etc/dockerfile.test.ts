@@ -1,0 +1,183 @@
+/** Dockerfile: what it says of the image, and that what it copies is enough to run the service. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { text as wholeText } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { serveCommand } from '../../src/cli/serve.ts';
+import { serviceOptions } from '../../src/server/options.ts';
+import { startService } from '../../src/server/service.ts';
+import { confFile, projectFile } from '../support/files.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { unusedPort } from '../support/services.ts';
+
+const HEALTH_CHECK = 'etc/container/healthcheck.mjs';
+const CONF = '/etc/blazar/blazar.conf';
+const LIMIT = '[service]\nport = 0\n[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n';
+
+interface Instruction {
+  readonly name: string;
+  readonly rest: string;
+}
+
+/** The stages from top to bottom, each with its instructions; what stands before the first one is in none. */
+function readStages(): Instruction[][] {
+  const lines = readFileSync(projectFile('Dockerfile'), 'utf8')
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/\\\n\s*/g, '')
+    .split('\n')
+    .filter((line) => line !== '');
+  const stages: Instruction[][] = [];
+  for (const line of lines) {
+    const [, name = '', rest = ''] = /^([A-Z]+) (.*)$/.exec(line) ?? [];
+    expect(name, `an instruction: ${line}`).not.toBe('');
+    if (name === 'FROM') {
+      stages.push([]);
+    }
+    stages.at(-1)?.push({ name, rest });
+  }
+  return stages;
+}
+
+const [build = [], image = []] = readStages();
+const only = (instructions: readonly Instruction[], name: string) => {
+  const found = instructions.filter((instruction) => instruction.name === name).map(({ rest }) => rest);
+  expect(found, name).toHaveLength(1);
+  return found[0] ?? '';
+};
+const environment = () =>
+  Object.fromEntries(
+    [...only(image, 'ENV').matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),
+  );
+/** What the first stage takes from the project. */
+const copied = () =>
+  build
+    .filter(({ name, rest }) => name === 'COPY' && !rest.startsWith('--from'))
+    .flatMap(({ rest }) => rest.split(' ').slice(0, -1));
+
+describe('Dockerfile', () => {
+  it('has two stages on one Node.js, which is named to the last digit and new enough', () => {
+    const [, version = '', release] =
+      /^ARG NODE_VERSION=(\d+\.\d+\.\d+)\n+FROM node:\$\{NODE_VERSION\}-(\w+)-slim AS build$/m.exec(
+        readFileSync(projectFile('Dockerfile'), 'utf8'),
+      ) ?? [];
+    expect(image[0]?.rest).toBe(`node:\${NODE_VERSION}-${release}-slim`);
+    const { engines } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
+    const [major = 0, minor = 0] = version.split('.').map(Number);
+    const [least = 0, leastMinor = 0] = engines.node.replace('>=', '').split('.').map(Number);
+    expect(major > least || (major === least && minor >= leastMinor), version).toBe(true);
+  });
+
+  it('runs the service as nobody, by number, and writes nothing that belongs to nobody', () => {
+    expect(only(image, 'USER')).toBe('65534:65534');
+    expect(image.filter(({ rest }) => rest.includes('--chown'))).toEqual([]);
+  });
+
+  it('has Node itself as the first process, which gets the signals', () => {
+    expect(JSON.parse(only(image, 'ENTRYPOINT'))).toEqual(['node', '/app/dist/src/cli/main.js']);
+    expect(only(image, 'WORKDIR')).toBe('/app');
+    expect(only(image, 'STOPSIGNAL')).toBe('SIGTERM');
+  });
+
+  it('calls a command and flags that there are', () => {
+    const [command, ...args] = JSON.parse(only(image, 'CMD')) as string[];
+    expect(command).toBe(serveCommand().name());
+    const flags = serveCommand().options.map(({ long }) => long);
+    expect(args.filter((argument) => argument.startsWith('-') && !flags.includes(argument))).toEqual([]);
+  });
+
+  it('listens where it says that it does', () => {
+    const { OS_SERVICE__PORT, OS_SERVICE__HOST } = environment();
+    expect(only(image, 'EXPOSE')).toBe(OS_SERVICE__PORT);
+    expect(Number(OS_SERVICE__PORT)).toBe(serviceOptions.parse({}).port);
+    expect(OS_SERVICE__HOST).toBe('0.0.0.0');
+  });
+
+  it('says what package.json says', () => {
+    const { description, license, name } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
+    const labels = only(image, 'LABEL');
+    expect(labels).toContain(`.title="${name}"`);
+    expect(labels).toContain(`.description="${description}"`);
+    expect(labels).toContain(`.licenses="${license}"`);
+  });
+
+  it('is given what it copies, and nothing else of the project', () => {
+    const [everything, ...exceptions] = readFileSync(projectFile('.dockerignore'), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'));
+    expect(everything).toBe('*');
+    const paths = exceptions.map((line) => line.replace('!', ''));
+    expect(paths.filter((path) => !existsSync(projectFile(path)))).toEqual([]);
+    const isLetIn = (path: string) =>
+      paths.some((allowed) => path === allowed || path.startsWith(`${allowed}/`));
+    expect(copied().filter((path) => !isLetIn(path))).toEqual([]);
+  });
+
+  it('copies all that the service needs: it answers, is healthy, and ends with 0', async () => {
+    const folder = temporaryFolder();
+    for (const path of copied()) {
+      // As `npm run build` has made it of what is copied.
+      const built = `dist/${path}`;
+      const from = existsSync(projectFile(built)) ? built : path;
+      cpSync(projectFile(from), join(folder, path === HEALTH_CHECK ? 'healthcheck.mjs' : from), {
+        recursive: true,
+      });
+    }
+    symlinkSync(projectFile('node_modules'), join(folder, 'node_modules'));
+
+    const [, program = ''] = JSON.parse(only(image, 'ENTRYPOINT')) as string[];
+    const args = JSON.parse(only(image, 'CMD')) as string[];
+    expect(args).toContain(CONF);
+    const port = String(await unusedPort());
+    const conf = confFile(LIMIT);
+    const running = spawn(
+      process.execPath,
+      [program.replace('/app', folder), ...args.map((argument) => (argument === CONF ? conf : argument))],
+      { env: { ...environment(), OS_SERVICE__HOST: '127.0.0.1', OS_SERVICE__PORT: port }, stdio: 'pipe' },
+    );
+    onTestFinished(() => {
+      running.kill('SIGKILL');
+    });
+    await Promise.race([once(running.stdout, 'data'), once(running, 'exit')]);
+    const [command, check = ''] = JSON.parse(only(image, 'HEALTHCHECK').replace(/^.* CMD /, '')) as string[];
+    expect(command).toBe('node');
+    expect(await healthOf(port, check.replace('/app', folder))).toBe(0);
+    running.kill('SIGTERM');
+    expect(await once(running, 'exit')).toEqual([0, null]);
+  });
+});
+
+describe(HEALTH_CHECK, () => {
+  const tls = projectFile('test/fixtures/tls');
+  const overTls = { tls_cert_file: `${tls}/server.pem`, tls_key_file: `${tls}/server.key` };
+
+  it.each([
+    ['http', {}],
+    ['https', overTls],
+    ['https that wants a certificate', { ...overTls, client_ca_file: `${tls}/ca.pem` }],
+  ])('finds a service healthy that speaks %s', async (_, service) => {
+    const { url, close } = await startService(
+      { environment: {}, configFiles: [], values: { service: { port: 0, ...service } } },
+      { logger: recordingLogger() },
+    );
+    onTestFinished(close);
+    expect(await healthOf(new URL(url).port)).toBe(0);
+  });
+
+  it('finds nobody who does not answer healthy', async () => {
+    expect(await healthOf(String(await unusedPort()))).toBe(1);
+  });
+});
+
+/** The exit code of the health check: 0 is healthy. */
+async function healthOf(port: string, file = projectFile(HEALTH_CHECK)): Promise<number | null> {
+  const check = spawn(process.execPath, [file], { env: { OS_SERVICE__PORT: port } });
+  const [written, [code]] = await Promise.all([
+    Promise.all([wholeText(check.stdout), wholeText(check.stderr)]),
+    once(check, 'exit'),
+  ]);
+  expect(written).toEqual(['', '']);
+  return code;
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { FAULTS } from '../../bench/faulty-services.ts';
+import { UsageEnforcement } from '../../src/index.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
+
+const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
+const DENIED = 'The external service denied the request.';
+
+/** What the log has of each fault, so that it is this one and not another. A 403 with broken JSON is a no. */
+const CAUSES: Readonly<Record<string, RegExp | undefined>> = {
+  'connection refused': /ECONNREFUSED/,
+  silent: /no whole answer within 1 s/,
+  'one byte a second': /no whole answer within 1 s/,
+  'headers, one byte a second': /no whole answer within 1 s/,
+  reset: /ECONNRESET|other side closed/,
+  'wrong status': /expected 204 or 403 .*, got 200/,
+  'endless body': /answer-too-large|maximum|exceeded/i,
+  'broken JSON': undefined,
+  redirect: /expected 204 or 403 .*, got 307/,
+  'expired certificate': /expired/,
+  'name that does not resolve': /ENOTFOUND|EAI_AGAIN|no whole answer within 1 s/,
+};
+
+/** A filter that asks a service with this fault, which is bound to a second. */
+async function asking(fault: string) {
+  const start = FAULTS[fault];
+  if (start === undefined) {
+    throw new Error(`there is no fault ${fault}`);
+  }
+  const { url, options, stop } = await start();
+  const logger = recordingLogger();
+  const values = {
+    enforcement: {
+      enabled_filters: ['ExternalServiceFilter'],
+      external_service_base_endpoint: url,
+      external_service_timeout: 1,
+      ...options,
+    },
+  };
+  const enforcement = await UsageEnforcement.load({ environment: {}, values }, { logger });
+  onTestFinished(async () => {
+    await enforcement.close();
+    await stop();
+  });
+  return { enforcement, logger };
+}
+
+describe('an external service', () => {
+  it('has no other faults than these', () => {
+    expect(Object.keys(FAULTS)).toEqual(Object.keys(CAUSES));
+  });
+});
+
+describe.each(Object.entries(CAUSES))('with the fault "%s"', (fault, cause) => {
+  it('gets no lease created or extended, and no end taken for told', async () => {
+    const { enforcement, logger } = await asking(fault);
+    const refusal =
+      cause === undefined
+        ? { allowed: false, failed: false, message: DENIED }
+        : { allowed: false, failed: true, message: GENERIC };
+    const [created, extended, ended] = await Promise.all([
+      enforcement.checkCreate(createPhysicalHost()),
+      enforcement.checkUpdate(updateExtend()),
+      enforcement.onEnd(endActive()),
+    ]);
+    expect(created).toMatchObject(refusal);
+    expect(extended).toMatchObject(refusal);
+    expect(ended).toMatchObject({ failed: true });
+    const causes = logger.lines
+      .filter(({ message }) => message === 'filter failed')
+      .flatMap(({ level, fields }) => (level === 'error' ? [fields.error] : []));
+    if (cause !== undefined) {
+      expect(causes).toEqual([
+        expect.stringMatching(cause),
+        expect.stringMatching(cause),
+        expect.stringMatching(cause),
+      ]);
+    }
+  });
+});

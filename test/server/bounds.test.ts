@@ -1,0 +1,342 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { temporaryFile } from '../support/files.ts';
+import { filterSource } from '../support/filter-folder.ts';
+import { metric } from '../support/metric.ts';
+import { openRaw, postBytes, postHead } from '../support/raw-http.ts';
+import { capturedText, createLasting } from '../support/requests.ts';
+import { type RunningPolicyService, runService, type ServiceOptions } from '../support/running-service.ts';
+
+const FITS = capturedText('check-create-physical-host.json');
+const SOON = { timeout: 15_000, interval: 10 };
+const REFUSED = 'The lease could not be checked. Please try again later, or ask the operator.';
+
+const lasting = (project_id: string) => JSON.stringify(createLasting(60, { project_id }));
+
+/** A filter that tells which projects it is asked about, and answers them when `let_in` is called. */
+async function runGate(service: ServiceOptions['service'], log?: string) {
+  const asked: string[] = [];
+  const gates = new Map<string, () => void>();
+  vi.stubGlobal('gate', (project: string) => {
+    asked.push(project);
+    return new Promise<void>((open) => gates.set(project, open));
+  });
+  onTestFinished(() => {
+    for (const open of gates.values()) {
+      open();
+    }
+    vi.unstubAllGlobals();
+  });
+  const running = await runService({
+    filters: {
+      'gate-filter.js': filterSource('GateFilter', {
+        create: 'return gate(context.project_id).then(() => allow());',
+      }),
+    },
+    enforcement: { enabled_filters: ['GateFilter'], max_lease_duration: undefined },
+    service: { ...service, ...(log && { decision_log: log }) },
+  });
+  return { ...running, asked, answer: (project: string) => gates.get(project)?.() };
+}
+
+async function figures({ request }: RunningPolicyService) {
+  const { text } = await request('/metrics');
+  const of = (name: string, labels = {}) => metric(text, `blazar_enforcement_${name}`, labels);
+  return {
+    underWay: of('decisions_under_way'),
+    queued: of('decisions_queued'),
+    decisions: of('decisions_total'),
+    refusals: of('overload_refusals_total'),
+  };
+}
+
+const errorsOf = ({ logger }: RunningPolicyService) => logger.lines.filter(({ level }) => level === 'error');
+
+describe('body_limit', () => {
+  it('is the longest body that is judged, as it is and unpacked', async () => {
+    const { post } = await runService({ service: { body_limit: 2048 } });
+    const [fits, more] = [lasting('climate').padEnd(2048), lasting('climate').padEnd(2049)];
+    expect(await post('/check-create', fits)).toMatchObject({ status: 204 });
+    const tooLong = { status: 413, json: { message: 'expected a body of at most 2048 bytes' } };
+    expect(await post('/check-create', more)).toMatchObject(tooLong);
+    for (const [encoding, pack] of [
+      ['gzip', gzipSync],
+      ['br', brotliCompressSync],
+    ] as const) {
+      const headers = { 'Content-Encoding': encoding };
+      expect(await post('/check-create', pack(fits), headers)).toMatchObject({ status: 204 });
+      expect(await post('/check-create', pack(more), headers)).toMatchObject(tooLong);
+    }
+  });
+});
+
+describe('max_concurrent and max_queued', () => {
+  it('let so many be decided and so many wait, in order; further ones get 503 at once', async () => {
+    const log = temporaryFile('decisions.jsonl', '');
+    const running = await runGate({ max_concurrent: 2, max_queued: 2 }, log);
+    const { post, asked, answer } = running;
+    const projects = ['a', 'b', 'c', 'd'];
+    const answers: Promise<{ status: number }>[] = [];
+    for (const [index, project] of projects.entries()) {
+      answers.push(post('/check-create', lasting(project)));
+      await vi.waitFor(async () => {
+        const { underWay, queued } = await figures(running);
+        expect(underWay + queued).toBe(index + 1);
+      }, SOON);
+    }
+    expect(asked).toEqual(['a', 'b']);
+    expect(await figures(running)).toEqual({ underWay: 2, queued: 2, decisions: 0, refusals: 0 });
+    for (const project of ['e', 'f']) {
+      const { status, json, headers } = await post('/check-create', lasting(project));
+      expect({
+        status,
+        json,
+        retry: headers.get('Retry-After'),
+        made: headers.get('X-Enforcement-Generation'),
+      }).toEqual({
+        status: 503,
+        json: { message: 'Too many decisions are under way and waiting. Please try again.' },
+        retry: '1',
+        made: null,
+      });
+    }
+    answer('b');
+    await vi.waitFor(() => expect(asked).toEqual(['a', 'b', 'c']), SOON);
+    // Its place in the line is free for another.
+    const late = post('/check-create', lasting('g'));
+    await vi.waitFor(async () => expect((await figures(running)).queued).toBe(2), SOON);
+    answer('a');
+    await vi.waitFor(() => expect(asked).toEqual(['a', 'b', 'c', 'd']), SOON);
+    answer('c');
+    await vi.waitFor(() => expect(asked).toEqual(['a', 'b', 'c', 'd', 'g']), SOON);
+    answer('d');
+    answer('g');
+    const decided = await Promise.all([...answers, late]);
+    expect(decided.map(({ status }) => status)).toEqual(Array(5).fill(204));
+
+    // Who was refused for want of room is no decision.
+    expect(await figures(running)).toEqual({ underWay: 0, queued: 0, decisions: 5, refusals: 2 });
+    await running.service.close();
+    const logged = readFileSync(log, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).project_id);
+    expect(logged.sort()).toEqual(['a', 'b', 'c', 'd', 'g']);
+  });
+
+  it('of 1 and 0 let one be decided and nobody wait; what needs no decision is answered', async () => {
+    const running = await runGate({ max_concurrent: 1, max_queued: 0, tokens: ['s3cret'] });
+    const { post, request, asked, answer } = running;
+    const token = { 'X-Auth-Token': 's3cret' };
+    const first = post('/check-create', lasting('a'), token);
+    await vi.waitFor(() => expect(asked).toEqual(['a']), SOON);
+    for (const path of ['/check-create', '/v1/check-update', '/on-end']) {
+      const body = path === '/v1/check-update' ? capturedText('check-update-extend.json') : FITS;
+      expect(await post(path, body, token), path).toMatchObject({ status: 503 });
+    }
+    expect(await post('/check-create', FITS)).toMatchObject({ status: 401 });
+    expect(await post('/check-create', '{', token)).toMatchObject({ status: 400 });
+    expect(await request('/healthz')).toMatchObject({ status: 200 });
+    expect(await request('/readyz')).toMatchObject({ status: 200 });
+    answer('a');
+    expect(await first).toMatchObject({ status: 204 });
+    const next = post('/check-create', lasting('b'), token);
+    await vi.waitFor(() => expect(asked).toEqual(['a', 'b']), SOON);
+    answer('b');
+    expect(await next).toMatchObject({ status: 204 });
+  });
+
+  it('hold in a storm: everyone gets an answer, and nothing is left of it', async () => {
+    const running = await runService({
+      filters: {
+        'slow-filter.js': filterSource('SlowFilter', {
+          create: 'return new Promise((go) => setTimeout(() => go(allow()), 20));',
+        }),
+      },
+      enforcement: { enabled_filters: ['SlowFilter'], max_lease_duration: undefined },
+      service: { max_concurrent: 4, max_queued: 20 },
+    });
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, async () => {
+        const connection = await openRaw(running.port);
+        connection.socket.write(postBytes('/check-create', FITS, 'Connection: close\r\n'));
+        await connection.end;
+        return connection.received();
+      }),
+    );
+    const allowed = answers.filter((answer) => answer.startsWith('HTTP/1.1 204 ')).length;
+    const refused = answers.filter((answer) =>
+      /^HTTP\/1\.1 503 [\s\S]*\r\nRetry-After: 1\r\n/.test(answer),
+    ).length;
+    expect({ allowed: allowed >= 24, all: allowed + refused }).toEqual({ allowed: true, all: 300 });
+    expect(await figures(running)).toEqual({ underWay: 0, queued: 0, decisions: allowed, refusals: refused });
+    expect(errorsOf(running)).toEqual([]);
+  });
+
+  it('go on behind a client that went away while it waited', async () => {
+    const running = await runGate({ max_concurrent: 1, max_queued: 10 });
+    const { port, post, asked, answer } = running;
+    const first = post('/check-create', lasting('a'));
+    await vi.waitFor(() => expect(asked).toEqual(['a']), SOON);
+    const gone = await openRaw(port);
+    gone.socket.write(postBytes('/check-create', lasting('gone')));
+    await vi.waitFor(async () => expect((await figures(running)).queued).toBe(1), SOON);
+    gone.socket.resetAndDestroy();
+    const next = post('/check-create', lasting('b'));
+    await vi.waitFor(async () => expect((await figures(running)).queued).toBe(2), SOON);
+    answer('a');
+    await vi.waitFor(() => expect(asked).toContain('gone'), SOON);
+    answer('gone');
+    await vi.waitFor(() => expect(asked).toContain('b'), SOON);
+    answer('b');
+    expect([(await first).status, (await next).status]).toEqual([204, 204]);
+    expect(await figures(running)).toMatchObject({ underWay: 0, queued: 0 });
+    expect(errorsOf(running)).toEqual([]);
+  });
+});
+
+describe('deadline', () => {
+  it('refuses what a filter allows too late, also one that lets nobody else run', async () => {
+    const running = await runService({
+      filters: {
+        'blocking-filter.js': filterSource('BlockingFilter', {
+          create: 'const late = performance.now() + 1100; while (performance.now() < late); return allow();',
+          update: 'return new Promise((go) => setTimeout(() => go(allow()), 1300));',
+        }),
+      },
+      enforcement: { enabled_filters: ['BlockingFilter'], max_lease_duration: undefined },
+      service: { deadline: 1 },
+    });
+    for (const [path, file] of [
+      ['/check-create', 'check-create-physical-host.json'],
+      ['/check-update', 'check-update-extend.json'],
+    ] as const) {
+      expect(await running.post(path, capturedText(file))).toMatchObject({
+        status: 403,
+        json: { message: REFUSED },
+      });
+    }
+    expect(errorsOf(running).map(({ fields }) => fields.error)).toEqual(
+      Array(2).fill('no answer within 1 s'),
+    );
+  });
+
+  it('counts from the beginning: who has waited has less time left', async () => {
+    const running = await runService({
+      filters: {
+        'slow-filter.js': filterSource('SlowFilter', {
+          create: 'return new Promise((go) => setTimeout(() => go(allow()), 1200));',
+        }),
+      },
+      enforcement: { enabled_filters: ['SlowFilter'], max_lease_duration: undefined },
+      service: { deadline: 2, max_concurrent: 1 },
+    });
+    const first = running.post('/check-create', FITS);
+    await vi.waitFor(async () => expect((await figures(running)).underWay).toBe(1), SOON);
+    const second = running.post('/check-create', FITS);
+    expect(await first).toMatchObject({ status: 204 });
+    expect(await second).toMatchObject({ status: 403, json: { message: REFUSED } });
+  });
+
+  it('empties the line: of those who wait for a filter that never answers all are refused in time', async () => {
+    const running = await runService({
+      filters: {
+        'never-filter.js': filterSource('NeverFilter', { create: 'return new Promise(() => {});' }),
+      },
+      enforcement: { enabled_filters: ['NeverFilter'], max_lease_duration: undefined },
+      service: { deadline: 1, max_concurrent: 2, max_queued: 30 },
+    });
+    const answers = await Promise.all(Array.from({ length: 30 }, () => running.post('/check-create', FITS)));
+    for (const { status } of answers) {
+      expect([403, 503]).toContain(status);
+    }
+    expect(await figures(running)).toMatchObject({ underWay: 0, queued: 0 });
+    expect(await running.post('/on-end', capturedText('on-end-active.json'))).toMatchObject({ status: 204 });
+  });
+});
+
+describe('clients that hold on to the service keep nobody else from it', () => {
+  it('hundreds that have sent half a body, and hundreds that have sent half a head', async () => {
+    const running = await runService();
+    const connections = await Promise.all(Array.from({ length: 400 }, () => openRaw(running.port)));
+    for (const [index, { socket }] of connections.entries()) {
+      socket.write(
+        index % 2 === 0 ? `${postHead('/check-create', 5000)}{"context":` : 'POST /check-create HT',
+      );
+    }
+    await sleep(100);
+    expect(await running.post('/check-create', FITS)).toMatchObject({ status: 204 });
+    for (const { socket } of connections) {
+      socket.resetAndDestroy();
+    }
+    await vi.waitFor(
+      async () => expect(await running.post('/check-create', FITS)).toMatchObject({ status: 204 }),
+      SOON,
+    );
+    expect(await figures(running)).toMatchObject({ underWay: 0, queued: 0, decisions: 2 });
+    expect(errorsOf(running)).toEqual([]);
+  });
+
+  it('those who open a connection for each request', async () => {
+    const running = await runService();
+    const storm = async () => {
+      for (let count = 0; count < 20; count += 1) {
+        const connection = await openRaw(running.port);
+        connection.socket.write(postBytes('/check-create', FITS, 'Connection: close\r\n'));
+        await connection.end;
+        expect(connection.statuses()).toEqual([204]);
+      }
+    };
+    await Promise.all(Array.from({ length: 25 }, storm));
+    expect(await figures(running)).toMatchObject({ decisions: 500 });
+    expect(errorsOf(running)).toEqual([]);
+  });
+
+  const CONNECTIONS = 10_000;
+  const descriptors = openFilesLimit();
+  const tooFew = descriptors < CONNECTIONS + 1000;
+  if (tooFew) {
+    console.warn(
+      `not tested: ${CONNECTIONS} idle connections, since only ${descriptors} files may be open (ulimit -n)`,
+    );
+  }
+
+  it.skipIf(tooFew)(
+    'ten thousand who say nothing',
+    async () => {
+      const running = await runService();
+      // In a process of their own: each end needs a descriptor.
+      const crowd = `let open = 0;
+      const more = () => require('node:net').connect(${running.port}, '127.0.0.1', () => {
+        open += 1;
+        if (open === ${CONNECTIONS}) process.stdout.write('all');
+        else if (open <= ${CONNECTIONS - 200}) more();
+      }).on('error', (thrown) => { process.stderr.write(thrown.code + '\\n'); });
+      for (let count = 0; count < 200; count += 1) more();`;
+      const clients = spawn(process.execPath, ['-e', crowd], { stdio: ['ignore', 'pipe', 'inherit'] });
+      onTestFinished(() => void clients.kill('SIGKILL'));
+      await once(clients.stdout, 'data');
+      expect(await running.post('/check-create', FITS)).toMatchObject({ status: 204 });
+      const { text } = await running.request('/metrics');
+      expect(metric(text, 'process_open_fds')).toBeGreaterThan(CONNECTIONS / 2);
+      clients.kill('SIGKILL');
+      await once(clients, 'close');
+      await vi.waitFor(async () => {
+        const after = (await running.request('/metrics')).text;
+        expect(metric(after, 'process_open_fds')).toBeLessThan(1000);
+      }, SOON);
+      expect(errorsOf(running)).toEqual([]);
+    },
+    60_000,
+  );
+});
+
+function openFilesLimit(): number {
+  const report = process.report?.getReport() as { userLimits?: { open_files?: { soft: number | string } } };
+  const soft = report.userLimits?.open_files?.soft;
+  return soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft ?? 0);
+}

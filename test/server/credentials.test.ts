@@ -1,0 +1,266 @@
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { readConfiguration } from '../../src/configuration.ts';
+import { ConfigurationError, formatProblem } from '../../src/errors.ts';
+import { AcceptedTokens } from '../../src/server/credentials.ts';
+import { serviceSection } from '../../src/server/options.ts';
+import { startService } from '../../src/server/service.ts';
+import { confFile, temporaryFile } from '../support/files.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { metric } from '../support/metric.ts';
+import { capturedText } from '../support/requests.ts';
+import { runCommand } from '../support/run-command.ts';
+import { runServiceOn } from '../support/running-service.ts';
+import { tlsFixture } from '../support/tls.ts';
+
+const FITS = capturedText('check-create-physical-host.json');
+const SOON = { timeout: 15_000, interval: 20 };
+const RUNS_AS_ROOT = process.getuid?.() === 0;
+
+const FILTER = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n';
+
+/** Lines of `[service]`, behind the five lines that are always there. */
+const confOf = (...lines: string[]) => confFile(`${FILTER}\n[service]\nport = 0\n${lines.join('\n')}\n`);
+
+/** What `config validate` says of a file, and that the service does not start for the same reasons. */
+async function mistakesOf(conf: string): Promise<string[]> {
+  const sources = { environment: {}, configFiles: [conf] };
+  const { problems } = await readConfiguration(sources, [serviceSection]);
+  const mistakes = problems.filter(({ severity }) => severity === 'error').map(formatProblem);
+  const started = startService(sources, { logger: recordingLogger() });
+  await expect(started).rejects.toThrow(ConfigurationError);
+  await expect(started).rejects.toThrow(mistakes.join('\n'));
+  return mistakes.map((line) => line.replaceAll(conf, 'CONF'));
+}
+
+const cert = `tls_cert_file = ${tlsFixture('server.pem')}`;
+const key = `tls_key_file = ${tlsFixture('server.key')}`;
+
+describe('[service]', () => {
+  it.for<[option: string, expected: string, wrong: string[]]>([
+    ['port', 'a whole number from 0 to 65535', ['-1', '65536', '80.5', 'http', '0x50']],
+    ['body_limit', 'from 1024 to 67108864', ['0', '1023', '67108865', '1 MiB', '-1']],
+    ['deadline', 'from 1 to 3600', ['0', '3601', '1.5', '30s', 'never']],
+    ['max_concurrent', 'from 1 to 1000000', ['0', '1000001', 'many']],
+    ['max_queued', 'from 0 to 1000000', ['-1', '1000001', '1e3']],
+    ['shutdown_grace', 'from 0 to 3600', ['-1', '3601', '1m']],
+    ['log_level', '', ['verbose', 'INFO,', '3']],
+    ['log_format', '', ['xml', 'text']],
+    ['decision_log_when_full', '', ['wait', 'Drop!', 'true']],
+    ['host', 'an address or a host name', ['two hosts']],
+    ['tokens', 'a list of ASCII texts without spaces', ['a b', 'naïve', 'a,,b']],
+  ])(
+    '%s: what is out of its range or of another type is refused, at its line',
+    async ([option, expected, wrong]) => {
+      for (const value of wrong) {
+        const conf = confFile(`${FILTER}[service]\n${option} = ${value}\n`);
+        const [mistake, ...others] = await mistakesOf(conf);
+        expect(others).toEqual([]);
+        expect(mistake).toMatch(`CONF:4: [service] ${option}: expected `);
+        expect(mistake).toContain(expected);
+        if (option === 'tokens') {
+          expect(mistake).not.toContain(value);
+        }
+      }
+    },
+  );
+
+  it('one of tls_cert_file and tls_key_file is no TLS', async () => {
+    const both = 'expected tls_cert_file and tls_key_file together, got one of them';
+    expect(await mistakesOf(confOf(cert))).toEqual([`CONF:6: [service] tls_cert_file: ${both}`]);
+    expect(await mistakesOf(confOf(key))).toEqual([`CONF:6: [service] tls_key_file: ${both}`]);
+  });
+
+  it('client_ca_file without TLS would ask nobody for a certificate', async () => {
+    expect(await mistakesOf(confOf(`client_ca_file = ${tlsFixture('ca.pem')}`))).toEqual([
+      'CONF:6: [service] client_ca_file: expected tls_cert_file and tls_key_file with it: without TLS nobody shows a certificate',
+    ]);
+  });
+
+  it('names each file that is not there, at its line', async () => {
+    const conf = confOf(
+      'tls_cert_file = /nowhere/cert',
+      'tls_key_file = /nowhere/key',
+      'client_ca_file = /nowhere/ca',
+      'tokens_file = /nowhere/tokens',
+    );
+    expect(await mistakesOf(conf)).toEqual(
+      ['tls_cert_file', 'tls_key_file', 'client_ca_file', 'tokens_file'].map((option, index) =>
+        expect.stringMatching(
+          `^CONF:${6 + index}: \\[service\\] ${option}: expected a file that can be read, got "/nowhere/.*there is no such file`,
+        ),
+      ),
+    );
+  });
+
+  it.skipIf(RUNS_AS_ROOT)('names a file that may not be read', async () => {
+    const secret = temporaryFile('tokens', 's3cret\n');
+    chmodSync(secret, 0);
+    expect(await mistakesOf(confOf(`tokens_file = ${secret}`))).toEqual([
+      expect.stringContaining('CONF:6: [service] tokens_file: expected a file that can be read'),
+    ]);
+  });
+
+  it('refuses a key of another certificate, at the line of the certificate', async () => {
+    const other = `tls_key_file = ${tlsFixture('other.key')}`;
+    expect(await mistakesOf(confOf(other, cert))).toEqual([
+      expect.stringMatching(
+        /^CONF:7: \[service\] tls_cert_file: .*server\.pem and .*other\.key are no certificate with its key.*mismatch/,
+      ),
+    ]);
+  });
+
+  it.for([
+    ['an empty one', ''],
+    ['a text', 'no certificate\n'],
+    ['a folder', undefined],
+  ] as const)('refuses what is no certificate or no key: %s', async ([, content]) => {
+    const file = temporaryFile('wrong.pem', content ?? '');
+    if (content === undefined) {
+      rmSync(file);
+      mkdirSync(file);
+    }
+    for (const [lines, line] of [
+      [[`tls_cert_file = ${file}`, key], 6],
+      [[cert, `tls_key_file = ${file}`], content === undefined ? 7 : 6],
+      [[cert, key, `client_ca_file = ${file}`], 8],
+    ] as const) {
+      const mistakes = await mistakesOf(confOf(...lines));
+      expect(mistakes).toEqual([expect.stringMatching(`^CONF:${line}: \\[service\\] .*${file}`)]);
+    }
+  });
+
+  it.for<[what: string, content: () => string]>([
+    [
+      'a certificate and half of one',
+      () => readFileSync(tlsFixture('ca.pem'), 'utf8').repeat(2).slice(0, -200),
+    ],
+    ['a comment that looks like one', () => '# -----BEGIN CERTIFICATE-----\n'],
+    ['what only looks like one', () => '-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n'],
+    [
+      'a certificate and a key',
+      () => readFileSync(tlsFixture('ca.pem'), 'utf8') + readFileSync(tlsFixture('server.key'), 'utf8'),
+    ],
+  ])('refuses %s as client_ca_file', async ([, content]) => {
+    const file = temporaryFile('ca.pem', content());
+    expect(await mistakesOf(confOf(cert, key, `client_ca_file = ${file}`))).toEqual([
+      expect.stringMatching(`^CONF:8: \\[service\\] client_ca_file: ${file}`),
+    ]);
+  });
+
+  it.for([
+    ['is empty', '', 'expected at least one token, got none'],
+    ['holds comments only', '# soon\n\n   \n#s3cret\n', 'expected at least one token, got none'],
+    ['holds two words in a line', '# new\ns3cret n3xt\n', ':2: expected one token a line'],
+    ['holds other letters', 'naïve\n', ':1: expected one token a line'],
+    ['is no text', '\u0000\u0001\n', ':1: expected one token a line'],
+  ] as const)(
+    'a tokens_file that %s opens the service to nobody: it does not start',
+    async ([, content, words]) => {
+      const file = temporaryFile('tokens', content);
+      for (const more of ['', 'tokens = further']) {
+        const mistakes = await mistakesOf(confOf(`tokens_file = ${file}`, more));
+        expect(mistakes).toEqual([expect.stringContaining('CONF:6: [service] tokens_file: ')]);
+        expect(mistakes[0]).toContain(words);
+        expect(mistakes[0]).not.toMatch(/s3cret|naïve/);
+      }
+    },
+  );
+
+  it('config validate ends with 2 and says all of it', async () => {
+    const file = temporaryFile('tokens', '');
+    const conf = confOf(`tokens_file = ${file}`, cert, `tls_key_file = ${tlsFixture('other.key')}`);
+    const { code, stdout, stderr } = await runCommand(['config', 'validate', '--config-file', conf]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    const said = (await mistakesOf(conf)).map((line) => `error: ${line.replace('CONF', conf)}`);
+    expect(stderr.trimEnd().split('\n')).toEqual(said);
+    expect(said).toHaveLength(2);
+  });
+});
+
+describe('tokens_file', () => {
+  it('adds its tokens to those of tokens: one a line, with comments', async () => {
+    const file = temporaryFile('tokens', '# two\r\n  first  \n\nsecond#not-a-comment\n');
+    const { post } = await runServiceOn({
+      environment: {},
+      configFiles: [confOf(`tokens_file = ${file}`, 'tokens = third')],
+    });
+    for (const token of ['first', 'second#not-a-comment', 'third']) {
+      expect(await post('/on-end', FITS, { 'X-Auth-Token': token }), token).toMatchObject({ status: 204 });
+    }
+    for (const token of ['', '# two', 'second', '#', 'first,third']) {
+      expect(await post('/on-end', FITS, { 'X-Auth-Token': token }), token).toMatchObject({ status: 401 });
+    }
+  });
+
+  it('is read again when it changes: what is new is accepted, what has gone is not', async () => {
+    const file = join(temporaryFolder(), 'tokens');
+    writeFileSync(file, 'old\n');
+    const { post, logger } = await runServiceOn(
+      { environment: {}, configFiles: [confOf(`tokens_file = ${file}`, 'tokens = fixed')] },
+      { pollMs: 100 },
+    );
+    const statusOf = async (token: string) => (await post('/on-end', FITS, { 'X-Auth-Token': token })).status;
+
+    writeFileSync(file, 'old\nnew\n');
+    await vi.waitFor(async () => expect(await statusOf('new')).toBe(204), SOON);
+    expect(await statusOf('old')).toBe(204);
+    writeFileSync(file, 'new\n');
+    await vi.waitFor(async () => expect(await statusOf('old')).toBe(401), SOON);
+    expect([await statusOf('new'), await statusOf('fixed')]).toEqual([204, 204]);
+    expect(JSON.stringify(logger.lines)).not.toMatch(/\bnew\b|\bold\b/);
+  });
+
+  it.for([
+    ['is empty', (file: string) => writeFileSync(file, '')],
+    ['has two words in a line', (file: string) => writeFileSync(file, 's3cret n3xt\n')],
+    ['has gone', (file: string) => rmSync(file)],
+  ] as const)(
+    'that %s all at once leaves the tokens that there were, and opens nothing',
+    async ([, change]) => {
+      const file = join(temporaryFolder(), 'tokens');
+      writeFileSync(file, 's3cret\n');
+      const { post, request, logger, service } = await runServiceOn(
+        { environment: {}, configFiles: [confOf(`tokens_file = ${file}`)] },
+        { pollMs: 100 },
+      );
+      change(file);
+      await vi.waitFor(async () => {
+        const { text } = await request('/metrics');
+        expect(metric(text, 'blazar_enforcement_credential_reloads_total', { outcome: 'refused' })).toBe(1);
+      }, SOON);
+      expect(await post('/on-end', FITS)).toMatchObject({ status: 401 });
+      expect(await post('/on-end', FITS, { 'X-Auth-Token': 's3cret' })).toMatchObject({ status: 204 });
+      expect(logger.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+      // Nor does a reload of the whole open it.
+      await expect(service.reload()).resolves.toBe(false);
+      expect(await post('/on-end', FITS)).toMatchObject({ status: 401 });
+      expect(JSON.stringify(logger.lines)).not.toMatch(/s3cret|n3xt/);
+    },
+  );
+
+  it('is the one that a reload names: the tokens of the one before no longer count', async () => {
+    const [before, after] = [temporaryFile('tokens', 'old\n'), temporaryFile('tokens', 'new\n')];
+    const conf = confOf(`tokens_file = ${before}`);
+    const { post, service } = await runServiceOn({ environment: {}, configFiles: [conf] }, { pollMs: 100 });
+    const statusOf = async (token: string) => (await post('/on-end', FITS, { 'X-Auth-Token': token })).status;
+    writeFileSync(conf, readFileSync(conf, 'utf8').replace(before, after));
+    await expect(service.reload()).resolves.toBe(true);
+    expect([await statusOf('old'), await statusOf('new')]).toEqual([401, 204]);
+    writeFileSync(after, 'newest\n');
+    await vi.waitFor(async () => expect(await statusOf('newest')).toBe(204), SOON);
+    expect(await statusOf('new')).toBe(401);
+  });
+});
+
+describe('AcceptedTokens', () => {
+  it('accepts everything only when there are none', () => {
+    const tokens = new AcceptedTokens([]);
+    expect([tokens.required, tokens.accept('any')]).toEqual([false, true]);
+    tokens.replace(['s3cret']);
+    expect([tokens.required, tokens.accept('any'), tokens.accept('')]).toEqual([true, false, false]);
+    expect([tokens.accept('s3cret'), tokens.accept('s3cret ')]).toEqual([true, false]);
+  });
+});

@@ -1,0 +1,279 @@
+import { createHash, createHmac } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { request as requestTls } from 'node:https';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { projectFile, temporaryFile } from '../../support/files.ts';
+import { type Visitor, visitor, visitService } from './visitor.ts';
+
+const COOKIE = 'blazar-enforcement-session';
+const EIGHT_HOURS = 8 * 3_600_000;
+const JUDGE = { operation: 'create', request: '{}' };
+
+const withTokens = (...tokens: string[]) => visitService(`[service]\ntokens = ${tokens.join(',')}\n`);
+
+/** Whether the page is shown, and not the login form. */
+const isIn = async (visit: Visitor, headers?: Record<string, string>) => {
+  const { status, text, html } = await visit.get('/', headers);
+  const shown = text.includes('Latest decisions');
+  expect({ status, form: html.includes('action="/login"') }).toEqual({
+    status: shown ? 200 : 401,
+    form: !shown,
+  });
+  return shown;
+};
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('without a session', () => {
+  it('the page is a form that asks for a token, with the status 401', async () => {
+    const { get } = await withTokens('s3cret');
+    const { status, html, text } = await get();
+    expect(status).toBe(401);
+    expect(html).toContain('<label for="token">');
+    expect(text).not.toMatch(/max_lease_duration|Latest decisions/);
+  });
+
+  it('nothing is judged, whatever is sent', async () => {
+    const { send } = await withTokens('s3cret');
+    for (const [form, headers] of [
+      [JUDGE, {}],
+      [{ ...JUDGE, token: 's3cret' }, {}],
+      ['', { 'Content-Type': 'text/plain' }],
+      [JUDGE, { 'X-Auth-Token': 'wrong' }],
+      [JUDGE, { Cookie: `${COOKIE}=s3cret` }],
+    ] as const) {
+      const { status, text } = await send('/', form, headers);
+      expect(status).toBe(401);
+      expect(text).toContain('Nothing was judged: there is no session, or it has ended. Please log in.');
+    }
+  });
+
+  it('the token may come as X-Auth-Token, as in the protocol', async () => {
+    const visit = await withTokens('s3cret', 'n3xt');
+    expect(await isIn(visit, { 'X-Auth-Token': 'n3xt' })).toBe(true);
+    expect(await isIn(visit, { 'X-Auth-Token': 'wrong' })).toBe(false);
+    expect((await visit.send('/', JUDGE, { 'X-Auth-Token': 'n3xt' })).status).toBe(400);
+    expect(visit.cookie()).toBe('');
+  });
+
+  it('it may not come in the address', async () => {
+    const { get } = await withTokens('s3cret');
+    expect((await get('/?token=s3cret&X-Auth-Token=s3cret')).status).toBe(401);
+  });
+
+  it('the page is shown where no token is asked for, and the login leads to it', async () => {
+    const visit = await visitService('');
+    expect(await isIn(visit)).toBe(true);
+    expect((await visit.get()).text).not.toContain('Log out');
+    const { status, headers } = await visit.send('/login', { token: 'any' });
+    expect({ status, to: headers.get('Location'), cookie: visit.cookie() }).toEqual({
+      ...{ status: 303, to: '/', cookie: '' },
+    });
+  });
+});
+
+describe('logging in', () => {
+  it('sets a cookie that scripts and other sites do not get, and leads to the page', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 11, 1, 9) });
+    const visit = await withTokens('s3cret');
+    const { status, headers } = await visit.send('/login', { token: 's3cret' });
+    expect({ status, to: headers.get('Location') }).toEqual({ status: 303, to: '/' });
+    expect(headers.get('Set-Cookie')).toMatch(
+      new RegExp(
+        `^${COOKIE}=${Date.UTC(2026, 11, 1, 17)}\\.[\\w-]{43}; path=/; expires=Tue, 01 Dec 2026 17:00:00 GMT; samesite=strict; httponly$`,
+      ),
+    );
+    expect(await isIn(visit)).toBe(true);
+    expect((await visit.send('/', JUDGE)).status).toBe(400);
+  });
+
+  it('with a wrong token shows the form again, with the status 401', async () => {
+    const visit = await withTokens('s3cret');
+    for (const token of ['', 'wrong', 'S3CRET', ' s3cret', 's3cret,', 's3cre']) {
+      const { status, html, headers } = await visit.send('/login', { token });
+      expect({ token, status, cookie: headers.get('Set-Cookie') }).toEqual({
+        token,
+        status: 401,
+        cookie: null,
+      });
+      expect(html).toContain('This token is not accepted.');
+    }
+    expect((await visit.send('/login', '')).status).toBe(401);
+    expect((await visit.send('/login', 'token[]=s3cret&token.x=s3cret')).status).toBe(401);
+    expect(await isIn(visit)).toBe(false);
+  });
+
+  it('never shows a token, and logs none', async () => {
+    const { send, get, logger } = await withTokens('s3cret');
+    const visits = [
+      await send('/login', { token: 'gu<ess' }),
+      await send('/login', { token: 's3cret' }),
+      await get(),
+      await send('/login', 'token=s3cret', { 'Content-Type': 'text/plain' }),
+    ];
+    const seen = visits.map(({ html, headers }) => html + JSON.stringify([...headers])).join();
+    expect(seen + JSON.stringify(logger.lines)).not.toMatch(/s3cret|gu(<|&lt;)ess/);
+  });
+
+  it('takes a form of at most 1 KiB, and nothing but a form', async () => {
+    const { send, request } = await withTokens('s3cret');
+    expect((await send('/login', `token=s3cret&more=${'x'.repeat(1006)}`)).status).toBe(303);
+    const { status, text } = await send('/login', `token=s3cret&more=${'x'.repeat(1007)}`);
+    expect(status).toBe(413);
+    expect(text).toContain('Expected a token of less than 1024 bytes.');
+    for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
+      expect((await send('/login', 'token=s3cret', { 'Content-Type': type })).status, type).toBe(415);
+    }
+    expect((await request('/login', { method: 'POST' })).status).toBe(415);
+    expect((await send('/login', 'token=s3cret', { 'Content-Encoding': 'zstd' })).status).toBe(415);
+    expect((await send('/login', 'token=s3cret', { 'Content-Encoding': 'gzip' })).status).toBe(400);
+  });
+
+  it('is asked for at / when somebody opens its address', async () => {
+    const { get } = await withTokens('s3cret');
+    const { status, headers } = await get('/login');
+    expect({ status, to: headers.get('Location') }).toEqual({ status: 303, to: '/' });
+  });
+
+  it.for([
+    ['over TLS', 'https', true],
+    ['behind a load balancer that speaks TLS', 'http', true],
+    ['over http', 'http', false],
+  ] as const)('%s: whether the cookie is for TLS only', async ([situation, scheme, secure]) => {
+    const tls = ['cert', 'key'].map(
+      (kind) =>
+        `tls_${kind}_file = ${projectFile(`test/fixtures/tls/server.${kind === 'cert' ? 'pem' : 'key'}`)}\n`,
+    );
+    const { url, send } = await visitService(
+      `[service]\ntokens = s3cret\n${scheme === 'https' ? tls.join('') : ''}`,
+    );
+    const cookie =
+      scheme === 'https'
+        ? await loginOverTls(url)
+        : (
+            await send(
+              '/login',
+              { token: 's3cret' },
+              situation === 'over http' ? {} : { 'X-Forwarded-Proto': 'https' },
+            )
+          ).headers.get('Set-Cookie');
+    expect(cookie?.includes('; secure;')).toBe(secure);
+    expect(cookie).toMatch(/; samesite=strict; (secure; )?httponly$/);
+  });
+});
+
+function loginOverTls(url: string): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const request = requestTls(`${url}/login`, {
+      method: 'POST',
+      // Whose certificate it is is tested where TLS is.
+      rejectUnauthorized: false,
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    });
+    request.on('response', (answer) => resolve(answer.resume().headers['set-cookie']?.[0]));
+    request.on('error', reject);
+    request.end('token=s3cret');
+  });
+}
+
+describe('a session', () => {
+  it('ends after eight hours, also for a browser that keeps the cookie', async () => {
+    const start = Date.UTC(2026, 11, 1, 9);
+    vi.useFakeTimers({ toFake: ['Date'], now: start });
+    const visit = await withTokens('s3cret');
+    await visit.send('/login', { token: 's3cret' });
+    vi.setSystemTime(start + EIGHT_HOURS - 1);
+    expect(await isIn(visit)).toBe(true);
+    vi.setSystemTime(start + EIGHT_HOURS);
+    expect(await isIn(visit)).toBe(false);
+  });
+
+  it('ends when somebody logs out', async () => {
+    const visit = await withTokens('s3cret');
+    await visit.send('/login', { token: 's3cret' });
+    expect((await visit.get()).html).toContain('<form method="post" action="/logout">');
+    const { status, headers } = await visit.send('/logout', {});
+    expect({ status, to: headers.get('Location') }).toEqual({ status: 303, to: '/' });
+    expect(headers.get('Set-Cookie')).toBe(
+      `${COOKIE}=; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; samesite=strict; httponly`,
+    );
+    expect(await isIn(visit)).toBe(false);
+  });
+
+  it('ends with the token that opened it, and with no other', async () => {
+    const first = await withTokens('old', 'new');
+    const second = visitor(first.url);
+    await first.send('/login', { token: 'old' });
+    await second.send('/login', { token: 'new' });
+    // Seen by the service with both tokens before one goes: neither session passes to the other token.
+    expect([await isIn(first), await isIn(second)]).toEqual([true, true]);
+    writeFileSync(first.file, '[service]\ntokens = newest,new\n');
+    await first.reload();
+    expect([await isIn(first), await isIn(second)]).toEqual([false, true]);
+    writeFileSync(first.file, '[service]\ntokens = newest\n');
+    await first.reload();
+    expect([await isIn(first), await isIn(second)]).toEqual([false, false]);
+  });
+
+  it('ends when the tokens of a file are others', async () => {
+    const tokens = temporaryFile('tokens', 'old\n');
+    const visit = await visitService(`[service]\ntokens_file = ${tokens}\n`);
+    await visit.send('/login', { token: 'old' });
+    expect(await isIn(visit)).toBe(true);
+    writeFileSync(tokens, 'new\n');
+    await visit.reload();
+    expect(await isIn(visit)).toBe(false);
+  });
+
+  it('is known to every replica that accepts its token, in whatever order', async () => {
+    const here = await withTokens('a', 's3cret');
+    await here.send('/login', { token: 's3cret' });
+    expect(await isIn(await withTokens('s3cret', 'b'), { Cookie: here.cookie() })).toBe(true);
+    expect(await isIn(await withTokens('a', 'b'), { Cookie: here.cookie() })).toBe(false);
+  });
+
+  it('can be neither made up nor prolonged', async () => {
+    const visit = await withTokens('s3cret');
+    await visit.send('/login', { token: 's3cret' });
+    const cookie = visit.cookie();
+    const [, until = '', signature = ''] = /=(\d+)\.(.*)$/.exec(cookie) ?? [];
+    const later = String(Number(until) + 1);
+    const sign = (key: string | Buffer, text: string) =>
+      createHmac('sha256', key).update(text).digest('base64url');
+    const tokenDigest = createHash('sha256').update('s3cret').digest();
+    const others = visitor(visit.url);
+    expect(await isIn(others, { Cookie: cookie })).toBe(true);
+    for (const value of [
+      ...[
+        '',
+        'x',
+        '.',
+        until,
+        `${until}.`,
+        `.${signature}`,
+        `${later}.${signature}`,
+        `0${until}.${signature}`,
+      ],
+      ...[
+        `${until}.${signature.slice(1)}`,
+        `${until}.${signature}A`,
+        `${until}.${signature}.x`,
+        `-1.${signature}`,
+      ],
+      ...[
+        `9e15.${signature}`,
+        `Infinity.${signature}`,
+        `${until}.${signature.toUpperCase()}`,
+        '9'.repeat(4000),
+      ],
+      ...['s3cret', tokenDigest, tokenDigest.toString('base64'), tokenDigest.toString('hex'), ''].map(
+        (key) => `${later}.${sign(key, later)}`,
+      ),
+    ]) {
+      expect(await isIn(others, { Cookie: `${COOKIE}=${value}` }), value).toBe(false);
+    }
+    expect(await isIn(others, { Cookie: cookie.replace(COOKIE, 'session') })).toBe(false);
+  });
+});

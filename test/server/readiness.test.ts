@@ -1,0 +1,74 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { confFile } from '../support/files.ts';
+import { openRaw } from '../support/raw-http.ts';
+import { runService, runServiceOn } from '../support/running-service.ts';
+
+const RIGHT =
+  '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n[service]\nport = 0\ntokens = s3cret\n';
+
+describe('GET /readyz', () => {
+  it('says that the service is ready, and which configuration decides', async () => {
+    const { request } = await runService();
+    expect(await request('/readyz')).toMatchObject({
+      status: 200,
+      json: { status: 'ready', generation: 1, problems: [] },
+    });
+  });
+
+  it('says every mistake of the last reload until it is mended, and counts what took over', async () => {
+    const conf = confFile(RIGHT);
+    const { request, service } = await runServiceOn({ environment: {}, configFiles: [conf] });
+    const readyAfter = async (text: string) => {
+      writeFileSync(conf, text);
+      await service.reload();
+      const { status, json } = await request('/readyz');
+      return { httpStatus: status, ...(json as object) };
+    };
+    expect(await readyAfter(`${RIGHT}deadline = never\nbody_limit = 1\n`)).toEqual({
+      httpStatus: 503,
+      status: 'configuration not valid',
+      generation: 1,
+      problems: [
+        expect.stringMatching(/:6: \[service\] deadline: expected /),
+        expect.stringMatching(/:7: \[service\] body_limit: expected /),
+      ],
+    });
+    // Other mistakes take the place of those before.
+    expect(await readyAfter(`${RIGHT}max_queued = -1\n`)).toMatchObject({
+      httpStatus: 503,
+      problems: [expect.stringContaining(':6: [service] max_queued')],
+    });
+    const ready = { httpStatus: 200, status: 'ready', problems: [] };
+    expect(await readyAfter(RIGHT)).toEqual({ ...ready, generation: 2 });
+    // What is only a warning keeps nobody from deciding.
+    expect(await readyAfter(`${RIGHT}[enforcement]\nenabled_filters =\n`)).toEqual({
+      ...ready,
+      generation: 3,
+    });
+    rmSync(conf);
+    await service.reload();
+    expect(await request('/readyz')).toMatchObject({ status: 503, json: { generation: 3 } });
+  });
+
+  it('asks for no token, and tells no secret', async () => {
+    const conf = confFile(RIGHT);
+    const { request, service, logger } = await runServiceOn({ environment: {}, configFiles: [conf] });
+    expect(await request('/readyz')).toMatchObject({ status: 200 });
+    writeFileSync(conf, RIGHT.replace('s3cret', 's3cret,,n3xt'));
+    await service.reload();
+    const { status, text } = await request('/readyz');
+    expect(status).toBe(503);
+    expect(text).toContain('[service] tokens: expected');
+    expect(text + JSON.stringify(logger.lines)).not.toMatch(/s3cret|n3xt/);
+  });
+
+  it('is answered to HEAD and HTTP/1.0 too, as load balancers ask', async () => {
+    const { request, port } = await runService();
+    expect(await request('/readyz', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' });
+    const old = await openRaw(port);
+    old.socket.write('GET /readyz HTTP/1.0\r\n\r\n');
+    await old.end;
+    expect(old.statuses()).toEqual([200]);
+  });
+});

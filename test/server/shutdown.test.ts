@@ -1,0 +1,223 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { temporaryFile } from '../support/files.ts';
+import { filterSource } from '../support/filter-folder.ts';
+import { startLoad } from '../support/load.ts';
+import { openRaw, postBytes, postHead } from '../support/raw-http.ts';
+import { capturedText } from '../support/requests.ts';
+import { type RunningPolicyService, runService, type ServiceOptions } from '../support/running-service.ts';
+import { tlsFiles } from '../support/tls.ts';
+
+const FITS = capturedText('check-create-physical-host.json');
+const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+const SOON = { timeout: 15_000, interval: 10 };
+/** Far from every grace in these tests, and far more than anything takes. */
+const NEVER_SO_LONG = 15_000;
+
+/** A filter whose requests wait until `open` is called, and that notes what happens. */
+async function runWaiting(options: ServiceOptions = {}, close = '') {
+  const heard: string[] = [];
+  let open = () => {};
+  const opened = new Promise<void>((go) => {
+    open = go;
+  });
+  vi.stubGlobal('heard', heard);
+  vi.stubGlobal('opened', opened);
+  onTestFinished(() => {
+    open();
+    vi.unstubAllGlobals();
+  });
+  const running = await runService({
+    ...options,
+    filters: {
+      'waiting-filter.js': filterSource('WaitingFilter', {
+        create: "heard.push('asked'); return opened.then(() => { heard.push('answered'); return allow(); });",
+        extra: `close() { heard.push('closed'); ${close} }`,
+      }),
+    },
+    enforcement: { enabled_filters: ['WaitingFilter'], max_lease_duration: undefined },
+  });
+  const asked = (count = 1) =>
+    vi.waitFor(() => expect(heard.filter((what) => what === 'asked')).toHaveLength(count), SOON);
+  return { ...running, heard, open, asked };
+}
+
+/** How long closing takes, in milliseconds. */
+async function closing({ service }: RunningPolicyService): Promise<number> {
+  const started = performance.now();
+  await service.close();
+  return performance.now() - started;
+}
+
+describe('a service that is closed', () => {
+  it('accepts nobody any more from that moment on, and is done soon when nothing is under way', async () => {
+    const running = await runService();
+    const idle = await openRaw(running.port);
+    idle.socket.write(GET);
+    await idle.answers(1);
+    const closed = closing(running);
+    await expect(running.request('/healthz')).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+    expect(await closed).toBeLessThan(NEVER_SO_LONG);
+    await idle.end;
+  });
+
+  it('answers what is under way and what waits for its turn, each with Connection: close', async () => {
+    const { port, service, heard, open, asked } = await runWaiting({
+      service: { max_concurrent: 1, max_queued: 5 },
+    });
+    const connections = await Promise.all([openRaw(port), openRaw(port), openRaw(port)]);
+    for (const { socket } of connections) {
+      socket.write(postBytes('/check-create', FITS));
+    }
+    await asked();
+    await sleep(100);
+    const closed = service.close();
+    open();
+    await closed;
+    for (const { end, received } of connections) {
+      await end;
+      expect(received()).toMatch(/^HTTP\/1\.1 204 [\s\S]*\r\nConnection: close\r\n/);
+    }
+    // The filters go last, once.
+    expect(heard).toEqual([...Array(3).fill(['asked', 'answered']).flat(), 'closed']);
+  });
+
+  it('closes connections that are idle while others are still under way', async () => {
+    const { port, service, open, asked } = await runWaiting();
+    const [busy, idle] = [await openRaw(port), await openRaw(port)];
+    idle.socket.write(GET);
+    await idle.answers(1);
+    busy.socket.write(postBytes('/check-create', FITS));
+    await asked();
+    const closed = service.close();
+    await idle.end;
+    expect(busy.closed()).toBe(false);
+    open();
+    await Promise.all([closed, busy.end]);
+    expect(busy.statuses()).toEqual([204]);
+  });
+
+  it('says on connections that are open that it is not ready', async () => {
+    const { port, service, open, asked } = await runWaiting();
+    const [busy, fresh] = [await openRaw(port), await openRaw(port)];
+    busy.socket.write(postBytes('/check-create', FITS));
+    await asked();
+    const closed = service.close();
+    fresh.socket.write(GET.replace('healthz', 'readyz'));
+    await fresh.end;
+    expect(fresh.received()).toMatch(/^HTTP\/1\.1 503 [\s\S]*\r\nConnection: close\r\n/);
+    expect(fresh.received()).toContain('{"status":"draining","generation":1,"problems":[]}');
+    open();
+    await closed;
+  });
+
+  it('answers a request of which only a part was there, when the rest comes', async () => {
+    const { port, service } = await runService();
+    const [body, head] = [await openRaw(port), await openRaw(port)];
+    body.socket.write(postHead('/check-create', Buffer.byteLength(FITS)) + FITS.slice(0, 100));
+    head.socket.write('GET /healthz HTTP/1.1\r\n');
+    await sleep(100);
+    const closed = service.close();
+    await sleep(200);
+    body.socket.write(FITS.slice(100));
+    head.socket.write('Host: x\r\n\r\n');
+    await Promise.all([body.end, head.end, closed]);
+    expect(body.received()).toMatch(/^HTTP\/1\.1 204 [\s\S]*\r\nConnection: close\r\n/);
+    expect(head.received()).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nConnection: close\r\n/);
+  });
+
+  it('writes every decision to its log before it is done, and lets its filters go', async () => {
+    const log = temporaryFile('decisions.jsonl', '');
+    const { service, post } = await runService({ service: { decision_log: log } });
+    const answers = await Promise.all(Array.from({ length: 50 }, () => post('/check-create', FITS)));
+    await service.close();
+    const ids = readFileSync(log, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { request_id: string }).request_id);
+    expect(ids.sort()).toEqual(answers.map(({ headers }) => headers.get('X-Openstack-Request-Id')).sort());
+  });
+
+  it('may be closed again: nothing happens twice', async () => {
+    const { service, heard } = await runWaiting();
+    await Promise.all([service.close(), service.close()]);
+    await service.close();
+    expect(heard).toEqual(['closed']);
+  });
+
+  it('under load gives every request that it has decided its answer', async () => {
+    const log = temporaryFile('decisions.jsonl', '');
+    const { url, service } = await runService({ service: { decision_log: log } });
+    const load = startLoad(`${url}/check-create`, 16, FITS);
+    await load.more(200);
+    await service.close();
+    await load.refused;
+    const decided = readFileSync(log, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).request_id);
+    expect(decided.length).toBeGreaterThan(200);
+    expect(decided.sort()).toEqual(load.answers.map(({ id }) => id).sort());
+    expect(new Set(load.answers.map(({ status }) => status))).toEqual(new Set([204]));
+    // Who was closed on had sent nothing that was read.
+    expect(load.failures.filter(({ id }) => decided.includes(id))).toEqual([]);
+  });
+});
+
+describe('shutdown_grace', () => {
+  it('cuts off a filter that never answers, and still writes the log', async () => {
+    const log = temporaryFile('decisions.jsonl', '');
+    const running = await runWaiting({ service: { shutdown_grace: 1, decision_log: log } });
+    await running.post('/on-end', capturedText('on-end-active.json'));
+    const busy = await openRaw(running.port);
+    busy.socket.write(postBytes('/check-create', FITS));
+    await running.asked();
+    expect(await closing(running)).toBeLessThan(NEVER_SO_LONG);
+    await busy.end;
+    expect(busy.received()).toBe('');
+    expect(readFileSync(log, 'utf8').match(/"operation":"end"/g)).toHaveLength(1);
+  });
+
+  it('does not wait for a filter that is never done with closing', async () => {
+    const log = temporaryFile('decisions.jsonl', '');
+    const running = await runWaiting(
+      { service: { shutdown_grace: 1, decision_log: log } },
+      'return new Promise(() => {});',
+    );
+    await running.post('/on-end', capturedText('on-end-active.json'));
+    expect(await closing(running)).toBeLessThan(NEVER_SO_LONG);
+    expect(running.heard).toEqual(['closed']);
+    expect(readFileSync(log, 'utf8').match(/"operation":"end"/g)).toHaveLength(1);
+  });
+
+  it('bounds clients that hold half a request, and the filters are let go', async () => {
+    const running = await runWaiting({ service: { shutdown_grace: 1 } });
+    for (const half of ['POST /check-create HTTP/1.1\r\nHos', postHead('/check-create', 1000), '']) {
+      const { socket } = await openRaw(running.port);
+      socket.write(half);
+    }
+    await sleep(100);
+    expect(await closing(running)).toBeLessThan(NEVER_SO_LONG);
+    expect(running.heard).toEqual(['closed']);
+  });
+
+  it('bounds clients of TLS that never begin to speak it, and the filters are let go', async () => {
+    const running = await runWaiting({ service: { shutdown_grace: 1, ...tlsFiles().options } });
+    await openRaw(running.port);
+    const half = await openRaw(running.port);
+    half.socket.write('\u0016\u0003\u0001');
+    await sleep(100);
+    expect(await closing(running)).toBeLessThan(NEVER_SO_LONG);
+    expect(running.heard).toEqual(['closed']);
+  });
+
+  it('of 0 ends everything at once', async () => {
+    const running = await runWaiting({ service: { shutdown_grace: 0 } });
+    const busy = await openRaw(running.port);
+    busy.socket.write(postBytes('/check-create', FITS));
+    await running.asked();
+    expect(await closing(running)).toBeLessThan(NEVER_SO_LONG);
+    await busy.end;
+  });
+});
