@@ -11,12 +11,10 @@ import { jsonBody } from './body.ts';
 import type { AcceptedTokens } from './credentials.ts';
 import { type Ask, type DecidedRequest, type DecisionKeepers, decide } from './deciding.ts';
 
-/** Under `/` and `/v1`. Blazar can't take a changed lease: where a filter changes one, the 403 says what to ask for. */
+/** Under `/` and `/v1`. */
 const ENDPOINTS: Readonly<Record<string, (body: unknown) => Ask>> = {
-  'check-create': (body) => (enforcement, call) =>
-    enforcement.checkCreate(body as CreateRequest, { ...call, acceptsChanges: false }),
-  'check-update': (body) => (enforcement, call) =>
-    enforcement.checkUpdate(body as UpdateRequest, { ...call, acceptsChanges: false }),
+  'check-create': (body) => (enforcement, call) => enforcement.checkCreate(body as CreateRequest, call),
+  'check-update': (body) => (enforcement, call) => enforcement.checkUpdate(body as UpdateRequest, call),
   'on-end': (body) => (enforcement, call) => enforcement.onEnd(body as EndRequest, call),
 };
 

@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http';
 import parse, { type Options } from 'co-body';
 import { type Context, HttpError } from 'koa';
 import { stateOf } from './request-state.ts';
+import { wholeBody } from './whole-body.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -15,8 +17,8 @@ export async function jsonBody(ctx: Context): Promise<unknown> {
   }
   const limit = stateOf(ctx).generation.options.body_limit;
   try {
-    // `encoding: null` = the bytes; the types of co-body know texts only.
-    const bytes: Uint8Array = await parse.text(ctx.req, { limit, encoding: null } as unknown as Options);
+    const { 'content-encoding': encoding } = ctx.req.headers;
+    const bytes = encoding === undefined ? await wholeBody(ctx.req, limit) : await unpacked(ctx.req, limit);
     return JSON.parse(utf8.decode(bytes));
   } catch (thrown) {
     const status = thrown instanceof Error && 'status' in thrown ? thrown.status : undefined;
@@ -31,6 +33,11 @@ export async function jsonBody(ctx: Context): Promise<unknown> {
     }
     return ctx.throw(400, 'expected a body in JSON');
   }
+}
+
+/** `encoding: null` = the bytes; the types of co-body know texts only. */
+function unpacked(request: IncomingMessage, limit: number): Promise<Uint8Array> {
+  return parse.text(request, { limit, encoding: null } as unknown as Options);
 }
 
 function checkContentType(ctx: Context): void {

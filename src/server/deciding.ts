@@ -10,10 +10,7 @@ import { stateOf } from './request-state.ts';
 export type { DecidedRequest } from './decision-record.ts';
 
 /** Puts one request to the filters. */
-export type Ask = (
-  enforcement: UsageEnforcement,
-  call: Required<Pick<CheckOptions, 'deadline' | 'requestId'>>,
-) => Promise<Decision | EndReport>;
+export type Ask = (enforcement: UsageEnforcement, call: CheckOptions) => Promise<Decision | EndReport>;
 
 /** Where decisions are kept. */
 export interface DecisionKeepers {
@@ -54,7 +51,8 @@ export async function decide(
   const { enforcement, number } = generation;
   const started = performance.now();
   return generation.inTurn(async (deadline) => {
-    const decision = await ask(enforcement, { deadline, requestId });
+    // No protocol can take a changed lease: where a filter changes one, the answer says what to ask for.
+    const decision = await ask(enforcement, { deadline, requestId, acceptsChanges: false });
     const milliseconds = performance.now() - started;
     const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
     const room = log?.write(record, deadline);

@@ -61,9 +61,13 @@ export class Listener {
       if (connections.isOutdated(request.socket)) {
         response.shouldKeepAlive = false;
       }
+      // A connection begins with the time that counted when it was opened.
+      if (request.socket.timeout !== server.timeout) {
+        request.socket.setTimeout(server.timeout);
+      }
       return answer(request, response);
     };
-    const server =
+    const server: Server | TlsServer =
       tls === undefined
         ? createServer(bounds, listener)
         : createTlsServer({ ...bounds, ...tls, ...clientCertificates(tls) }, listener);

@@ -48,7 +48,7 @@ export interface ServiceSettings {
 export async function startService(sources: ConfigSources, settings: ServiceSettings = {}): Promise<Service> {
   const { configFiles = [], configDirs = [] } = sources;
   const configurationFiles = new WatchedFiles(() => void reload(), settings.pollMs);
-  const credentialFiles = new WatchedFiles(() => readCredentials(), settings.pollMs);
+  const credentialFiles = new WatchedFiles(() => void credentialsChanged(), settings.pollMs);
   // Each before it is read: what changes in between must not be missed.
   await configurationFiles.watch([...configFiles, ...configDirs]);
   const configuration = await requireConfiguration(sources, [serviceSection]);
@@ -91,22 +91,29 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     throw thrown;
   }
 
-  /** The files that are read again by themselves. A mistake in them leaves what there was. */
+  const replaceTokens = () => tokens.replace(readTokens(generations.current.options));
+  const replaceTls = () => {
+    const tls = readTls(atStart);
+    if (tls !== undefined) {
+      listener.replaceTls(tls);
+    }
+  };
+  /** A mistake in one of the files leaves what there was, and keeps nobody from the others. */
   const readCredentials = () => {
-    try {
-      const tls = readTls(atStart);
-      tokens.replace(readTokens(generations.current.options));
-      if (tls !== undefined) {
-        listener.replaceTls(tls);
-      }
-      metrics.credentialsReloaded('applied');
+    const mistakes = [replaceTokens, replaceTls].flatMap(mistakeOf);
+    for (const error of mistakes) {
+      logger.error({ error }, 'token and certificate files not read again: those before still count');
+    }
+    if (mistakes.length === 0) {
       logger.info('token and certificate files read again');
-    } catch (thrown) {
-      metrics.credentialsReloaded('refused');
-      logger.error(
-        { error: errorText(thrown) },
-        'token and certificate files not read again: those before still count',
-      );
+    }
+    metrics.credentialsReloaded(mistakes.length === 0 ? 'applied' : 'refused');
+    return mistakes.length === 0;
+  };
+  const credentialsChanged = async () => {
+    // They may have been all that was wrong with the configuration.
+    if (readCredentials() && generations.problems.length > 0) {
+      await reload();
     }
   };
   const reload = async () => {
@@ -115,6 +122,7 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     }
     log?.reopen();
     const applied = await generations.reload();
+    readCredentials();
     await credentialFiles.watch(filesOf(generations.current.options, atStart));
     return applied;
   };
@@ -173,6 +181,16 @@ function openDecisionLog(
     throw new ConfigurationError([
       { severity: 'error', origin, section: 'service', option: 'decision_log', message },
     ]);
+  }
+}
+
+/** What went wrong, for the log; nothing when nothing did. */
+function mistakeOf(read: () => void): string[] {
+  try {
+    read();
+    return [];
+  } catch (thrown) {
+    return [errorText(thrown)];
   }
 }
 

@@ -276,20 +276,21 @@ describe('decisions stats', () => {
 
 describe('wrong usage', () => {
   it.concurrent.for([
-    ['decisions'],
-    ['decisions', 'tail'],
-    ['decisions', 'tail', EXAMPLE, '--lines', '10001'],
-    ['decisions', 'tail', EXAMPLE, '--outcome', 'denied'],
-    ['decisions', 'tail', EXAMPLE, '--since', 'yesterday'],
-    ['decisions', 'tail', '/nowhere/decisions.jsonl'],
-    ['decisions', 'tail', '/nowhere/decisions.jsonl', '--follow'],
-    ['decisions', 'tail', '/dev/null', '--follow'],
-    ['decisions', 'stats'],
-    ['decisions', 'stats', EXAMPLE, '/nowhere/decisions.jsonl'],
-    ['decisions', 'stats', '-', '-'],
-    ['decisions', 'stats', EXAMPLE, '--top', '0'],
-  ])('ends with 2 and one line: %j', async (args) => {
-    const { code, stdout, stderr } = await runCommand(args);
+    '',
+    'tail',
+    'tail LOG --lines 10001',
+    'tail LOG --outcome denied',
+    'tail LOG --since yesterday',
+    'tail /nowhere/decisions.jsonl',
+    'tail /nowhere/decisions.jsonl --follow',
+    'tail /dev/null --follow',
+    'stats',
+    'stats LOG /nowhere/decisions.jsonl',
+    'stats - -',
+    'stats LOG --top 0',
+  ])('ends with 2 and one line: "%s"', async (line) => {
+    const args = line.replace('LOG', EXAMPLE).split(' ');
+    const { code, stdout, stderr } = await decisions(...args.filter((arg) => arg !== ''));
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^error: .+\n$/);
     expect(stderr).not.toMatch(/ {4}at |\.js:\d+/);

@@ -201,13 +201,19 @@ describe('a reload', () => {
     expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
   });
 
-  it('is not made any more by a service that has been closed', async () => {
-    const { folder, heard } = watchedFilters();
-    const { service, change } = await onFile(`filters_path = ${folder}\nenabled_filters = OldFilter\n`);
-    await service.close();
-    await expect(change(`filters_path = ${folder}\nenabled_filters = NewFilter\n`)).resolves.toBe(false);
-    await service.close();
-    expect(heard).toEqual(['OldFilter closed']);
+  it('is not made any more once the service is told to stop', async () => {
+    const { folder, heard, open } = watchedFilters();
+    const filter = (name: string) => `filters_path = ${folder}\nenabled_filters = ${name}\n`;
+    const { service, change, post } = await onFile(filter('OldFilter'));
+    const asked = post('/check-create', TWO_DAYS);
+    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked']), 5000);
+    const closed = service.close();
+    await expect(change(filter('NewFilter'))).resolves.toBe(false);
+    open('OldFilter');
+    expect((await asked).json).toEqual({ message: 'says OldFilter' });
+    await closed;
+    await expect(service.reload()).resolves.toBe(false);
+    expect(heard).toEqual(['OldFilter asked', 'OldFilter closed']);
   });
 
   it('a hundred times under load loses no request, and each is answered by the rules of its generation', async () => {

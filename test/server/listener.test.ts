@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { confFile } from '../support/files.ts';
-import { filterSource } from '../support/filter-folder.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { metric } from '../support/metric.ts';
 import { openRaw, postBytes, postHead } from '../support/raw-http.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
@@ -99,6 +99,26 @@ describe('a client that reads no answer', () => {
     await deaf.end;
     expect(deaf.statuses().length).toBeLessThan(1000);
     await expectWell(running);
+  });
+});
+
+describe('a deadline that a reload makes longer', () => {
+  it('counts for connections that are open', async () => {
+    const folder = filterFolder({
+      'slow-filter.js': filterSource('SlowFilter', {
+        create: 'return new Promise((go) => setTimeout(() => go(allow()), 2500));',
+      }),
+    });
+    const conf = (deadline: number) =>
+      `[enforcement]\nenabled_filters = SlowFilter\nfilters_path = ${folder}\n[service]\nport = 0\ndeadline = ${deadline}\n`;
+    const file = confFile(conf(1));
+    const running = await runServiceOn({ environment: {}, configFiles: [file] });
+    const connection = await openRaw(running.port);
+    writeFileSync(file, conf(60));
+    await expect(running.service.reload()).resolves.toBe(true);
+    connection.socket.write(postBytes('/check-create', FITS));
+    await connection.answers(1);
+    expect(connection.statuses()).toEqual([204]);
   });
 });
 

@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
 import { temporaryFile } from '../support/files.ts';
+import { filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { openRaw, postBytes } from '../support/raw-http.ts';
 import { capturedText } from '../support/requests.ts';
@@ -146,6 +147,23 @@ describe('X-Openstack-Request-Id', () => {
       .split('\n')
       .map((line) => JSON.parse(line).request_id);
     expect(logged).toEqual(ids);
+  });
+
+  it('stands in the log of a filter that failed, whatever it was asked', async () => {
+    const fail = "throw new Error('broken');";
+    const { post, logger } = await runService({
+      filters: {
+        'broken-filter.js': filterSource('BrokenFilter', { create: fail, update: fail, end: fail }),
+      },
+      enforcement: { enabled_filters: ['BrokenFilter'], max_lease_duration: undefined },
+    });
+    const headers = { [HEADER]: SENT };
+    await post('/check-create', FITS, headers);
+    await post('/check-update', capturedText('check-update-extend.json'), headers);
+    await post('/on-end', FITS, headers);
+    expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject(
+      Array(3).fill({ message: 'filter failed', fields: { request_id: SENT, error: 'broken' } }),
+    );
   });
 
   it('stands in the log of a fault of ours', async () => {

@@ -4,6 +4,7 @@ import { Agent } from 'node:https';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { temporaryFile } from '../support/files.ts';
 import { metric } from '../support/metric.ts';
 import { type RunningPolicyService, runServiceOn } from '../support/running-service.ts';
 import { ask, askResuming, openTls, type TlsFiles, tlsFiles, tlsFixture } from '../support/tls.ts';
@@ -111,6 +112,35 @@ describe('with tls_cert_file and tls_key_file', () => {
         expect(logged).not.toContain(line.slice(0, 20));
       }
     }
+  });
+});
+
+describe('while certificate and key do not match', () => {
+  it('tokens are replaced all the same', async () => {
+    const files = tlsFiles();
+    const tokens = temporaryFile('tokens', 'old\n');
+    const service = await runTls(files, { tokens_file: tokens });
+    copyFileSync(tlsFixture('other.pem'), files.certFile);
+    await reread(service, 'refused', 1);
+    writeFileSync(tokens, 'new\n');
+    await reread(service, 'refused', 2);
+    const page = (token: string) => ask(`${service.url}/`, { headers: { 'X-Auth-Token': token } });
+    expect(await page('new')).toMatchObject({ status: 200 });
+    expect(await page('old')).toMatchObject({ status: 401 });
+  });
+
+  it('a reload is refused, and made up for as soon as they match again', async () => {
+    const files = tlsFiles();
+    const service = await runTls(files);
+    copyFileSync(tlsFixture('other.pem'), files.certFile);
+    await reread(service, 'refused', 1);
+    expect(await service.service.reload()).toBe(false);
+    expect(await ask(`${service.url}/readyz`)).toMatchObject({ status: 503 });
+    copyFileSync(tlsFixture('other.key'), files.keyFile);
+    await vi.waitFor(
+      async () => expect(await ask(`${service.url}/readyz`)).toMatchObject({ status: 200 }),
+      SOON,
+    );
   });
 });
 

@@ -15,6 +15,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, it, type TestContext, vi } from 'vitest';
 import { WatchedFiles } from '../../src/server/watched-files.ts';
 
+const LONG_AGO = new Date('2020-01-01');
+
 /** What is done to `blazar.conf` in a folder; it was `one`. */
 const CHANGES: readonly [what: string, change: (folder: string, file: string) => void][] = [
   ['is written in place', (_, file) => writeFileSync(file, 'two')],
@@ -29,7 +31,7 @@ const CHANGES: readonly [what: string, change: (folder: string, file: string) =>
 
 function rewriteAtTheSameTime(file: string): void {
   writeFileSync(file, 'eno');
-  utimesSync(file, 1, 1);
+  utimesSync(file, LONG_AGO, LONG_AGO);
 }
 
 function becomeFolder(file: string): void {
@@ -58,6 +60,7 @@ async function watching(
   const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-'));
   const file = join(folder, 'blazar.conf');
   writeFileSync(file, 'one');
+  utimesSync(file, LONG_AGO, LONG_AGO);
   const changed = vi.fn();
   const files = new WatchedFiles(changed, look);
   onTestFinished(() => {

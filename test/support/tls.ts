@@ -58,10 +58,14 @@ export interface TlsAnswer {
 /** One request; `refused` when the connection was not let in, or closed before there was an answer. */
 export function ask(
   url: string,
-  { client, agent = false }: { client?: ClientName; agent?: Agent | false } = {},
+  {
+    client,
+    agent = false,
+    headers = {},
+  }: { client?: ClientName; agent?: Agent | false; headers?: Record<string, string> } = {},
 ): Promise<TlsAnswer | 'refused'> {
   return new Promise((resolve) => {
-    request(url, { agent, servername: 'localhost', rejectUnauthorized: false, ...shownBy(client) })
+    request(url, { agent, headers, servername: 'localhost', rejectUnauthorized: false, ...shownBy(client) })
       .on('response', async (answer) => {
         const { subject } = (answer.socket as TLSSocket).getPeerCertificate();
         resolve({

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { isSelected, type Selection } from '../../src/decisions/selection.ts';
+import { aRecord } from '../support/decision-logs.ts';
+
+const record = aRecord({
+  time: '2026-11-20T08:00:00.500Z',
+  operation: 'update',
+  project_id: 'climate',
+  user_id: 'alice',
+  outcome: 'rejected',
+  filter: 'MaxLeaseDurationFilter',
+});
+const since = (time: string) => ({ since: Date.parse(time) });
+
+describe('isSelected', () => {
+  it.each<[string, Selection]>([
+    ['nothing', {}],
+    ['its project', { projects: ['genomics', 'climate'] }],
+    ['its user', { users: ['alice'] }],
+    ['its filter', { filters: ['MaxLeaseDurationFilter'] }],
+    ['its outcome', { outcomes: ['failed', 'rejected'] }],
+    ['its operation', { operations: ['update'] }],
+    ['its time', since('2026-11-20T08:00:00.500Z')],
+    ['all of it', { projects: ['climate'], users: ['alice'], ...since('2026-11-20T00:00:00Z') }],
+  ])('takes a decision where %s is asked for', (_, selection) => {
+    expect(isSelected(record, selection)).toBe(true);
+  });
+
+  it.each<[string, Selection]>([
+    ['project', { projects: ['Climate'] }],
+    ['user', { users: ['bob'] }],
+    ['filter', { filters: ['ExternalServiceFilter'] }],
+    ['outcome', { outcomes: ['allowed', 'audit'] }],
+    ['operation', { operations: ['create', 'end'] }],
+    ['later time', since('2026-11-20T08:00:00.501Z')],
+    ['user, though of its project', { projects: ['climate'], users: ['bob'] }],
+  ])('leaves it where another %s is', (_, selection) => {
+    expect(isSelected(record, selection)).toBe(false);
+  });
+
+  it('leaves a decision that no filter has made where a filter is asked for', () => {
+    expect(isSelected(aRecord(), { filters: ['MaxLeaseDurationFilter'] })).toBe(false);
+  });
+});
