@@ -3,33 +3,54 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { suite as check } from './check.ts';
 import { suite as coldStart } from './cold-start.ts';
 import { suite as externalService } from './external-service.ts';
+import { trial as faults } from './faults.ts';
 import { compare } from './harness/results.ts';
-import { type Run, runOnce } from './harness/run.ts';
-import type { Suite } from './harness/suite.ts';
+import { runOnce } from './harness/run.ts';
+import type { Run, Suite, Trial } from './harness/suite.ts';
 import { suite as peers } from './peers.ts';
 import { printJsonReport, printTableReport } from './report.ts';
+import { suite as service } from './service.ts';
+import { trial as fuzz } from './service-fuzz.ts';
+import { trial as latency } from './service-latency.ts';
+import { trial as memory } from './service-memory.ts';
 
-const SUITES: readonly Suite[] = [check, peers, externalService, coldStart];
+const MATTERS: readonly (Suite | Trial)[] = [
+  check,
+  peers,
+  externalService,
+  coldStart,
+  service,
+  latency,
+  memory,
+  faults,
+  fuzz,
+];
 
 interface Flags {
   readonly only?: readonly string[];
   readonly runs: number;
+  readonly requests?: number;
   readonly format: 'table' | 'json';
   readonly quick?: boolean;
 }
 
-async function measureAll({ only, runs, format, quick }: Flags): Promise<void> {
-  const suites = SUITES.filter(({ name }) => only?.includes(name) ?? true);
+async function measureAll({ only, runs, requests, format, quick = false }: Flags): Promise<void> {
+  const matters = MATTERS.filter(({ name }) => only?.includes(name) ?? true);
   const results = [];
-  for (const suite of suites) {
+  for (const matter of matters) {
+    const times = 'once' in matter && matter.once ? 1 : runs;
     const measured: Run[] = [];
-    for (let run = 1; run <= runs; run += 1) {
-      process.stderr.write(`${suite.name}: run ${run} of ${runs}\n`);
-      measured.push(await runOnce(suite, quick ? { rounds: 1, turnMilliseconds: 0 } : suite));
+    for (let run = 1; run <= times; run += 1) {
+      process.stderr.write(`${matter.name}: run ${run} of ${times}\n`);
+      measured.push(
+        'measure' in matter
+          ? await matter.measure({ quick, requests })
+          : await runOnce(matter, quick ? { rounds: 1, turnMilliseconds: 0 } : matter),
+      );
     }
-    results.push(...suite.comparisons.map((comparison) => compare(suite.name, comparison, measured)));
+    results.push(...matter.comparisons.map((comparison) => compare(matter.name, comparison, measured)));
   }
-  const report = { runs, results, suites };
+  const report = { runs, results, matters };
   if (format === 'json') {
     printJsonReport(report);
   } else {
@@ -37,19 +58,27 @@ async function measureAll({ only, runs, format, quick }: Flags): Promise<void> {
   }
 }
 
-function positiveInteger(text: string): number {
-  if (!/^[1-9]\d{0,3}$/.test(text)) {
-    throw new InvalidArgumentError('Expected a whole number from 1 to 9999.');
-  }
-  return Number(text);
+function positiveInteger(most: number): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (!/^[1-9]\d*$/.test(text) || number > most) {
+      throw new InvalidArgumentError(`Expected a whole number from 1 to ${most}.`);
+    }
+    return number;
+  };
 }
 
 await new Command('bench')
   .description('Measure, in turns and in own processes, and compare with the targets.')
   .addOption(
-    new Option('--only <name...>', 'Measure these suites only.').choices(SUITES.map(({ name }) => name)),
+    new Option('--only <name...>', 'Measure these matters only.').choices(MATTERS.map(({ name }) => name)),
   )
-  .option('--runs <count>', 'How often everything is measured anew.', positiveInteger, 5)
+  .option('--runs <count>', 'How often everything is measured anew.', positiveInteger(9999), 5)
+  .option(
+    '--requests <count>',
+    'How many requests memory and fuzz send, in place of a million and a hundred thousand.',
+    positiveInteger(1_000_000_000),
+  )
   .addOption(new Option('--format <format>', 'How to print it.').choices(['table', 'json']).default('table'))
   .option('--quick', 'One short turn each: shows that everything runs, and says nothing about speed.')
   .action(measureAll)

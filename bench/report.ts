@@ -1,20 +1,20 @@
 import { cpus } from 'node:os';
 import { printTable } from '../src/cli/output.ts';
 import type { Result, Side } from './harness/results.ts';
-import type { Suite, Target } from './harness/suite.ts';
+import type { Suite, Target, Trial } from './harness/suite.ts';
 
 export interface Report {
   readonly runs: number;
   readonly results: readonly Result[];
-  readonly suites: readonly Suite[];
+  readonly matters: readonly (Suite | Trial)[];
 }
 
-export function printJsonReport({ runs, results, suites }: Report): void {
-  const notes = Object.fromEntries(suites.map((suite) => [suite.name, suite.notes]));
+export function printJsonReport({ runs, results, matters }: Report): void {
+  const notes = Object.fromEntries(matters.map(({ name, notes }) => [name, notes]));
   process.stdout.write(`${JSON.stringify({ machine: machine(), runs, results, notes }, null, 2)}\n`);
 }
 
-export async function printTableReport({ runs, results, suites }: Report): Promise<void> {
+export async function printTableReport({ runs, results, matters }: Report): Promise<void> {
   await printTable(
     ['NAME', 'MEASURED', '', 'COMPARED WITH', '', 'RATIO', 'SPREAD', 'TARGET', 'MET'],
     results.map((result) => [
@@ -33,7 +33,7 @@ export async function printTableReport({ runs, results, suites }: Report): Promi
   process.stdout.write(
     `\nMedians of ${runs} run(s), the ratio within each run; spread: the smallest and the largest ratio of a run. Node ${node}, ${processors} x ${model}.\n`,
   );
-  for (const { name, notes } of suites) {
+  for (const { name, notes } of matters) {
     process.stdout.write(`\n${name}\n${notes.map((note) => `  - ${note}\n`).join('')}`);
   }
 }
@@ -48,11 +48,28 @@ function machine() {
 }
 
 function shownValue({ value, unit }: Side): string {
-  if (unit === 'per second') {
-    return `${Math.round(value).toLocaleString('en')} /s`;
+  switch (unit) {
+    case 'ns':
+      return shownTime(value);
+    case 'per second':
+      return `${Math.round(value).toLocaleString('en')} /s`;
+    case 'bytes':
+      return `${(value / 2 ** 20).toFixed(1)} MiB`;
+    case 'times':
+      return value.toLocaleString('en');
   }
-  const [divisor, name] = value < 1e3 ? [1, 'ns'] : value < 1e6 ? [1e3, 'µs'] : [1e6, 'ms'];
-  return `${(value / divisor).toPrecision(3)} ${name}`;
+}
+
+function shownTime(nanoseconds: number): string {
+  const [divisor, name] =
+    nanoseconds < 1e3
+      ? [1, 'ns']
+      : nanoseconds < 1e6
+        ? [1e3, 'µs']
+        : nanoseconds < 1e9
+          ? [1e6, 'ms']
+          : [1e9, 's'];
+  return `${(nanoseconds / divisor).toPrecision(3)} ${name}`;
 }
 
 function shownRatio(ratio: number): string {

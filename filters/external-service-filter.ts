@@ -221,7 +221,8 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     for (const name of this.options.external_service_message_fields) {
       const text = fields !== undefined && Object.hasOwn(fields, name) ? fields[name] : undefined;
       if (typeof text === 'string' && text.trim() !== '') {
-        return this.#withoutTokens(printable(text));
+        // Shortened last: the beginning of a token that is cut off would not be found.
+        return this.#withoutTokens(printable(text)).slice(0, MAX_MESSAGE_LENGTH);
       }
     }
     this.#logBody(answer, 'the external service denied without a usable message');
@@ -278,10 +279,7 @@ function jsonObject(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/** On one line, of bounded length, and without what would steer a terminal. */
+/** On one line, and without what would steer a terminal. */
 function printable(text: string): string {
-  return text
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim()
-    .slice(0, MAX_MESSAGE_LENGTH);
+  return text.replace(/\p{Cc}+/gu, ' ').trim();
 }

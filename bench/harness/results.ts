@@ -1,12 +1,20 @@
-import type { Run } from './run.ts';
-import type { Comparison, Target } from './suite.ts';
+import type { Comparison, Run, Target } from './suite.ts';
 
 /** One side of a comparison: the median over the runs, in `unit`. */
 export interface Side {
   readonly what: string;
   readonly value: number;
-  readonly unit: 'ns' | 'per second';
+  readonly unit: Unit;
 }
+
+export type Unit = 'ns' | 'per second' | 'bytes' | 'times';
+
+const UNITS = {
+  time: 'ns',
+  rate: 'per second',
+  memory: 'bytes',
+  count: 'times',
+} as const satisfies Record<Comparison['of'], Unit>;
 
 /** One row of the report. */
 export interface Result {
@@ -38,14 +46,13 @@ export function compare(suite: string, comparison: Comparison, runs: readonly Ru
   const { name, measured, comparedWith, of, target = null } = comparison;
   const values = (subject: string) =>
     runs.map((run) => {
-      const nanoseconds = run.get(subject);
-      if (nanoseconds === undefined) {
+      const value = run.get(subject);
+      if (value === undefined) {
         throw new Error(`${suite}: ${name}: there is no subject ${subject}`);
       }
-      return of === 'time' ? nanoseconds : 1e9 / nanoseconds;
+      return of === 'rate' ? 1e9 / value : value;
     });
-  const unit = of === 'time' ? 'ns' : 'per second';
-  const side = (what: string): Side => ({ what, value: median(values(what)), unit });
+  const side = (what: string): Side => ({ what, value: median(values(what)), unit: UNITS[of] });
   const divisors = values(comparedWith);
   const ratios = values(measured).map((value, run) => value / (divisors[run] ?? Number.NaN));
   const ratio = median(ratios);

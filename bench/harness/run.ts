@@ -1,9 +1,6 @@
 import { median } from './results.ts';
 import { SubjectProcess } from './subject-process.ts';
-import type { Suite } from './suite.ts';
-
-/** Nanoseconds of one operation, by subject. */
-export type Run = ReadonlyMap<string, number>;
+import { processorOf, type Run, type Suite } from './suite.ts';
 
 /** How much is measured; the suite says it where nothing is given. */
 export interface Pace {
@@ -26,12 +23,18 @@ export async function runOnce(suite: Suite, pace: Pace = suite): Promise<Run> {
         throw start.reason;
       }
     }
-    const turns = new Map<string, number[]>(subjects.map(({ name }) => [name, []]));
+    const turns = new Map<string, number[]>();
+    const note = (name: string, nanoseconds: number | undefined) => {
+      if (nanoseconds !== undefined) {
+        turns.set(name, [...(turns.get(name) ?? []), nanoseconds]);
+      }
+    };
     for (let round = 0; round <= pace.rounds; round += 1) {
       for (const subject of subjects) {
-        const nanoseconds = await subject.takeTurn(pace.turnMilliseconds);
+        const { nanoseconds, processorNanoseconds } = await subject.takeTurn(pace.turnMilliseconds);
         if (round > 0) {
-          turns.get(subject.name)?.push(nanoseconds);
+          note(subject.name, nanoseconds);
+          note(processorOf(subject.name), processorNanoseconds);
         }
       }
     }

@@ -1,33 +1,52 @@
 /** The process of one subject: `subject-main.js SUITE-FILE SUBJECT`. Measures when asked, and ends with its parent. */
 import { Bench } from 'tinybench';
-import type { Subject, Suite } from './suite.ts';
+import type { Subject, Suite, Timed } from './suite.ts';
 
 /** What the parent asks for: a turn. */
 export interface TurnRequest {
   readonly milliseconds: number;
 }
 
-/** `nanoseconds` of one operation, the median over the batches of a turn; absent when the subject is ready. */
+/** What one operation took. */
+export interface Turn {
+  /** The median over the batches of the turn. */
+  readonly nanoseconds: number;
+  /** Of the process that does the work, where that is another one: the mean over the turn. */
+  readonly processorNanoseconds?: number;
+}
+
+/** `turn` is absent when the subject is ready. */
 export interface SubjectMessage {
-  readonly nanoseconds?: number;
+  readonly turn?: Turn;
 }
 
 const [file = '', name = ''] = process.argv.slice(2);
 
-async function takeTurn(subject: Subject, milliseconds: number): Promise<number> {
+async function takeTurn(subject: Subject, milliseconds: number): Promise<Turn> {
+  let operations = 0;
   const bench = new Bench({ time: milliseconds, iterations: 1, warmup: false, throws: true });
   const timed = async () => {
     const started = performance.now();
-    await subject.batch();
-    const elapsed = performance.now() - started;
+    const result = await subject.batch();
+    const elapsed = isTimed(result) ? result.milliseconds : performance.now() - started;
+    operations += subject.operations;
     return { overriddenDuration: elapsed / subject.operations, overriddenIterationCost: elapsed };
   };
   bench.add(name, timed, { async: true });
+  const processorBefore = await subject.processor?.();
   const [task] = await bench.run();
   if (task?.result.state !== 'completed') {
     throw new Error(`${name}: the turn ended as ${task?.result.state}`);
   }
-  return task.result.latency.p50 * 1e6;
+  const nanoseconds = task.result.latency.p50 * 1e6;
+  const processorAfter = await subject.processor?.();
+  return processorBefore === undefined || processorAfter === undefined
+    ? { nanoseconds }
+    : { nanoseconds, processorNanoseconds: (processorAfter - processorBefore) / operations };
+}
+
+function isTimed(result: unknown): result is Timed {
+  return typeof result === 'object' && result !== null && 'milliseconds' in result;
 }
 
 function tellParent(message: SubjectMessage): void {
@@ -40,7 +59,7 @@ if (subject === undefined) {
   throw new Error(`${file} has no subject ${name}`);
 }
 process.on('message', async ({ milliseconds }: TurnRequest) => {
-  tellParent({ nanoseconds: await takeTurn(subject, milliseconds) });
+  tellParent({ turn: await takeTurn(subject, milliseconds) });
 });
 process.on('disconnect', async () => {
   await subject.close?.();

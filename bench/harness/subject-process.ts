@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SubjectMessage, TurnRequest } from './subject-main.ts';
+import type { SubjectMessage, Turn, TurnRequest } from './subject-main.ts';
 import type { Suite } from './suite.ts';
 
 /** A subject in its process. Only one is to be asked at a time: the others wait without using the processor. */
@@ -24,15 +24,14 @@ export class SubjectProcess {
     return subject;
   }
 
-  /** Nanoseconds that one operation took. */
-  async takeTurn(milliseconds: number): Promise<number> {
+  async takeTurn(milliseconds: number): Promise<Turn> {
     const request: TurnRequest = { milliseconds };
     this.#child.send(request);
-    const { nanoseconds } = await this.#message();
-    if (nanoseconds === undefined) {
+    const { turn } = await this.#message();
+    if (turn === undefined) {
       throw new Error(`${this.name}: a turn without a time`);
     }
-    return nanoseconds;
+    return turn;
   }
 
   async stop(): Promise<void> {

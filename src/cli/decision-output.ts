@@ -2,18 +2,7 @@
 import type { DurationQuantiles } from '../decisions/durations.ts';
 import type { Listed, StatisticsSummary } from '../decisions/statistics.ts';
 import type { DecisionRecord } from '../server/decision-record.ts';
-import { onOneLine, printTable } from './output.ts';
-
-/** What JSON leaves as it is, and a terminal does not: DEL, C1 and two line ends. Escaped they are the same to a program. */
-const STEERING = /[\u007f-\u009f\u2028\u2029]/g;
-
-export function jsonLine(value: unknown): string {
-  const json = JSON.stringify(value).replace(
-    STEERING,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-  return `${json}\n`;
-}
+import { jsonLine, onOneLine, printTable } from './output.ts';
 
 /** Decisions in columns that are as wide as the widest cell so far: what is printed is not taken back. */
 export class DecisionTable {

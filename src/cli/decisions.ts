@@ -6,9 +6,9 @@ import { systemErrorText } from '../config/read-file.ts';
 import type { FollowedChunk } from '../decisions/files.ts';
 import type { DecisionReader } from '../decisions/reader.ts';
 import type { DecisionRecord } from '../server/decision-record.ts';
-import { DecisionTable, jsonLine, printStatistics } from './decision-output.ts';
+import { DecisionTable, printStatistics } from './decision-output.ts';
 import { addSelectionFlags, type SelectionFlags, selector } from './decision-selection.ts';
-import { UsageError } from './output.ts';
+import { jsonLine, UsageError } from './output.ts';
 import { formatFlag } from './sources.ts';
 
 interface TailFlags extends SelectionFlags {

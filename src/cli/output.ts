@@ -32,8 +32,19 @@ export function printWarnings(problems: readonly Problem[]): void {
   printProblems(problems.filter(({ severity }) => severity === 'warning'));
 }
 
+/** What JSON leaves as it is, and a terminal does not: DEL, C1 and two line ends. Escaped they are the same to a program. */
+const STEERING = /[\u007f-\u009f\u2028\u2029]/g;
+
+export function jsonLine(value: unknown): string {
+  const json = JSON.stringify(value).replace(
+    STEERING,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return `${json}\n`;
+}
+
 export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
+  process.stdout.write(jsonLine(value));
 }
 
 /** Columns without borders. The table package is loaded here only, since most commands print no table. */

@@ -71,6 +71,9 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     httpObserver: metrics,
     reloaded: (outcome) => metrics.reloaded(outcome),
     swapped: (generation) => takeOver(generation),
+  }).catch(async (thrown: unknown) => {
+    await log?.close(0);
+    throw thrown;
   });
   const tokens = new AcceptedTokens(generations.current.tokens);
   const app = createApp({
@@ -122,8 +125,12 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     }
     log?.reopen();
     const applied = await generations.reload();
-    readCredentials();
-    await credentialFiles.watch(filesOf(generations.current.options, atStart));
+    const files = filesOf(generations.current.options, atStart);
+    // Before they are read, as at the start.
+    await credentialFiles.watch(files);
+    if (files.length > 0) {
+      readCredentials();
+    }
     return applied;
   };
   const takeOver = (next: Generation) => {

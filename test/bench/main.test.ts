@@ -31,6 +31,32 @@ const TARGETS: Readonly<Record<string, unknown>> = {
   'external-service: calls of plain axios': null,
   'cold-start: check create': { atMost: 4 },
   'cold-start: check create --format json': { atMost: 4 },
+  'service: requests': { atLeast: 0.5 },
+  'service: requests, by its processor': null,
+  'service: decision log': { atLeast: 0.9 },
+  'service: decision log, by its processor': null,
+  'service: empty Koa': null,
+  'service: Koa that reads': null,
+  'latency: p99': { atMost: 1 },
+  'latency: p99 beside node:http': null,
+  'latency: p50 beside node:http': null,
+  'memory: requests': { atMost: 1.1 },
+  'memory: reloads': { atMost: 1.1 },
+  'memory: reloads, heap': { atMost: 1.1 },
+  'faults: connection refused': { atMost: 1.1 },
+  'faults: silent': { atMost: 1.1 },
+  'faults: one byte a second': { atMost: 1.1 },
+  'faults: headers, one byte a second': { atMost: 1.1 },
+  'faults: reset': { atMost: 1.1 },
+  'faults: wrong status': { atMost: 1.1 },
+  'faults: endless body': { atMost: 1.1 },
+  'faults: broken JSON': { atMost: 1.1 },
+  'faults: redirect': { atMost: 1.1 },
+  'faults: expired certificate': { atMost: 1.1 },
+  'faults: name that does not resolve': { atMost: 1.1 },
+  'faults: breaker open': { atMost: 1 },
+  'faults: leases refused': { atLeast: 1 },
+  'fuzz: mutated requests': { atLeast: 1 },
 };
 
 describe('npm run bench', () => {
@@ -48,7 +74,17 @@ describe('npm run bench', () => {
         expect(spread).toEqual({ min: ratio, max: ratio });
         expect(typeof met).toBe(target === null ? 'object' : 'boolean');
       }
-      expect(Object.keys(notes)).toEqual(['check', 'peers', 'external-service', 'cold-start']);
+      expect(Object.keys(notes)).toEqual([
+        'check',
+        'peers',
+        'external-service',
+        'cold-start',
+        'service',
+        'latency',
+        'memory',
+        'faults',
+        'fuzz',
+      ]);
     },
     TIMEOUT,
   );
@@ -70,8 +106,25 @@ describe('npm run bench', () => {
     TIMEOUT,
   );
 
+  it(
+    'makes once what does not depend on chance, and shows bytes and counts as such',
+    async () => {
+      const { stdout, stderr } = await bench(
+        ...['--quick', '--runs', '2', '--only', 'memory', 'fuzz', '--requests', '100'],
+      );
+      expect(stdout).toMatch(
+        /^memory: requests +after all requests +[\d.]+ MiB +after a tenth +[\d.]+ MiB +[\d.]+ /m,
+      );
+      expect(stdout).toMatch(/^fuzz: mutated requests +answered as a direct check +125 +sent +125 +1\.00 /m);
+      expect(stderr).toContain('memory: run 1 of 1\n');
+      expect(stderr).toContain('fuzz: run 1 of 1\n');
+    },
+    TIMEOUT,
+  );
+
   it.each([
     ['--runs', '0'],
+    ['--requests', '1.5'],
     ['--runs', 'many'],
     ['--only', 'everything'],
     ['--format', 'xml'],

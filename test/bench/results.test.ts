@@ -48,6 +48,16 @@ describe('compare', () => {
   });
 
   it.each([
+    ['memory', 'bytes'],
+    ['count', 'times'],
+  ] as const)('compares %s as it was measured', (of, unit) => {
+    const { measured, comparedWith, ratio } = compare('suite', { ...COMPARISON, of }, [run(500, 2000)]);
+    expect(measured).toEqual({ what: 'ours', value: 500, unit });
+    expect(comparedWith).toEqual({ what: 'theirs', value: 2000, unit });
+    expect(ratio).toBe(0.25);
+  });
+
+  it.each([
     { target: { atMost: 2 }, met: true },
     { target: { atMost: 1.9 }, met: false },
     { target: { atLeast: 2 }, met: true },

@@ -86,6 +86,23 @@ describe('runOnce', () => {
     expect(run.get('million')).toBeLessThan((run.get('one') ?? 0) / 1000);
   });
 
+  it('takes the time that a batch says itself', async () => {
+    const { suite } = suiteOf({
+      a: 'return { operations: 2, batch: async () => ({ milliseconds: 3000 }) };',
+    });
+    expect((await runOnce(suite)).get('a')).toBe(1.5e9);
+  });
+
+  it('divides what another process has used by all operations of a turn', async () => {
+    const { suite } = suiteOf({
+      server: `let used = 0; return { operations: 4, batch() { used += 400; }, processor: async () => used };`,
+      alone: NOTING,
+    });
+    const run = await runOnce(suite);
+    expect(run.get('server, processor')).toBe(100);
+    expect([...run.keys()].sort()).toEqual(['alone', 'server', 'server, processor']);
+  });
+
   it('fails, naming the subject, when one can not be set up, and leaves no process behind', async () => {
     const { suite, events } = suiteOf({ good: NOTING, bad: 'process.exit(3);' });
     await expect(runOnce(suite)).rejects.toThrow('bad: its process ended with 3');

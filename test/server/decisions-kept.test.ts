@@ -414,6 +414,8 @@ describe('secrets', () => {
       [403, JSON.stringify({ message: { nested: echo() } })],
       [200, JSON.stringify({ message: echo() })],
       [403, JSON.stringify({ message: `\u0000${echo()}\u001b[2J` })],
+      // Where the message is shortened stands a token.
+      [403, JSON.stringify({ message: 'x'.repeat(1980) + SECRETS.external })],
       [204, ''],
     ];
     for (const [status, body] of bodies) {
@@ -422,13 +424,13 @@ describe('secrets', () => {
     }
     external.answer = (request) => void request.socket.destroy(new Error(echo()));
     answers.push(await ask(SECRETS.accepted));
-    expect(answers.map(({ status }) => status)).toEqual([403, 403, 401, ...Array(7).fill(403)]);
+    expect(answers.map(({ status }) => status)).toEqual([403, 403, 401, ...Array(8).fill(403)]);
     expect(external.requests[0]?.headers['x-auth-token']).toBe(SECRETS.external);
 
     const metrics = (await running.request('/metrics')).text;
     await running.service.reload();
     const log = await running.decisions();
-    expect(log).toHaveLength(9);
+    expect(log).toHaveLength(10);
     expect(log[0]?.message).toContain('You sent **** and Bearer ****');
     const written = {
       'decision log': readFileSync(running.file, 'utf8'),
@@ -441,6 +443,7 @@ describe('secrets', () => {
       for (const secret of Object.values(SECRETS)) {
         expect(text, place).not.toContain(secret);
       }
+      expect(text, place).not.toContain(SECRETS.external.slice(0, 12));
     }
   });
 });

@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { Pool } from 'undici';
+import { errorText } from '../../src/errors.ts';
+import type { UsageEnforcement } from '../../src/index.ts';
+import { judge } from './judge.ts';
+import { fuzzedRequest } from './requests.ts';
+import { fuzzedBytes, judgeBytes } from './wire.ts';
+
+/** So many are under way at the same time. */
+const TOGETHER = 25;
+/** One in so many is not sent by an HTTP client, but as bytes that are nearly HTTP. */
+const BYTES_IN = 50;
+
+/**
+ * Sends so many mutated requests to the service, and compares each answer with what `enforcement`, of the same
+ * configuration, says itself. Resolves to how many were sent; rejects with the smallest request that is answered otherwise.
+ */
+export async function fuzz(
+  url: string,
+  enforcement: UsageEnforcement,
+  { requests, seed }: { readonly requests: number; readonly seed: number },
+): Promise<number> {
+  const port = Number(new URL(url).port);
+  const pool = new Pool(url, { connections: TOGETHER });
+  let sent = 0;
+  const together = async <Case>(
+    made: fc.Arbitrary<Case>,
+    count: number,
+    judgeOne: (one: Case) => Promise<void>,
+  ) => {
+    const batch = fc.array(made, { minLength: TOGETHER, maxLength: TOGETHER });
+    const property = fc.asyncProperty(batch, async (cases) => {
+      sent += cases.length;
+      await Promise.all(cases.map(judgeOne));
+    });
+    const result = await fc.check(property, { numRuns: Math.ceil(count / TOGETHER), seed });
+    if (result.failed) {
+      throw new Error(`with the seed ${seed}: ${errorText(result.errorInstance)}`);
+    }
+  };
+  try {
+    const bytes = Math.ceil(requests / BYTES_IN);
+    await together(fuzzedRequest, requests - bytes, (request) => judge(pool, enforcement, request));
+    await together(fuzzedBytes, bytes, (one) => judgeBytes(port, one));
+    const health = await pool.request({ method: 'GET', path: '/healthz' });
+    await health.body.dump();
+    if (health.statusCode !== 200) {
+      throw new Error(`expected the service to be well in the end, got ${health.statusCode}`);
+    }
+    return sent;
+  } finally {
+    await pool.destroy();
+  }
+}

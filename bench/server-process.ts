@@ -1,0 +1,139 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { extname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { capturedRequests, withLease } from './requests.ts';
+import type { ServerMessage, ServerQuestion } from './server-main.ts';
+
+export type ServerKind =
+  | 'node:http'
+  | 'Koa'
+  | 'Koa, co-body'
+  | 'service'
+  /** As it is meant to run: metrics are always on. */
+  | 'service, decision log';
+
+/** A decision waits so long at most until it stands in the log. */
+const LOGGED_WITHIN_MS = 5000;
+
+/** A server in a process of its own. */
+export class ServerProcess {
+  readonly url: string;
+  readonly #child: ChildProcess;
+  readonly #folder: string;
+
+  private constructor(child: ChildProcess, url: string, folder: string) {
+    this.#child = child;
+    this.url = url;
+    this.#folder = folder;
+  }
+
+  /** Resolves when it has proven that it does what it is measured for. */
+  static async start(kind: ServerKind): Promise<ServerProcess> {
+    const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-bench-'));
+    const log = join(folder, 'decisions.jsonl');
+    const [name, withLog] = kind === 'service, decision log' ? ['service', true] : [kind, false];
+    const main = new URL(`./server-main${extname(import.meta.url)}`, import.meta.url);
+    const child = fork(fileURLToPath(main), [name, ...(withLog ? [log] : [])], {
+      stdio: ['ignore', 2, 2, 'ipc'],
+    });
+    try {
+      const { url } = await answerOf(child);
+      if (url === undefined) {
+        throw new Error(`${kind}: expected a URL`);
+      }
+      await proveAnswers(url, name === 'service');
+      if (withLog) {
+        await proveLogged(log);
+      }
+      return new ServerProcess(child, url, folder);
+    } catch (thrown) {
+      child.disconnect();
+      throw thrown;
+    }
+  }
+
+  /** Nanoseconds of processor time that it has used since its start. */
+  async processor(): Promise<number> {
+    return required((await this.#ask('processor')).processor);
+  }
+
+  /** Bytes, after a collection of garbage. */
+  async memory(): Promise<{ readonly resident: number; readonly heap: number }> {
+    return required((await this.#ask('memory')).memory);
+  }
+
+  async reload(): Promise<void> {
+    if (!(await this.#ask('reload')).reloaded) {
+      throw new Error('the configuration was not reloaded');
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      const exited = once(this.#child, 'exit');
+      this.#child.disconnect();
+      await exited;
+    }
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #ask(question: ServerQuestion): Promise<ServerMessage> {
+    this.#child.send(question);
+    return answerOf(this.#child);
+  }
+}
+
+async function answerOf(child: ChildProcess): Promise<ServerMessage> {
+  const settled = new AbortController();
+  const { signal } = settled;
+  try {
+    const [message] = (await Promise.race([
+      once(child, 'message', { signal }),
+      once(child, 'exit', { signal }).then(([code, by]) => {
+        throw new Error(`the server's process ended with ${code ?? by}`);
+      }),
+    ])) as [ServerMessage];
+    return message;
+  } finally {
+    settled.abort();
+  }
+}
+
+function required<Value>(value: Value | undefined): Value {
+  if (value === undefined) {
+    throw new Error('the server gave another answer than was asked for');
+  }
+  return value;
+}
+
+/** What is allowed is, and where there is a limit, what is too long is not. */
+async function proveAnswers(url: string, hasLimit: boolean): Promise<void> {
+  const [request] = capturedRequests();
+  if (request === undefined) {
+    throw new Error('there is no request');
+  }
+  const tooLong = withLease(request, { end_date: '2099-01-01T00:00:00' });
+  for (const [body, status] of [[request, 204] as const, ...(hasLimit ? [[tooLong, 403] as const] : [])]) {
+    const answer = await fetch(`${url}/check-create`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (answer.status !== status) {
+      throw new Error(`expected ${status}, got ${answer.status} ${await answer.text()}`);
+    }
+  }
+}
+
+async function proveLogged(log: string): Promise<void> {
+  for (const end = Date.now() + LOGGED_WITHIN_MS; Date.now() < end; await pause(10)) {
+    if (existsSync(log) && readFileSync(log, 'utf8').split('\n').length > 2) {
+      return;
+    }
+  }
+  throw new Error(`expected two decisions in ${log}`);
+}

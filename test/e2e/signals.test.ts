@@ -1,0 +1,136 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { confFile, temporaryFile } from '../support/files.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { startLoad } from '../support/load.ts';
+import { openRaw, postBytes } from '../support/raw-http.ts';
+import { capturedText } from '../support/requests.ts';
+import { type RunningCommand, startCommand } from '../support/run-command.ts';
+
+const FITS = capturedText('check-create-physical-host.json');
+const SOON = { timeout: 15_000, interval: 20 };
+
+/** `serve` with this configuration, on a free port. */
+async function serve(conf: string): Promise<RunningCommand & { url: string; port: number }> {
+  const running = startServe(conf);
+  const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n[\s\S]*\n\n$/m);
+  return { ...running, url, port: Number(new URL(url).port) };
+}
+
+function startServe(conf: string): RunningCommand {
+  const running = startCommand(['serve', '--config-file', conf]);
+  onTestFinished(async () => {
+    running.process.kill('SIGKILL');
+    await running.ended;
+  });
+  return running;
+}
+
+const confOf = (enforcement: string, service = '') =>
+  confFile(`[enforcement]\n${enforcement}\n[service]\nport = 0\n${service}\n`);
+
+/** A filter that never answers, and a service that would wait for it for a minute. */
+function neverConf(): string {
+  const folder = filterFolder({
+    'never-filter.js': filterSource('NeverFilter', { create: 'return new Promise(() => {});' }),
+  });
+  return confOf(
+    `filters_path = ${folder}\nenabled_filters = NeverFilter`,
+    'shutdown_grace = 60\ndeadline = 120',
+  );
+}
+
+describe('serve', () => {
+  it.for([
+    ['SIGTERM', 'SIGTERM', 143],
+    ['SIGTERM', 'SIGINT', 130],
+  ] as const)(
+    'waits for what is under way at %s, and ends at once at a further %s: %i',
+    async ([first, second, code]) => {
+      const { process, ended, port } = await serve(neverConf());
+      const busy = await openRaw(port);
+      busy.socket.write(postBytes('/check-create', FITS));
+      await sleep(200);
+      process.kill(first);
+      await vi.waitFor(() => expect(openRaw(port)).rejects.toThrow('ECONNREFUSED'), SOON);
+      expect(process.exitCode).toBeNull();
+      expect(busy.closed()).toBe(false);
+      process.kill(second);
+      expect(await ended).toMatchObject({ code });
+    },
+  );
+
+  it('ends with 0 within shutdown_grace, whoever still holds a request', async () => {
+    const conf = neverConf();
+    writeFileSync(conf, readFileSync(conf, 'utf8').replace('shutdown_grace = 60', 'shutdown_grace = 1'));
+    const { process, ended, port } = await serve(conf);
+    const [busy, half] = [await openRaw(port), await openRaw(port)];
+    busy.socket.write(postBytes('/check-create', FITS));
+    half.socket.write('POST /check-create HTTP/1.1\r\n');
+    await sleep(200);
+    process.kill('SIGTERM');
+    expect((await ended).code).toBe(0);
+    await Promise.all([busy.end, half.end]);
+  });
+
+  it('that is told to end while it starts ends', async () => {
+    for (const milliseconds of [50, 200, 400, 800]) {
+      const running = startServe(confOf('enabled_filters = MaxLeaseDurationFilter'));
+      await sleep(milliseconds);
+      running.process.kill('SIGTERM');
+      const { code, stderr } = await running.ended;
+      // Before Node has got so far as to hear it, the system ends the process.
+      expect([0, null]).toContain(code);
+      expect(stderr).toBe('');
+    }
+  });
+
+  it('reads its configuration again at SIGHUP, and decides by it', async () => {
+    const conf = confOf('enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200');
+    const { process, url, output } = await serve(conf);
+    const statusNow = async () =>
+      (
+        await fetch(`${url}/check-create`, {
+          method: 'POST',
+          body: FITS,
+          headers: { 'Content-Type': 'application/json' },
+        })
+      ).status;
+    expect(await statusNow()).toBe(204);
+    writeFileSync(conf, readFileSync(conf, 'utf8').replace('259200', '60'));
+    process.kill('SIGHUP');
+    await vi.waitFor(async () => expect(await statusNow()).toBe(403), SOON);
+    writeFileSync(conf, readFileSync(conf, 'utf8').replace('max_lease_duration', 'max_lease_duratoin'));
+    process.kill('SIGHUP');
+    await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(503), SOON);
+    expect(await statusNow()).toBe(403);
+    const lines = output()
+      .stderr.trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { msg: string })
+      .filter(({ msg }) => msg.includes('configuration') || msg.startsWith(conf));
+    expect(lines).toMatchObject([
+      { msg: 'configuration reloaded', generation: 2 },
+      { msg: expect.stringContaining(`${conf}:3: [enforcement] max_lease_duratoin: unknown option`) },
+      { msg: 'configuration not reloaded: the one before it still decides', generation: 2 },
+    ]);
+  });
+
+  it('at SIGTERM under load answers every request that it has decided, and ends with 0', async () => {
+    const log = temporaryFile('decisions.jsonl', '');
+    const conf = confOf('enabled_filters = MaxLeaseDurationFilter', `decision_log = ${log}`);
+    const { process, ended, url } = await serve(conf);
+    const load = startLoad(`${url}/check-create`, 16, FITS);
+    await load.more(500);
+    process.kill('SIGTERM');
+    await load.refused;
+    expect(await ended).toMatchObject({ code: 0, stderr: '' });
+    const decided = readFileSync(log, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { request_id: string }).request_id);
+    expect(decided.sort()).toEqual(load.answers.map(({ id }) => id).sort());
+    expect(decided.length).toBeGreaterThan(500);
+  });
+});
