@@ -44,6 +44,14 @@ export function serveCommand(): Command {
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
+  const stopped = signalled('SIGTERM', 'SIGINT');
+  // From the first moment on: without a listener it would end the process.
+  let running: Service | undefined;
+  let changed = false;
+  process.on('SIGHUP', () => {
+    changed = true;
+    void running?.reload();
+  });
   const { startService } = await import('../server/service.ts');
   const sources = sourcesOf(flags);
   const settings = [
@@ -52,15 +60,15 @@ async function serve(flags: ServeFlags): Promise<void> {
     ...setting('log_level', '--log-level', flags.logLevel),
     ...setting('log_format', '--log-format', flags.logFormat),
   ];
-  const stopped = signalled('SIGTERM', 'SIGINT');
-  // From the first moment on: without a listener it would end the process.
-  let running: Service | undefined;
-  process.on('SIGHUP', () => void running?.reload());
   const service = await startService(
     { ...sources, config: [...(sources.config ?? []), ...settings] },
     { watch: flags.watch ?? false },
   );
   running = service;
+  if (changed) {
+    // While it started: what was read may be what was before.
+    void service.reload();
+  }
   printWarnings(service.warnings);
   greet(service);
 

@@ -17,9 +17,7 @@ export async function jsonBody(ctx: Context): Promise<unknown> {
   }
   const limit = stateOf(ctx).generation.options.body_limit;
   try {
-    const { 'content-encoding': encoding } = ctx.req.headers;
-    const bytes = encoding === undefined ? await wholeBody(ctx.req, limit) : await unpacked(ctx.req, limit);
-    return JSON.parse(utf8.decode(bytes));
+    return JSON.parse(utf8.decode(await bodyBytes(ctx.req, limit)));
   } catch (thrown) {
     const status = thrown instanceof Error && 'status' in thrown ? thrown.status : undefined;
     if (status === 413) {
@@ -35,9 +33,27 @@ export async function jsonBody(ctx: Context): Promise<unknown> {
   }
 }
 
+/** What a request carries, unpacked if it is compressed. Rejects with an error of status 413 or 415, or of none. */
+export function bodyBytes(request: IncomingMessage, limit: number): Promise<Uint8Array> {
+  return request.headers['content-encoding'] === undefined
+    ? wholeBody(request, limit)
+    : Promise.race([unpacked(request, limit), whenGone(request)]);
+}
+
 /** `encoding: null` = the bytes; the types of co-body know texts only. */
 function unpacked(request: IncomingMessage, limit: number): Promise<Uint8Array> {
   return parse.text(request, { limit, encoding: null } as unknown as Options);
+}
+
+/** Rejects when the client goes away in the middle: what unpacks is not told so, and would wait for the rest for ever. */
+function whenGone(request: IncomingMessage): Promise<never> {
+  return new Promise((_, reject) => {
+    request.once('close', () => {
+      if (!request.complete) {
+        reject(new Error('the connection was closed'));
+      }
+    });
+  });
 }
 
 function checkContentType(ctx: Context): void {

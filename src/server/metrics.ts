@@ -27,6 +27,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver {
   readonly #registry = new Registry();
   #uncounted: DecisionRecord[] = [];
   readonly #answers = new Map<string, number>();
+  #exposing: Promise<{ text: string; contentType: string }> | undefined;
   readonly #decisions = this.#counter(
     'decisions_total',
     'Decisions, by what became of them and the filter that it is due to.',
@@ -183,8 +184,15 @@ export class Metrics implements DecisionLogObserver, HttpObserver {
     this.#logErrors.inc();
   }
 
-  /** The text that Prometheus reads, and its content type. */
-  async exposition(): Promise<{ text: string; contentType: string }> {
+  /** The text that Prometheus reads, and its content type. Who asks while it is being made gets the same one. */
+  exposition(): Promise<{ text: string; contentType: string }> {
+    this.#exposing ??= this.#expose().finally(() => {
+      this.#exposing = undefined;
+    });
+    return this.#exposing;
+  }
+
+  async #expose(): Promise<{ text: string; contentType: string }> {
     this.#countDecisions();
     this.#countAnswers();
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };

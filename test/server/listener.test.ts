@@ -49,6 +49,7 @@ describe('a request that takes too long to arrive', () => {
     const running = await runService({ service: { deadline: 1 } });
     const halves = [
       `${postHead('/check-create', 1000)}{"context":`,
+      postHead('/check-create', 1000, 'Content-Encoding: gzip\r\n'),
       'POST /check-create HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\n5\r\n{"con',
       'POST /check-create HTTP/1.1\r\nHos',
       'P',
@@ -352,6 +353,34 @@ describe('a path', () => {
 });
 
 describe('a client that goes away', () => {
+  it.for(['identity', 'gzip', 'deflate', 'br'])(
+    'in the middle of its body leaves nothing behind: %s',
+    async (encoding) => {
+      const closed = vi.fn();
+      vi.stubGlobal('closed', closed);
+      onTestFinished(() => void vi.unstubAllGlobals());
+      const running = await runService({
+        filters: { 'some-filter.js': filterSource('SomeFilter', { extra: 'close() { closed(); }' }) },
+        enforcement: { enabled_filters: ['SomeFilter'], max_lease_duration: undefined },
+      });
+      const packed = encoding === 'identity' ? '' : `Content-Encoding: ${encoding}\r\n`;
+      const form = postHead('/login', 1000, packed).replace(
+        'application/json',
+        'application/x-www-form-urlencoded',
+      );
+      for (const head of [postHead('/check-create', 1000, packed), form]) {
+        const { socket } = await openRaw(running.port);
+        socket.write(head);
+        await sleep(50);
+        socket.resetAndDestroy();
+      }
+      await expectWell(running);
+      // The filters are let go when the last request has ended.
+      await expect(running.service.reload()).resolves.toBe(true);
+      await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(1), SOON);
+    },
+  );
+
   it.for([
     ['its answer, a yes', 'return sleep().then(() => allow());'],
     ['its answer, a no', "return sleep().then(() => reject('no'));"],

@@ -1,6 +1,6 @@
 /** What a form of the page sends. */
-import parse from 'co-body';
 import { type Context, HttpError } from 'koa';
+import { bodyBytes } from '../body.ts';
 
 /**
  * The fields of a form of at most `limit` bytes; `undefined` when it is longer. Throws an HTTP error that may be shown:
@@ -14,9 +14,8 @@ export async function readForm(ctx: Context, limit: number): Promise<URLSearchPa
     ctx.throw(415, 'expected a form, of type application/x-www-form-urlencoded');
   }
   try {
-    const text: string = await parse.text(ctx.req, { limit });
     // What browsers write by, and never an error; co-body's own reader makes lists and objects of some names.
-    return new URLSearchParams(text);
+    return new URLSearchParams(new TextDecoder().decode(await bodyBytes(ctx.req, limit)));
   } catch (thrown) {
     const status = thrown instanceof Error && 'status' in thrown ? thrown.status : undefined;
     if (status === 413) {
