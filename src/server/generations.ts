@@ -95,6 +95,7 @@ export class Generations {
     const before = this.#current;
     try {
       const configuration = await requireConfiguration(this.#sources, [serviceSection]);
+      refuseEmptied(before.configuration, configuration);
       const next = await Generation.create(before.number + 1, configuration, this.#services);
       this.#current = next;
       this.#problems = [];
@@ -143,5 +144,23 @@ export class Generations {
         `[service] ${changed.join(', ')}: what has changed takes effect at the next start`,
       );
     }
+  }
+}
+
+/**
+ * A file that has become empty was most likely cut off while it was written, by a full disk for one. Nothing in it would be
+ * wrong, and nothing would be enforced. Who means it restarts.
+ */
+function refuseEmptied(before: Configuration, next: Configuration): void {
+  const saysNothing = ({ settings }: Configuration, file: string) =>
+    !settings.some(({ origin }) => origin.kind === 'file' && origin.file === file);
+  const emptied = next.files.filter((file) => !saysNothing(before, file) && saysNothing(next, file));
+  if (emptied.length > 0) {
+    throw new ConfigurationError(
+      emptied.map((file) => ({
+        severity: 'error',
+        message: `${file}: none of the options that it set is left; a restart takes it as it is`,
+      })),
+    );
   }
 }

@@ -166,6 +166,21 @@ describe('a reload', () => {
     expect(heard.slice(2)).toEqual(['OldFilter closed', 'NewFilter closed']);
   });
 
+  it('with a file that has become empty changes nothing: it was cut off, most likely', async () => {
+    const { conf, post, request, service } = await onFile(ONE_HOUR);
+    for (const text of ['', '# nothing\n', '[enforcement]\n', '[keystone_authtoken]\nusername = blazar\n']) {
+      writeFileSync(conf, text);
+      await expect(service.reload()).resolves.toBe(false);
+      expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
+    }
+    expect((await request('/readyz')).json).toMatchObject({
+      problems: [`${conf}: none of the options that it set is left; a restart takes it as it is`],
+    });
+    writeFileSync(conf, written('enabled_filters =', ''));
+    await expect(service.reload()).resolves.toBe(true);
+    expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 204 });
+  });
+
   it('with a filter that can not be set up changes nothing, and lets go of what was built before it', async () => {
     const { folder, heard, open } = watchedFilters();
     const { change, post, request, logger } = await onFile(
