@@ -9,7 +9,7 @@ import { describeOptions } from './config/option.ts';
 import { systemErrorText } from './config/read-file.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from './config/resolve.ts';
 import { showText } from './config/secret.ts';
-import { type ConfigSources, readSources } from './config/sources.ts';
+import { type ConfigSources, type Layer, readSources } from './config/sources.ts';
 import { brokenFilters, idleOptions, misplacedOptions } from './configuration-warnings.ts';
 import { ConfigurationError, type Problem } from './errors.ts';
 import {
@@ -59,6 +59,8 @@ export interface Configuration {
   readonly catalog: FilterCatalog;
   /** The files that were read, lowest first. */
   readonly files: readonly string[];
+  /** Those of them that set nothing, in no section. */
+  readonly emptyFiles: readonly string[];
   /** Every option of every section, in order, with value and origin. */
   readonly settings: readonly Setting[];
   readonly problems: readonly Problem[];
@@ -123,6 +125,8 @@ export async function readConfiguration(
     })),
     catalog,
     files,
+    // The layers of the files are the lowest ones.
+    emptyFiles: files.filter((_, index) => isEmpty(layers[index])),
     settings,
     problems: inOrder(files, [
       ...unreadable,
@@ -141,6 +145,10 @@ export async function readConfiguration(
       ...misplacedOptions(layers, options),
     ]),
   };
+}
+
+function isEmpty(layer: Layer | undefined): boolean {
+  return [...(layer?.values() ?? [])].every((options) => options.size === 0);
 }
 
 /** File by file as they are read, and line by line, as one mends them; what has no line comes after. */

@@ -152,14 +152,14 @@ export class Generations {
  * wrong, and nothing would be enforced. Who means it restarts.
  */
 function refuseEmptied(before: Configuration, next: Configuration): void {
-  const saysNothing = ({ settings }: Configuration, file: string) =>
-    !settings.some(({ origin }) => origin.kind === 'file' && origin.file === file);
-  const emptied = next.files.filter((file) => !saysNothing(before, file) && saysNothing(next, file));
+  const emptied = next.emptyFiles.filter(
+    (file) => before.files.includes(file) && !before.emptyFiles.includes(file),
+  );
   if (emptied.length > 0) {
     throw new ConfigurationError(
       emptied.map((file) => ({
         severity: 'error',
-        message: `${file}: none of the options that it set is left; a restart takes it as it is`,
+        message: `${file}: it is empty, and was not; a restart takes it as it is`,
       })),
     );
   }

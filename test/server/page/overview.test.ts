@@ -87,7 +87,7 @@ describe('the page', () => {
       `${file}:3`,
     ]);
 
-    writeFileSync(file, '');
+    writeFileSync(file, '[enforcement]\nenabled_filters =\n');
     expect(await reload()).toBe(true);
     const after = (await get()).text;
     expect(after).toMatch(/ ready generation 2 /);
