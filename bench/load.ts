@@ -1,20 +1,29 @@
 /** Callers of a server, all of them in this process. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import autocannon from 'autocannon';
-import { Pool } from 'undici';
 import { capturedTexts } from './requests.ts';
 
 /** Who calls at the same time when as much as possible is wanted. */
 const CALLERS = 16;
 /** Connections for a steady rate: so many that none is missing while the server is slow for a moment. */
 const CONNECTIONS = 128;
+/** Milliseconds until callers at a steady rate are as fast as they get. */
+const WARM_UP_MS = 2000;
 
 const PATH = '/check-create';
 const HEADERS = { 'content-type': 'application/json' };
 
 /** As Blazar sends them: compact, on different days. */
 const BODIES = capturedTexts().map((text) => JSON.stringify(JSON.parse(text)));
+
+const REQUESTS = BODIES.map((body) =>
+  Buffer.from(
+    `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  ),
+);
 
 /**
  * Sends so many requests, each caller the next one as soon as it has its answer. Returns how long it took in milliseconds,
@@ -104,47 +113,120 @@ function awake() {
 /**
  * Sends requests at a steady rate, at random moments as independent callers do, whether or not the ones before are
  * answered. Returns how long each took in nanoseconds, from the moment that it was due: what the server, or this process,
- * is late with counts for everyone who waits behind it.
+ * is late with counts for everyone who waits behind it. The first two seconds are not counted: this process opens its
+ * connections, and compiles what calls.
  */
 export async function atRate(
   url: string,
   perSecond: number,
   milliseconds: number,
 ): Promise<RecordableHistogram> {
-  const pool = new Pool(url, { connections: CONNECTIONS });
+  const callers = await Promise.all(Array.from({ length: CONNECTIONS }, () => Caller.connect(url)));
   const took = createHistogram();
-  const failures: unknown[] = [];
-  const underWay = new Set<Promise<void>>();
-  const call = async (due: number, body: string | undefined) => {
-    const { statusCode, body: answer } = await pool.request({
-      method: 'POST',
-      path: PATH,
-      headers: HEADERS,
-      body: body ?? null,
+  const start = performance.now();
+  const counted = start + WARM_UP_MS;
+  const end = counted + milliseconds;
+  const free = [...callers];
+  const waiting: Due[] = [];
+  let underWay = 0;
+  const call = (caller: Caller, { due, bytes }: Due) => {
+    underWay += 1;
+    caller.call(bytes, () => {
+      underWay -= 1;
+      if (due >= counted) {
+        took.record(Math.max(1, Math.round((performance.now() - due) * 1e6)));
+      }
+      const next = waiting.shift();
+      if (next === undefined) {
+        free.push(caller);
+      } else {
+        call(caller, next);
+      }
     });
-    await answer.dump();
-    took.record(Math.max(1, Math.round((performance.now() - due) * 1e6)));
-    if (statusCode !== 204) {
-      throw new Error(`expected 204, got ${statusCode}`);
-    }
   };
-  const end = performance.now() + milliseconds;
-  let sent = 0;
-  for (let due = performance.now(); due < end && failures.length === 0; await nextTurn()) {
-    for (; due <= performance.now(); due += randomPause() / perSecond) {
-      const answered: Promise<void> = call(due, BODIES[sent % BODIES.length])
-        .catch((thrown) => void failures.push(thrown))
-        .finally(() => underWay.delete(answered));
-      underWay.add(answered);
-      sent += 1;
+  try {
+    let sent = 0;
+    let due = start;
+    while (due < end || underWay > 0) {
+      for (; due < end && due <= performance.now(); due += randomPause() / perSecond) {
+        const next = { due, bytes: REQUESTS[sent % REQUESTS.length] as Buffer };
+        const caller = free.pop();
+        if (caller === undefined) {
+          waiting.push(next);
+        } else {
+          call(caller, next);
+        }
+        sent += 1;
+      }
+      await nextTurn();
+      for (const { failure } of callers) {
+        if (failure !== undefined) {
+          throw failure;
+        }
+      }
+    }
+    return took;
+  } finally {
+    for (const caller of callers) {
+      caller.end();
     }
   }
-  await Promise.all(underWay);
-  await pool.close();
-  if (failures.length > 0) {
-    throw failures[0];
+}
+
+/** A request, and when it should have been sent. */
+interface Due {
+  readonly due: number;
+  readonly bytes: Buffer;
+}
+
+/**
+ * A connection that asks one thing at a time and wants 204. HTTP clients take as long for a request as the service does:
+ * at half of its rate they are late themselves, on the other of two processors.
+ */
+class Caller {
+  readonly #socket: Socket;
+  #answered: (() => void) | undefined;
+  #answer = '';
+  failure: Error | undefined;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk) => this.#read(chunk.toString('latin1')));
+    socket.on('error', (error) => {
+      this.failure = error;
+    });
+    socket.on('close', () => {
+      this.failure ??= new Error('the connection was closed');
+    });
   }
-  return took;
+
+  static async connect(url: string): Promise<Caller> {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    return new Caller(socket);
+  }
+
+  call(bytes: Buffer, answered: () => void): void {
+    this.#answered = answered;
+    this.#socket.write(bytes);
+  }
+
+  end(): void {
+    this.#socket.destroy();
+  }
+
+  #read(text: string): void {
+    this.#answer += text;
+    if (this.#answer.endsWith('\r\n\r\n')) {
+      if (!this.#answer.startsWith('HTTP/1.1 204 ')) {
+        this.failure = new Error(`expected 204, got ${this.#answer.slice(0, 100)}`);
+      }
+      this.#answer = '';
+      this.#answered?.();
+    }
+  }
 }
 
 /** Milliseconds, a second on average, exponentially distributed. */

@@ -53,7 +53,7 @@ export const trial: Trial = {
     },
   ],
   notes: [
-    'The service as in `service`, with its decision log. First it is measured how many requests a second it answers; then for ten seconds half as many come, at random moments (a Poisson process), whether or not those before are answered.',
+    'The service as in `service`, with its decision log. First it is measured how many requests a second it answers; then for ten seconds half as many come, at random moments (a Poisson process), whether or not those before are answered; two more seconds before them are not counted, in which the callers open their connections and become as fast as they get.',
     'A request takes from the moment that it was due until its answer is read, so nothing is left out while the server, or the process of its callers, is late. The same rate at the node:http server shows what of it is the callers and the machine.',
   ],
 };

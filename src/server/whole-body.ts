@@ -33,7 +33,11 @@ export function wholeBody(request: IncomingMessage, limit: number): Promise<Buff
       resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
     });
     request.on('error', reject);
-    // Behind the end this changes nothing any more.
-    request.on('close', () => reject(new Error('the connection was closed')));
+    request.on('close', () => {
+      // Every request is closed some time, and an error that nobody reads costs as much as parsing the body.
+      if (!request.complete) {
+        reject(new Error('the connection was closed'));
+      }
+    });
   });
 }
