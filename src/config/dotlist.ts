@@ -1,0 +1,84 @@
+/**
+ * What stands behind `--config`: pairs such as `kubernetes.provision_timeout=600`, one a flag, or one file.
+ * Source: SkyPilot docs, "Configuration Sources and Overrides", CLI flag.
+ */
+import { existsSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { YamlDocument } from './yaml/document.ts';
+import { YamlError } from './yaml/error.ts';
+
+/** One `key=value`. */
+export interface Pair {
+  readonly path: readonly string[];
+  readonly value: YamlDocument;
+}
+
+/** What the flags name, or what is wrong with them: sentences that never hold a value, which may be a secret. */
+export type Dotlist =
+  | { readonly file: string }
+  | { readonly pairs: readonly Pair[]; readonly problems: readonly string[] };
+
+/** `~` and `~/…` = the home folder. */
+export function expandHome(path: string, home: string = homedir()): string {
+  return path === '~' || path.startsWith('~/') ? join(home, path.slice(2)) : path;
+}
+
+/**
+ * Reads the values of `--config`, in their order. The first one that names a file is that file, and then it must be alone;
+ * else each is split at the first `=`, its key at the dots, and its value is read as YAML.
+ */
+export function readDotlist(texts: readonly string[], home?: string): Dotlist {
+  const [first] = texts;
+  const file = first === undefined ? undefined : expandHome(first, home);
+  if (file !== undefined && isFile(file)) {
+    return texts.length === 1
+      ? { file }
+      : { pairs: [], problems: [`--config: ${file} is a file, and a file must be the only --config`] };
+  }
+  const pairs: Pair[] = [];
+  const problems: string[] = [];
+  for (const text of texts) {
+    const pair = readPair(text);
+    if (typeof pair === 'string') {
+      problems.push(`--config: ${pair}`);
+    } else {
+      pairs.push(pair);
+    }
+  }
+  return { pairs, problems };
+}
+
+function isFile(path: string): boolean {
+  return existsSync(path) && !statSync(path).isDirectory();
+}
+
+/** A pair, or what is wrong with it. */
+function readPair(text: string): Pair | string {
+  const equals = text.indexOf('=');
+  if (equals === -1) {
+    // Only what can be no part of a value is shown.
+    const shown = /^[\w./~-]*/.exec(text)?.[0] ?? '';
+    return `expected key=value or a file that exists, got "${shown}"`;
+  }
+  const key = text.slice(0, equals).trim();
+  if (key === '') {
+    return 'expected key=value, got no key before "="';
+  }
+  const path = key.split('.').map((name) => name.trim());
+  if (path.includes('')) {
+    return `expected names with one dot between them, got "${key}"`;
+  }
+  const value = text.slice(equals + 1);
+  if (value.trim() === '') {
+    return `expected a value behind "${key}=", got none; write '' or null`;
+  }
+  try {
+    return { path, value: YamlDocument.parse(value) };
+  } catch (thrown) {
+    if (thrown instanceof YamlError) {
+      return `the value of ${key} is no YAML (${thrown.reason}); put it in quotes`;
+    }
+    throw thrown;
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * YAML as PyYAML reads it: version 1.1, in which `yes`, `012`, `1:30`, `2026-11-21` and `~` are no texts. SkyPilot and the
+ * tools around OpenStack read their files with it, so a value means here what it means there, and what is written here
+ * is quoted where PyYAML would take it for something else.
+ *
+ * The `yaml` package knows 1.1 too, but not PyYAML's: to it `y` is true and `1e3` a number. Source: PyYAML 6, `resolver.py`
+ * and `constructor.py`.
+ */
+import {
+  type CollectionTag,
+  type DocumentOptions,
+  type ParseOptions,
+  Scalar,
+  type ScalarTag,
+  type SchemaOptions,
+  type ToStringOptions,
+} from 'yaml';
+
+const TRUE = ['yes', 'true', 'on'];
+const FALSE = ['no', 'false', 'off'];
+
+/** All lower case, all upper case, or the first letter upper case. */
+function inThreeCases(words: readonly string[]): RegExp {
+  const forms = words.flatMap((word) => [
+    word,
+    word.toUpperCase(),
+    word.charAt(0).toUpperCase() + word.slice(1),
+  ]);
+  return new RegExp(`^(?:${forms.join('|')})$`);
+}
+
+/** As it was written where it was read, so that nothing is lost of `0x1F`, `1.50` or twenty digits. */
+function asWritten({ source, value }: Scalar): string {
+  return source ?? plainText(value);
+}
+
+const nullTag: ScalarTag = {
+  tag: 'tag:yaml.org,2002:null',
+  default: true,
+  test: /^(?:~|null|Null|NULL)?$/,
+  identify: (value) => value === null,
+  resolve: () => new Scalar(null),
+  stringify: ({ source }) => source ?? 'null',
+};
+
+const boolTag: ScalarTag = {
+  tag: 'tag:yaml.org,2002:bool',
+  default: true,
+  test: inThreeCases([...TRUE, ...FALSE]),
+  identify: (value) => typeof value === 'boolean',
+  resolve: (text) => new Scalar(TRUE.includes(text.toLowerCase())),
+  stringify: asWritten,
+};
+
+const intTag: ScalarTag = {
+  tag: 'tag:yaml.org,2002:int',
+  default: true,
+  test: /^[-+]?(?:0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*(?::[0-5]?[0-9])*|0x[0-9a-fA-F_]+)$/,
+  identify: (value) => typeof value === 'bigint' || Number.isInteger(value),
+  resolve: (text, onError) => new Scalar(readInteger(text, onError)),
+  stringify: asWritten,
+};
+
+const floatTag: ScalarTag = {
+  tag: 'tag:yaml.org,2002:float',
+  default: true,
+  test: /^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:e[-+][0-9]+)?|\.[0-9][0-9_]*(?:e[-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/i,
+  identify: (value) => typeof value === 'number',
+  resolve: (text) => new Scalar(readFloat(text)),
+  stringify: asWritten,
+};
+
+/** A scalar that is neither text nor number: what it is written as stands for it. */
+export class Special {
+  readonly kind: 'moment' | 'merge';
+  readonly text: string;
+
+  constructor(kind: Special['kind'], text: string) {
+    this.kind = kind;
+    this.text = text;
+  }
+}
+
+/** A date or a moment. Which value it becomes is the business of who reads it. */
+const timestampTag: ScalarTag = {
+  tag: 'tag:yaml.org,2002:timestamp',
+  default: true,
+  test: /^[0-9]{4}-(?:[0-9]{2}-[0-9]{2}|[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?(?:[ \t]*(?:Z|[-+][0-9]{1,2}(?::[0-9]{2})?))?)$/,
+  identify: (value) => value instanceof Special && value.kind === 'moment',
+  resolve: (text) => new Special('moment', text),
+  stringify: ({ value }) => (value as Special).text,
+};
+
+/** `<<: *base`: what another mapping holds belongs to this one. */
+const mergeTag: ScalarTag = {
+  tag: 'tag:yaml.org,2002:merge',
+  default: true,
+  test: /^<<$/,
+  identify: (value) => value instanceof Special && value.kind === 'merge',
+  resolve: (text) => new Special('merge', text),
+  stringify: ({ value }) => (value as Special).text,
+};
+
+/** PyYAML knows a type for this one character, and no value of it. */
+const valueTag: ScalarTag = {
+  tag: 'tag:yaml.org,2002:value',
+  default: true,
+  test: /^=$/,
+  resolve: (_, onError) => onError('a lone "="'),
+};
+
+/** What PyYAML takes for the end of a line, or refuses to read, although YAML 1.2 does not: only ever escaped. */
+const ESCAPED = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\p{Surrogate}]/u;
+
+/** The package's own texts, but for those. */
+function textTag(own: ScalarTag): ScalarTag {
+  return {
+    ...own,
+    stringify: (item, context, onComment, onChompKeep) => {
+      const text = String(item.value);
+      return ESCAPED.test(text)
+        ? JSON.stringify(text).replace(new RegExp(ESCAPED, 'gu'), escapeOf)
+        : (own.stringify?.(item, context, onComment, onChompKeep) ?? '');
+    },
+  };
+}
+
+function isTextTag(tag: ScalarTag | CollectionTag): tag is ScalarTag {
+  return tag.tag === 'tag:yaml.org,2002:str';
+}
+
+function escapeOf(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/** For `new Document` and `new Composer`. */
+export const dialect = {
+  version: '1.1',
+  schema: 'failsafe',
+  customTags: (tags) => [
+    ...tags.map((tag) => (typeof tag === 'object' && isTextTag(tag) ? textTag(tag) : tag)),
+    nullTag,
+    boolTag,
+    intTag,
+    floatTag,
+    timestampTag,
+    mergeTag,
+    valueTag,
+  ],
+  resolveKnownTags: false,
+  // Python takes the last of them.
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: 'silent',
+} as const satisfies ParseOptions & DocumentOptions & SchemaOptions;
+
+/** How a document is written: no line is broken anew. */
+export const layout = { lineWidth: 0, minContentWidth: 0 } as const satisfies ToStringOptions;
+
+function readInteger(text: string, onError: (message: string) => void): number | bigint {
+  const negative = text.startsWith('-');
+  const digits = text.replace(/^[-+]/, '').replaceAll('_', '');
+  let magnitude = 0n;
+  try {
+    magnitude = digits.includes(':')
+      ? digits.split(':').reduce((sum, part) => sum * 60n + BigInt(part), 0n)
+      : BigInt(/^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits);
+  } catch {
+    onError('a number without digits');
+  }
+  const value = negative ? -magnitude : magnitude;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}
+
+function readFloat(text: string): number {
+  const lower = text.toLowerCase().replaceAll('_', '');
+  const negative = lower.startsWith('-');
+  const digits = lower.replace(/^[-+]/, '');
+  if (digits === '.nan') {
+    return Number.NaN;
+  }
+  const magnitude =
+    digits === '.inf'
+      ? Number.POSITIVE_INFINITY
+      : digits.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+  return negative ? -magnitude : magnitude;
+}
+
+/** A number that came from code, in a form that PyYAML takes for one: its floats have a point, and a sign in the exponent. */
+function plainText(value: unknown): string {
+  if (typeof value !== 'number') {
+    return String(value);
+  }
+  if (Number.isNaN(value)) {
+    return '.nan';
+  }
+  if (!Number.isFinite(value)) {
+    return value < 0 ? '-.inf' : '.inf';
+  }
+  if (Object.is(value, -0)) {
+    return '-0.0';
+  }
+  if (Number.isSafeInteger(value)) {
+    return String(value);
+  }
+  const [digits = '', exponent] = String(value).split('e');
+  const mantissa = digits.includes('.') ? digits : `${digits}.0`;
+  return exponent === undefined ? mantissa : `${mantissa}e${exponent}`;
+}

@@ -1,0 +1,278 @@
+/**
+ * A YAML text that is read, changed and written back. Where nothing is changed the nodes stay as they were read, so that
+ * what nobody touched means what it meant: `0o14`, dates, numbers of forty digits, block texts, the order of keys.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { diffArrays } from 'diff';
+import {
+  Composer,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  Pair,
+  type ParsedNode,
+  Parser,
+  Scalar,
+  YAMLMap,
+  YAMLSeq,
+} from 'yaml';
+import { isMapping, member, type Path, setMember } from '../tree.ts';
+import { withoutAliases } from './aliases.ts';
+import { dialect, layout, Special } from './dialect.ts';
+import { YamlError } from './error.ts';
+
+/** A configuration or a task has some hundreds. A million lines would keep everybody else waiting for seconds. */
+const MAX_TOKENS = 250_000;
+const MAX_DEPTH = 100;
+
+/** How scalars are seen: as what they are to PyYAML, or all as the texts that they are written as. */
+type View = 'values' | 'texts';
+
+export class YamlDocument {
+  readonly #text: string;
+  readonly #root: Node | null;
+  readonly #document: Document;
+  readonly #lines: LineCounter;
+
+  private constructor(text: string, document: Document, root: Node | null, lines: LineCounter) {
+    this.#text = text;
+    this.#document = document;
+    this.#root = root;
+    this.#lines = lines;
+  }
+
+  /**
+   * Reads the first document of a text, as PyYAML's `safe_load` does; what follows is not looked at.
+   *
+   * @throws YamlError for what is no YAML, too much of it, or too deep.
+   */
+  static parse(text: string): YamlDocument {
+    const lines = new LineCounter();
+    const document = firstDocument(text, lines);
+    const [error] = document.errors;
+    if (error !== undefined) {
+      const reason =
+        error.code === 'RESOURCE_EXHAUSTION'
+          ? 'it is nested too deep'
+          : error.code.toLowerCase().replaceAll('_', ' ');
+      throw new YamlError(reason, lines.linePos(error.pos[0]).line);
+    }
+    const { contents } = document;
+    const root = contents === null ? null : withoutAliases(contents);
+    // Everything below walks down the same levels.
+    view(root, 'values');
+    const end = document.range[2];
+    return new YamlDocument(text.slice(0, end), document, root, lines);
+  }
+
+  /** A new one, from plain data. */
+  static from(value: unknown): YamlDocument {
+    return YamlDocument.parse('null').with(value);
+  }
+
+  /**
+   * What it means, as plain data that nobody else has: a whole number that is not safe is a `bigint`, a date the text that
+   * it is written as. Of a name that stands twice the last one counts.
+   */
+  get value(): unknown {
+    return view(this.#root, 'values');
+  }
+
+  /** The same with all scalars as the texts that they are written as; nothing is the empty text. */
+  get texts(): unknown {
+    return view(this.#root, 'texts');
+  }
+
+  /** The line of what stands at a path, from 1; of what is nearest to it where nothing does. */
+  lineOf(path: Path): number {
+    let node = this.#root;
+    let start = node?.range?.[0] ?? 0;
+    for (const step of path) {
+      const pair = isMap(node) ? lastPair(node, String(step)) : undefined;
+      node = isSeq(node) && typeof step === 'number' ? asNode(node.items[step]) : asNode(pair?.value);
+      start = asNode(pair?.key)?.range?.[0] ?? node?.range?.[0] ?? start;
+    }
+    return this.#lines.linePos(start).line;
+  }
+
+  /** The document with another value: what is equal stays as it is written. Plain data is expected: see `plainCopy`. */
+  with(value: unknown): YamlDocument {
+    if (isDeepStrictEqual(this.value, value)) {
+      return this;
+    }
+    const changed = this.#document.clone();
+    changed.contents = edited(asNode(this.#root?.clone()) ?? null, this.value, value) as ParsedNode;
+    return YamlDocument.parse(changed.toString(layout));
+  }
+
+  /** As PyYAML reads it with the same meaning. */
+  toString(): string {
+    return this.#text;
+  }
+
+  /** Written anew, as it would be if something was changed: for comparing the two. */
+  format(): string {
+    const document = this.#document.clone();
+    document.contents = this.#root as ParsedNode;
+    return document.toString(layout);
+  }
+}
+
+/** Token by token, so that the rest of what is too much is never read. */
+function firstDocument(text: string, lineCounter: LineCounter): Document.Parsed {
+  const parser = new Parser(lineCounter.addNewLine);
+  const composer = new Composer({ ...dialect, lineCounter });
+  lineCounter.addNewLine(0);
+  let tokens = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens += 1;
+    if (tokens > MAX_TOKENS) {
+      throw new YamlError(`it has more than ${MAX_TOKENS} tokens`);
+    }
+    for (const token of parser.next(lexeme)) {
+      for (const document of composer.next(token)) {
+        return document as Document.Parsed;
+      }
+    }
+  }
+  for (const token of parser.end()) {
+    for (const document of composer.next(token)) {
+      return document as Document.Parsed;
+    }
+  }
+  for (const document of composer.end(true, text.length)) {
+    return document as Document.Parsed;
+  }
+  throw new YamlError('it holds no document');
+}
+
+function view(node: Node | null, as: View, depth = 0): unknown {
+  if (depth > MAX_DEPTH) {
+    throw new YamlError(`it is nested deeper than ${MAX_DEPTH} levels`);
+  }
+  if (isMap(node)) {
+    const mapping: Record<string, unknown> = {};
+    for (const { key, value } of node.items) {
+      setMember(mapping, nameOf(key), view(asNode(value), as, depth + 1));
+    }
+    return mapping;
+  }
+  if (isSeq(node)) {
+    return node.items.map((item) => view(asNode(item), as, depth + 1));
+  }
+  if (!isScalar(node)) {
+    return as === 'texts' ? '' : null;
+  }
+  const { value, source } = node;
+  if (as === 'texts') {
+    return value === null ? '' : typeof value === 'string' ? value : (source ?? String(value));
+  }
+  return value instanceof Special ? value.text : value;
+}
+
+function asNode(value: unknown): Node | null {
+  return isMap(value) || isSeq(value) || isScalar(value) || isAlias(value) ? value : null;
+}
+
+/** `8080:` and `'8080':` have one name here; in the document they stay two. */
+function nameOf(key: unknown): string {
+  if (!isScalar(key)) {
+    throw new YamlError('the key of a mapping is no scalar');
+  }
+  return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
+}
+
+function lastPair(map: YAMLMap, name: string): Pair | undefined {
+  return map.items.findLast(({ key }) => nameOf(key) === name);
+}
+
+/** A node for `after`, in which is kept what stands in `node` for an equal part of `before`. */
+function edited(node: Node | null, before: unknown, after: unknown): Node | null {
+  if (isDeepStrictEqual(before, after)) {
+    return node;
+  }
+  if (isMap(node) && isMapping(before) && isMapping(after)) {
+    return editedMap(node, before, after);
+  }
+  if (isSeq(node) && Array.isArray(before) && Array.isArray(after)) {
+    return editedSeq(node, before, after);
+  }
+  return nodeOf(after);
+}
+
+function editedMap(
+  map: YAMLMap,
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+): Node {
+  if (map.items.length === 0) {
+    // `{}` was written so because there was nothing to write in lines.
+    map.flow = false;
+  }
+  const last = new Map(map.items.map((pair) => [nameOf(pair.key), pair]));
+  map.items = map.items.filter(({ key }) => Object.hasOwn(after, nameOf(key)));
+  for (const [name, value] of Object.entries(after)) {
+    const pair = last.get(name);
+    if (pair === undefined) {
+      map.items.push(new Pair(textNode(name), nodeOf(value)));
+    } else {
+      pair.value = edited(asNode(pair.value), member(before, name), value);
+    }
+  }
+  return map;
+}
+
+function editedSeq(seq: YAMLSeq, before: readonly unknown[], after: readonly unknown[]): Node {
+  if (seq.items.length === 0) {
+    seq.flow = false;
+  }
+  if (before.length === after.length) {
+    seq.items = after.map((item, index) => edited(asNode(seq.items[index]), before[index], item));
+    return seq;
+  }
+  const parts = diffArrays([...before], [...after], { comparator: isDeepStrictEqual });
+  let index = 0;
+  seq.items = parts.flatMap(({ added, removed, value }) => {
+    if (added) {
+      return value.map(nodeOf);
+    }
+    const items = seq.items.slice(index, index + value.length);
+    index += value.length;
+    return removed ? [] : items;
+  });
+  return seq;
+}
+
+function nodeOf(value: unknown): Node {
+  if (isMapping(value)) {
+    const map = new YAMLMap();
+    map.items = Object.entries(value).map(([name, item]) => new Pair(textNode(name), nodeOf(item)));
+    map.flow = map.items.length === 0;
+    return map;
+  }
+  if (Array.isArray(value)) {
+    const seq = new YAMLSeq();
+    seq.items = value.map(nodeOf);
+    seq.flow = seq.items.length === 0;
+    return seq;
+  }
+  return typeof value === 'string' ? textNode(value) : new Scalar(value);
+}
+
+/** Plain where nobody could take it for something else; PyYAML's rules for what may stand there differ from version to version. */
+function textNode(text: string): Scalar {
+  const node = new Scalar(text);
+  if (/^[A-Za-z_/][\w./@%+-]*(?: [\w./@%+-]+)*$/.test(text)) {
+    node.type = Scalar.PLAIN;
+  } else if (/^\S[^\t\r]*\n[^\t\r]*$/.test(text) && !/ \n| $/.test(text)) {
+    node.type = Scalar.BLOCK_LITERAL;
+  } else {
+    node.type = Scalar.QUOTE_DOUBLE;
+  }
+  return node;
+}
