@@ -4,7 +4,10 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   resolve: {
     // Filters outside of the tree import the package by its name; in the tests that is the source.
-    alias: { 'blazar-enforcement': fileURLToPath(new URL('src/index.ts', import.meta.url)) },
+    alias: {
+      'blazar-enforcement/skypilot': fileURLToPath(new URL('src/skypilot/index.ts', import.meta.url)),
+      'blazar-enforcement': fileURLToPath(new URL('src/index.ts', import.meta.url)),
+    },
   },
   test: {
     include: ['test/**/*.test.ts'],

@@ -72,6 +72,14 @@ export interface FurtherSection {
   readonly schema: z.ZodObject;
   /** What a schema can't see, such as what is in a file. Called when the schema has nothing against the values. */
   readonly check?: (values: never) => readonly SectionProblem[];
+  /** Options that come with what its values name, such as those of policies. Called with its values at a first look. */
+  readonly extend?: (values: never) => Promise<SectionExtension>;
+}
+
+/** What belongs to a section besides its own options. */
+export interface SectionExtension {
+  readonly schemas: readonly z.ZodObject[];
+  readonly problems: readonly SectionProblem[];
 }
 
 /** What is wrong with an option of a section. */
@@ -97,10 +105,13 @@ export async function readConfiguration(
   );
 
   const installed = [...catalog.filters.values()];
+  const extensions = await Promise.all(further.map((section) => extensionOf(section, layers)));
   const options = [
     ...coreOptions,
     ...installed.flatMap((filter) => filter.options),
-    ...further.flatMap(({ section, schema }) => describeOptions(section, schema)),
+    ...further.flatMap(({ section, schema }, index) =>
+      [schema, ...(extensions[index]?.schemas ?? [])].flatMap((one) => describeOptions(section, one)),
+    ),
   ];
   const { settings, problems } = resolve(layers, options);
   const core = coreValues({ settings, problems });
@@ -114,7 +125,21 @@ export async function readConfiguration(
     const group = { section: SECTION, schema: filter.filterClass.options, named };
     return { filter, audit, checked: checkTogether(group, settings, wrong) };
   });
-  const sections = further.map((group) => checkTogether({ ...group, named: undefined }, settings, wrong));
+  const sections = further.flatMap((group, index) => {
+    const { section } = group;
+    const extension = extensions[index];
+    return [
+      checkTogether({ ...group, named: undefined }, settings, wrong),
+      ...(extension?.schemas ?? []).map((schema) =>
+        checkTogether({ section, schema, named: undefined }, settings, wrong),
+      ),
+      {
+        problems: (extension?.problems ?? []).map(({ option, message }) =>
+          atOrigin({ severity: 'error', section, option, message }, settings),
+        ),
+      },
+    ];
+  });
 
   return {
     exemptProjects: core.exempt_projects,
@@ -145,6 +170,18 @@ export async function readConfiguration(
       ...misplacedOptions(layers, options),
     ]),
   };
+}
+
+/** Looks at the values of a section before all of its options are known: a wrong one has its default here. */
+async function extensionOf(
+  { section, schema, extend }: FurtherSection,
+  layers: readonly Layer[],
+): Promise<SectionExtension | undefined> {
+  if (extend === undefined) {
+    return undefined;
+  }
+  const { settings } = resolve(layers, describeOptions(section, schema));
+  return extend(schema.parse(schemaInput(settings, new Set(Object.keys(schema.shape)))) as never);
 }
 
 function isEmpty(layer: Layer | undefined): boolean {

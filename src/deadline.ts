@@ -73,3 +73,28 @@ const FOREVER: Wait = { signal: undefined, throwIfOver() {} };
 export function waitFor(signal: AbortSignal | undefined): Wait {
   return signal === undefined ? FOREVER : { signal, throwIfOver: () => signal.throwIfAborted() };
 }
+
+/** Waits for a promise, but not for too long. What is answered because the time is over is no answer. */
+export async function inTime(answer: PromiseLike<unknown>, wait: Wait): Promise<unknown> {
+  const { signal } = wait;
+  if (signal === undefined) {
+    return answer;
+  }
+  let stopWaiting: (() => void) | undefined;
+  const aborted = new Promise<never>((_, fail) => {
+    stopWaiting = () => fail(signal.reason);
+    signal.addEventListener('abort', stopWaiting, { once: true });
+  });
+  if (signal.aborted) {
+    stopWaiting?.();
+  }
+  try {
+    const answered = await Promise.race([answer, aborted]);
+    wait.throwIfOver();
+    return answered;
+  } finally {
+    if (stopWaiting !== undefined) {
+      signal.removeEventListener('abort', stopWaiting);
+    }
+  }
+}

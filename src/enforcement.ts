@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { BaseFilter, Call, Clock, FilterServices } from './base-filter.ts';
 import type { ConfigSources } from './config/sources.ts';
 import { type Configuration, requireConfiguration } from './configuration.ts';
-import { type Deadline, type Wait, waitFor } from './deadline.ts';
+import { type Deadline, inTime, type Wait, waitFor } from './deadline.ts';
 import { accepted, auditWarning, describeChanges, refused } from './decision.ts';
 import { ConfigurationError, errorText, formatProblem } from './errors.ts';
 import { createHttpClient, type HttpClientOptions, type HttpObserver } from './http/client.ts';
@@ -53,6 +53,15 @@ export interface EnforcementServices {
   readonly clock?: Clock;
   /** Is told of every call that filters make to other services. Default: nobody is. */
   readonly httpObserver?: HttpObserver | undefined;
+}
+
+/** What filters, and policies, are given. */
+export function createFilterServices({ logger, clock, httpObserver }: EnforcementServices): FilterServices {
+  return {
+    logger: logger ?? createLogger(),
+    clock: clock ?? { now: () => new Date() },
+    http: { createClient: (options: HttpClientOptions) => createHttpClient(options, httpObserver) },
+  };
 }
 
 interface Link {
@@ -105,12 +114,8 @@ export class UsageEnforcement {
     configuration: Configuration,
     services: EnforcementServices = {},
   ): Promise<UsageEnforcement> {
-    const logger = services.logger ?? createLogger();
-    const clock = services.clock ?? { now: () => new Date() };
-    const http = {
-      createClient: (options: HttpClientOptions) => createHttpClient(options, services.httpObserver),
-    };
-    const filterServices: FilterServices = { logger, clock, http };
+    const filterServices = createFilterServices(services);
+    const { logger } = filterServices;
     const chain: Link[] = [];
     for (const { installed, options, audit } of configuration.filters) {
       const { name, filterClass } = installed;
@@ -356,31 +361,6 @@ function isSame(answered: Lease | undefined, lease: Lease): boolean {
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
-}
-
-/** Waits for a promise, but not for too long. What is answered because the time is over is no answer. */
-async function inTime(answer: PromiseLike<unknown>, wait: Wait): Promise<unknown> {
-  const { signal } = wait;
-  if (signal === undefined) {
-    return answer;
-  }
-  let stopWaiting: (() => void) | undefined;
-  const aborted = new Promise<never>((_, fail) => {
-    stopWaiting = () => fail(signal.reason);
-    signal.addEventListener('abort', stopWaiting, { once: true });
-  });
-  if (signal.aborted) {
-    stopWaiting?.();
-  }
-  try {
-    const answered = await Promise.race([answer, aborted]);
-    wait.throwIfOver();
-    return answered;
-  } finally {
-    if (stopWaiting !== undefined) {
-      signal.removeEventListener('abort', stopWaiting);
-    }
-  }
 }
 
 async function closeAll(chain: readonly Link[], logger: Logger): Promise<void> {

@@ -1,15 +1,14 @@
 /** A name in `enabled_filters` → a class. Filters are found by convention, in folders and packages, never imported. */
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { z } from 'zod';
-import { type FilterClass, filterFileName, isFilterClass, optionPrefix } from './base-filter.ts';
-import { describeOptions, type Option } from './config/option.ts';
+import { fileURLToPath } from 'node:url';
+import { type FilterClass, filterFileName, isFilterClass } from './base-filter.ts';
+import type { Option } from './config/option.ts';
 import { systemErrorText } from './config/read-file.ts';
-import { withinDeadline } from './deadline.ts';
+import { declaredOptions } from './declared-options.ts';
 import { errorText } from './errors.ts';
 import { makePackagesResolvable } from './filter-packages.ts';
-import { FROM_WORKING_DIRECTORY } from './filter-packages-hook.ts';
+import { importFile, importPackage } from './importing.ts';
 
 /** A filter that can be named in `enabled_filters`. */
 export interface InstalledFilter {
@@ -29,8 +28,6 @@ export interface FilterCatalog {
 
 /** The filters that come with this package; the suffix is ours: `.ts` in the source tree, `.js` where it is built. */
 const OWN_FOLDER = fileURLToPath(new URL('../filters', import.meta.url));
-/** For loading one file with all that it imports. */
-const LOAD_SECONDS = 10;
 const HOOKS = ['checkCreate', 'checkUpdate', 'onEnd'] as const;
 const CLASS_NAME = /^[A-Z][A-Za-z0-9]*Filter$/;
 const PACKAGE_SPECIFIER =
@@ -96,11 +93,11 @@ export async function loadFilterCatalog(
   }
   for (const folder of [OWN_FOLDER, ...folders.map((path) => resolve(path))]) {
     for (const file of listFilterFiles(folder, broken)) {
-      await add(file, () => importFile(file));
+      await add(file, () => filterOfFile(file));
     }
   }
   for (const specifier of specifiers) {
-    await add(specifier, () => importPackage(specifier));
+    await add(specifier, () => filterOfPackage(specifier));
   }
   return { filters, broken };
 }
@@ -128,8 +125,8 @@ function listFilterFiles(folder: string, broken: Map<string, string>): string[] 
   }
 }
 
-async function importFile(file: string): Promise<FilterClass> {
-  const exported = await importModule(moduleUrl(file), file);
+async function filterOfFile(file: string): Promise<FilterClass> {
+  const exported = await importFile(file);
   const stem = fileStem(file);
   const classes = [...new Set(Object.values(exported).filter(isFilterClass))];
   const found = classes.find((candidate) => filterFileName(candidate.name) === stem);
@@ -144,65 +141,13 @@ async function importFile(file: string): Promise<FilterClass> {
   return found;
 }
 
-/** When each file had been changed last as it was imported first. */
-const firstSeen = new Map<string, number>();
-
-/**
- * Node keeps what it has imported for good, by its URL: a file that was changed since is imported by another one, so that
- * a reload runs what stands in it. What the file imports itself stays as it was.
- */
-function moduleUrl(file: string): string {
-  const url = pathToFileURL(file);
-  const changed = statSync(file).mtimeMs;
-  const first = firstSeen.get(file) ?? changed;
-  firstSeen.set(file, first);
-  if (changed !== first) {
-    url.searchParams.set('changed', String(changed));
-  }
-  return url.href;
-}
-
-async function importPackage(specifier: string): Promise<FilterClass> {
+async function filterOfPackage(specifier: string): Promise<FilterClass> {
   const [packageName = '', className = ''] = specifier.split('#');
-  const exported = await importModule(packageName, specifier).catch((thrown: unknown) => {
-    // Installed beside the configuration instead of beside this package.
-    return importModule(`${FROM_WORKING_DIRECTORY}${packageName}`, specifier).catch(() => {
-      throw thrown;
-    });
-  });
-  const found = exported[className];
+  const found = (await importPackage(packageName))[className];
   if (!isFilterClass(found)) {
     throw new Error(`the package exports no class ${className} that extends BaseFilter`);
   }
   return found;
-}
-
-async function importModule(url: string, shown: string): Promise<Record<string, unknown>> {
-  try {
-    return (await loaded(import(/* @vite-ignore */ url))) as Record<string, unknown>;
-  } catch (thrown) {
-    if (
-      thrown instanceof Error &&
-      'code' in thrown &&
-      thrown.code === 'ERR_UNKNOWN_FILE_EXTENSION' &&
-      /\.m?ts$/.test(shown)
-    ) {
-      throw new Error(
-        `Node ${process.versions.node} does not read TypeScript: compile the file to JavaScript (npx tsc), or use Node 22.18 or newer`,
-      );
-    }
-    throw new Error(`it could not be loaded: ${errorText(thrown)}`);
-  }
-}
-
-/** A file that awaits at its top level may never be loaded, and Node would end the process without a word. */
-function loaded(loading: Promise<unknown>): Promise<unknown> {
-  return withinDeadline(LOAD_SECONDS, ({ signal }) =>
-    Promise.race([
-      loading,
-      new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason))),
-    ]),
-  );
 }
 
 /** Refuses a class that could not do its work, or would read options that belong to another. Returns its options. */
@@ -217,28 +162,5 @@ function checkFilterClass(filterClass: FilterClass): Option[] {
   if (missing.length > 0) {
     throw new Error(`${name} does not implement ${missing.join(', ')}`);
   }
-  const schema: unknown = filterClass.options;
-  if (!isZodObject(schema)) {
-    throw new Error(`the static options of ${name} are no zod object (zod 4)`);
-  }
-  const prefix = optionPrefix(name);
-  for (const option of Object.keys(schema.shape)) {
-    if (option !== prefix && !option.startsWith(`${prefix}_`)) {
-      throw new Error(
-        `${name} declares the option ${option}, and its options must be ${prefix} or start with ${prefix}_`,
-      );
-    }
-  }
-  return describeOptions('enforcement', schema);
-}
-
-/** By its form: a filter may bring its own copy of zod. */
-function isZodObject(value: unknown): value is z.ZodObject {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'shape' in value &&
-    'safeParse' in value &&
-    'toJSONSchema' in value
-  );
+  return declaredOptions('enforcement', filterClass);
 }

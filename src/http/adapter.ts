@@ -9,6 +9,8 @@ export interface Attempt {
   sent: boolean;
   /** Ends the try at once with `reason` and drops its connection. Set by the transport, while the try runs. */
   cancel: ((reason: Error) => void) | undefined;
+  /** In lower case. */
+  readonly answerHeaders: readonly string[];
 }
 
 export interface TransportOptions {
@@ -21,8 +23,8 @@ export interface TransportOptions {
 
 /** The kept-alive connections to one origin. */
 export interface Transport {
-  /** One try. Rejects with what undici or Node says, or with the reason given to `attempt.cancel`. */
-  post(path: string, json: string, attempt: Attempt): Promise<HttpAnswer>;
+  /** One try, a POST or without a body a GET. Rejects with what undici or Node says, or with the reason given to `attempt.cancel`. */
+  request(path: string, json: string | undefined, attempt: Attempt): Promise<HttpAnswer>;
   close(): Promise<void>;
 }
 
@@ -39,7 +41,7 @@ const MAX_IDLE_MS = 60_000;
 
 const utf8 = new TextDecoder();
 
-/** `origin` is `scheme://host[:port]`. Nothing is opened before the first `post`. */
+/** `origin` is `scheme://host[:port]`. Nothing is opened before the first `request`. */
 export function createTransport(origin: string, options: TransportOptions): Transport {
   const closing = new AbortController();
   setMaxListeners(0, closing.signal);
@@ -67,15 +69,14 @@ export function createTransport(origin: string, options: TransportOptions): Tran
   // Not `axios.create`: without axios's defaults there are no transforms to run and little to merge.
   const axios = new Axios();
   return {
-    async post(path, json, attempt) {
+    async request(path, json, attempt) {
       const adapter = poolAdapter(pool, headers, attempt);
-      const { status, data } = await axios.request<string>({
-        method: 'post',
-        url: path,
-        data: json,
-        adapter,
-      });
-      return { status, body: data };
+      const method = json === undefined ? 'GET' : 'POST';
+      const answer = await axios.request<string>({ method, url: path, data: json, adapter });
+      const { status, data: body } = answer;
+      return attempt.answerHeaders.length === 0
+        ? { status, body }
+        : { status, body, headers: answer.headers as Record<string, string> };
     },
     async close() {
       await pool.destroy();
@@ -91,6 +92,7 @@ function poolAdapter(pool: Pool, headers: string[], attempt: Attempt): AxiosAdap
       let exchange: Dispatcher.DispatchController | undefined;
       let cancelled: Error | undefined;
       let status = 0;
+      const wanted: Record<string, string> = {};
       const chunks: Buffer[] = [];
       // What refers to a finished exchange keeps it through a garbage collection: that alone took a tenth of the time.
       const finish = () => {
@@ -104,7 +106,12 @@ function poolAdapter(pool: Pool, headers: string[], attempt: Attempt): AxiosAdap
         reject(reason);
       };
       pool.dispatch(
-        { method: 'POST', path: config.url ?? '/', headers, body: config.data },
+        {
+          method: config.data === undefined ? 'GET' : 'POST',
+          path: config.url ?? '/',
+          headers,
+          body: config.data,
+        },
         {
           onRequestStart(controller) {
             if (cancelled !== undefined) {
@@ -114,8 +121,14 @@ function poolAdapter(pool: Pool, headers: string[], attempt: Attempt): AxiosAdap
             exchange = controller;
             attempt.sent = true;
           },
-          onResponseStart(_controller, statusCode) {
+          onResponseStart(_controller, statusCode, received) {
             status = statusCode;
+            for (const name of attempt.answerHeaders) {
+              const value = received[name];
+              if (typeof value === 'string') {
+                wanted[name] = value;
+              }
+            }
           },
           onResponseData(_controller, chunk) {
             chunks.push(chunk);
@@ -123,7 +136,7 @@ function poolAdapter(pool: Pool, headers: string[], attempt: Attempt): AxiosAdap
           onResponseEnd() {
             finish();
             const data = chunks.length === 0 ? '' : utf8.decode(Buffer.concat(chunks));
-            resolve({ status, statusText: '', headers: {}, data, config });
+            resolve({ status, statusText: '', headers: wanted, data, config });
           },
           onResponseError(_controller, error) {
             finish();

@@ -36,6 +36,16 @@ export interface HttpAnswer {
   readonly status: number;
   /** Read as UTF-8; empty when there was none. */
   readonly body: string;
+  /** Those that were asked for and came, by their names in lower case. Not there when none were asked for. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What a call is told besides its address. */
+export interface HttpCallOptions {
+  /** Ends the call at once and drops its connection; for the circuit breaker it is then as if there had been no call. */
+  readonly signal?: AbortSignal | undefined;
+  /** Names of headers of the answer to be handed back, in lower case. */
+  readonly answerHeaders?: readonly string[];
 }
 
 /** Is told of the calls of clients: what a service counts. It must not throw. `origin` is `scheme://host[:port]`. */
@@ -51,15 +61,10 @@ export type BreakerState = 'closed' | 'half-open' | 'open';
 
 /** Calls to other services, bounded in time and size, on kept-alive connections. */
 export interface HttpClient {
-  /**
-   * Posts a text that is JSON already. Rejects with an `HttpCallError` and nothing else. `signal` ends the call at once
-   * and drops its connection; for the circuit breaker it is then as if there had been no call.
-   */
-  postJson(
-    url: string,
-    json: string,
-    call?: { readonly signal?: AbortSignal | undefined },
-  ): Promise<HttpAnswer>;
+  /** Posts a text that is JSON already. Rejects with an `HttpCallError` and nothing else. */
+  postJson(url: string, json: string, call?: HttpCallOptions): Promise<HttpAnswer>;
+  /** The same without a body. */
+  get(url: string, call?: HttpCallOptions): Promise<HttpAnswer>;
   /** Drops all connections. Calls under way fail, and so does every later one. */
   close(): Promise<void>;
 }
@@ -78,6 +83,8 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** One call from its first try to its last. */
 interface Call extends Attempt {
   readonly url: URL;
+  /** `undefined` = GET. */
+  readonly json: string | undefined;
   /** Why it has ended before there was an answer; no further try then. */
   ended: HttpCallError | undefined;
 }
@@ -111,7 +118,19 @@ class PooledHttpClient implements HttpClient {
     this.#timeoutMs = Math.min(options.timeout * 1000, MAX_TIMER_MS);
   }
 
-  postJson(address: string, json: string, { signal }: { readonly signal?: AbortSignal | undefined } = {}) {
+  postJson(address: string, json: string, options?: HttpCallOptions): Promise<HttpAnswer> {
+    return this.#call(address, json, options);
+  }
+
+  get(address: string, options?: HttpCallOptions): Promise<HttpAnswer> {
+    return this.#call(address, undefined, options);
+  }
+
+  #call(
+    address: string,
+    json: string | undefined,
+    { signal, answerHeaders = [] }: HttpCallOptions = {},
+  ): Promise<HttpAnswer> {
     return new Promise<HttpAnswer>((resolve, reject) => {
       const url = parseAddress(address);
       if (this.#closed) {
@@ -120,7 +139,7 @@ class PooledHttpClient implements HttpClient {
       if (signal?.aborted) {
         throw abortedError(url, signal);
       }
-      const call: Call = { url, sent: false, cancel: undefined, ended: undefined };
+      const call: Call = { url, json, answerHeaders, sent: false, cancel: undefined, ended: undefined };
       const started = performance.now();
 
       const release = () => {
@@ -151,7 +170,7 @@ class PooledHttpClient implements HttpClient {
 
       const observe = (outcome: number | HttpCallErrorCode) =>
         this.#observer?.called(url.origin, outcome, (performance.now() - started) / 1000);
-      this.#perform(call, json).then(
+      this.#perform(call).then(
         (answer) => {
           release();
           observe(answer.status);
@@ -176,7 +195,7 @@ class PooledHttpClient implements HttpClient {
     await Promise.all([...this.#origins.values()].map(({ transport }) => transport.close()));
   }
 
-  async #perform(call: Call, json: string): Promise<HttpAnswer> {
+  async #perform(call: Call): Promise<HttpAnswer> {
     libraries ??= loadLibraries();
     const { transport, guard } = this.#origin(call.url.origin, await libraries);
     const path = call.url.pathname + call.url.search;
@@ -185,7 +204,7 @@ class PooledHttpClient implements HttpClient {
         throw call.ended;
       }
       try {
-        return await transport.post(path, json, call);
+        return await transport.request(path, call.json, call);
       } catch (error) {
         throw call.ended ?? attemptError(call, error);
       }

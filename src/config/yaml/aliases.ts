@@ -58,21 +58,15 @@ export function withoutAliases(root: Node): Node {
       return;
     }
     const own = map.items.filter((pair) => !isMerge(pair));
-    const names = new Set(own.map(({ key }) => (isScalar(key) ? key.value : undefined)));
-    const merged: Pair[] = [];
-    for (const source of merges.flatMap(({ value }) => (isSeq(value) ? value.items : [value]))) {
+    // Of a list of mappings the first one wins, of several "<<" the last one, and the mapping's own names always.
+    const sources = merges.flatMap(({ value }) => (isSeq(value) ? value.items.toReversed() : [value]));
+    const merged = sources.flatMap((source) => {
       if (!isMap(source)) {
         throw new YamlError('"<<" stands for what is no mapping');
       }
-      for (const pair of source.items) {
-        const name = isScalar(pair.key) ? pair.key.value : undefined;
-        if (!names.has(name)) {
-          names.add(name);
-          merged.push(pair);
-        }
-      }
-    }
-    map.items = [...merged, ...own];
+      return source.items;
+    });
+    map.items = [...new Map([...merged, ...own].map((pair) => [nameOf(pair), pair])).values()];
   };
   return resolved(root) ?? root;
 }
@@ -90,6 +84,11 @@ function hasAliases(root: Node): boolean {
     },
   });
   return found;
+}
+
+/** What tells one key of a mapping from another: `8080` is not `'8080'`. */
+function nameOf({ key }: Pair): unknown {
+  return isScalar(key) ? key.value : key;
 }
 
 function sizeOf(node: Node, sizes: Map<Node, number>): number {

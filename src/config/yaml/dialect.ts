@@ -64,7 +64,7 @@ const intTag: ScalarTag = {
 const floatTag: ScalarTag = {
   tag: 'tag:yaml.org,2002:float',
   default: true,
-  test: /^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:e[-+][0-9]+)?|\.[0-9][0-9_]*(?:e[-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/i,
+  test: /^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/,
   identify: (value) => typeof value === 'number',
   resolve: (text) => new Scalar(readFloat(text)),
   stringify: asWritten,

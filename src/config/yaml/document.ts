@@ -24,6 +24,7 @@ import {
 import { isMapping, member, type Path, setMember } from '../tree.ts';
 import { withoutAliases } from './aliases.ts';
 import { dialect, layout, Special } from './dialect.ts';
+import { refuseAmbiguous, refuseUnreadable } from './differences.ts';
 import { YamlError } from './error.ts';
 
 /** A configuration or a task has some hundreds. A million lines would keep everybody else waiting for seconds. */
@@ -53,6 +54,7 @@ export class YamlDocument {
    */
   static parse(text: string): YamlDocument {
     const lines = new LineCounter();
+    refuseUnreadable(text);
     const document = firstDocument(text, lines);
     const [error] = document.errors;
     if (error !== undefined) {
@@ -63,6 +65,9 @@ export class YamlDocument {
       throw new YamlError(reason, lines.linePos(error.pos[0]).line);
     }
     const { contents } = document;
+    if (contents !== null) {
+      refuseAmbiguous(contents, (offset) => lines.linePos(offset).line);
+    }
     const root = contents === null ? null : withoutAliases(contents);
     // Everything below walks down the same levels.
     view(root, 'values');

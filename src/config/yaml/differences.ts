@@ -1,0 +1,73 @@
+/**
+ * Where a text is one thing to PyYAML and another to the `yaml` package, although neither says so. Such a text is refused:
+ * what is checked here must be what SkyPilot sees. Found by reading random texts with both.
+ */
+import { isAlias, isMap, isScalar, isSeq, type Node, Scalar, visit } from 'yaml';
+import { Special } from './dialect.ts';
+import { YamlError } from './error.ts';
+
+/**
+ * What PyYAML refuses to read, and what it alone takes for the end of a line: a comment would end there to it, and what
+ * follows would be read. Such characters can be written as escapes, between double quotes.
+ */
+const UNREADABLE =
+  /[^\t\n\r -~\u{a0}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]|[\u2028\u2029]|\r(?!\n)|(?!^)\ufeff/u;
+
+/** @throws YamlError for a text with such a character. */
+export function refuseUnreadable(text: string): void {
+  const found = UNREADABLE.exec(text);
+  if (found !== null) {
+    const line = text.slice(0, found.index).split('\n').length;
+    throw new YamlError('a control character or an unusual line break, which must be escaped', line);
+  }
+}
+
+/** `lineAt` = the line of an offset. @throws YamlError for a document with a node that has two meanings. */
+export function refuseAmbiguous(root: Node, lineAt: (offset: number) => number): void {
+  visit(root, {
+    Node(_, node) {
+      const reason = ambiguityOf(node);
+      if (reason !== undefined) {
+        throw new YamlError(reason, lineAt(node.range?.[0] ?? 0));
+      }
+    },
+  });
+}
+
+function ambiguityOf(node: Node): string | undefined {
+  const name = isAlias(node) ? node.source : (node as { anchor?: string }).anchor;
+  if (name !== undefined && /[^\w-]/.test(name)) {
+    return 'the name of an anchor has more than letters, digits, "-" and "_"';
+  }
+  if (isScalar(node) && node.type === Scalar.PLAIN && node.source?.startsWith('?')) {
+    return 'a text without quotes begins with "?"';
+  }
+  return node.tag === undefined || isOfTag(node, node.tag) ? undefined : 'a tag is none of the value behind it';
+}
+
+/** Whether a tag leaves a node what it was read as, or at least what it looks like. */
+function isOfTag(node: Node, tag: string): boolean {
+  switch (tag.replace('tag:yaml.org,2002:', '!!')) {
+    case '!!map':
+    case '!!set':
+      return isMap(node);
+    case '!!seq':
+    case '!!omap':
+    case '!!pairs':
+      return isSeq(node);
+    case '!!str':
+    case '!!binary':
+      return isScalar(node) && typeof node.value === 'string';
+    case '!!timestamp':
+      return isScalar(node) && node.value instanceof Special;
+    case '!!null':
+      return isScalar(node) && node.value === null;
+    case '!!bool':
+      return isScalar(node) && typeof node.value === 'boolean';
+    case '!!int':
+    case '!!float':
+      return isScalar(node) && (typeof node.value === 'number' || typeof node.value === 'bigint');
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * `blazar-enforcement/skypilot`: admin policies for SkyPilot. Who writes one starts at `AdminPolicy`.
+ */
+export type { Mapping } from '../config/tree.ts';
+export { AdminPolicy, PolicyRejected, type PolicyServices } from './admin-policy.ts';
+export { Config } from './config.ts';
+export {
+  type Accelerator,
+  acceleratorsOf,
+  changeResources,
+  type Resources,
+  resourcesOf,
+} from './resources.ts';
+export {
+  MutatedUserRequest,
+  REQUEST_NAMES,
+  type RequestOptions,
+  type Task,
+  type User,
+  type UserRequest,
+} from './user-request.ts';

@@ -1,0 +1,82 @@
+/** A name in `admin_policies` → a class. */
+import { resolve } from 'node:path';
+import type { Option } from '../config/option.ts';
+import { showText } from '../config/secret.ts';
+import { declaredOptions } from '../declared-options.ts';
+import { errorText } from '../errors.ts';
+import { makePackagesResolvable } from '../filter-packages.ts';
+import { importFile, importPackage } from '../importing.ts';
+import { isPolicyClass, type PolicyClass } from './admin-policy.ts';
+
+/** A policy that can be constructed. */
+export interface NamedPolicy {
+  /** As it was named. */
+  readonly specifier: string;
+  readonly policyClass: PolicyClass;
+  readonly options: readonly Option[];
+}
+
+const CLASS_NAME = /^[A-Z][A-Za-z0-9]*$/;
+const PACKAGE = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
+const FILE = /^(?:\.{0,2}\/|\.\.?\/).*\.m?[jt]s$/;
+
+/**
+ * Loads the policies that are named: `my-package#MyPolicy`, `./policies/my-policy.js#MyPolicy`. `reserved` are the section's
+ * own options, which no policy may declare. Returns what is wrong beside the policies, a sentence each.
+ */
+export async function loadPolicies(
+  specifiers: readonly string[],
+  section: string,
+  reserved: readonly string[],
+): Promise<{ policies: NamedPolicy[]; problems: string[] }> {
+  const policies: NamedPolicy[] = [];
+  const problems: string[] = [];
+  const owners = new Map(reserved.map((name) => [name, `the section's own`]));
+  for (const specifier of specifiers) {
+    try {
+      const policyClass = await policyOf(specifier);
+      const { name } = policyClass;
+      if (policies.some((other) => other.policyClass.name === name)) {
+        throw new Error(`there are two policies of the name ${name}`);
+      }
+      const options = declaredOptions(section, policyClass);
+      for (const option of options) {
+        const owner = owners.get(option.name);
+        if (owner !== undefined) {
+          throw new Error(`it declares the option ${option.name}, which is ${owner}`);
+        }
+      }
+      for (const option of options) {
+        owners.set(option.name, `${name}'s`);
+      }
+      policies.push({ specifier, policyClass, options });
+    } catch (thrown) {
+      problems.push(`the policy ${showText(specifier)} cannot be used: ${errorText(thrown)}`);
+    }
+  }
+  return { policies, problems };
+}
+
+async function policyOf(specifier: string): Promise<PolicyClass> {
+  const hash = specifier.lastIndexOf('#');
+  const [place, name] = [specifier.slice(0, Math.max(hash, 0)), specifier.slice(hash + 1)];
+  const isPackage = PACKAGE.test(place);
+  if (hash === -1 || !CLASS_NAME.test(name) || (!isPackage && !FILE.test(place))) {
+    throw new Error('expected package#Policy or ./file.js#Policy');
+  }
+  makePackagesResolvable();
+  const exported = await (isPackage ? importPackage(place) : importFile(resolve(place)));
+  const found = exported[name];
+  if (!isPolicyClass(found)) {
+    throw new Error(
+      `${isPackage ? 'the package' : 'the file'} exports no class ${name} that extends AdminPolicy`,
+    );
+  }
+  if (found.name !== name) {
+    throw new Error(`the class that is exported as ${name} is called ${found.name}`);
+  }
+  if (typeof (found.prototype as Record<string, unknown>).validateAndMutate !== 'function') {
+    throw new Error(`${name} does not implement validateAndMutate`);
+  }
+  return found;
+}
