@@ -35,70 +35,85 @@ const expectedToken = 'ASCII text without line breaks';
 const options = z
   .object({
     external_service_base_endpoint: endpoint.meta({
+      serverOnly: true,
       description:
         'Where the external service is. check-create, check-update and on-end are appended to its path.',
       expected: expectedUrl,
     }),
     external_service_check_create_endpoint: endpoint.meta({
+      serverOnly: true,
       description:
         'The URL that is asked when a lease is created, instead of the one made from the base endpoint.',
       expected: expectedUrl,
     }),
     external_service_check_update_endpoint: endpoint.meta({
+      serverOnly: true,
       description:
         'The URL that is asked when a lease is updated, instead of the one made from the base endpoint.',
       expected: expectedUrl,
     }),
     external_service_on_end_endpoint: endpoint.meta({
+      serverOnly: true,
       description:
         'The URL that is told when a lease has ended, instead of the one made from the base endpoint.',
       expected: expectedUrl,
     }),
     external_service_token: token.meta({
+      serverOnly: true,
       description: 'Sent as X-Auth-Token; empty = no such header.',
       secret: true,
       expected: expectedToken,
     }),
     external_service_bearer_token: token.meta({
+      serverOnly: true,
       description: 'Sent as Authorization: Bearer; empty = no such header.',
       secret: true,
       expected: expectedToken,
     }),
     external_service_timeout: z.int().min(1).max(3600).default(10).meta({
+      serverOnly: true,
       description: 'How long a whole call may take, from connecting to the last byte of the answer.',
       unit: 'seconds',
     }),
     external_service_connect_retries: z.int().min(0).max(10).default(1).meta({
+      serverOnly: true,
       description:
         'How often a call is tried again within its time when no connection came about, so that nothing was sent.',
     }),
     external_service_breaker_failures: z.int().min(0).default(5).meta({
+      serverOnly: true,
       description:
         'After so many failures in a row calls fail at once, for the time of the cooldown. 0 = never.',
     }),
     external_service_breaker_cooldown: z.int().min(1).default(10).meta({
+      serverOnly: true,
       description: 'How long the service is left alone before one call tries it again.',
       unit: 'seconds',
     }),
     external_service_allow_on_error: z.boolean().default(false).meta({
+      serverOnly: true,
       description:
         'Allow leases while the service fails. Each of them is logged as a warning. Not for limits that must hold.',
     }),
     external_service_message_fields: z.array(z.string()).default(['message']).meta({
+      serverOnly: true,
       description: 'The fields of a 403 answer in which the reason is looked for, in this order.',
     }),
     external_service_ca_file: z.string().optional().meta({
+      serverOnly: true,
       description:
         'Certificates of the authorities that the service is trusted by, in PEM; not set = those of Node.',
       file: true,
       expected: 'the path of a file',
     }),
     external_service_client_cert_file: z.string().optional().meta({
+      serverOnly: true,
       description: 'The certificate that is shown to the service, in PEM.',
       file: true,
       expected: 'the path of a file',
     }),
     external_service_client_key_file: z.string().optional().meta({
+      serverOnly: true,
       description: 'The key of that certificate, in PEM.',
       file: true,
       expected: 'the path of a file',

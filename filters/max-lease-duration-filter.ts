@@ -23,6 +23,7 @@ const options = z.object({
     description: 'How long a lease may be. -1 means that there is no limit.',
   }),
   max_lease_duration_exempt_project_ids: z.array(z.string()).default([]).meta({
+    serverOnly: true,
     description: 'Ids of projects to which none of these limits applies.',
   }),
   max_lease_duration_project_limits: z.record(z.string(), limit).default({}).meta({

@@ -1,8 +1,8 @@
 /** What is set and does nothing, or is there and can't be used: seldom wrong, and never what somebody meant. */
 import { resolve as resolvePath } from 'node:path';
+import type { Layer } from './config/layer.ts';
 import type { Option } from './config/option.ts';
 import type { Setting } from './config/resolve.ts';
-import type { Layer } from './config/sources.ts';
 import type { Problem } from './errors.ts';
 import { brokenFilterReason, type FilterCatalog, type InstalledFilter } from './filter-loader.ts';
 

@@ -4,12 +4,14 @@
  */
 import { accessSync, constants } from 'node:fs';
 import { z } from 'zod';
+import { permittedLayers } from './config/client-layers.ts';
+import type { Layer } from './config/layer.ts';
 import { nearestName } from './config/nearest.ts';
-import { describeOptions } from './config/option.ts';
+import { describeOptions, type Option } from './config/option.ts';
 import { systemErrorText } from './config/read-file.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from './config/resolve.ts';
 import { showText } from './config/secret.ts';
-import { type ConfigSources, type Layer, readSources } from './config/sources.ts';
+import { type ConfigSources, type ReadSources, readSources } from './config/sources.ts';
 import { brokenFilters, idleOptions, misplacedOptions } from './configuration-warnings.ts';
 import { ConfigurationError, type Problem } from './errors.ts';
 import {
@@ -27,17 +29,21 @@ const SECTION = 'enforcement';
 /** The options of the chain itself. */
 export const enforcementOptions = z.object({
   enabled_filters: z.array(z.string()).default([]).meta({
+    serverOnly: true,
     description:
       'The filters that every lease must pass, in this order. A name such as MaxLeaseDurationFilter, or package#Name for a filter of an installed npm package.',
   }),
   audit_filters: z.array(z.string()).default([]).meta({
+    serverOnly: true,
     description:
       'Filters that are tried: they are asked and logged, and what they would have rejected is a warning instead. One that is in enabled_filters too keeps its place there.',
   }),
   exempt_projects: z.array(z.string()).default([]).meta({
+    serverOnly: true,
     description: 'Ids of projects whose leases no filter is asked about.',
   }),
   filters_path: z.array(z.string()).default([]).meta({
+    serverOnly: true,
     description: 'Folders with filters of your own. MyFilter is found in my-filter.js.',
   }),
 });
@@ -61,6 +67,8 @@ export interface Configuration {
   readonly files: readonly string[];
   /** Those of them that set nothing, in no section. */
   readonly emptyFiles: readonly string[];
+  /** Options of users' and projects' files that only the server's may set. */
+  readonly ignored: readonly string[];
   /** Every option of every section, in order, with value and origin. */
   readonly settings: readonly Setting[];
   readonly problems: readonly Problem[];
@@ -93,10 +101,11 @@ export async function readConfiguration(
   sources: ConfigSources,
   further: readonly FurtherSection[] = [],
 ): Promise<Configuration> {
-  const { layers, files, problems: unreadable } = readSources(sources);
+  const read = await readSources(sources);
   const coreOptions = describeOptions(SECTION, enforcementOptions);
   // A first look, to find the filters; what counts is resolved below, when all options are known.
-  const first = coreValues(resolve(layers, coreOptions));
+  const firstLayers = permittedLayers(read, isServers(coreOptions)).layers;
+  const first = coreValues(resolve(firstLayers, coreOptions));
   const named = [...first.enabled_filters, ...first.audit_filters];
   const catalog = await loadFilterCatalog(
     first.filters_path,
@@ -105,7 +114,7 @@ export async function readConfiguration(
   );
 
   const installed = [...catalog.filters.values()];
-  const extensions = await Promise.all(further.map((section) => extensionOf(section, layers)));
+  const extensions = await Promise.all(further.map((section) => extensionOf(section, firstLayers)));
   const options = [
     ...coreOptions,
     ...installed.flatMap((filter) => filter.options),
@@ -113,12 +122,13 @@ export async function readConfiguration(
       [schema, ...(extensions[index]?.schemas ?? [])].flatMap((one) => describeOptions(section, one)),
     ),
   ];
+  const { layers, ignored, problems: notPermitted } = permittedLayers(read, isServers(options));
   const { settings, problems } = resolve(layers, options);
   const core = coreValues({ settings, problems });
   // What the first look took for a folder may be a mistake that is reported as such.
   const noFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
   const mistakesAtCore = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
-  const chain = chainOf(core, catalog, unreadable.length > 0 || mistakesAtCore);
+  const chain = chainOf(core, catalog, read.problems.length > 0 || mistakesAtCore);
   const wrong = new Set(problems.map(({ section, option }) => optionId(section, option)));
   const filters = chain.filters.map(({ filter, audit }) => {
     const named = audit ? 'audit_filters' : 'enabled_filters';
@@ -149,12 +159,13 @@ export async function readConfiguration(
       audit,
     })),
     catalog,
-    files,
-    // The layers of the files are the lowest ones.
-    emptyFiles: files.filter((_, index) => isEmpty(layers[index])),
+    files: read.files.map(({ file }) => file),
+    emptyFiles: read.files.filter(({ layer }) => isEmpty(layer)).map(({ file }) => file),
+    ignored,
     settings,
-    problems: inOrder(files, [
-      ...unreadable,
+    problems: inOrder(read, [
+      ...read.problems,
+      ...notPermitted,
       ...problems,
       ...chain.problems.map((problem) => atOrigin(problem, settings)),
       ...filters.flatMap(({ checked }) => checked.problems),
@@ -184,12 +195,21 @@ async function extensionOf(
   return extend(schema.parse(schemaInput(settings, new Set(Object.keys(schema.shape)))) as never);
 }
 
-function isEmpty(layer: Layer | undefined): boolean {
-  return [...(layer?.values() ?? [])].every((options) => options.size === 0);
+/** What only the server's files may set: all but those options of filters that say nothing about it. */
+function isServers(options: readonly Option[]): (section: string, option: string) => boolean {
+  const names = new Set(
+    options.filter(({ section, serverOnly }) => section === SECTION && serverOnly).map(({ name }) => name),
+  );
+  return (section, option) => section !== SECTION || names.has(option);
+}
+
+function isEmpty(layer: Layer): boolean {
+  return [...layer.values()].every((options) => options.size === 0);
 }
 
 /** File by file as they are read, and line by line, as one mends them; what has no line comes after. */
-function inOrder(files: readonly string[], problems: readonly Problem[]): Problem[] {
+function inOrder(read: ReadSources, problems: readonly Problem[]): Problem[] {
+  const files = read.files.map(({ file }) => file);
   const place = ({ origin }: Problem): [number, number] =>
     origin?.kind === 'file' ? [files.indexOf(origin.file), origin.line] : [files.length, 0];
   return [...problems].sort((a, b) => place(a)[0] - place(b)[0] || place(a)[1] - place(b)[1]);

@@ -49,7 +49,8 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
   const { requireConfiguration, sectionOf } = await import('../configuration.ts');
   const { UsageEnforcement } = await import('../enforcement.ts');
   const { serviceSection } = await import('../server/options.ts');
-  const configuration = await requireConfiguration(sourcesOf(flags), [serviceSection]);
+  const { SECTIONS } = await import('../server/sections.ts');
+  const configuration = await requireConfiguration(sourcesOf(flags), SECTIONS);
   printWarnings(configuration.problems);
   const { deadline: seconds, body_limit } = sectionOf(configuration, serviceSection);
   const requests = await readRequests(operation, files, body_limit);

@@ -47,8 +47,8 @@ export function configCommand(): Command {
 
 async function read(flags: SourceFlags): Promise<Configuration> {
   const { readConfiguration } = await import('../configuration.ts');
-  const { serviceSection } = await import('../server/options.ts');
-  return readConfiguration(sourcesOf(flags), [serviceSection]);
+  const { SECTIONS } = await import('../server/sections.ts');
+  return readConfiguration(sourcesOf(flags), SECTIONS);
 }
 
 async function show(flags: ShowFlags): Promise<void> {

@@ -34,7 +34,16 @@ function cellsOf(record: DecisionRecord): string[] {
   const { time, outcome, operation, project_id, user_id, lease_id, lease_name, filter, message } = record;
   // Where a lease was allowed, the warnings say what is behind the outcome.
   const why = message ?? record.warnings.join(' ');
-  return [time, outcome, operation, project_id, user_id, lease_name ?? lease_id ?? '', filter ?? '', why];
+  return [
+    time,
+    outcome,
+    operation,
+    project_id ?? '',
+    user_id ?? '',
+    lease_name ?? lease_id ?? '',
+    filter ?? '',
+    why,
+  ];
 }
 
 export async function printStatistics(summary: StatisticsSummary, format: 'table' | 'json'): Promise<void> {

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { toInstant } from '../dates.ts';
 import { isSelected, type Selection } from '../decisions/selection.ts';
-import type { DecisionOutcome, DecisionRecord } from '../server/decision-record.ts';
+import { type DecisionOutcome, type DecisionRecord, OPERATIONS } from '../server/decision-record.ts';
 import { UsageError } from './output.ts';
 
 export interface SelectionFlags {
@@ -14,9 +14,9 @@ export interface SelectionFlags {
   readonly since?: string;
 }
 
-const OPERATIONS = ['create', 'update', 'end'] as const satisfies DecisionRecord['operation'][];
 const OUTCOMES = [
   'allowed',
+  'changed',
   'rejected',
   'failed',
   'exempt',

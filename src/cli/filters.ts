@@ -23,8 +23,8 @@ export function filtersCommand(): Command {
 
 async function list(flags: ListFlags): Promise<void> {
   const { readConfiguration } = await import('../configuration.ts');
-  const { serviceSection } = await import('../server/options.ts');
-  const { catalog, filters, problems } = await readConfiguration(sourcesOf(flags), [serviceSection]);
+  const { SECTIONS } = await import('../server/sections.ts');
+  const { catalog, filters, problems } = await readConfiguration(sourcesOf(flags), SECTIONS);
   printProblems(problems);
   if (problems.some(({ severity }) => severity === 'error')) {
     process.exitCode = ExitCode.usage;

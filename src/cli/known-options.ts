@@ -5,9 +5,9 @@ export type Option = Configuration['settings'][number]['option'];
 
 export async function knownOptions(): Promise<Option[]> {
   const { readConfiguration } = await import('../configuration.ts');
-  const { serviceSection } = await import('../server/options.ts');
+  const { SECTIONS } = await import('../server/sections.ts');
   const nothing = { environment: {}, configFiles: [] };
-  const { settings } = await readConfiguration(nothing, [serviceSection]);
+  const { settings } = await readConfiguration(nothing, SECTIONS);
   return settings.map(({ option }) => option);
 }
 

@@ -1,7 +1,7 @@
 /** `serve`: the policy service, until it is told to stop. */
 import { constants } from 'node:os';
 import { Command, Option } from 'commander';
-import type { FlagSetting } from '../config/sources.ts';
+import type { FlagSetting } from '../config/layer.ts';
 import type { Service } from '../server/service.ts';
 import { ExitCode, printWarnings } from './output.ts';
 import { addSourceFlags, LOG_LEVELS, type SourceFlags, sourcesOf } from './sources.ts';

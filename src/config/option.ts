@@ -15,6 +15,8 @@ declare module 'zod' {
     file?: boolean;
     /** What is expected, where the schema's type and range don't say it well. */
     expected?: string;
+    /** Neither a user's nor a project's file may set it. */
+    serverOnly?: boolean;
     /** Of a dictionary: what its pairs are, such as `project id:seconds`. */
     pairs?: string;
   }
@@ -37,6 +39,7 @@ interface JsonSchema {
   readonly secret?: boolean;
   readonly file?: boolean;
   readonly expected?: string;
+  readonly serverOnly?: boolean;
   readonly pairs?: string;
 }
 
@@ -50,6 +53,7 @@ export interface Option {
   readonly itemType: OptionType;
   readonly secret: boolean;
   readonly file: boolean;
+  readonly serverOnly: boolean;
   readonly help: string;
   readonly unit: string | undefined;
   /** Completes "expected …". */
@@ -82,6 +86,7 @@ function describeOption(section: string, name: string, schema: z.ZodType): Optio
     itemType: optionType(json.items ?? json.additionalProperties ?? {}),
     secret: json.secret === true,
     file: json.file === true,
+    serverOnly: json.serverOnly === true,
     help: json.description ?? '',
     unit: json.unit ?? json.additionalProperties?.unit,
     expected: json.expected ?? expectation(json),

@@ -5,11 +5,14 @@
 import { distance } from 'fastest-levenshtein';
 import type { Origin, Problem } from '../errors.ts';
 import { interpolate, type Reference, UnknownReferenceError } from './interpolate.ts';
+import type { Entry, Layer } from './layer.ts';
+import { generalRules, merge, type Placed } from './merge.ts';
 import { nearestName } from './nearest.ts';
 import type { Option } from './option.ts';
+import { Provenance } from './provenance.ts';
 import { systemErrorText } from './read-file.ts';
 import { showText } from './secret.ts';
-import type { Entry, Layer } from './sources.ts';
+import { isMapping, type Mapping } from './tree.ts';
 import { readValue, ValueError } from './value.ts';
 
 /** A chain of references that doubles at each step (`a = $b$b`) would otherwise fill the memory. */
@@ -23,8 +26,19 @@ export interface Setting {
   /** What the schema was given; `undefined` where it chose its default. A schema may turn one into the other. */
   readonly input: unknown;
   readonly origin: Origin;
+  /** Where it was set too, by sources that this one has beaten; the last one first. */
+  readonly beats: readonly Origin[];
+  /** Of a dictionary that was put together from several sources: where each member comes from. */
+  readonly members?: readonly Member[];
   /** The option is a secret, or its value was put together from one. */
   readonly secret: boolean;
+}
+
+/** A member of a dictionary. */
+export interface Member {
+  readonly name: string;
+  readonly origin: Origin;
+  readonly beats: readonly Origin[];
 }
 
 export interface Resolution {
@@ -39,35 +53,41 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
   const problems: Problem[] = [];
   const names = new Set(options.map(({ name }) => name));
   const settings = options.map((option) => {
-    const entry = effectiveEntry(layers, option.section, option.name);
+    const entries = entriesOf(layers, option.section, option.name);
+    const [entry] = entries;
     if (entry === undefined) {
       return unset(option, { kind: 'default' });
     }
     const { origin } = entry;
+    const beats = entries.slice(1).map((beaten) => beaten.origin);
     let secret = option.secret;
-    let value = entry.value;
-    const swallowed = swallowedOption(entry, names);
-    if (swallowed !== undefined) {
-      problems.push({ severity: 'error', section: option.section, option: option.name, ...swallowed });
-      return unset(option, origin);
-    }
     try {
-      // What code passes is meant as it is; a "$" in its token is no reference.
-      if (typeof value === 'string' && origin.kind !== 'code') {
-        const reference = interpolate(value, option.section, effectiveText);
+      const typed = entries.slice(0, wholeEntries(entries, option)).map((one) => {
+        const swallowed = swallowedOption(one, names);
+        if (swallowed !== undefined) {
+          throw new MisplacedError(swallowed);
+        }
+        const reference = replaced(one, option.section, effectiveText);
         secret ||= reference.secret;
-        value = reference.text;
+        return { entry: one, value: typedText(reference.value, option, secret) };
+      });
+      const [first] = typed;
+      if (typed.length === 1) {
+        return { option, ...checked(first?.value, option, secret), origin, beats, secret };
       }
-      return { option, ...typedValue(value, option, secret), origin, secret };
+      const { value, members } = mergedDictionary(typed);
+      return { option, ...checked(value, option, secret), origin, beats, members, secret };
     } catch (thrown) {
+      const place = thrown instanceof MisplacedError ? thrown.place : undefined;
       problems.push({
         severity: 'error',
         origin,
         section: option.section,
         option: option.name,
-        message: referenceText(thrown, secret || isContinued(entry.value)),
+        message: referenceText(thrown, secret || entries.some(({ value }) => isContinued(value))),
+        ...place,
       });
-      return { ...unset(option, origin), secret };
+      return { ...unset(option, origin), beats, secret };
     }
   });
   return { settings, problems: [...problems, ...unknownNames(layers, options)] };
@@ -86,14 +106,71 @@ export function schemaInput(
 }
 
 function unset(option: Option, origin: Origin): Setting {
-  return { option, value: option.default, input: undefined, origin, secret: option.secret };
+  return { option, value: option.default, input: undefined, origin, beats: [], secret: option.secret };
 }
 
-function effectiveEntry(layers: readonly Layer[], section: string, option: string): Entry | undefined {
-  return layers
-    .findLast((layer) => layer.get(section)?.has(option))
-    ?.get(section)
-    ?.get(option);
+/** What the sources say of an option, the highest first. */
+function entriesOf(layers: readonly Layer[], section: string, option: string): Entry[] {
+  return layers.flatMap((layer) => layer.get(section)?.get(option) ?? []).reverse();
+}
+
+/**
+ * How many of the entries make up the value. A mapping is laid over what lower sources say of a dictionary; a text is the whole
+ * of it, as in oslo.config, and so is any value of another option.
+ */
+function wholeEntries(entries: readonly Entry[], { type }: Option): number {
+  const whole = type === 'dictionary' ? entries.findIndex(({ value }) => !isMapping(value)) : 0;
+  return whole === -1 ? entries.length : whole + 1;
+}
+
+/** Entries of a dictionary, the highest first, as one. */
+function mergedDictionary(typed: readonly { readonly entry: Entry; readonly value: unknown }[]): {
+  value: Mapping;
+  members: Member[];
+} {
+  const provenance = new Provenance<Origin>();
+  const value = [...typed].reverse().reduce<Mapping>((base, { entry, value: over }) => {
+    const placed: Placed = (path, from, below) =>
+      provenance.placed(path, below, () => entry.members?.get(String(from[0])) ?? entry.origin);
+    return isMapping(over) ? merge(base, over, generalRules, placed) : base;
+  }, {});
+  const members = provenance
+    .leaves(value)
+    .map(({ path, source: origin, beats }) => ({ name: String(path[0]), origin, beats }));
+  return { value, members };
+}
+
+/** What stands at another place than the option. */
+class MisplacedError extends Error {
+  readonly place: Pick<Problem, 'origin' | 'message'>;
+
+  constructor(place: Pick<Problem, 'origin' | 'message'>) {
+    super(place.message);
+    this.place = place;
+  }
+}
+
+/** The value with its references replaced, in all texts of it. What code passes is meant as it is: a "$" in its token is none. */
+function replaced(
+  { value, origin }: Entry,
+  section: string,
+  lookup: ReturnType<typeof textLookup>,
+): { value: unknown; secret: boolean } {
+  let secret = false;
+  const replace = (one: unknown): unknown => {
+    if (typeof one === 'string') {
+      const reference = interpolate(one, section, lookup);
+      secret ||= reference.secret;
+      return reference.text;
+    }
+    if (Array.isArray(one)) {
+      return one.map(replace);
+    }
+    return isMapping(one)
+      ? Object.fromEntries(Object.entries(one).map(([name, item]) => [name, replace(item)]))
+      : one;
+  };
+  return { value: origin.kind === 'code' ? value : replace(value), secret };
 }
 
 /** What `$name` stands for. A reference may lead to further references; a circle is a mistake. */
@@ -106,7 +183,7 @@ function textLookup(layers: readonly Layer[], options: readonly Option[]) {
       throw new ValueError('the configuration has too many references to other options');
     }
     const option = options.find((candidate) => candidate.section === section && candidate.name === name);
-    const entry = effectiveEntry(layers, section, name);
+    const [entry] = entriesOf(layers, section, name);
     if (entry === undefined) {
       return option && { text: showPlain(option.default), secret: option.secret };
     }
@@ -136,18 +213,31 @@ function showPlain(value: unknown): string {
   return value === undefined || value === null ? '' : String(value);
 }
 
-/** Throws an `Error` whose message is the problem. */
-function typedValue(value: unknown, option: Option, secret: boolean): Pick<Setting, 'value' | 'input'> {
-  let input = value;
-  if (typeof value === 'string') {
-    if (value.trim() === '' && option.default === undefined && (option.file || option.type !== 'text')) {
-      return { value: undefined, input: undefined };
+/** A text by the option's type, and so the texts within lists and dictionaries. Throws an `Error` whose message is the problem. */
+function typedText(value: unknown, option: Option, secret: boolean): unknown {
+  try {
+    if (typeof value === 'string') {
+      const isUnset =
+        value.trim() === '' && option.default === undefined && (option.file || option.type !== 'text');
+      return isUnset ? undefined : readValue(value, option);
     }
-    try {
-      input = readValue(value, option);
-    } catch (thrown) {
-      throw new ValueError(expectation(value, option, secret, thrown instanceof Error ? thrown.message : ''));
+    const item = (one: unknown) =>
+      typeof one === 'string' ? readValue(one, { type: option.itemType, itemType: 'text' }) : one;
+    if (option.type === 'list' && Array.isArray(value)) {
+      return value.map(item);
     }
+    return option.type === 'dictionary' && isMapping(value)
+      ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, item(one)]))
+      : value;
+  } catch (thrown) {
+    throw new ValueError(expectation(value, option, secret, thrown instanceof Error ? thrown.message : ''));
+  }
+}
+
+/** Held against the option's schema. Throws an `Error` whose message is the problem. */
+function checked(input: unknown, option: Option, secret: boolean): Pick<Setting, 'value' | 'input'> {
+  if (input === undefined) {
+    return { value: undefined, input };
   }
   const parsed = option.schema.safeParse(input);
   if (parsed.success) {
@@ -156,7 +246,7 @@ function typedValue(value: unknown, option: Option, secret: boolean): Pick<Setti
   const [issue] = parsed.error.issues;
   const where =
     secret || issue === undefined || issue.path.length === 0 ? '' : `see "${issue.path.join('.')}"`;
-  throw new ValueError(expectation(value, option, secret, issue?.code === 'custom' ? issue.message : where));
+  throw new ValueError(expectation(input, option, secret, issue?.code === 'custom' ? issue.message : where));
 }
 
 function expectation(value: unknown, option: Option, secret: boolean, detail: string): string {

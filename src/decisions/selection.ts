@@ -15,13 +15,17 @@ export interface Selection {
 export function isSelected(record: DecisionRecord, selection: Selection): boolean {
   const { projects, users, filters, outcomes, operations, since } = selection;
   return (
-    isOneOf(record.project_id, projects) &&
-    isOneOf(record.user_id, users) &&
-    (filters === undefined || (record.filter !== null && filters.includes(record.filter))) &&
+    isNamed(record.project_id, projects) &&
+    isNamed(record.user_id, users) &&
+    isNamed(record.filter, filters) &&
     isOneOf(record.outcome, outcomes) &&
     isOneOf(record.operation, operations) &&
     (since === undefined || Date.parse(record.time) >= since)
   );
+}
+
+function isNamed(name: string | null, names: readonly string[] | undefined): boolean {
+  return names === undefined || (name !== null && names.includes(name));
 }
 
 function isOneOf<Value>(value: Value, values: readonly Value[] | undefined): boolean {

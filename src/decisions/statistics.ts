@@ -63,8 +63,12 @@ export class Statistics {
     this.#from = this.#from === null || time < this.#from ? time : this.#from;
     this.#to = this.#to === null || time > this.#to ? time : this.#to;
     this.#outcomes.add([outcome, filter], isRefused);
-    this.#projects.add(record.project_id, isRefused);
-    this.#users.add(record.user_id, isRefused);
+    if (record.project_id !== null) {
+      this.#projects.add(record.project_id, isRefused);
+    }
+    if (record.user_id !== null) {
+      this.#users.add(record.user_id, isRefused);
+    }
     if (message !== null) {
       this.#messages.add([filter, message], isRefused);
     }

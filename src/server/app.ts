@@ -10,6 +10,7 @@ import { HEALTH_PATHS, healthRoutes } from './health.ts';
 import { OPENAPI_PATH, openApiRoutes } from './openapi.ts';
 import { PAGE_PATHS, pageRoutes } from './page/routes.tsx';
 import { aroundRequests } from './requests.ts';
+import { skypilotEndpoint } from './skypilot.ts';
 
 export interface AppParts {
   /** Which configuration decides, and what kept the next one from it. */
@@ -44,6 +45,7 @@ export function createApp({ generations, tokens, keepers, isDraining, logger }: 
   const paths = new Set([...endpoints.keys(), ...HEALTH_PATHS, OPENAPI_PATH, ...PAGE_PATHS]);
   app.use(aroundRequests({ current: () => generations.current, isDraining, metrics, logger, paths }));
   app.use(straightTo(endpoints));
+  app.use(skypilotEndpoint(keepers));
   for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());
   }

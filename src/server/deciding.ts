@@ -1,5 +1,6 @@
 /** What every protocol does with a request once it is read: its turn, its deadline, the decision, and what is kept of it. */
 import type { Context as KoaContext } from 'koa';
+import type { Deadline } from '../deadline.ts';
 import type { CheckOptions, UsageEnforcement } from '../enforcement.ts';
 import type { Decision, EndReport } from '../verdict.ts';
 import type { DecisionLog } from './decision-log.ts';
@@ -45,7 +46,7 @@ export async function decide(
   ctx: KoaContext,
   request: DecidedRequest,
   ask: Ask,
-  { metrics, recent, log }: DecisionKeepers,
+  keepers: DecisionKeepers,
 ): Promise<Decision | EndReport> {
   const { generation, requestId, headers } = stateOf(ctx);
   const { enforcement, number } = generation;
@@ -55,13 +56,29 @@ export async function decide(
     const decision = await ask(enforcement, { deadline, requestId, acceptsChanges: false });
     const milliseconds = performance.now() - started;
     const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
-    const room = log?.write(record, deadline);
+    const room = keep(record, keepers, deadline);
     if (room !== undefined) {
       await room;
     }
-    metrics.decided(record);
-    recent.add(record);
     headers.push('X-Enforcement-Generation', String(number));
     return decision;
   });
+}
+
+/** Logs, counts and remembers a decision. A promise only where it is to wait for room in the log. */
+export function keep(
+  record: DecisionRecord,
+  { metrics, recent, log }: DecisionKeepers,
+  deadline: Deadline,
+): Promise<void> | undefined {
+  const counted = () => {
+    metrics.decided(record);
+    recent.add(record);
+  };
+  const room = log?.write(record, deadline);
+  if (room !== undefined) {
+    return room.then(counted);
+  }
+  counted();
+  return undefined;
 }

@@ -1,10 +1,24 @@
 /** A decision as it is logged, counted and shown: one flat object, the same for all of them. */
 import { z } from 'zod';
 import type { Context, Lease } from '../lease.ts';
+import type { PolicyOutcome, Review } from '../skypilot/policy-chain.ts';
+import { REQUEST_NAMES } from '../skypilot/user-request.ts';
+import type { ReceivedRequest } from '../skypilot/wire.ts';
 import type { Decision, EndReport, Outcome } from '../verdict.ts';
 
 /** What one filter said, in a word. */
-export type FilterOutcome = 'allowed' | 'rejected' | 'failed' | 'allowed-on-error';
+export type FilterOutcome = 'allowed' | 'changed' | 'rejected' | 'failed' | 'allowed-on-error';
+
+/** What is decided about: the three of Blazar, and requests of SkyPilot by the names that it gives them. */
+export const OPERATIONS = [
+  'create',
+  'update',
+  'end',
+  ...REQUEST_NAMES.map((name) => `skypilot.${name}` as const),
+  'skypilot.other',
+] as const;
+
+export type RecordedOperation = (typeof OPERATIONS)[number];
 
 /** What became of a request: what its filters said, and what else can end it. */
 export type DecisionOutcome = FilterOutcome | 'exempt' | 'audit';
@@ -14,19 +28,22 @@ export interface DecisionRecord {
   /** When it was made: ISO 8601, UTC, milliseconds. */
   readonly time: string;
   readonly request_id: string;
-  readonly operation: 'create' | 'update' | 'end';
-  readonly project_id: string;
-  readonly user_id: string;
+  readonly operation: RecordedOperation;
+  /** Of SkyPilot the workspace, if the configuration names one. */
+  readonly project_id: string | null;
+  /** `null` where SkyPilot does not say who asks. */
+  readonly user_id: string | null;
   /** `null` where the request has none: Blazar sends none with a new lease. */
   readonly lease_id: string | null;
+  /** Of SkyPilot the cluster. */
   readonly lease_name: string | null;
   readonly allowed: boolean;
   /**
-   * `audit`: allowed, and an audited filter would have rejected it, or broke. `allowed-on-error`: a filter failed and let it
+   * `changed`: allowed in another form than it was asked for. `audit`: allowed, and an audited filter would have rejected it, or broke. `allowed-on-error`: a filter failed and let it
    * through. `exempt`: the project is in exempt_projects.
    */
   readonly outcome: DecisionOutcome;
-  /** The filter that the outcome is due to; `null` where there is none. */
+  /** The filter, or policy, that the outcome is due to; `null` where there is none. */
   readonly filter: string | null;
   /** What the user was told; `null` when allowed. */
   readonly message: string | null;
@@ -39,7 +56,7 @@ export interface DecisionRecord {
   readonly duration_ms: number;
 }
 
-/** What one filter said of the lease, and how long it took. */
+/** What one filter, or policy, said, and how long it took. */
 export interface FilterRecord {
   readonly filter: string;
   readonly outcome: FilterOutcome;
@@ -50,7 +67,7 @@ export interface FilterRecord {
 
 const filterRecordSchema = z.object({
   filter: z.string(),
-  outcome: z.enum(['allowed', 'rejected', 'failed', 'allowed-on-error']),
+  outcome: z.enum(['allowed', 'changed', 'rejected', 'failed', 'allowed-on-error']),
   audit: z.boolean(),
   message: z.string().nullable(),
   duration_ms: z.number().nonnegative(),
@@ -60,9 +77,9 @@ const filterRecordSchema = z.object({
 export const decisionRecordSchema = z.object({
   time: z.iso.datetime({ precision: 3 }),
   request_id: z.string(),
-  operation: z.enum(['create', 'update', 'end']),
-  project_id: z.string(),
-  user_id: z.string(),
+  operation: z.enum(OPERATIONS),
+  project_id: z.string().nullable(),
+  user_id: z.string().nullable(),
   lease_id: z.string().nullable(),
   lease_name: z.string().nullable(),
   allowed: z.boolean(),
@@ -77,11 +94,11 @@ export const decisionRecordSchema = z.object({
 }) satisfies z.ZodType<DecisionRecord>;
 
 /** What a record is made of besides the decision. */
-export interface DecisionFacts {
+export interface DecisionFacts<Request> {
   readonly requestId: string;
   readonly generation: number;
   readonly milliseconds: number;
-  readonly request: DecidedRequest;
+  readonly request: Request;
 }
 
 /** A request that was decided, so its form is known. An update says of its lease only what changes. */
@@ -97,7 +114,7 @@ const MAX_MESSAGE = 2000;
 
 export function decisionRecord(
   decision: Decision | EndReport,
-  { requestId, generation, milliseconds, request }: DecisionFacts,
+  { requestId, generation, milliseconds, request }: DecisionFacts<DecidedRequest>,
 ): DecisionRecord {
   const { context, lease } = request;
   const current = request.current_lease ?? request.currentLease;
@@ -119,6 +136,51 @@ export function decisionRecord(
     warnings: warnings.map((warning) => cut(warning, MAX_MESSAGE)),
     filters: outcomes.map(filterRecord),
     generation,
+    duration_ms: rounded(milliseconds),
+  };
+}
+
+/** Of the configuration in the request nothing is kept but the name of the workspace. */
+export function reviewRecord(
+  review: Review,
+  { requestId, generation, milliseconds, request }: DecisionFacts<ReceivedRequest>,
+): DecisionRecord {
+  const known = REQUEST_NAMES.find((one) => one === request.requestName);
+  const { allowed, changed, failed, message, policy, outcomes } = review;
+  const changing = outcomes.find((outcome) => outcome.changed);
+  return {
+    time: now(),
+    request_id: requestId,
+    operation: `skypilot.${known ?? 'other'}`,
+    project_id: name(review.skypilotConfig.getNested(['active_workspace'])),
+    user_id: name(request.user?.id),
+    lease_id: null,
+    lease_name: name(request.requestOptions?.clusterName),
+    allowed,
+    outcome: failed ? 'failed' : !allowed ? 'rejected' : changed ? 'changed' : 'allowed',
+    filter: policy ?? (changed ? (changing?.policy ?? null) : null),
+    message: message === null ? null : cut(message, MAX_MESSAGE),
+    failed,
+    warnings: [],
+    filters: outcomes.map(policyRecord),
+    generation,
+    duration_ms: rounded(milliseconds),
+  };
+}
+
+function policyRecord({
+  policy,
+  allowed,
+  failed,
+  changed,
+  message,
+  milliseconds,
+}: PolicyOutcome): FilterRecord {
+  return {
+    filter: policy,
+    outcome: failed ? 'failed' : !allowed ? 'rejected' : changed ? 'changed' : 'allowed',
+    audit: false,
+    message: message === null ? null : cut(message, MAX_MESSAGE),
     duration_ms: rounded(milliseconds),
   };
 }

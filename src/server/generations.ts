@@ -5,7 +5,8 @@ import type { EnforcementServices } from '../enforcement.ts';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { Generation } from './generation.ts';
-import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
+import { READ_AT_START, type ServiceOptions } from './options.ts';
+import { SECTIONS } from './sections.ts';
 
 export interface GenerationServices extends EnforcementServices {
   readonly logger: Logger;
@@ -94,7 +95,7 @@ export class Generations {
     const { logger, reloaded, swapped } = this.#services;
     const before = this.#current;
     try {
-      const configuration = await requireConfiguration(this.#sources, [serviceSection]);
+      const configuration = await requireConfiguration(this.#sources, SECTIONS);
       refuseEmptied(before.configuration, configuration);
       const next = await Generation.create(before.number + 1, configuration, this.#services);
       this.#current = next;

@@ -5,6 +5,7 @@ import type { Logger } from '../logger.ts';
 import type { Generation } from './generation.ts';
 import type { Metrics } from './metrics.ts';
 import { REQUEST_ID_HEADER, type RequestState, requestIdOf, stateOf } from './request-state.ts';
+import { servesSkypilot } from './skypilot.ts';
 import { OverloadedError } from './waiting-line.ts';
 
 export interface RequestParts {
@@ -42,7 +43,8 @@ export function aroundRequests({ current, isDraining, metrics, logger, paths }: 
     if (!ctx.req.complete || isDraining()) {
       headers.push('Connection', 'close');
     }
-    metrics.answered(paths.has(ctx.path) ? ctx.path : 'other', ctx.status);
+    const isKnown = paths.has(ctx.path) || servesSkypilot(generation.skypilot, ctx.path);
+    metrics.answered(isKnown ? ctx.path : 'other', ctx.status);
     send(ctx, headers);
   };
 }

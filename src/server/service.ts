@@ -13,6 +13,7 @@ import { Generations } from './generations.ts';
 import { Listener } from './listener.ts';
 import { Metrics } from './metrics.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
+import { SECTIONS } from './sections.ts';
 import { WatchedFiles } from './watched-files.ts';
 
 /** Of the time to shut down, so much is left to filters and logs when what is under way takes too long. */
@@ -51,7 +52,7 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
   const credentialFiles = new WatchedFiles(() => void credentialsChanged(), settings.pollMs);
   // Each before it is read: what changes in between must not be missed.
   await configurationFiles.watch([...configFiles, ...configDirs]);
-  const configuration = await requireConfiguration(sources, [serviceSection]);
+  const configuration = await requireConfiguration(sources, SECTIONS);
   const atStart = sectionOf(configuration, serviceSection);
   await configurationFiles.watch([...configuration.files, ...configDirs]);
   await credentialFiles.watch(filesOf(atStart, atStart));

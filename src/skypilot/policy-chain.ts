@@ -159,7 +159,7 @@ export class PolicyChain {
       deadline.throwIfOver();
       const call: Call = deadline;
       const answer = policy.validateAndMutate(copyFor(state, request), call);
-      const answered = answer instanceof Promise ? await inTime(answer, deadline) : answer;
+      const answered = await inTime(Promise.resolve(answer), deadline);
       deadline.throwIfOver();
       return stateOf(answered);
     } catch (thrown) {

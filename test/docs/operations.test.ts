@@ -196,6 +196,7 @@ describe('the decision log', () => {
   it('has the outcomes that the page explains', () => {
     const ofFilters: Record<FilterOutcome, true> = {
       allowed: true,
+      changed: true,
       rejected: true,
       failed: true,
       'allowed-on-error': true,

@@ -13,7 +13,10 @@ import type { DecisionLog } from '../../src/server/decision-log.ts';
 import { Generation } from '../../src/server/generation.ts';
 import { Metrics } from '../../src/server/metrics.ts';
 import { serviceOptions } from '../../src/server/options.ts';
+import { SECTIONS } from '../../src/server/sections.ts';
 import { type Service, type ServiceSettings, startService } from '../../src/server/service.ts';
+import { skypilotOptions } from '../../src/skypilot/options.ts';
+import { PolicyChain } from '../../src/skypilot/policy-chain.ts';
 import { filterFolder } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 
@@ -86,9 +89,14 @@ export async function runApp(
   { log, ...settings }: { readonly log?: DecisionLog; readonly deadline?: number } = {},
 ): Promise<RunningService> {
   const logger = recordingLogger();
-  const configuration = await requireConfiguration({ environment: {}, configFiles: [] });
+  const configuration = await requireConfiguration({ environment: {}, configFiles: [] }, SECTIONS);
   const options = serviceOptions.parse({ tokens, ...settings });
-  const current = new Generation({ number: 1, configuration, options, tokens, enforcement });
+  const skypilot = {
+    options: skypilotOptions.parse({}),
+    policies: await PolicyChain.fromConfiguration(configuration),
+    tokens: new AcceptedTokens([]),
+  };
+  const current = new Generation({ number: 1, configuration, options, tokens, enforcement, skypilot });
   const metrics = new Metrics({
     underWay: () => 0,
     queued: () => 0,

@@ -157,7 +157,14 @@ export const dialect = {
 /** How a document is written: no line is broken anew. */
 export const layout = { lineWidth: 0, minContentWidth: 0 } as const satisfies ToStringOptions;
 
+/** Python reads no longer one; to read them costs the square of it. */
+const MAX_DIGITS = 4300;
+
 function readInteger(text: string, onError: (message: string) => void): number | bigint {
+  if (text.length > MAX_DIGITS) {
+    onError(`a number of more than ${MAX_DIGITS} digits`);
+    return 0;
+  }
   const negative = text.startsWith('-');
   const digits = text.replace(/^[-+]/, '').replaceAll('_', '');
   let magnitude = 0n;

@@ -2,7 +2,7 @@
  * Where a text is one thing to PyYAML and another to the `yaml` package, although neither says so. Such a text is refused:
  * what is checked here must be what SkyPilot sees. Found by reading random texts with both.
  */
-import { isAlias, isMap, isScalar, isSeq, type Node, Scalar, visit } from 'yaml';
+import { isAlias, isCollection, isMap, isScalar, isSeq, type Node, Scalar, visit } from 'yaml';
 import { Special } from './dialect.ts';
 import { YamlError } from './error.ts';
 
@@ -12,6 +12,9 @@ import { YamlError } from './error.ts';
  */
 const UNREADABLE =
   /[^\t\n\r -~\u{a0}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]|[\u2028\u2029]|\r(?!\n)|(?!^)\ufeff/u;
+
+/** PyYAML looks no further for the colon behind a key. */
+const MAX_KEY = 1024;
 
 /** @throws YamlError for a text with such a character. */
 export function refuseUnreadable(text: string): void {
@@ -25,8 +28,9 @@ export function refuseUnreadable(text: string): void {
 /** `lineAt` = the line of an offset. @throws YamlError for a document with a node that has two meanings. */
 export function refuseAmbiguous(root: Node, lineAt: (offset: number) => number): void {
   visit(root, {
-    Node(_, node) {
-      const reason = ambiguityOf(node);
+    Node(key, node, path) {
+      const reason =
+        isScalar(node) && isInFlow(path) ? ambiguityInFlow(node, key === 'key') : ambiguityOf(node);
       if (reason !== undefined) {
         throw new YamlError(reason, lineAt(node.range?.[0] ?? 0));
       }
@@ -34,15 +38,30 @@ export function refuseAmbiguous(root: Node, lineAt: (offset: number) => number):
   });
 }
 
+function isInFlow(path: readonly unknown[]): boolean {
+  const parent = path.findLast((one) => isCollection(one));
+  return isCollection(parent) && parent.flow === true;
+}
+
+/** Between brackets. */
+function ambiguityInFlow(node: Scalar, isKey: boolean): string | undefined {
+  if (node.type === Scalar.PLAIN && node.source?.startsWith('?')) {
+    return 'a text without quotes begins with "?" between brackets';
+  }
+  const [start = 0, end = 0] = node.range ?? [];
+  return isKey && end - start > MAX_KEY
+    ? `a key between brackets has more than ${MAX_KEY} characters`
+    : ambiguityOf(node);
+}
+
 function ambiguityOf(node: Node): string | undefined {
   const name = isAlias(node) ? node.source : (node as { anchor?: string }).anchor;
   if (name !== undefined && /[^\w-]/.test(name)) {
     return 'the name of an anchor has more than letters, digits, "-" and "_"';
   }
-  if (isScalar(node) && node.type === Scalar.PLAIN && node.source?.startsWith('?')) {
-    return 'a text without quotes begins with "?"';
-  }
-  return node.tag === undefined || isOfTag(node, node.tag) ? undefined : 'a tag is none of the value behind it';
+  return node.tag === undefined || isOfTag(node, node.tag)
+    ? undefined
+    : 'a tag is none of the value behind it';
 }
 
 /** Whether a tag leaves a node what it was read as, or at least what it looks like. */

@@ -30,6 +30,8 @@ import { YamlError } from './error.ts';
 /** A configuration or a task has some hundreds. A million lines would keep everybody else waiting for seconds. */
 const MAX_TOKENS = 250_000;
 const MAX_DEPTH = 100;
+/** Finding which items of a list are still there costs the square of this; beyond it they are told by their position. */
+const MAX_EDITS = 200;
 
 /** How scalars are seen: as what they are to PyYAML, or all as the texts that they are written as. */
 type View = 'values' | 'texts';
@@ -110,9 +112,8 @@ export class YamlDocument {
     if (isDeepStrictEqual(this.value, value)) {
       return this;
     }
-    const changed = this.#document.clone();
-    changed.contents = edited(asNode(this.#root?.clone()) ?? null, this.value, value) as ParsedNode;
-    return YamlDocument.parse(changed.toString(layout));
+    const root = edited(asNode(this.#root?.clone()), this.value, value);
+    return YamlDocument.parse(printed(this.#document, root));
   }
 
   /** As PyYAML reads it with the same meaning. */
@@ -122,10 +123,18 @@ export class YamlDocument {
 
   /** Written anew, as it would be if something was changed: for comparing the two. */
   format(): string {
-    const document = this.#document.clone();
-    document.contents = this.#root as ParsedNode;
-    return document.toString(layout);
+    return printed(this.#document, this.#root);
   }
+}
+
+function printed(document: Document, root: Node | null): string {
+  const copy = document.clone();
+  copy.contents = root as ParsedNode;
+  if (isScalar(root) && (root.type === Scalar.BLOCK_LITERAL || root.type === Scalar.BLOCK_FOLDED)) {
+    // As the whole of a document its lines would not be indented, which PyYAML expects.
+    copy.contents = Object.assign(root.clone(), { type: Scalar.QUOTE_DOUBLE }) as ParsedNode;
+  }
+  return copy.toString(layout);
 }
 
 /** Token by token, so that the rest of what is too much is never read. */
@@ -236,19 +245,29 @@ function editedSeq(seq: YAMLSeq, before: readonly unknown[], after: readonly unk
   if (seq.items.length === 0) {
     seq.flow = false;
   }
-  if (before.length === after.length) {
+  const parts = diffArrays([...before], [...after], {
+    comparator: isDeepStrictEqual,
+    maxEditLength: MAX_EDITS,
+  });
+  if (parts === undefined) {
     seq.items = after.map((item, index) => edited(asNode(seq.items[index]), before[index], item));
     return seq;
   }
-  const parts = diffArrays([...before], [...after], { comparator: isDeepStrictEqual });
+  const { items } = seq;
   let index = 0;
+  let replaced = 0;
   seq.items = parts.flatMap(({ added, removed, value }) => {
     if (added) {
-      return value.map(nodeOf);
+      // What is removed comes first: an item that has changed is both.
+      return value.map((item) => {
+        const from = replaced < index ? replaced++ : items.length;
+        return edited(asNode(items[from]), before[from], item);
+      });
     }
-    const items = seq.items.slice(index, index + value.length);
+    const start = index;
     index += value.length;
-    return removed ? [] : items;
+    replaced = removed ? start : index;
+    return removed ? [] : items.slice(start, index);
   });
   return seq;
 }

@@ -67,10 +67,10 @@ function DecisionRow(decision: DecisionRecord) {
       </td>
       <td class="who">
         <div class="id">
-          <Text>{project_id}</Text>
+          <Text>{project_id ?? ''}</Text>
         </div>
         <small class="id">
-          <Text>{user_id}</Text>
+          <Text>{user_id ?? ''}</Text>
         </small>
       </td>
       <td class="why">

@@ -3,6 +3,7 @@ import type { DecisionOutcome } from '../decision-record.ts';
 /** The words of the decision log and of the metrics. The sign is for the eye; whoever can't tell colours apart needs none. */
 const SIGNS: Readonly<Record<DecisionOutcome, string>> = {
   allowed: '✓',
+  changed: '✎',
   rejected: '✗',
   failed: '!',
   'allowed-on-error': '!',

@@ -1,0 +1,85 @@
+/**
+ * SkyPilot's RESTful admin policy: what comes in is judged by the policies; 200 carries the request as they leave it, 400 and
+ * a plain text the reason why not. Whatever else is answered refuses the request too: SkyPilot takes it for a fault.
+ */
+import { type Context, HttpError, type Middleware } from 'koa';
+import { decodeRequest, encodeAnswer, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
+import { jsonBody } from './body.ts';
+import { type DecisionKeepers, keep } from './deciding.ts';
+import { reviewRecord } from './decision-record.ts';
+import type { SkypilotParts } from './generation.ts';
+import { stateOf } from './request-state.ts';
+
+/** Answers at the path that the configuration says, which a reload may change; everything else goes on. */
+export function skypilotEndpoint(keepers: DecisionKeepers): Middleware {
+  return async (ctx, next) => {
+    const { skypilot } = stateOf(ctx).generation;
+    if (!servesSkypilot(skypilot, ctx.path)) {
+      return next();
+    }
+    if (ctx.method !== 'POST') {
+      ctx.status = 405;
+      ctx.set('Allow', 'POST');
+      return;
+    }
+    requireQueryToken(ctx, skypilot);
+    await review(ctx, skypilot, await receivedRequest(ctx), keepers);
+  };
+}
+
+/** Whether SkyPilot is answered at a path: there is a policy, and it is its path. */
+export function servesSkypilot({ options, policies }: SkypilotParts, path: string): boolean {
+  return path === options.path && !policies.isEmpty;
+}
+
+/** SkyPilot can send nothing but the address that it was given. Who names the parameter twice sends no token. */
+function requireQueryToken(ctx: Context, { tokens }: SkypilotParts): void {
+  const { token } = ctx.query;
+  if (tokens.required && !(typeof token === 'string' && tokens.accept(token))) {
+    ctx.throw(401, 'expected a valid token as the query parameter token');
+  }
+}
+
+/** 400 would be a rejection: what is no request is answered with 422. */
+async function receivedRequest(ctx: Context): Promise<ReceivedRequest> {
+  try {
+    return decodeRequest(await jsonBody(ctx));
+  } catch (thrown) {
+    if (thrown instanceof InvalidBodyError || (thrown instanceof HttpError && thrown.status === 400)) {
+      return ctx.throw(422, thrown.message);
+    }
+    throw thrown;
+  }
+}
+
+async function review(
+  ctx: Context,
+  { options, policies }: SkypilotParts,
+  request: ReceivedRequest,
+  keepers: DecisionKeepers,
+): Promise<void> {
+  const { generation, requestId, headers } = stateOf(ctx);
+  const { number } = generation;
+  const started = performance.now();
+  await generation.inTurn(async (deadline) => {
+    const reviewed = await policies.review(request, { deadline, requestId });
+    const milliseconds = performance.now() - started;
+    await keep(
+      reviewRecord(reviewed, { requestId, generation: number, milliseconds, request }),
+      keepers,
+      deadline,
+    );
+    headers.push('X-Enforcement-Generation', String(number));
+    if (reviewed.allowed) {
+      ctx.type = 'application/json';
+      ctx.body = encodeAnswer(request, reviewed);
+    } else if (reviewed.failed) {
+      ctx.status = 500;
+      ctx.body = { message: reviewed.message, request_id: requestId };
+    } else {
+      ctx.status = 400;
+      ctx.type = 'text/plain';
+      ctx.body = reviewed.message ?? '';
+    }
+  }, options.deadline);
+}
