@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { showValue } from '../config/secret.ts';
 import { assignmentText, optionsTable, sampleText, valueText } from '../config/text.ts';
+import { isMapping, member } from '../config/tree.ts';
 import type { Configuration } from '../configuration.ts';
 import { formatOrigin } from '../errors.ts';
 import { knownOptions } from './known-options.ts';
@@ -22,11 +23,14 @@ export function configCommand(): Command {
     .addCommand(
       addSourceFlags(
         new Command('show').description(
-          'Print the effective options of [enforcement] and [service]. Constructs no filter.',
+          'Print the effective options of [enforcement], [service] and [skypilot]. Constructs no filter.',
         ),
       )
         .addOption(formatFlag('table', 'json', 'ini'))
-        .option('--origin', 'Say where each value comes from: file and line, variable, flag or default.')
+        .option(
+          '--origin',
+          'Say where each value comes from, and what it has beaten: file and line, variable, flag or default.',
+        )
         .option('--show-secrets', 'Print tokens and other secrets instead of hiding them.')
         .action(show),
     )
@@ -72,15 +76,36 @@ async function show(flags: ShowFlags): Promise<void> {
     case 'table':
       await printTable(
         ['SECTION', 'OPTION', 'TYPE', 'VALUE', ...(flags.origin === true ? ['ORIGIN'] : [])],
-        shown.map(({ option, value, origin }) => [
-          option.section,
-          option.name,
-          option.type,
-          value === undefined ? '(not set)' : valueText(value),
-          ...(flags.origin === true ? [formatOrigin(origin)] : []),
-        ]),
+        shown.flatMap((setting) => rowsOf(setting, flags.origin === true)),
       );
   }
+}
+
+/** With origins a dictionary that came from several sources has a row for each of its members. */
+function rowsOf({ option, value, origin, beats, members = [] }: Setting, withOrigin: boolean): string[][] {
+  const row = (name: string, shown: unknown, place: Placed) => [
+    option.section,
+    name,
+    option.type,
+    shown === undefined ? '(not set)' : valueText(shown),
+    ...(withOrigin ? [placeText(place)] : []),
+  ];
+  if (withOrigin && members.length > 0 && isMapping(value)) {
+    return members.map((one) => row(`${option.name}.${one.name}`, member(value, one.name), one));
+  }
+  return [row(option.name, value, { origin, beats })];
+}
+
+type Placed = Pick<Setting, 'origin' | 'beats'>;
+
+/** `etc/site.conf:3 (over etc/blazar.conf:7)` */
+function placeText({ origin, beats }: Placed): string {
+  const over = beats.length === 0 ? '' : ` (over ${beats.map(formatOrigin).join(', ')})`;
+  return formatOrigin(origin) + over;
+}
+
+function placeObject({ origin, beats }: Placed): object {
+  return { origin: formatOrigin(origin), beats: beats.map(formatOrigin) };
 }
 
 function asObject(settings: readonly Setting[], withOrigin: boolean): object {
@@ -88,9 +113,17 @@ function asObject(settings: readonly Setting[], withOrigin: boolean): object {
     sectionsOf(settings).map(([section, members]) => [
       section,
       Object.fromEntries(
-        members.map(({ option, value = null, origin }) => [
+        members.map(({ option, value = null, origin, beats, members: parts }) => [
           option.name,
-          withOrigin ? { value, origin: formatOrigin(origin) } : value,
+          withOrigin
+            ? {
+                value,
+                ...placeObject({ origin, beats }),
+                ...(parts && {
+                  members: Object.fromEntries(parts.map((part) => [part.name, placeObject(part)])),
+                }),
+              }
+            : value,
         ]),
       ),
     ]),
@@ -100,8 +133,9 @@ function asObject(settings: readonly Setting[], withOrigin: boolean): object {
 function asIni(settings: readonly Setting[], withOrigin: boolean): string {
   return sectionsOf(settings)
     .map(([section, members]) => {
-      const lines = members.flatMap(({ option, value, origin }) => [
-        ...(withOrigin ? [`# ${formatOrigin(origin)}`] : []),
+      const lines = members.flatMap(({ option, value, origin, beats, members: parts = [] }) => [
+        ...(withOrigin && parts.length === 0 ? [`# ${placeText({ origin, beats })}`] : []),
+        ...(withOrigin ? parts.map((part) => `# ${part.name}: ${placeText(part)}`) : []),
         assignmentText(option.name, value),
       ]);
       return `[${section}]\n${lines.join('\n')}\n`;

@@ -10,12 +10,14 @@ import { decisionsCommand } from './decisions.ts';
 import { filtersCommand } from './filters.ts';
 import { ExitCode, onOneLine, printProblems, UsageError } from './output.ts';
 import { serveCommand } from './serve.ts';
+import { skypilotCommand } from './skypilot.ts';
 
 const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
   check: ['enforcement'],
-  serve: ['service', 'enforcement'],
-  show: ['enforcement', 'service'],
-  validate: ['enforcement', 'service'],
+  serve: ['service', 'enforcement', 'skypilot'],
+  show: ['enforcement', 'service', 'skypilot'],
+  validate: ['enforcement', 'service', 'skypilot'],
+  review: ['skypilot'],
 };
 
 function createProgram(): Command {
@@ -26,7 +28,8 @@ function createProgram(): Command {
     .addCommand(configCommand())
     .addCommand(filtersCommand())
     .addCommand(decisionsCommand())
-    .addCommand(conformanceCommand());
+    .addCommand(conformanceCommand())
+    .addCommand(skypilotCommand());
   for (const command of allCommands(program)) {
     command
       .exitOverride()

@@ -18,19 +18,19 @@ export function addSourceFlags(command: Command): Command {
     .addOption(
       new Option(
         '--config-file <path>',
-        'A configuration file; repeatable, a later one wins. Default: $BLAZAR_ENFORCEMENT_CONFIG, else /etc/blazar/blazar.conf.',
+        "A file of the server's configuration; repeatable, a later one wins. Default: $BLAZAR_ENFORCEMENT_CONFIG, else /etc/blazar/blazar.conf.",
       ).argParser(repeatable),
     )
     .addOption(
       new Option(
         '--config-dir <folder>',
-        'A folder whose *.conf files are read after the files, sorted by name; repeatable.',
+        'A folder whose *.conf and *.yaml files are read after the files, sorted by name; repeatable.',
       ).argParser(repeatable),
     )
     .addOption(
       new Option(
         '--config <section.option=value>',
-        'Sets one option, over files and environment; repeatable.',
+        'Sets one option, over files and environment, with a value in YAML; repeatable. Or one file with options.',
       ).argParser(repeatable),
     );
 }

@@ -3,7 +3,7 @@
  * a plain text the reason why not. Whatever else is answered refuses the request too: SkyPilot takes it for a fault.
  */
 import { type Context, HttpError, type Middleware } from 'koa';
-import { decodeRequest, encodeAnswer, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
+import { decodeRequest, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
 import { jsonBody } from './body.ts';
 import { type DecisionKeepers, keep } from './deciding.ts';
 import { reviewRecord } from './decision-record.ts';
@@ -70,9 +70,9 @@ async function review(
       deadline,
     );
     headers.push('X-Enforcement-Generation', String(number));
-    if (reviewed.allowed) {
+    if (reviewed.answer !== null) {
       ctx.type = 'application/json';
-      ctx.body = encodeAnswer(request, reviewed);
+      ctx.body = reviewed.answer;
     } else if (reviewed.failed) {
       ctx.status = 500;
       ctx.body = { message: reviewed.message, request_id: requestId };

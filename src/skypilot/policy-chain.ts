@@ -1,7 +1,7 @@
 /** The chain of policies: load, review, close. Everything that is refused or let through is decided in this file. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Call } from '../base-filter.ts';
-import { plainCopy } from '../config/tree.ts';
+import { isMapping, type Mapping, plainCopy } from '../config/tree.ts';
 import { type Configuration, sectionOf } from '../configuration.ts';
 import { type Deadline, inTime } from '../deadline.ts';
 import { createFilterServices, type EnforcementServices } from '../enforcement.ts';
@@ -11,10 +11,19 @@ import { type AdminPolicy, isRejection } from './admin-policy.ts';
 import { Config } from './config.ts';
 import { skypilotOptions, skypilotSection } from './options.ts';
 import { loadPolicies } from './policy-loader.ts';
-import { MutatedUserRequest, type Task, type UserRequest } from './user-request.ts';
-import type { ReceivedRequest } from './wire.ts';
+import type { Task, UserRequest } from './user-request.ts';
+import { encodeAnswer, type ReceivedRequest } from './wire.ts';
 
-const FAILED_MESSAGE = 'The request could not be checked. Please try again later, or ask the operator.';
+/** Why not, and whether that is because something broke. */
+interface Refusal {
+  readonly message: string;
+  readonly failed: boolean;
+}
+
+const FAILED: Refusal = {
+  message: 'The request could not be checked. Please try again later, or ask the operator.',
+  failed: true,
+};
 
 /** What one policy said. */
 export interface PolicyOutcome {
@@ -41,6 +50,8 @@ export interface Review {
   /** The policy that rejected or failed; `null` when allowed. */
   readonly policy: string | null;
   readonly failed: boolean;
+  /** What SkyPilot is to be answered; `null` when it was refused. */
+  readonly answer: string | null;
   /** One a policy that was asked, in order. */
   readonly outcomes: readonly PolicyOutcome[];
 }
@@ -116,23 +127,42 @@ export class PolicyChain {
     };
     const outcomes: PolicyOutcome[] = [];
     let state = original;
-    let changed = false;
     for (const link of this.#chain) {
       const started = performance.now();
       const answer = await this.#ask(link, state, request, deadline, requestId);
       const milliseconds = performance.now() - started;
       const { name: policy } = link;
       if ('message' in answer) {
-        const { message, failed } = answer;
-        outcomes.push({ policy, allowed: false, message, failed, changed: false, milliseconds });
-        return { ...original, allowed: false, changed: false, message, policy, failed, outcomes };
+        outcomes.push({ policy, ...answer, allowed: false, changed: false, milliseconds });
+        return refused(original, outcomes, policy, answer);
       }
-      const differs = !isSame(answer, state);
-      changed ||= differs;
-      outcomes.push({ policy, allowed: true, message: null, failed: false, changed: differs, milliseconds });
+      const changed = !isSame(answer, state);
+      outcomes.push({ policy, allowed: true, message: null, failed: false, changed, milliseconds });
       state = answer;
     }
-    return { ...state, allowed: true, changed, message: null, policy: null, failed: false, outcomes };
+    // One policy may take back what another one did.
+    const changed = outcomes.some((outcome) => outcome.changed) && !isSame(state, original);
+    try {
+      const answer = encodeAnswer(request, state);
+      return {
+        ...state,
+        allowed: true,
+        changed,
+        message: null,
+        policy: null,
+        failed: false,
+        answer,
+        outcomes,
+      };
+    } catch (thrown) {
+      // More, or deeper, than SkyPilot could be expected to read.
+      const guilty = outcomes.findLast((outcome) => outcome.changed)?.policy ?? null;
+      this.#logFailure(guilty, thrown, requestId);
+      const failures = outcomes.map((outcome) =>
+        outcome.policy === guilty ? { ...outcome, ...FAILED, allowed: false, changed: false } : outcome,
+      );
+      return refused(original, failures, guilty, FAILED);
+    }
   }
 
   /** Lets every policy release what it holds. */
@@ -154,7 +184,7 @@ export class PolicyChain {
     request: ReceivedRequest,
     deadline: Deadline,
     requestId: string | undefined,
-  ): Promise<State | { message: string; failed: boolean }> {
+  ): Promise<State | Refusal> {
     try {
       deadline.throwIfOver();
       const call: Call = deadline;
@@ -163,18 +193,31 @@ export class PolicyChain {
       deadline.throwIfOver();
       return stateOf(answered);
     } catch (thrown) {
-      if (isRejection(thrown) && thrown.message !== '') {
+      if (isRejection(thrown) && typeof thrown.message === 'string' && thrown.message !== '') {
         return { message: thrown.message, failed: false };
       }
-      // Nothing of the request stands here: its configuration holds tokens and the names of others.
-      const known = requestId === undefined ? {} : { request_id: requestId };
-      this.#logger.error({ ...known, policy: name, error: errorText(thrown) }, 'policy failed');
-      if (thrown instanceof Error) {
-        this.#logger.debug({ policy: name, stack: thrown.stack }, 'policy failed');
-      }
-      return { message: FAILED_MESSAGE, failed: true };
+      this.#logFailure(name, thrown, requestId);
+      return FAILED;
     }
   }
+
+  /** Nothing of the request stands here: its configuration holds tokens and the names of others. */
+  #logFailure(policy: string | null, thrown: unknown, requestId: string | undefined): void {
+    const known = requestId === undefined ? {} : { request_id: requestId };
+    this.#logger.error({ ...known, policy, error: causeOf(thrown) }, 'policy failed');
+    if (thrown instanceof Error) {
+      this.#logger.debug({ ...known, policy, stack: thrown.stack }, 'policy failed');
+    }
+  }
+}
+
+function refused(
+  original: State,
+  outcomes: readonly PolicyOutcome[],
+  policy: string | null,
+  refusal: Refusal,
+): Review {
+  return { ...original, ...refusal, allowed: false, changed: false, policy, answer: null, outcomes };
 }
 
 /** Its own copy for each policy: what it keeps and changes later reaches nobody. */
@@ -192,32 +235,36 @@ function copyFor({ task, skypilotConfig }: State, request: ReceivedRequest): Use
   };
 }
 
-/** What a policy has returned, copied. Throws a `TypeError` for anything else. */
+/** What a policy has returned, copied: of this copy of the package, of another, or made by hand. Throws for anything else. */
 function stateOf(answer: unknown): State {
-  if (!(answer instanceof MutatedUserRequest) && !isLike(answer)) {
+  if (!isMapping(answer)) {
     throw new TypeError('expected a MutatedUserRequest as the answer');
   }
   const { task, skypilotConfig } = answer;
-  const config = 'toDict' in skypilotConfig && typeof skypilotConfig.toDict === 'function';
   return {
-    task: plainCopy(task),
-    skypilotConfig: Config.fromDict(config ? (skypilotConfig as Config).toDict() : (skypilotConfig as Task)),
+    task: mappingCopy('task', task),
+    skypilotConfig: Config.fromDict(mappingCopy('skypilotConfig', dictOf(skypilotConfig))),
   };
 }
 
-/** One that was made by another copy of the package, or by hand. */
-function isLike(answer: unknown): answer is MutatedUserRequest {
-  return (
-    isObject(answer) &&
-    'task' in answer &&
-    isObject(answer.task) &&
-    'skypilotConfig' in answer &&
-    isObject(answer.skypilotConfig)
-  );
+function dictOf(config: unknown): unknown {
+  return isMapping(config) && typeof config.toDict === 'function' ? config.toDict() : config;
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function mappingCopy(name: keyof State, value: unknown): Mapping {
+  if (!isMapping(value)) {
+    throw new TypeError(`expected a mapping as ${name} of the answer`);
+  }
+  return plainCopy(value);
+}
+
+/** Anything can be thrown, and not all of it has a text. */
+function causeOf(thrown: unknown): string {
+  try {
+    return errorText(thrown);
+  } catch {
+    return 'what was thrown has no text';
+  }
 }
 
 function isSame(a: State, b: State): boolean {

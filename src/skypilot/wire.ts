@@ -14,37 +14,42 @@ export class InvalidBodyError extends Error {
   override readonly name = 'InvalidBodyError';
 }
 
-const wholeNumber = z
-  .number()
-  .nullish()
-  .transform((value) => value ?? null);
-const text = z
-  .string()
-  .nullish()
-  .transform((value) => value ?? null);
+/** Absent and `null` are one thing here. */
+const orNull = <Value>(value: Value | null | undefined): Value | null => value ?? null;
+const wholeNumber = z.int().nullish().transform(orNull);
+const text = z.string().nullish().transform(orNull);
 
-/** Unknown members are left out: there are new ones in every other version. */
-const envelopeSchema = z.object({
-  task: z.string(),
-  skypilot_config: z.string(),
-  request_name: z.string().default('other'),
-  request_options: z
-    .object({
-      cluster_name: text,
-      idle_minutes_to_autostop: wholeNumber,
-      down: z.boolean().nullish(),
-      dryrun: z.boolean().nullish(),
-    })
-    .nullish(),
-  at_client_side: z.boolean().default(false),
-  user: z.string().default(''),
-  client_api_version: wholeNumber,
-  client_version: text,
-});
+/** What the JSON text in a body holds. Unknown members are left out: there are new ones in every other version. */
+export const envelopeSchema = z
+  .object({
+    task: z.string().meta({ description: 'The task, in YAML. Only its first document counts.' }),
+    skypilot_config: z.string().meta({ description: 'The whole configuration, in YAML.' }),
+    request_name: z
+      .string()
+      .default('other')
+      .meta({ description: 'What the user does.', examples: ['launch', 'jobs.launch'] }),
+    request_options: z
+      .object({
+        cluster_name: text,
+        idle_minutes_to_autostop: wholeNumber,
+        down: z.boolean().nullish(),
+        dryrun: z.boolean().nullish(),
+      })
+      .nullish()
+      .meta({ description: '`null` for jobs and services.' }),
+    at_client_side: z.boolean().default(false).meta({ description: "Whether the user's own machine asks." }),
+    user: z
+      .string()
+      .default('')
+      .meta({ description: "A mapping in YAML with `id` and `name`; empty at the client's side." }),
+    client_api_version: wholeNumber,
+    client_version: text,
+  })
+  .meta({ description: 'The request of a user of SkyPilot.' });
 
 const userSchema = z.object({
-  id: z.coerce.string(),
-  name: z.coerce.string(),
+  id: z.string().min(1),
+  name: z.string().default(''),
   user_type: text.catch(null),
   preferred_workspace: text.catch(null),
 });
@@ -75,9 +80,7 @@ export interface Reviewed {
 export function decodeRequest(body: unknown): ReceivedRequest {
   const envelope = envelopeSchema.safeParse(typeof body === 'string' ? innerJson(body) : body);
   if (!envelope.success) {
-    const [issue] = envelope.error.issues;
-    const where = issue === undefined || issue.path.length === 0 ? 'the body' : issue.path.join('.');
-    throw new InvalidBodyError(`${where}: expected the request of a SkyPilot admin policy`);
+    throw new InvalidBodyError(mistakeOf(envelope.error));
   }
   const { data } = envelope;
   const options = data.request_options;
@@ -129,11 +132,31 @@ export function encodeRequest(
         dryrun: options.dryrun,
       },
       at_client_side: request.atClientSide,
-      user: user === null ? '' : YamlDocument.from({ id: user.id, name: user.name }).toString(),
+      user: user === null ? '' : yamlOf(user),
       client_api_version: request.clientApiVersion,
       client_version: request.clientVersion,
     }),
   );
+}
+
+function yamlOf({ id, name, userType, preferredWorkspace }: User): string {
+  const mapping = { id, name, user_type: userType, preferred_workspace: preferredWorkspace };
+  return YamlDocument.from(mapping).toString();
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  object: 'an object',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+};
+
+/** The first mistake, by the name of the member; what it holds is not shown. */
+function mistakeOf({ issues: [issue] }: z.ZodError): string {
+  const where = issue === undefined || issue.path.length === 0 ? 'the body' : issue.path.join('.');
+  const expected = issue?.code === 'invalid_type' ? KINDS[issue.expected] : undefined;
+  return `${where}: expected ${expected ?? 'another value'}`;
 }
 
 function innerJson(text: string): unknown {
@@ -169,11 +192,12 @@ function parsed(name: string, text: string): YamlDocument {
 
 /** Empty at the client's side, which does not know who it is to the server. */
 function userOf(text: string): User | null {
-  const value: unknown = text.trim() === '' ? null : parsed('user', text).texts;
-  if (value === null) {
+  const document = parsed('user', text);
+  if (document.value === null) {
     return null;
   }
-  const user = userSchema.safeParse(isMapping(value) ? withoutEmpty(value) : value);
+  const { texts } = document;
+  const user = userSchema.safeParse(isMapping(texts) ? withoutEmpty(texts) : texts);
   if (!user.success) {
     throw new InvalidBodyError('user: expected a mapping with id and name');
   }
@@ -181,6 +205,7 @@ function userOf(text: string): User | null {
   return { id, name, userType, preferredWorkspace };
 }
 
+/** An id of digits is a text, and `null` is nothing. */
 function withoutEmpty(mapping: Mapping): Mapping {
   return Object.fromEntries(Object.entries(mapping).filter(([, value]) => value !== ''));
 }

@@ -30,6 +30,9 @@ import { YamlError } from './error.ts';
 /** A configuration or a task has some hundreds. A million lines would keep everybody else waiting for seconds. */
 const MAX_TOKENS = 250_000;
 const MAX_DEPTH = 100;
+/** Of the parser, which has the document and the scalar on it too. */
+const MAX_STACK = MAX_DEPTH + 10;
+const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
 /** Finding which items of a list are still there costs the square of this; beyond it they are told by their position. */
 const MAX_EDITS = 200;
 
@@ -60,9 +63,10 @@ export class YamlDocument {
     const document = firstDocument(text, lines);
     const [error] = document.errors;
     if (error !== undefined) {
+      // Its message may hold a piece of the text.
       const reason =
-        error.code === 'RESOURCE_EXHAUSTION'
-          ? 'it is nested too deep'
+        error.code === 'TAG_RESOLVE_FAILED'
+          ? 'a number without digits or with thousands of them, or a lone "="'
           : error.code.toLowerCase().replaceAll('_', ' ');
       throw new YamlError(reason, lines.linePos(error.pos[0]).line);
     }
@@ -153,6 +157,10 @@ function firstDocument(text: string, lineCounter: LineCounter): Document.Parsed 
         return document as Document.Parsed;
       }
     }
+    // Before the composer meets it: where it runs out of stack, a regular expression that is compiled ends the process.
+    if (parser.stack.length > MAX_STACK) {
+      throw new YamlError(TOO_DEEP);
+    }
   }
   for (const token of parser.end()) {
     for (const document of composer.next(token)) {
@@ -167,7 +175,7 @@ function firstDocument(text: string, lineCounter: LineCounter): Document.Parsed 
 
 function view(node: Node | null, as: View, depth = 0): unknown {
   if (depth > MAX_DEPTH) {
-    throw new YamlError(`it is nested deeper than ${MAX_DEPTH} levels`);
+    throw new YamlError(TOO_DEEP);
   }
   if (isMap(node)) {
     const mapping: Record<string, unknown> = {};
