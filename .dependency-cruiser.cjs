@@ -1,7 +1,7 @@
 /**
  * The layers of docs/architecture.md. An arrow that points the wrong way fails `npm run lint`.
  *
- *   cli -> server, conformance -> core -> config          filters -> core
+ *   cli -> server -> skypilot -> core -> config          cli -> conformance -> core          filters -> core
  */
 const CORE = '^src/(http/)?[^/]+[.]ts$';
 
@@ -34,7 +34,7 @@ module.exports = {
       severity: 'error',
       comment: 'The library is used without a server and without a command line.',
       from: { path: CORE },
-      to: { path: '^src/(server|conformance|cli)/' },
+      to: { path: '^src/(skypilot|server|conformance|cli)/' },
     },
     {
       name: 'conformance-tests-strangers',
@@ -42,6 +42,13 @@ module.exports = {
       comment: 'It proves of our service what it proves of any other, and knows nothing of how ours is made.',
       from: { path: '^src/conformance/' },
       to: { path: '^src/', pathNot: ['^src/conformance/', CORE] },
+    },
+    {
+      name: 'policies-know-no-door',
+      severity: 'error',
+      comment: 'Admin policies are reviewed without a server and without a command line.',
+      from: { path: '^src/skypilot/' },
+      to: { path: '^src/(server|conformance|cli)/' },
     },
     {
       name: 'server-knows-no-command-line',
@@ -90,7 +97,7 @@ module.exports = {
       name: 'nothing-unresolvable',
       severity: 'error',
       from: {},
-      to: { couldNotResolve: true, pathNot: '^blazar-enforcement$' },
+      to: { couldNotResolve: true, pathNot: '^blazar-enforcement(/skypilot)?$' },
     },
   ],
   options: {

@@ -13,12 +13,14 @@ import { suite as service } from './service.ts';
 import { trial as fuzz } from './service-fuzz.ts';
 import { trial as latency } from './service-latency.ts';
 import { trial as memory } from './service-memory.ts';
+import { suite as skypilotReview } from './skypilot-review.ts';
 
 const MATTERS: readonly (Suite | Trial)[] = [
   check,
   peers,
   externalService,
   coldStart,
+  skypilotReview,
   service,
   latency,
   memory,

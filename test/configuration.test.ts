@@ -159,7 +159,7 @@ not an assignment
     'first.conf:7: expected "name = value", got a line without "=" or ":"',
     'second.conf:2: [service] port: expected a whole number from 0 to 65535, got "70000"',
     'second.conf:5: [enforcment] unknown section; the nearest right name is [enforcement]',
-    '--config: expected section.option=value, got "nonsense"',
+    '--config: expected key=value or a file that exists, got "nonsense"',
     '/nope/third.conf: could not be read: there is no such file',
     '--config enforcement.external_service_timeout: [enforcement] external_service_timeout: expected a whole number of seconds from 1 to 3600, got "0"',
     'in code: [enforcement] external_service_allow_on_error: expected true or false, got "perhaps"',

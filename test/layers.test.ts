@@ -45,6 +45,11 @@ const FORBIDDEN: Record<string, [from: string, specifier: string, to: string][]>
     ['src/core-b.ts', './server/server.ts', 'src/server/server.ts'],
     ['src/core-c.ts', './cli/cli.ts', 'src/cli/cli.ts'],
     ['src/core-g.ts', './conformance/run.ts', 'src/conformance/run.ts'],
+    ['src/core-h.ts', './skypilot/policy.ts', 'src/skypilot/policy.ts'],
+  ],
+  'policies-know-no-door': [
+    ['src/skypilot/policy-a.ts', '../server/server.ts', 'src/server/server.ts'],
+    ['src/skypilot/policy-b.ts', '../cli/cli.ts', 'src/cli/cli.ts'],
   ],
   'conformance-tests-strangers': [
     ['src/conformance/run-a.ts', '../server/server.ts', 'src/server/server.ts'],
@@ -90,7 +95,8 @@ const ALLOWED: Record<string, string> = {
   'src/config/more.ts': 'export {};',
   'src/conformance/run.ts': "import '../http/client.ts'; import '../errors.ts'; import 'undici';",
   'src/http/client.ts': 'export {};',
-  'src/server/server.ts': "import '../enforcement.ts'; import '../config/config.ts'; import 'koa';",
+  'src/skypilot/policy.ts': "import '../enforcement.ts'; import '../config/config.ts';",
+  'src/server/server.ts': "import '../skypilot/policy.ts'; import '../enforcement.ts'; import '../config/config.ts'; import 'koa';",
   'src/cli/cli.ts':
     "import '../server/server.ts'; import '../conformance/run.ts'; import '../enforcement.ts'; import('../config/config.ts');",
   'filters/one-filter.ts': "import '../src/index.ts'; import 'zod'; import 'node:fs';",
@@ -98,6 +104,7 @@ const ALLOWED: Record<string, string> = {
   'test/helper.ts': "import '../src/enforcement.ts'; import '../filters/one-filter.ts'; import 'vitest';",
   'bench/bench.ts': "import '../src/index.ts'; import 'tinybench';",
   'examples/filters/my-filter.js': "import 'blazar-enforcement'; import 'zod';",
+  'examples/admin-policies/my-policy.js': "import 'blazar-enforcement/skypilot';",
 };
 
 /** A tree with the project's rules, its packages, and nothing but these files. */

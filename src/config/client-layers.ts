@@ -1,6 +1,6 @@
 /** What files of users and projects may set: options of `[enforcement]` that are not the server's alone. */
 import { formatOrigin, type Problem } from '../errors.ts';
-import type { Entry, Layer } from './layer.ts';
+import { type Entry, type Layer, shownName } from './layer.ts';
 import type { ReadSources } from './sources.ts';
 
 /** Layers without what their source may not set. */
@@ -29,7 +29,7 @@ export function permittedLayers(
     for (const [section, entries] of layer) {
       for (const [option, entry] of entries) {
         if (isServers(section, option)) {
-          ignored.push(`[${section}] ${option} (${formatOrigin(entry.origin)})`);
+          ignored.push(`[${shownName(section)}] ${shownName(option)} (${formatOrigin(entry.origin)})`);
         } else {
           const options = kept.get(section) ?? new Map<string, Entry>();
           kept.set(section, options.set(option, entry));

@@ -27,6 +27,12 @@ export function isYamlFile(file: string): boolean {
   return YAML_FILE.test(extname(file));
 }
 
+/** A name as it may be shown: behind a space, a "=" or a ":" stands what was meant as a value, and may be a secret. */
+export function shownName(name: string): string {
+  const [shown = '', ...further] = name.trim().split(/[\s=:]/);
+  return further.length === 0 ? name : `${shown} …`;
+}
+
 /** The layer of a file; empty when it can't be read, which is a problem. `hint` stands behind its sentence. */
 export async function fileLayer(file: string, problems: Problem[], hint = ''): Promise<Layer> {
   try {
@@ -72,6 +78,13 @@ async function yamlLayer(text: string, file: string, problems: Problem[]): Promi
     report(thrown.line ?? 1, `expected YAML: ${thrown.reason}`);
     return new Map();
   }
+  // What is lost without a word may be a limit, or the filters.
+  if (/^---(\s|$)/m.test(text.slice(document.toString().length))) {
+    report(document.toString().split('\n').length, 'expected one document, and a further one begins here');
+  }
+  for (const line of await repeatedNames(text)) {
+    report(line, 'this name stands here for the second time');
+  }
   const { texts } = document;
   const layer: Sections = new Map();
   if (texts === '') {
@@ -107,6 +120,26 @@ async function yamlLayer(text: string, file: string, problems: Problem[]): Promi
   return layer;
 }
 
+/** The lines of names that their mapping already has: the last one alone would count. */
+async function repeatedNames(text: string): Promise<number[]> {
+  const { isScalar, LineCounter, parseDocument, visit } = await import('yaml');
+  const lineCounter = new LineCounter();
+  const lines: number[] = [];
+  visit(parseDocument(text, { lineCounter, uniqueKeys: false }), {
+    Map(_, { items }) {
+      const seen = new Set<string>();
+      for (const { key } of items) {
+        const name = isScalar(key) && key.value !== '<<' ? String(key.value) : undefined;
+        if (name !== undefined && seen.has(name)) {
+          lines.push(lineCounter.linePos(isScalar(key) ? (key.range?.[0] ?? 0) : 0).line);
+        }
+        seen.add(name ?? '<<');
+      }
+    },
+  });
+  return lines;
+}
+
 /** `OS_<SECTION>__<OPTION>`, as in oslo.config; other variables are none of ours. */
 export function environmentLayer(environment: Readonly<Record<string, string | undefined>>): Layer {
   const layer: Sections = new Map();
@@ -127,10 +160,12 @@ export function pairsLayer(pairs: readonly Pair[], problems: Problem[]): Layer {
   const layer: Sections = new Map();
   for (const { path, value } of pairs) {
     const [section = '', option, ...below] = path;
-    if (option === undefined) {
+    const wrong = [section, option ?? ''].find((name) => !/^[\w-]+$/.test(name));
+    if (option === undefined || wrong !== undefined) {
+      const got = wrong ? shownName(wrong) : section;
       problems.push({
         severity: 'error',
-        message: `--config: expected section.option=value, got "${section}" before "="`,
+        message: `--config: expected section.option=value, got "${got}" before "="`,
       });
       continue;
     }

@@ -1,5 +1,5 @@
 /** Where configuration files are: the server's, the user's, the project's. */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Problem } from '../errors.ts';
@@ -78,22 +78,29 @@ export function configFilesIn(folder: string, problems: Problem[]): string[] {
  */
 function isTrusted(problems: Problem[]): (file: string) => boolean {
   return (file) => {
-    const { uid, mode } = statSync(file);
-    const mine = process.getuid?.() ?? uid;
-    const reason =
-      uid !== 0 && uid !== mine
-        ? 'it belongs to somebody else'
-        : mode & 0o002
-          ? 'everybody may write to it'
-          : '';
-    if (reason !== '') {
+    const reason = whyNotTrusted(file);
+    if (reason !== undefined) {
       problems.push({
         severity: 'error',
         message: `${file}: not read, since ${reason}; name it with --config-file if it is meant`,
       });
     }
-    return reason === '';
+    return reason === undefined;
   };
+}
+
+function whyNotTrusted(file: string): string | undefined {
+  try {
+    // A link is somebody's as the file is: it says which file is read.
+    const [link, target] = [lstatSync(file), statSync(file)];
+    const mine = process.getuid?.() ?? target.uid;
+    if ([link, target].some(({ uid }) => uid !== 0 && uid !== mine)) {
+      return 'it belongs to somebody else';
+    }
+    return target.mode & 0o002 ? 'everybody may write to it' : undefined;
+  } catch (thrown) {
+    return `it could not be looked at: ${systemErrorText(thrown)}`;
+  }
 }
 
 /** Where `~` is, for the paths of flags. */

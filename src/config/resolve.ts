@@ -2,18 +2,18 @@
  * Layers and options → one typed value an option, with its origin, and everything that is wrong with them.
  * Nothing is thrown here: all mistakes of all sources are collected, so that an operator mends them in one go.
  */
-import { distance } from 'fastest-levenshtein';
 import type { Origin, Problem } from '../errors.ts';
 import { interpolate, type Reference, UnknownReferenceError } from './interpolate.ts';
-import type { Entry, Layer } from './layer.ts';
+import { type Entry, isYamlFile, type Layer } from './layer.ts';
 import { generalRules, merge, type Placed } from './merge.ts';
-import { nearestName } from './nearest.ts';
 import type { Option } from './option.ts';
 import { Provenance } from './provenance.ts';
 import { systemErrorText } from './read-file.ts';
-import { showText } from './secret.ts';
+import { valueText } from './text.ts';
 import { isMapping, type Mapping } from './tree.ts';
-import { readValue, ValueError } from './value.ts';
+import { checkedValue, MismatchError, typedValue } from './typed.ts';
+import { unknownNames } from './unknown-names.ts';
+import { ValueError } from './value.ts';
 
 /** A chain of references that doubles at each step (`a = $b$b`) would otherwise fill the memory. */
 const MAX_REFERENCES = 10_000;
@@ -51,7 +51,6 @@ export interface Resolution {
 export function resolve(layers: readonly Layer[], options: readonly Option[]): Resolution {
   const effectiveText = textLookup(layers, options);
   const problems: Problem[] = [];
-  const names = new Set(options.map(({ name }) => name));
   const settings = options.map((option) => {
     const entries = entriesOf(layers, option.section, option.name);
     const [entry] = entries;
@@ -61,27 +60,39 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
     const { origin } = entry;
     const beats = entries.slice(1).map((beaten) => beaten.origin);
     let secret = option.secret;
+    let at: Entry | Merged = entry;
     try {
       const typed = entries.slice(0, wholeEntries(entries, option)).map((one) => {
-        const swallowed = swallowedOption(one, names);
+        at = one;
+        const swallowed = swallowedOption(one, options);
         if (swallowed !== undefined) {
           throw new MisplacedError(swallowed);
         }
         const reference = replaced(one, option.section, effectiveText);
         secret ||= reference.secret;
-        return { entry: one, value: typedText(reference.value, option, secret) };
+        const value = typedValue(reference.value, option, secret);
+        return { entry: one, written: reference.value, value };
       });
       const [first] = typed;
       if (typed.length === 1) {
-        return { option, ...checked(first?.value, option, secret), origin, beats, secret };
+        return {
+          option,
+          ...checkedValue(first?.value, option, secret, first?.written),
+          origin,
+          beats,
+          secret,
+        };
       }
-      const { value, members } = mergedDictionary(typed);
-      return { option, ...checked(value, option, secret), origin, beats, members, secret };
+      const merged = mergedDictionary(typed);
+      at = { origin, members: new Map(merged.members.map((member) => [member.name, member.origin])) };
+      const checked = checkedValue(merged.value, option, secret);
+      return { option, ...checked, origin, beats, members: merged.members, secret };
     } catch (thrown) {
+      const member = thrown instanceof MismatchError ? thrown.member : undefined;
       const place = thrown instanceof MisplacedError ? thrown.place : undefined;
       problems.push({
         severity: 'error',
-        origin,
+        origin: (member === undefined ? undefined : at.members?.get(member)) ?? at.origin,
         section: option.section,
         option: option.name,
         message: referenceText(thrown, secret || entries.some(({ value }) => isContinued(value))),
@@ -122,6 +133,9 @@ function wholeEntries(entries: readonly Entry[], { type }: Option): number {
   const whole = type === 'dictionary' ? entries.findIndex(({ value }) => !isMapping(value)) : 0;
   return whole === -1 ? entries.length : whole + 1;
 }
+
+/** Where a value was written that several sources have made. */
+type Merged = Pick<Entry, 'origin' | 'members'>;
 
 /** Entries of a dictionary, the highest first, as one. */
 function mergedDictionary(typed: readonly { readonly entry: Entry; readonly value: unknown }[]): {
@@ -185,7 +199,7 @@ function textLookup(layers: readonly Layer[], options: readonly Option[]) {
     const option = options.find((candidate) => candidate.section === section && candidate.name === name);
     const [entry] = entriesOf(layers, section, name);
     if (entry === undefined) {
-      return option && { text: showPlain(option.default), secret: option.secret };
+      return option && { text: valueText(option.default), secret: option.secret };
     }
     const id = `${section}.${name}`;
     if (visiting.has(id)) {
@@ -193,7 +207,10 @@ function textLookup(layers: readonly Layer[], options: readonly Option[]) {
     }
     visiting.add(id);
     try {
-      const text = showPlain(entry.value);
+      if (isMapping(entry.value)) {
+        throw new ValueError(`$${name} has no text that could stand here: it is a mapping`);
+      }
+      const text = valueText(entry.value);
       const reference =
         entry.origin.kind === 'code' ? { text, secret: false } : interpolate(text, section, lookup);
       return { text: reference.text, secret: reference.secret || option?.secret === true };
@@ -207,54 +224,6 @@ function textLookup(layers: readonly Layer[], options: readonly Option[]) {
     }
   };
   return lookup;
-}
-
-function showPlain(value: unknown): string {
-  return value === undefined || value === null ? '' : String(value);
-}
-
-/** A text by the option's type, and so the texts within lists and dictionaries. Throws an `Error` whose message is the problem. */
-function typedText(value: unknown, option: Option, secret: boolean): unknown {
-  try {
-    if (typeof value === 'string') {
-      const isUnset =
-        value.trim() === '' && option.default === undefined && (option.file || option.type !== 'text');
-      return isUnset ? undefined : readValue(value, option);
-    }
-    const item = (one: unknown) =>
-      typeof one === 'string' ? readValue(one, { type: option.itemType, itemType: 'text' }) : one;
-    if (option.type === 'list' && Array.isArray(value)) {
-      return value.map(item);
-    }
-    return option.type === 'dictionary' && isMapping(value)
-      ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, item(one)]))
-      : value;
-  } catch (thrown) {
-    throw new ValueError(expectation(value, option, secret, thrown instanceof Error ? thrown.message : ''));
-  }
-}
-
-/** Held against the option's schema. Throws an `Error` whose message is the problem. */
-function checked(input: unknown, option: Option, secret: boolean): Pick<Setting, 'value' | 'input'> {
-  if (input === undefined) {
-    return { value: undefined, input };
-  }
-  const parsed = option.schema.safeParse(input);
-  if (parsed.success) {
-    return { value: parsed.data, input };
-  }
-  const [issue] = parsed.error.issues;
-  const where =
-    secret || issue === undefined || issue.path.length === 0 ? '' : `see "${issue.path.join('.')}"`;
-  throw new ValueError(expectation(input, option, secret, issue?.code === 'custom' ? issue.message : where));
-}
-
-function expectation(value: unknown, option: Option, secret: boolean, detail: string): string {
-  const got = secret ? 'a value that is not shown' : showText(value);
-  const comment =
-    typeof value === 'string' && /\s[#;]/.test(value) ? 'a comment needs a line of its own' : '';
-  const details = [detail, comment].filter((text) => text !== '').join('; ');
-  return `expected ${option.expected}, got ${got}${details === '' ? '' : ` (${details})`}`;
 }
 
 function referenceText(thrown: unknown, secret: boolean): string {
@@ -272,61 +241,42 @@ function referenceText(thrown: unknown, secret: boolean): string {
  */
 function swallowedOption(
   { value, origin }: Entry,
-  names: ReadonlySet<string>,
+  options: readonly Option[],
 ): Pick<Problem, 'origin' | 'message'> | undefined {
-  const lines = typeof value === 'string' && origin.kind === 'file' ? value.split('\n') : [];
+  if (origin.kind !== 'file') {
+    return undefined;
+  }
+  if (isYamlFile(origin.file)) {
+    return holdsSecret(value, options)
+      ? { origin, message: 'a part of the value looks like an option of its own; write it as "name: value"' }
+      : undefined;
+  }
+  const lines = typeof value === 'string' ? value.split('\n') : [];
   const index = lines.findIndex((line, position) => {
     const [, name = '', delimiter] = (position > 0 && /^([a-z]\w*)\s*([=:])/i.exec(line)) || [];
     // A pair of a dictionary has a colon too.
-    return delimiter === '=' || names.has(name);
+    return delimiter === '=' || options.some((option) => option.name === name);
   });
-  if (index === -1 || origin.kind !== 'file') {
-    return undefined;
+  return index === -1
+    ? undefined
+    : {
+        origin: { ...origin, line: origin.line + index },
+        message:
+          'this indented line continues the option, and looks like one of its own; remove the indentation',
+      };
+}
+
+/** In YAML lines that belong together are one line when they are read. Only what must not be shown is looked for. */
+function holdsSecret(value: unknown, options: readonly Option[]): boolean {
+  if (typeof value !== 'string') {
+    const parts = Array.isArray(value) || isMapping(value) ? Object.entries(value).flat() : [];
+    return parts.some((part) => holdsSecret(part, options));
   }
-  return {
-    origin: { ...origin, line: origin.line + index },
-    message: 'this indented line continues the option, and looks like one of its own; remove the indentation',
-  };
+  const names = [...value.matchAll(/(?<!\w)([a-z]\w*)\s*[=:]/gi)].map(([, name]) => name?.toLowerCase());
+  return options.some(({ name, secret }) => secret && names.includes(name));
 }
 
 /** What stands on an indented line may have been meant as an option of its own, and be a secret. */
 function isContinued(value: unknown): boolean {
   return typeof value === 'string' && value.includes('\n');
-}
-
-/** Options that a section of ours does not have, and sections that are nearly one of ours. */
-function unknownNames(layers: readonly Layer[], options: readonly Option[]): Problem[] {
-  const problems: Problem[] = [];
-  const sections = [...new Set(options.map((option) => option.section))];
-  for (const layer of layers) {
-    for (const [section, entries] of layer) {
-      if (sections.includes(section)) {
-        const names = options.filter((option) => option.section === section).map((option) => option.name);
-        for (const [name, entry] of entries) {
-          if (!names.includes(name)) {
-            problems.push({
-              severity: 'error',
-              origin: entry.origin,
-              section,
-              // Behind a space stands what was meant as a value.
-              option: /\s/.test(name) ? `${name.split(/\s/, 1)[0]} …` : name,
-              message: `unknown option${nearestName(name, names)}`,
-            });
-          }
-        }
-        continue;
-      }
-      const meant = sections.find((candidate) => distance(candidate, section.trim()) <= candidate.length / 5);
-      const [entry] = entries.values();
-      if (meant !== undefined) {
-        problems.push({
-          severity: 'error',
-          origin: entry?.origin,
-          section,
-          message: `unknown section; the nearest right name is [${meant}]`,
-        });
-      }
-    }
-  }
-  return problems;
 }

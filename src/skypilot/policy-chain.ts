@@ -188,10 +188,13 @@ export class PolicyChain {
     try {
       deadline.throwIfOver();
       const call: Call = deadline;
-      const answer = policy.validateAndMutate(copyFor(state, request), call);
-      const answered = await inTime(Promise.resolve(answer), deadline);
+      const answer: unknown = policy.validateAndMutate(copyFor(state, request), call);
+      // Copied in the moment in which it is there: what the policy does to it afterwards is no part of it.
+      const answered = isPromise(answer)
+        ? ((await inTime(Promise.resolve(answer).then(stateOf), deadline)) as State)
+        : stateOf(answer);
       deadline.throwIfOver();
-      return stateOf(answered);
+      return answered;
     } catch (thrown) {
       if (isRejection(thrown) && typeof thrown.message === 'string' && thrown.message !== '') {
         return { message: thrown.message, failed: false };
@@ -245,6 +248,10 @@ function stateOf(answer: unknown): State {
     task: mappingCopy('task', task),
     skypilotConfig: Config.fromDict(mappingCopy('skypilotConfig', dictOf(skypilotConfig))),
   };
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return isMapping(value) && typeof value.then === 'function';
 }
 
 function dictOf(config: unknown): unknown {

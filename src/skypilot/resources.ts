@@ -65,10 +65,14 @@ function partsOf(task: Task): {
   }
   for (const name of ALTERNATIVES) {
     const { [name]: alternatives, ...common } = resources;
-    if (alternatives !== undefined && alternatives !== null) {
-      if (!Array.isArray(alternatives) || !alternatives.every(isMapping)) {
-        throw new TypeError(`expected a list of mappings as resources.${name} of the task`);
-      }
+    if (alternatives === undefined || alternatives === null) {
+      continue;
+    }
+    if (!Array.isArray(alternatives) || !alternatives.every(isMapping)) {
+      throw new TypeError(`expected a list of mappings as resources.${name} of the task`);
+    }
+    // Without any there would be nothing that a policy sees, and what stands beside it would pass.
+    if (alternatives.length > 0) {
       return { common, alternatives, name };
     }
   }
@@ -76,12 +80,12 @@ function partsOf(task: Task): {
 }
 
 /**
- * The accelerators that resources name, in any of their forms: `A100`, `A100:8`, `{A100: 8}`, `[A100:8, H100:4]`. More than one
- * = one of them. Empty when none is asked for.
+ * The accelerators that resources name, as `accelerators` or by its other name `gpus`, in any of their forms: `A100`, `A100:8`,
+ * `{A100: 8}`, `[A100:8, H100:4]`. More than one = one of them. Empty when none is asked for.
  *
  * @throws TypeError for another form.
  */
-export function acceleratorsOf({ accelerators }: Resources): Accelerator[] {
+export function acceleratorsOf({ gpus, accelerators = gpus }: Resources): Accelerator[] {
   if (accelerators === undefined || accelerators === null) {
     return [];
   }

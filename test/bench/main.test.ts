@@ -79,6 +79,7 @@ describe('npm run bench', () => {
         'peers',
         'external-service',
         'cold-start',
+        'skypilot-review',
         'service',
         'latency',
         'memory',

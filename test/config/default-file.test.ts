@@ -1,45 +1,46 @@
 /** Which file is read when none is named, and when it may be missing. */
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type ConfigSources, DEFAULT_CONFIG_FILE, readSources } from '../../src/config/sources.ts';
+import { DEFAULT_CONFIG_FILE } from '../../src/config/places.ts';
+import { type ConfigSources, readSources } from '../../src/config/sources.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { configFile, entries, readEntries as read, shown } from './helpers.ts';
 
-function problems(sources: ConfigSources): string[] {
-  return shown(readSources({ environment: {}, ...sources }).problems);
+async function problems(sources: ConfigSources): Promise<string[]> {
+  return shown((await readSources({ environment: {}, ...sources })).problems);
 }
 
 describe('where no file is named', () => {
-  it('the one in BLAZAR_ENFORCEMENT_CONFIG is read', () => {
+  it('the one in BLAZAR_ENFORCEMENT_CONFIG is read', async () => {
     const file = configFile('[s]\na = 1\n');
-    expect(read({ environment: { BLAZAR_ENFORCEMENT_CONFIG: file } })).toEqual([
+    expect(await read({ environment: { BLAZAR_ENFORCEMENT_CONFIG: file } })).toEqual([
       ['[s] a = "1" (blazar.conf:2)'],
     ]);
   });
 
-  it('the one in BLAZAR_ENFORCEMENT_CONFIG must exist, whatever else is set', () => {
+  it('the one in BLAZAR_ENFORCEMENT_CONFIG must exist, whatever else is set', async () => {
     const environment = { BLAZAR_ENFORCEMENT_CONFIG: '/nope/blazar.conf' };
     const values = { enforcement: { enabled_filters: [] } };
-    expect(problems({ environment, values, configDirs: [temporaryFolder()] })).toEqual([
-      '/nope/blazar.conf: could not be read: there is no such file',
+    expect(await problems({ environment, values, configDirs: [temporaryFolder()] })).toEqual([
+      'BLAZAR_ENFORCEMENT_CONFIG: there is no such file: /nope/blazar.conf; name another, or unset BLAZAR_ENFORCEMENT_CONFIG',
     ]);
   });
 
-  it('the variable is not looked at when a file is named', () => {
+  it('the variable is not looked at when a file is named', async () => {
     const file = configFile('[s]\na = 1\n');
     const environment = { BLAZAR_ENFORCEMENT_CONFIG: '/nope/blazar.conf' };
-    expect(read({ configFiles: [file], environment })).toHaveLength(1);
+    expect(await read({ configFiles: [file], environment })).toHaveLength(1);
   });
 
-  it('a flag that is not there names none: the same files are read as without it', () => {
+  it('a flag that is not there names none: the same files are read as without it', async () => {
     const environment = { BLAZAR_ENFORCEMENT_CONFIG: configFile('[s]\na = 1\n') };
-    expect(read({ configFiles: undefined, environment })).toEqual(read({ environment }));
+    expect(await read({ configFiles: undefined, environment })).toEqual(await read({ environment }));
   });
 
-  it('the environment of the process is the one that counts', () => {
+  it('the environment of the process is the one that counts', async () => {
     process.env.OS_TEST_OF_SOURCES__A = '1';
     try {
-      const { layers } = readSources({ configFiles: [configFile('')] });
+      const { layers } = await readSources({ configFiles: [configFile('')] });
       expect(layers.flatMap(entries)).toContain('[test_of_sources] a = "1" (OS_TEST_OF_SOURCES__A)');
     } finally {
       delete process.env.OS_TEST_OF_SOURCES__A;
@@ -47,9 +48,9 @@ describe('where no file is named', () => {
   });
 
   describe.skipIf(existsSync(DEFAULT_CONFIG_FILE))('and there is no /etc/blazar/blazar.conf', () => {
-    it('is an error that says what to do', () => {
+    it('is an error that says what to do', async () => {
       for (const environment of [{}, { BLAZAR_ENFORCEMENT_CONFIG: '' }]) {
-        expect(problems({ environment })).toEqual([
+        expect(await problems({ environment })).toEqual([
           '/etc/blazar/blazar.conf: could not be read: there is no such file; name another with --config-file or BLAZAR_ENFORCEMENT_CONFIG',
         ]);
       }
@@ -66,38 +67,38 @@ describe('where no file is named', () => {
         },
       ],
       ['enabled_filters elsewhere', { config: ['default.enabled_filters=MaxLeaseDurationFilter'] }],
-    ])('is an error also when %s are set', (_, sources) => {
-      expect(problems(sources)).toHaveLength(1);
+    ])('is an error also when %s are set', async (_, sources) => {
+      expect(await problems(sources)).toHaveLength(1);
     });
 
     it.each<[string, ConfigSources]>([
       ['the environment', { environment: { OS_ENFORCEMENT__ENABLED_FILTERS: '' } }],
-      ['the command line', { config: ['enforcement.enabled_filters='] }],
+      ['the command line', { config: ["enforcement.enabled_filters=''"] }],
       ['code', { values: { enforcement: { enabled_filters: [] } } }],
-    ])('is none when %s sets enabled_filters', (_, sources) => {
-      expect(problems(sources)).toEqual([]);
+    ])('is none when %s sets enabled_filters', async (_, sources) => {
+      expect(await problems(sources)).toEqual([]);
     });
 
-    it('is none when a folder is named', () => {
-      expect(problems({ configDirs: [temporaryFolder()] })).toEqual([]);
+    it('is none when a folder is named', async () => {
+      expect(await problems({ configDirs: [temporaryFolder()] })).toEqual([]);
     });
   });
 });
 
 describe('an empty list of files', () => {
-  it('means that none is read, whatever the environment names and whether or not there is a default', () => {
+  it('means that none is read, whatever the environment names and whether or not there is a default', async () => {
     const environment = { BLAZAR_ENFORCEMENT_CONFIG: configFile('[s]\na = 1\n') };
-    expect(read({ configFiles: [], environment })).toEqual([]);
+    expect(await read({ configFiles: [], environment })).toEqual([]);
     expect(
-      read({ configFiles: [], environment: { BLAZAR_ENFORCEMENT_CONFIG: '/nope/blazar.conf' } }),
+      await read({ configFiles: [], environment: { BLAZAR_ENFORCEMENT_CONFIG: '/nope/blazar.conf' } }),
     ).toEqual([]);
-    expect(problems({ configFiles: [] })).toEqual([]);
+    expect(await problems({ configFiles: [] })).toEqual([]);
   });
 
-  it('leaves the other sources as they are', () => {
+  it('leaves the other sources as they are', async () => {
     const folder = temporaryFolder();
     configFile('[s]\na = folder\n', 'x.conf', folder);
-    const layers = read({
+    const layers = await read({
       configFiles: [],
       configDirs: [folder],
       environment: { OS_S__A: 'environment' },

@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
+import type { Layer } from '../../src/config/layer.ts';
 import { describeOptions } from '../../src/config/option.ts';
 import { type Resolution, resolve } from '../../src/config/resolve.ts';
-import { type ConfigSources, type Layer, readSources } from '../../src/config/sources.ts';
+import { type ConfigSources, readSources } from '../../src/config/sources.ts';
 import { type Configuration, type FurtherSection, readConfiguration } from '../../src/configuration.ts';
 import { formatOrigin, formatProblem, type Problem } from '../../src/errors.ts';
 import { serviceOptions } from '../../src/server/options.ts';
@@ -45,8 +46,8 @@ export function entries(layer: Layer): string[] {
 }
 
 /** All entries of all layers that hold any, lowest layer first. No variable is set unless the sources say so. */
-export function readEntries(sources: ConfigSources): string[][] {
-  const { layers, problems } = readSources({ environment: {}, ...sources });
+export async function readEntries(sources: ConfigSources): Promise<string[][]> {
+  const { layers, problems } = await readSources({ environment: {}, ...sources });
   if (problems.length > 0) {
     throw new Error(shown(problems).join('\n'));
   }
@@ -66,10 +67,10 @@ export function effective({ settings }: Pick<Resolution, 'settings'>, name: stri
 }
 
 /** The layers of texts, one a file, lowest first. */
-export function layersOf(...texts: readonly string[]): Layer[] {
+export async function layersOf(...texts: readonly string[]): Promise<readonly Layer[]> {
   const folder = temporaryFolder();
   const configFiles = texts.map((text, index) => configFile(text, `${index + 1}.conf`, folder));
-  const { layers, problems } = readSources({ configFiles, environment: {} });
+  const { layers, problems } = await readSources({ configFiles, environment: {} });
   if (problems.length > 0) {
     throw new Error(shown(problems).join('\n'));
   }
@@ -77,7 +78,7 @@ export function layersOf(...texts: readonly string[]): Layer[] {
 }
 
 /** What a section `[s]` of texts comes to, held against a schema; a text without a header is that section. */
-export function resolved(schema: z.ZodObject, ...texts: readonly string[]): Resolution {
+export async function resolved(schema: z.ZodObject, ...texts: readonly string[]): Promise<Resolution> {
   const withHeader = texts.map((text) => (text.startsWith('[') ? text : `[s]\n${text}`));
-  return resolve(layersOf(...withHeader), describeOptions('s', schema));
+  return resolve(await layersOf(...withHeader), describeOptions('s', schema));
 }

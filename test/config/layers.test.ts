@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import type { Entry, Layer } from '../../src/config/layer.ts';
 import { describeOptions } from '../../src/config/option.ts';
 import { resolve } from '../../src/config/resolve.ts';
-import type { Entry, Layer } from '../../src/config/sources.ts';
 
 const shape = { a: z.string().default('default'), b: z.string().optional(), c: z.string().default('') };
 const options = [...describeOptions('s', z.object(shape)), ...describeOptions('t', z.object(shape))];

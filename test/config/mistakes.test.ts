@@ -59,8 +59,8 @@ describe('a secret is in no problem', () => {
 
   it.each(['enforcement.external_service_token sEcReT', 'enforcement.external_service_token:sEcReT'])(
     '--config %s',
-    (text) => {
-      const { problems } = readSources({ configFiles: [], environment: {}, config: [text] });
+    async (text) => {
+      const { problems } = await readSources({ configFiles: [], environment: {}, config: [text] });
       expect(problems).toHaveLength(1);
       expect(shown(problems).join()).not.toContain('sEcReT');
     },
@@ -107,15 +107,19 @@ it('[device], a section of Blazar with the device plugin, is no mistake', async 
   expect(found).toEqual([]);
 });
 
-it('a missing default file is an error when nothing else says what is enforced', () => {
+it('a missing default file is an error when nothing else says what is enforced', async () => {
   const environment = { OS_ENFORCEMENT__EXTERNAL_SERVICE_TOKEN: 't' };
-  expect(readSources({ environment }).problems).toHaveLength(1);
+  expect((await readSources({ environment })).problems).toHaveLength(1);
 });
 
 it.each([[10n], [Object.assign([], { 0: globalThis })]])(
   'a value from code that JSON cannot show is refused like any other',
-  (a) => {
-    const { layers } = readSources({ configFiles: ['/dev/null'], environment: {}, values: { s: { a } } });
+  async (a) => {
+    const { layers } = await readSources({
+      configFiles: ['/dev/null'],
+      environment: {},
+      values: { s: { a } },
+    });
     const { problems } = resolve(layers, describeOptions('s', z.object({ a: z.int().default(1) })));
     expect(shown(problems)).toEqual([
       expect.stringMatching(/^in code: \[s\] a: expected a whole number, got /),
@@ -141,13 +145,13 @@ it('hiding credentials takes time in proportion to the text', () => {
 
 it('a value from code is taken as it is: a "$" in a token is no reference', async () => {
   const { settings, problems } = resolve(
-    readSources({ environment: {}, values: { s: { token: 'pa$$word$x', n: '60' } } }).layers,
+    (await readSources({ environment: {}, values: { s: { token: 'pa$$word$x', n: '60' } } })).layers,
     describeOptions('s', z.object({ token: z.string().default(''), n: z.int().default(0) })),
   );
   expect([settings.map(({ value }) => value), problems]).toEqual([['pa$$word$x', 60], []]);
 });
 
-it('references that double at each step come to an end', () => {
+it('references that double at each step come to an end', async () => {
   const names = Array.from({ length: 60 }, (_, index) => `n${index}`);
   const config = names.map((name, index) => `s.${name}=$n${index + 1}$n${index + 1}`);
   const options = describeOptions(
@@ -155,7 +159,7 @@ it('references that double at each step come to an end', () => {
     z.object(Object.fromEntries(names.map((name) => [name, z.string().default('')]))),
   );
   const { problems } = resolve(
-    readSources({ environment: {}, config: [...config, 's.n60='] }).layers,
+    (await readSources({ environment: {}, config: [...config, "s.n60=''"] })).layers,
     options,
   );
   expect(shown(problems).join('\n')).toContain('too many references');

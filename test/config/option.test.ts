@@ -21,6 +21,7 @@ describe('the description of an option', () => {
       itemType: 'text',
       secret: false,
       file: false,
+      serverOnly: false,
       help: 'How long.',
       unit: 'seconds',
       expected: 'a whole number of seconds, 0 or more',
@@ -31,6 +32,10 @@ describe('the description of an option', () => {
   it('comes in the order of the schema', () => {
     const names = describeOptions('s', z.object({ b: z.string().default(''), a: z.string().default('') }));
     expect(names.map(({ name }) => name)).toEqual(['b', 'a']);
+  });
+
+  it('knows what only the server may set', () => {
+    expect(option(z.string().default('').meta({ serverOnly: true })).serverOnly).toBe(true);
   });
 
   it('knows secrets and files', () => {

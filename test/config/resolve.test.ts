@@ -29,15 +29,15 @@ function setting(resolution: Resolution, name: string) {
 }
 
 /** The effective value of the option that the line sets. */
-function value(line: string): unknown {
-  const resolution = resolved(schema, line);
+async function value(line: string): Promise<unknown> {
+  const resolution = await resolved(schema, line);
   expect(shown(resolution.problems)).toEqual([]);
   return setting(resolution, line.slice(0, line.indexOf(' '))).value;
 }
 
 /** The problems of a section `[s]` with these lines. */
-function problems(...lines: readonly string[]): string[] {
-  return shown(resolved(schema, lines.join('\n')).problems);
+async function problems(...lines: readonly string[]): Promise<string[]> {
+  return shown((await resolved(schema, lines.join('\n'))).problems);
 }
 
 describe('a value', () => {
@@ -57,12 +57,12 @@ describe('a value', () => {
     ['text = {"a": 1}', '{"a": 1}'],
     ['text =', ''],
     ['path =', undefined],
-  ])('has the type of its option: %s', (line, expected) => {
-    expect(value(line)).toEqual(expected);
+  ])('has the type of its option: %s', async (line, expected) => {
+    expect(await value(line)).toEqual(expected);
   });
 
-  it('that nothing sets is the default, typed and without a place', () => {
-    const resolution = resolved(schema, '');
+  it('that nothing sets is the default, typed and without a place', async () => {
+    const resolution = await resolved(schema, '');
     expect(Object.fromEntries(resolution.settings.map(({ option, value }) => [option.name, value]))).toEqual({
       limit: -1,
       on: false,
@@ -77,19 +77,19 @@ describe('a value', () => {
     expect(new Set(resolution.settings.map(({ origin }) => origin.kind))).toEqual(new Set(['default']));
   });
 
-  it('that code gives keeps its type, and is held against the schema', () => {
-    const read = (limit: unknown) => {
-      const { layers } = readSources({
+  it('that code gives keeps its type, and is held against the schema', async () => {
+    const read = async (limit: unknown) => {
+      const { layers } = await readSources({
         configFiles: [configFile('')],
         environment: {},
         values: { s: { limit } },
       });
       return resolve(layers, describeOptions('s', schema));
     };
-    expect(setting(read(60), 'limit')).toMatchObject({ value: 60, origin: { kind: 'code' } });
-    expect(setting(read('60'), 'limit').value).toBe(60);
+    expect(setting(await read(60), 'limit')).toMatchObject({ value: 60, origin: { kind: 'code' } });
+    expect(setting(await read('60'), 'limit').value).toBe(60);
     for (const wrong of [1.5, true, null, [1], { a: 1 }, Number.NaN]) {
-      expect(shown(read(wrong).problems)).toEqual([
+      expect(shown((await read(wrong)).problems)).toEqual([
         expect.stringMatching(/^in code: \[s\] limit: expected a whole number of seconds or -1, got /),
       ]);
     }
@@ -135,80 +135,83 @@ describe('a wrong value', () => {
     ['url = ftp://user:hush@h/', 'expected a URL, got "ftp://****@h/"'],
     ['url = nowhere', 'expected a URL, got "nowhere"'],
     ['token = hush $', ''],
-  ])('says what was expected, what came and where: %s', (line, message) => {
+  ])('says what was expected, what came and where: %s', async (line, message) => {
     const name = line.slice(0, line.indexOf(' '));
-    expect(problems(line)).toEqual(message === '' ? [] : [`1.conf:2: [s] ${name}: ${message}`]);
+    expect(await problems(line)).toEqual(message === '' ? [] : [`1.conf:2: [s] ${name}: ${message}`]);
   });
 
-  it('is replaced by the default, so that the others are read too', () => {
-    const resolution = resolved(schema, 'limit = x\ntext = y');
+  it('is replaced by the default, so that the others are read too', async () => {
+    const resolution = await resolved(schema, 'limit = x\ntext = y');
     expect(setting(resolution, 'limit').value).toBe(-1);
     expect(setting(resolution, 'text').value).toBe('y');
   });
 
-  it('is reported where it was written, of every option at once', () => {
-    expect(problems('on = x', 'limit = y', 'limit = z', '', 'level = w')).toEqual([
+  it('is reported where it was written, of every option at once', async () => {
+    expect(await problems('on = x', 'limit = y', 'limit = z', '', 'level = w')).toEqual([
       '1.conf:4: [s] limit: expected a whole number of seconds or -1, got "z"',
       '1.conf:2: [s] on: expected true or false, got "x"',
       '1.conf:6: [s] level: expected one of debug, info, got "w"',
     ]);
   });
 
-  it('does not matter where a higher layer is right', () => {
-    const resolution = resolved(schema, 'limit = x', 'limit = 60');
+  it('does not matter where a higher layer is right', async () => {
+    const resolution = await resolved(schema, 'limit = x', 'limit = 60');
     expect(resolution.problems).toEqual([]);
     expect(setting(resolution, 'limit').value).toBe(60);
   });
 });
 
 describe('a reference', () => {
-  it('takes the effective value, of the section first and of [DEFAULT] then', () => {
+  it('takes the effective value, of the section first and of [DEFAULT] then', async () => {
     const files = [
       '[DEFAULT]\nhost = far\nregion = one\n[s]\nhost = near\nurl = http://$host/$region',
       '[DEFAULT]\nregion = two\n',
     ];
-    expect(setting(resolved(schema, ...files), 'url').value).toBe('http://near/two');
+    expect(setting(await resolved(schema, ...files), 'url').value).toBe('http://near/two');
   });
 
-  it('reaches into other sections, through further references and to defaults', () => {
+  it('reaches into other sections, through further references and to defaults', async () => {
     const text = `[Other]\nport = 8\${s.tries}\n[s]\ntries = 0\nurl = http://h:\${other.port}/$limit/$text/$names`;
-    expect(setting(resolved(schema, text), 'url').value).toBe('http://h:80/-1/plain/');
+    expect(setting(await resolved(schema, text), 'url').value).toBe('http://h:80/-1/plain/');
   });
 
-  it('to an option without a value is empty', () => {
-    expect(value('text = <$path>')).toBe('<>');
+  it('to an option without a value is empty', async () => {
+    expect(await value('text = <$path>')).toBe('<>');
   });
 
-  it('to nothing is an error with its place', () => {
-    expect(problems('url = http://$nowhere/', `names = \${a.b}`)).toEqual([
+  it('to nothing is an error with its place', async () => {
+    expect(await problems('url = http://$nowhere/', `names = \${a.b}`)).toEqual([
       '1.conf:3: [s] names: "$a.b" refers to an option that is not set; write "$$" for a dollar sign',
       '1.conf:2: [s] url: "$nowhere" refers to an option that is not set; write "$$" for a dollar sign',
     ]);
   });
 
-  it('in a circle is an error, not a hang', () => {
-    expect(problems('text = $text', 'url = http://$path', 'path = $url')).toEqual([
+  it('in a circle is an error, not a hang', async () => {
+    expect(await problems('text = $text', 'url = http://$path', 'path = $url')).toEqual([
       '1.conf:3: [s] url: $path refers to itself',
       '1.conf:2: [s] text: $text refers to itself',
       '1.conf:4: [s] path: $url refers to itself',
     ]);
   });
 
-  it('may be made twice to one option', () => {
-    expect(setting(resolved(schema, 'path = p\nnames = $path\ntext = $path$names$path'), 'text').value).toBe(
-      'ppp',
-    );
+  it('may be made twice to one option', async () => {
+    expect(
+      setting(await resolved(schema, 'path = p\nnames = $path\ntext = $path$names$path'), 'text').value,
+    ).toBe('ppp');
   });
 });
 
 describe('a secret', () => {
-  it('is not shown when it is wrong', () => {
+  it('is not shown when it is wrong', async () => {
     const secrets = z.object({
       token: z.string().regex(/^a/).default('a').meta({ secret: true, expected: 'ASCII' }),
       list: z.array(z.string()).default([]).meta({ secret: true }),
       pin: z.int().default(0).meta({ secret: true }),
     });
-    const { problems: found } = resolved(secrets, 'token = sEcReT # x\nlist = sEcReT,,\n x\npin = sEcReT');
+    const { problems: found } = await resolved(
+      secrets,
+      'token = sEcReT # x\nlist = sEcReT,,\n x\npin = sEcReT',
+    );
     expect(shown(found)).toEqual([
       '1.conf:2: [s] token: expected ASCII, got a value that is not shown (a comment needs a line of its own)',
       '1.conf:3: [s] list: expected a list, with commas between its items, got a value that is not shown (an item is empty)',
@@ -216,10 +219,10 @@ describe('a secret', () => {
     ]);
   });
 
-  it('taints what refers to it, also over a third option', () => {
+  it('taints what refers to it, also over a third option', async () => {
     const text =
       '[DEFAULT]\nmiddle = <$s.token>\n[s]\ntoken = hush\nurl = http://h/$token\ntext = $middle\npath = p';
-    const resolution = resolved(schema, text);
+    const resolution = await resolved(schema, text);
     for (const name of ['token', 'url', 'text']) {
       const { value: found, secret } = setting(resolution, name);
       expect(found).toContain('hush');
@@ -228,24 +231,24 @@ describe('a secret', () => {
     expect(setting(resolution, 'path').secret).toBe(false);
   });
 
-  it('is not shown either where another option made of it is wrong', () => {
-    expect(problems('token = hush', 'limit = $token', 'url = $token', 'on = x$token')).toEqual([
+  it('is not shown either where another option made of it is wrong', async () => {
+    expect(await problems('token = hush', 'limit = $token', 'url = $token', 'on = x$token')).toEqual([
       '1.conf:3: [s] limit: expected a whole number of seconds or -1, got a value that is not shown',
       '1.conf:5: [s] on: expected true or false, got a value that is not shown',
       '1.conf:4: [s] url: expected a URL, got a value that is not shown',
     ]);
   });
 
-  it('with a "$" that refers to nothing does not give away the piece behind it', () => {
-    expect(problems('token = hush$sEcReT')).toEqual([
+  it('with a "$" that refers to nothing does not give away the piece behind it', async () => {
+    expect(await problems('token = hush$sEcReT')).toEqual([
       '1.conf:2: [s] token: a "$" in the value refers to an option that is not set; write "$$" for a dollar sign',
     ]);
   });
 });
 
 describe('a name that nobody knows', () => {
-  it('is an error in a section of ours, in every layer, with the nearest right name', () => {
-    const { problems: found } = resolved(schema, 'limt = hush\nLimit = hush', 'limt = hush');
+  it('is an error in a section of ours, in every layer, with the nearest right name', async () => {
+    const { problems: found } = await resolved(schema, 'limt = hush\nLimit = hush', 'limt = hush');
     expect(shown(found)).toEqual([
       '1.conf:2: [s] limt: unknown option; the nearest right name is "limit"',
       '1.conf:3: [s] Limit: unknown option; the nearest right name is "limit"',
@@ -253,23 +256,23 @@ describe('a name that nobody knows', () => {
     ]);
   });
 
-  it('is none of ours in another section', () => {
-    expect(problems('[physical:host]\nlimt = 1\n[other]\na = b')).toEqual([]);
+  it('is none of ours in another section', async () => {
+    expect(await problems('[physical:host]\nlimt = 1\n[other]\na = b')).toEqual([]);
   });
 
-  it('of a section is an error where it is nearly one of ours', () => {
+  it('of a section is an error where it is nearly one of ours', async () => {
     const options = describeOptions('enforcement', schema);
     const text =
       '[enforcment]\nlimit = 1\n[ enforcement ]\nlimit = 2\n[enforcers]\na = 1\n[__proto__]\nb = 1\n';
-    expect(shown(resolve(layersOf(text), options).problems)).toEqual([
+    expect(shown(resolve(await layersOf(text), options).problems)).toEqual([
       '1.conf:2: [enforcment] unknown section; the nearest right name is [enforcement]',
       '1.conf:4: [ enforcement ] unknown section; the nearest right name is [enforcement]',
     ]);
   });
 });
 
-it('an origin is the file and line, the variable, the flag or the code that set the value', () => {
-  const { layers } = readSources({
+it('an origin is the file and line, the variable, the flag or the code that set the value', async () => {
+  const { layers } = await readSources({
     configFiles: [configFile('[s]\nlimit = 1\ntries = 1\non = 1\ntext = 1\n')],
     environment: { OS_S__TRIES: '2' },
     config: ['s.on=yes'],

@@ -5,15 +5,15 @@ import { type ConfigSources, readSources } from '../../src/config/sources.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { configFile, entries, readEntries as read, shown } from './helpers.ts';
 
-function problems(sources: ConfigSources): string[] {
-  return shown(readSources({ configFiles: [], environment: {}, ...sources }).problems);
+async function problems(sources: ConfigSources): Promise<string[]> {
+  return shown((await readSources({ configFiles: [], environment: {}, ...sources })).problems);
 }
 
 describe('the layers', () => {
-  it('come lowest first: files, folders, environment, command line, code', () => {
+  it('come lowest first: files, folders, environment, command line, code', async () => {
     const folder = temporaryFolder();
     configFile('[s]\na = folder\n', 'x.conf', folder);
-    const layers = read({
+    const layers = await read({
       values: { s: { a: 'code' } },
       config: ['s.a=command line'],
       environment: { OS_S__A: 'environment' },
@@ -32,7 +32,7 @@ describe('the layers', () => {
 });
 
 describe('a folder', () => {
-  it('gives its *.conf files in the order of their names, and no others', () => {
+  it('gives its *.conf and *.yaml files in the order of their names, and no others', async () => {
     const folder = temporaryFolder();
     for (const name of [
       '20.conf',
@@ -41,37 +41,43 @@ describe('a folder', () => {
       'a.conf',
       'a.conf.bak',
       'b.ini',
+      'b.json',
       '.hidden.conf',
       'conf',
     ]) {
       configFile(`[s]\na = ${name}\n`, name, folder);
     }
-    expect(read({ configFiles: [configFile('')], configDirs: [folder] }).flat()).toEqual([
+    for (const name of ['150.yaml', 'a.conf.yml', '.hidden.yaml', 'yaml']) {
+      configFile(`s:\n  a: ${name}\n`, name, folder);
+    }
+    expect((await read({ configFiles: [configFile('')], configDirs: [folder] })).flat()).toEqual([
       '[s] a = "100.conf" (100.conf:2)',
+      '[s] a = "150.yaml" (150.yaml:2)',
       '[s] a = "20.conf" (20.conf:2)',
       '[s] a = "B.conf" (B.conf:2)',
       '[s] a = "a.conf" (a.conf:2)',
+      '[s] a = "a.conf.yml" (a.conf.yml:2)',
     ]);
   });
 
-  it('is one of many, in the order in which they are named', () => {
+  it('is one of many, in the order in which they are named', async () => {
     const [first, second] = [temporaryFolder(), temporaryFolder()];
     configFile('[s]\na = 1\n', 'z.conf', first);
     configFile('[s]\na = 2\n', 'a.conf', second);
-    expect(read({ configFiles: [configFile('')], configDirs: [first, second] }).flat()).toEqual([
+    expect((await read({ configFiles: [configFile('')], configDirs: [first, second] })).flat()).toEqual([
       '[s] a = "1" (z.conf:2)',
       '[s] a = "2" (a.conf:2)',
     ]);
   });
 
-  it('may be empty', () => {
-    expect(read({ configFiles: [configFile('')], configDirs: [temporaryFolder()] })).toEqual([]);
+  it('may be empty', async () => {
+    expect(await read({ configFiles: [configFile('')], configDirs: [temporaryFolder()] })).toEqual([]);
   });
 
-  it('that cannot be read is an error', () => {
+  it('that cannot be read is an error', async () => {
     const folder = temporaryFolder();
     const file = configFile('', 'f', folder);
-    expect(problems({ configDirs: [join(folder, 'nope'), file] })).toEqual([
+    expect(await problems({ configDirs: [join(folder, 'nope'), file] })).toEqual([
       `${folder}/nope: the folder could not be read: there is no such file`,
       `${file}: the folder could not be read: a part of its path is not a folder`,
     ]);
@@ -79,13 +85,13 @@ describe('a folder', () => {
 });
 
 describe('a file', () => {
-  it('that cannot be read is an error, and keeps no other from being read', () => {
+  it('that cannot be read is an error, and keeps no other from being read', async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'dir.conf'));
     const latin = configFile(Uint8Array.from([0x5b, 0xe9, 0x5d]), 'latin.conf', folder);
     const good = configFile('[s]\na = 1\n', 'good.conf', folder);
     const configFiles = [join(folder, 'nope.conf'), join(folder, 'dir.conf'), latin, '/dev/zero', good];
-    const { layers, problems: found } = readSources({ configFiles, environment: {} });
+    const { layers, problems: found } = await readSources({ configFiles, environment: {} });
     expect(shown(found)).toEqual([
       `${folder}/nope.conf: could not be read: there is no such file`,
       `${folder}/dir.conf: could not be read: it is a folder`,
@@ -95,23 +101,29 @@ describe('a file', () => {
     expect(layers.flatMap(entries)).toEqual(['[s] a = "1" (good.conf:2)']);
   });
 
-  it.each(['x.yaml', 'x.yml', 'x.json'])('of another form is refused instead of misread: %s', (name) => {
-    const file = configFile('enforcement:\n  max_lease_duration: 1\n', name);
-    expect(problems({ configFiles: [file] })).toEqual([
-      `${file}: expected a file in the INI form of blazar.conf`,
+  it.each([
+    ['x.yaml', 'enforcement:\n  max_lease_duration: 1\n', '[enforcement]\na = 1\n'],
+    ['x.yml', 'enforcement:\n  max_lease_duration: 1\n', '[enforcement]\na = 1\n'],
+    ['x.json', '{ "enforcement":\n  { "max_lease_duration": 1 } }\n', '[enforcement]\na = 1\n'],
+    ['x.yaml.conf', '[enforcement]\nmax_lease_duration = 1\n', 'enforcement:\n  a: {\n'],
+    ['x', '[enforcement]\nmax_lease_duration = 1\n', 'enforcement:\n  a: {\n'],
+  ])('is read in the form that its name says, and in no other: %s', async (name, text, other) => {
+    expect(await read({ configFiles: [configFile(text, name)] })).toEqual([
+      [`[enforcement] max_lease_duration = "1" (${name}:2)`],
     ]);
+    expect(await problems({ configFiles: [configFile(other, name)] })).not.toEqual([]);
   });
 
-  it('with syntax errors still gives what can be read', () => {
+  it('with syntax errors still gives what can be read', async () => {
     const file = configFile('[s]\nbroken\na = 1\n');
-    const { layers, problems: found } = readSources({ configFiles: [file], environment: {} });
+    const { layers, problems: found } = await readSources({ configFiles: [file], environment: {} });
     expect(shown(found)).toEqual(['blazar.conf:2: expected "name = value", got a line without "=" or ":"']);
     expect(layers.flatMap(entries)).toEqual(['[s] a = "1" (blazar.conf:3)']);
   });
 });
 
 describe('the environment', () => {
-  it('has OS_<SECTION>__<OPTION>, and what is none of that is left alone', () => {
+  it('has OS_<SECTION>__<OPTION>, and what is none of that is left alone', async () => {
     const environment = {
       OS_ENFORCEMENT__MAX_LEASE_DURATION: ' 60 ',
       OS_DEFAULT__REGION: '',
@@ -125,7 +137,7 @@ describe('the environment', () => {
       OS_ENFORCEMENT__UNSET: undefined,
       HOME: '/root',
     };
-    expect(read({ configFiles: [configFile('')], environment }).flat()).toEqual([
+    expect((await read({ configFiles: [configFile('')], environment })).flat()).toEqual([
       '[enforcement] max_lease_duration = " 60 " (OS_ENFORCEMENT__MAX_LEASE_DURATION)',
       '[default] region = "" (OS_DEFAULT__REGION)',
       '[a_b] c__d = "1" (OS_A_B__C__D)',
@@ -134,42 +146,79 @@ describe('the environment', () => {
 });
 
 describe('--config', () => {
-  it('sets one option; what is behind the first "=" is the value as it stands', () => {
-    const config = ['Enforcement.a=1', 'enforcement.b= x = y; # ', 'a.b.c=', 'enforcement.a=2'];
-    expect(read({ configFiles: [configFile('')], config }).flat()).toEqual([
+  it('sets one option to what is behind the first "=", read as YAML with its scalars as texts', async () => {
+    const config = [
+      'Enforcement.a=1',
+      'enforcement.b= x = y; # a comment',
+      "enforcement.c=''",
+      'enforcement.d=null',
+      'enforcement.e=012',
+      'enforcement.f="yes"',
+      'enforcement.g=[1, [a, 2]]',
+      'enforcement.a=2',
+    ];
+    expect((await read({ configFiles: [configFile('')], config })).flat()).toEqual([
       '[enforcement] a = "2" (--config enforcement.a)',
-      '[enforcement] b = " x = y; # " (--config enforcement.b)',
-      '[a.b] c = "" (--config a.b.c)',
+      '[enforcement] b = "x = y;" (--config enforcement.b)',
+      '[enforcement] c = "" (--config enforcement.c)',
+      '[enforcement] d = "" (--config enforcement.d)',
+      '[enforcement] e = "012" (--config enforcement.e)',
+      '[enforcement] f = "yes" (--config enforcement.f)',
+      '[enforcement] g = ["1",["a","2"]] (--config enforcement.g)',
+    ]);
+  });
+
+  it('sets a member of a dictionary too, beside those that other pairs have set', async () => {
+    const config = ['s.a={x: 1, y: 2}', 's.a.y=3', 's.a.z.w=4', 's.b=text', 's.b.x=1'];
+    expect((await read({ configFiles: [], config })).flat()).toEqual([
+      '[s] a = {"x":"1","y":"3","z.w":"4"} (--config s.a.z.w)',
+      '[s] b = {"x":"1"} (--config s.b.x)',
     ]);
   });
 
   it.each([
-    ['external_service_token=sEcReT', 'external_service_token'],
-    ['.a=sEcReT', '.a'],
-    ['s.=sEcReT', 's.'],
-    ['=sEcReT', ''],
-    ['enforcement.max_lease_duration', 'enforcement.max_lease_duration'],
-  ])('is refused as %s, and the value is not repeated', (text, name) => {
-    expect(problems({ config: [text] })).toEqual([`--config: expected section.option=value, got "${name}"`]);
+    [
+      'external_service_token=sEcReT',
+      'expected section.option=value, got "external_service_token" before "="',
+    ],
+    ['.a=sEcReT', 'expected names with one dot between them, got ".a"'],
+    ['s.=sEcReT', 'expected names with one dot between them, got "s."'],
+    ['s..a=sEcReT', 'expected names with one dot between them, got "s..a"'],
+    ['=sEcReT', 'expected key=value, got no key before "="'],
+    [
+      'enforcement.max_lease_duration',
+      'expected key=value or a file that exists, got "enforcement.max_lease_duration"',
+    ],
+    [
+      'enforcement.max_lease_duration=',
+      `expected a value behind "enforcement.max_lease_duration=", got none; write '' or null`,
+    ],
+    ['s.a=  ', `expected a value behind "s.a=", got none; write '' or null`],
+    ['s.a=[sEcReT', 'the value of s.a is no YAML (missing char); put it in quotes'],
+    ['s.a=@sEcReT', 'the value of s.a is no YAML (bad scalar start); put it in quotes'],
+    ['s.token:sEcReT=b64=', 'expected section.option=value, got "token …" before "="'],
+    ['/no/such/file.yaml', 'expected key=value or a file that exists, got "/no/such/file.yaml"'],
+  ])('is refused as %s, and the value is not repeated', async (text, problem) => {
+    expect(await problems({ config: [text] })).toEqual([`--config: ${problem}`]);
   });
 });
 
 describe('a flag of its own', () => {
-  it('sets its option in its place among the others, and is where the value comes from', () => {
-    const port = { flag: '--port', section: 'service', option: 'port', value: 'x=1' };
+  it('sets its option to the text as it stands, over --config, and is where the value comes from', async () => {
+    const port = { flag: '--port', section: 'service', option: 'port', value: 'x=[1' };
     const host = { flag: '--host', section: 'service', option: 'host', value: '' };
     const config = ['service.port=1', port, host, 'service.host=h'];
-    expect(read({ configFiles: [], config }).flat()).toEqual([
-      '[service] port = "x=1" (--port)',
-      '[service] host = "h" (--config service.host)',
+    expect(await read({ configFiles: [], config })).toEqual([
+      ['[service] port = "1" (--config service.port)', '[service] host = "h" (--config service.host)'],
+      ['[service] port = "x=[1" (--port)', '[service] host = "" (--host)'],
     ]);
   });
 });
 
 describe('values from code', () => {
-  it('keep their types; one that is undefined is not there', () => {
+  it('keep their types; one that is undefined is not there', async () => {
     const values = { Enforcement: { a: 60, b: ['x'], c: { d: 1 }, e: undefined, f: null, g: false } };
-    expect(read({ configFiles: [configFile('')], values }).flat()).toEqual([
+    expect((await read({ configFiles: [configFile('')], values })).flat()).toEqual([
       '[enforcement] a = 60 (in code)',
       '[enforcement] b = ["x"] (in code)',
       '[enforcement] c = {"d":1} (in code)',

@@ -45,10 +45,10 @@ describe('a value as text', () => {
     expect(assignmentText(name, value)).toBe(text);
   });
 
-  it('is read back as the same value', () => {
+  it('is read back as the same value', async () => {
     const values = { limit: 60, token: ' #;"$y" ', names: ['c'], limits: { c: 3 }, odd: "'q'" };
     const lines = Object.entries(values).map(([name, value]) => assignmentText(name, value));
-    const { settings, problems } = resolved(schema, lines.join('\n'));
+    const { settings, problems } = await resolved(schema, lines.join('\n'));
     expect(problems).toEqual([]);
     expect(Object.fromEntries(settings.map(({ option, value }) => [option.name, value]))).toEqual({
       ...values,

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../src/config/yaml/document.ts';
 import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../../src/lease.ts';
 import { projectFile } from '../support/files.ts';
 import { type Block, PAGES } from './markdown.ts';
@@ -51,6 +52,14 @@ const tries: Readonly<Record<string, Try>> = {
         PARSERS[operation](value);
       }
     }
+    if (file !== undefined) {
+      workshop.write(file, text);
+    }
+  },
+
+  /** YAML, as PyYAML reads it. */
+  yaml({ file, text }, _follower, workshop) {
+    YamlDocument.parse(text);
     if (file !== undefined) {
       workshop.write(file, text);
     }

@@ -115,6 +115,7 @@ describe('docs/integrator.md', () => {
     const sources: Record<keyof ConfigSources, true> = {
       configFiles: true,
       configDirs: true,
+      projectFolder: true,
       environment: true,
       config: true,
       values: true,

@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { readConfiguration } from '../../src/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
-import { service } from '../config/helpers.ts';
+import { SECTIONS } from '../../src/server/sections.ts';
 import { projectFile } from '../support/files.ts';
 
 /** A command that has not ended by then, or not printed what the page shows, is ended. */
@@ -113,7 +113,7 @@ export async function openWorkshop(): Promise<Workshop> {
     run,
     async problems(file) {
       const sources = { configFiles: [path(file)], environment: {} };
-      const { problems } = await readConfiguration(sources, [service]);
+      const { problems } = await readConfiguration(sources, SECTIONS);
       return asShown(problems.map((problem) => `${problem.severity}: ${formatProblem(problem)}\n`).join(''));
     },
     write(shown, text) {

@@ -51,6 +51,7 @@ export interface RunningPolicyService extends RunningService {
 export interface ServiceOptions {
   readonly enforcement?: Readonly<Record<string, unknown>>;
   readonly service?: Readonly<Record<string, unknown>>;
+  readonly skypilot?: Readonly<Record<string, unknown>>;
   readonly filters?: Readonly<Record<string, string>>;
 }
 
@@ -67,6 +68,7 @@ export function runService(options: ServiceOptions = {}): Promise<RunningPolicyS
         ...options.enforcement,
       },
       service: { port: 0, ...options.service },
+      skypilot: { ...options.skypilot },
     },
   });
 }

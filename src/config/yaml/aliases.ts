@@ -4,7 +4,7 @@ import { Special } from './dialect.ts';
 import { YamlError } from './error.ts';
 
 /** A few lines of aliases to aliases stand for billions of nodes. */
-const MAX_NODES = 100_000;
+const MAX_NODES = 20_000;
 
 /** The same tree without aliases and anchors. Throws `YamlError` for an alias to nothing, to what it is in, or to too much. */
 export function withoutAliases(root: Node): Node {

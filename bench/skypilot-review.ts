@@ -1,0 +1,92 @@
+/** What the review of a SkyPilot request costs, beside the reading and writing of the YAML that is in it. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { readConfiguration } from '../src/configuration.ts';
+import { withinDeadline } from '../src/deadline.ts';
+import { SECTIONS } from '../src/server/sections.ts';
+import { PolicyChain } from '../src/skypilot/policy-chain.ts';
+import { decodeRequest, encodeAnswer } from '../src/skypilot/wire.ts';
+import type { Subject, Suite } from './harness/suite.ts';
+import { ROOT } from './requests.ts';
+
+const BATCH = 20;
+const POLICIES = ['AddLabelsPolicy', 'UseSpotForGpuPolicy', 'SetMaxAutostopIdleMinutesPolicy'];
+
+const body = readFileSync(join(ROOT, 'test/fixtures/skypilot-wire/launch-server.body'), 'utf8');
+
+/** The three texts, read to values and written again. */
+function yamlOnly(): Subject {
+  return {
+    operations: BATCH,
+    batch() {
+      let length = 0;
+      for (let count = 0; count < BATCH; count += 1) {
+        const { task, skypilot_config, user } = JSON.parse(JSON.parse(body)) as Record<string, string>;
+        for (const text of [task, skypilot_config, user]) {
+          length += stringify(parse(text ?? '', { version: '1.1' }), { version: '1.1' }).length;
+        }
+      }
+      return length;
+    },
+  };
+}
+
+/** From the body to the answer; `names` = the policies. */
+async function review(names: readonly string[]): Promise<Subject> {
+  const file = join(ROOT, 'examples/admin-policies/index.js');
+  const admin_policies = names.map((name) => `${file}#${name}`);
+  const configuration = await readConfiguration(
+    { environment: {}, configFiles: [], projectFolder: null, values: { skypilot: { admin_policies } } },
+    SECTIONS,
+  );
+  const wrong = configuration.problems.filter(({ severity }) => severity === 'error');
+  if (wrong.length > 0) {
+    throw new Error(wrong.map(({ message }) => message).join('; '));
+  }
+  const policies = await PolicyChain.fromConfiguration(configuration);
+  const once = async () => {
+    const request = decodeRequest(JSON.parse(body));
+    const reviewed = await withinDeadline(20, (deadline) => policies.review(request, { deadline }));
+    if (!reviewed.allowed || reviewed.changed !== names.length > 0) {
+      throw new Error(`expected a review that allows, got ${reviewed.message}`);
+    }
+    return encodeAnswer(request, reviewed);
+  };
+  await once();
+  return {
+    operations: BATCH,
+    async batch() {
+      for (let count = 0; count < BATCH; count += 1) {
+        await once();
+      }
+    },
+    close: () => policies.close(),
+  };
+}
+
+export const suite: Suite = {
+  name: 'skypilot-review',
+  file: import.meta.url,
+  rounds: 7,
+  turnMilliseconds: 300,
+  subjects: {
+    yaml: yamlOnly,
+    'three policies': () => review(POLICIES),
+    'no change': () => review([]),
+  },
+  comparisons: [
+    {
+      name: 'three policies',
+      measured: 'three policies',
+      comparedWith: 'yaml',
+      of: 'time',
+      target: { atMost: 5 },
+    },
+    { name: 'no policy', measured: 'no change', comparedWith: 'yaml', of: 'time' },
+  ],
+  notes: [
+    'The body of a launch in the form that SkyPilot 0.13 sends, from the text to the text of the answer; the policies add a label, ask for spot instances and set autostop, so that task and configuration are both written anew.',
+    'Beside it the package `yaml` reads task, configuration and user of the same body to plain values and writes them again.',
+  ],
+};

@@ -1,0 +1,107 @@
+import { AdminPolicy, MutatedUserRequest, PolicyRejected, REQUEST_NAMES } from 'blazar-enforcement/skypilot';
+import { z } from 'zod';
+import { autostopsOf, OFF } from './autostop.js';
+import { SkypilotApiServer } from './skypilot-api-server.js';
+
+const options = z
+  .object({
+    enforce_autostop_api_server: z
+      .url({ protocol: /^https?$/ })
+      .regex(/^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/i)
+      .optional()
+      .meta({
+        description: "The address of SkyPilot's API server, which is asked for the status of clusters.",
+        expected: 'an http or https URL with a host, without credentials and without a query',
+      }),
+    enforce_autostop_api_token: z
+      .string()
+      .regex(/^[\x21-\x7e]*$/)
+      .default('')
+      .meta({
+        description:
+          'Of a service account at the API server; sent as Authorization: Bearer. Empty = no such header.',
+        secret: true,
+        expected: 'ASCII text without spaces',
+      }),
+    enforce_autostop_timeout: z.int().min(1).max(29).default(10).meta({
+      description: 'How long the API server has for an answer. Less than [skypilot] deadline.',
+      unit: 'seconds',
+    }),
+  })
+  .superRefine((values, check) => {
+    if (values.enforce_autostop_api_server === undefined) {
+      check.addIssue({
+        code: 'custom',
+        message: 'EnforceAutostopPolicy needs enforce_autostop_api_server, and it is not set',
+      });
+    }
+  });
+
+/** Requests that start nothing, or what SkyPilot stops itself. One of a name that is not known is looked at. */
+const OTHERS = new Set(REQUEST_NAMES.filter((name) => name !== 'launch' && name !== 'exec'));
+
+const MUST_SET =
+  'Autostop must be set: add --idle-minutes-to-autostop 30 (or --down) to the command, or autostop to the resources of the task.';
+
+/**
+ * Lets through what runs on clusters that stop when they are idle: the request says so, or the cluster is up and does
+ * already. Users can still change that with `sky autostop`, which no policy is asked about.
+ *
+ * @extends {AdminPolicy<z.infer<typeof options>>}
+ */
+export class EnforceAutostopPolicy extends AdminPolicy {
+  static options = options;
+
+  #server;
+
+  /**
+   * @param {z.infer<typeof options>} values
+   * @param {import('blazar-enforcement/skypilot').PolicyServices} services
+   */
+  constructor(values, services) {
+    super(values, services);
+    this.#server = new SkypilotApiServer(
+      {
+        url: values.enforce_autostop_api_server ?? '',
+        token: values.enforce_autostop_api_token,
+        timeout: values.enforce_autostop_timeout,
+      },
+      services,
+    );
+  }
+
+  /**
+   * @param {import('blazar-enforcement/skypilot').UserRequest} userRequest
+   * @param {import('blazar-enforcement').Call} call
+   */
+  async validateAndMutate(userRequest, call) {
+    const { task, skypilotConfig, requestName, requestOptions } = userRequest;
+    const request = new MutatedUserRequest(task, skypilotConfig);
+    if (requestOptions === null || OTHERS.has(/** @type {never} */ (requestName))) {
+      return request;
+    }
+    // `sky exec` sets no autostop, whatever the task says.
+    const isExec = requestName === 'exec';
+    const asked = isExec ? [undefined] : autostopsOf(userRequest);
+    if (asked.includes(OFF)) {
+      throw new PolicyRejected('Autostop must not be switched off.');
+    }
+    if (asked.includes(undefined) && !(await this.#stopsAlready(requestOptions.clusterName, call))) {
+      throw new PolicyRejected(isExec ? 'Autostop must be set for the cluster: use sky autostop.' : MUST_SET);
+    }
+    return request;
+  }
+
+  close() {
+    return this.#server.close();
+  }
+
+  /**
+   * @param {string | null} clusterName
+   * @param {import('blazar-enforcement').Call} call
+   */
+  async #stopsAlready(clusterName, call) {
+    const cluster = clusterName === null ? undefined : await this.#server.cluster(clusterName, call);
+    return cluster !== undefined && cluster.status !== 'STOPPED' && cluster.autostop >= 0;
+  }
+}

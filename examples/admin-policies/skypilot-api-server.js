@@ -1,0 +1,157 @@
+/**
+ * What SkyPilot's API server knows of a cluster. Its calls are asynchronous: `POST /status` answers with the id of a request,
+ * and `GET /api/get` with its result when there is one. Source: SkyPilot 0.8 to 0.13, its server.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { withinDeadline } from 'blazar-enforcement';
+import { z } from 'zod';
+
+/** A record is some kilobytes. */
+const MAX_ANSWER_BYTES = 1_048_576;
+/** The server answers when the request is done; one that answers at once, or a proxy that does, is asked again. */
+const MAX_POLLS = 20;
+
+/** The second was the name of the first before 0.10, and is that of many a proxy. */
+const ID_HEADERS = ['x-skypilot-request-id', 'x-request-id'];
+const REQUEST_ID = /^[A-Za-z0-9_-]{1,128}$/;
+const UNFINISHED = ['PENDING', 'WAITING', 'RUNNING'];
+
+const resultSchema = z.object({ status: z.string(), return_value: z.string().nullish() });
+const recordsSchema = z.array(
+  z.object({ name: z.string(), status: z.string().min(1), autostop: z.number().nullish() }),
+);
+
+/**
+ * @typedef {object} Cluster
+ * @property {string} name
+ * @property {string} status `UP`, `STOPPED`, `INIT` or what a later SkyPilot has
+ * @property {number} autostop minutes; below 0 = it is not set
+ */
+
+export class SkypilotApiServer {
+  #url;
+  #timeout;
+  #pollPause;
+  #client;
+
+  /**
+   * @param {{ url: string, token: string, timeout: number, pollPause?: number }} options in seconds; `timeout` is for a whole
+   *   question
+   * @param {import('blazar-enforcement/skypilot').PolicyServices} services
+   */
+  constructor({ url, token, timeout, pollPause = 0.25 }, services) {
+    this.#url = url.replace(/\/+$/, '');
+    this.#timeout = timeout;
+    this.#pollPause = pollPause;
+    this.#client = services.http.createClient({
+      timeout,
+      connectRetries: 1,
+      breakerFailures: 0,
+      breakerCooldown: 0,
+      maxAnswerBytes: MAX_ANSWER_BYTES,
+      headers: token === '' ? {} : { authorization: `Bearer ${token}` },
+    });
+  }
+
+  /**
+   * The cluster of a name, whoever's it is; `undefined` when there is none. Whatever goes wrong is thrown.
+   *
+   * @param {string} name
+   * @param {import('blazar-enforcement').Call} call
+   * @returns {Promise<Cluster | undefined>}
+   */
+  cluster(name, call) {
+    return withinDeadline(this.#timeout, async (deadline) => {
+      const signal = AbortSignal.any(
+        call.signal === undefined ? [deadline.signal] : [deadline.signal, call.signal],
+      );
+      const records = recordsOf(await this.#result(await this.#begin(name, signal), signal));
+      return records.find((record) => record.name === name);
+    });
+  }
+
+  close() {
+    return this.#client.close();
+  }
+
+  /**
+   * @param {string} name
+   * @param {AbortSignal} signal
+   * @returns {Promise<string>} the id of the request
+   */
+  async #begin(name, signal) {
+    const body = {
+      cluster_names: [name],
+      refresh: 'AUTO',
+      all_users: true,
+      include_credentials: false,
+      include_handle: false,
+    };
+    const { status, headers = {} } = await this.#client.postJson(
+      `${this.#url}/status`,
+      JSON.stringify(body),
+      {
+        signal,
+        answerHeaders: ID_HEADERS,
+      },
+    );
+    if (status !== 200) {
+      throw new Error(`expected 200 from the API server for POST /status, got ${status}`);
+    }
+    const id = ID_HEADERS.map((header) => headers[header]).find((value) => value !== undefined);
+    if (id === undefined || !REQUEST_ID.test(id)) {
+      throw new Error('the API server gave no usable id for POST /status');
+    }
+    return id;
+  }
+
+  /**
+   * @param {string} id
+   * @param {AbortSignal} signal
+   * @returns {Promise<unknown>}
+   */
+  async #result(id, signal) {
+    for (let poll = 1; poll <= MAX_POLLS; poll += 1) {
+      const { status, body } = await this.#client.get(`${this.#url}/api/get?request_id=${id}`, { signal });
+      if (status !== 200) {
+        throw new Error(`expected 200 from the API server for GET /api/get, got ${status}`);
+      }
+      const result = parsed(resultSchema, body);
+      if (result.status === 'SUCCEEDED') {
+        return result.return_value;
+      }
+      if (!UNFINISHED.includes(result.status)) {
+        throw new Error('the API server could not tell the status of the cluster');
+      }
+      await pause(this.#pollPause * 1000, undefined, { signal });
+    }
+    throw new Error(`the API server had no result after ${MAX_POLLS} questions`);
+  }
+}
+
+/**
+ * @param {unknown} text
+ * @returns {Cluster[]}
+ */
+function recordsOf(text) {
+  return parsed(recordsSchema, text).map(({ autostop, ...record }) => ({
+    ...record,
+    autostop: autostop ?? -1,
+  }));
+}
+
+/**
+ * Nothing of the answer stands in the error: it may hold credentials.
+ *
+ * @template {z.ZodType} Schema
+ * @param {Schema} schema
+ * @param {unknown} text
+ * @returns {z.infer<Schema>}
+ */
+function parsed(schema, text) {
+  try {
+    return schema.parse(JSON.parse(String(text)));
+  } catch {
+    throw new Error('the API server answered in a form that is not known');
+  }
+}

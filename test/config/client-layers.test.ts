@@ -1,0 +1,144 @@
+/** What files of users and projects may not set, whatever they try. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { permittedLayers } from '../../src/config/client-layers.ts';
+import type { ConfigSources } from '../../src/config/sources.ts';
+import { enforcementOptions, readConfiguration } from '../../src/configuration.ts';
+import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
+import { configFile, effective, layersOf, service, shown } from './helpers.ts';
+
+const SERVER = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n';
+
+/** Sources with these texts for the user and the project, who are not the server. */
+function sources(user: string, project: string, server = SERVER): ConfigSources {
+  const [home, projectFolder] = [temporaryFolder(), temporaryFolder()];
+  const own = join(home, '.config', 'blazar-enforcement');
+  mkdirSync(own, { recursive: true });
+  configFile(user, 'user.yaml', own);
+  configFile(project, '.blazar-enforcement.conf', projectFolder);
+  return { configFiles: [configFile(server)], projectFolder, environment: { HOME: home } };
+}
+
+const read = (all: ConfigSources) => readConfiguration(all, [service]);
+
+/** Without the folders of the files. */
+const short = (texts: readonly string[]) => texts.map((text) => text.replaceAll(/\/[^ ,()]*\//g, ''));
+
+describe('files of users and projects', () => {
+  it('set what the server leaves to them', async () => {
+    const configuration = await read(
+      sources(
+        '{enforcement: {max_lease_duration: 30}}',
+        '[enforcement]\nmax_lease_duration_user_limits = a:5\n',
+      ),
+    );
+    expect(configuration.problems).toEqual([]);
+    expect(configuration.ignored).toEqual([]);
+    expect(effective(configuration, 'max_lease_duration')).toBe(30);
+    expect(effective(configuration, 'max_lease_duration_user_limits')).toEqual({ a: 5 });
+  });
+
+  it("do not set what is the server's alone, in any section, with one warning that counts and names it", async () => {
+    const configuration = await read(
+      sources(
+        'enforcement:\n  enabled_filters: []\n  external_service_token: sEcReT\nservice:\n  port: 1\nDEFAULT:\n  x: 1\n',
+        '[enforcement]\nexempt_projects = all\n[keystone]\npassword = sEcReT\n',
+      ),
+    );
+    expect(short(shown(configuration.problems))).toEqual([
+      "6 options that only the server's files may set are ignored: [enforcement] enabled_filters (user.yaml:2), [enforcement] external_service_token (user.yaml:3), [service] port (user.yaml:5), [default] x (user.yaml:7), [enforcement] exempt_projects (.blazar-enforcement.conf:2), [keystone] password (.blazar-enforcement.conf:4)",
+    ]);
+    expect(configuration.problems.map(({ severity }) => severity)).toEqual(['warning']);
+    expect(configuration.ignored).toHaveLength(6);
+    expect(configuration.filters).toHaveLength(1);
+    expect(configuration.exemptProjects).toEqual([]);
+    expect(effective(configuration, 'port', 'service')).toBe(8642);
+  });
+
+  it('are warned of one option in the singular', async () => {
+    const { problems } = await read(sources('enforcement: {filters_path: /tmp}', ''));
+    expect(short(shown(problems))).toEqual([
+      "1 option that only the server's files may set is ignored: [enforcement] filters_path (user.yaml:1)",
+    ]);
+  });
+
+  it('bring no code: filters_path and enabled_filters of theirs load nothing, also at a first look', async () => {
+    const folder = filterFolder({ 'evil-filter.js': 'globalThis.evilFilterWasLoaded = true;' });
+    const text = `enforcement: {filters_path: [${folder}], enabled_filters: [EvilFilter], audit_filters: ["evil#EvilFilter"]}`;
+    const { catalog } = await read(sources(text, `[enforcement]\nfilters_path = ${folder}\n`));
+    expect([...catalog.filters.keys()]).toEqual(['ExternalServiceFilter', 'MaxLeaseDurationFilter']);
+    expect(Reflect.get(globalThis, 'evilFilterWasLoaded')).toBeUndefined();
+  });
+
+  it.each([
+    ['of [DEFAULT]', '$mine', '[DEFAULT]\nmine = theirs\n'],
+    ['of another section', `\${elsewhere.mine}`, '[elsewhere]\nmine = theirs\n'],
+    ["of one of the server's", '$external_service_token', '[enforcement]\nexternal_service_token = theirs\n'],
+  ])("do not change the server's values through the $name %s", async (_, reference, project) => {
+    const elsewhere = '[DEFAULT]\nmine = ours\n[elsewhere]\nmine = ours\n';
+    const server = `${elsewhere}${SERVER}external_service_token = ours\nexempt_projects = ${reference}\n`;
+    const yaml =
+      '{DEFAULT: {mine: theirs}, elsewhere: {mine: theirs}, enforcement: {external_service_token: theirs}}';
+    const { exemptProjects } = await read(sources(yaml, project, server));
+    expect(exemptProjects).toEqual(['ours']);
+  });
+
+  it('make no section of ours of a name in capitals or with spaces', async () => {
+    const { exemptProjects, ignored } = await read(
+      sources('{" Enforcement ": {exempt_projects: [a]}}', '[ENFORCEMENT]\nexempt_projects = b\n'),
+    );
+    expect(exemptProjects).toEqual([]);
+    expect(ignored).toHaveLength(2);
+  });
+
+  it('are told of names that are wrong, and of values', async () => {
+    const { problems } = await read(
+      sources('{enforcement: {max_lease_duraton: 1}}', '[enforcement]\nmax_lease_duration = -5\n'),
+    );
+    expect(shown(problems, 'error')).toEqual([
+      'user.yaml:1: [enforcement] max_lease_duraton: unknown option; the nearest right name is "max_lease_duration"',
+      '.blazar-enforcement.conf:2: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "-5"',
+    ]);
+  });
+
+  it('show no value that grew together with its name', async () => {
+    const { problems } = await read(
+      sources(
+        '{service: {"tokens=sEcReT": , "tokens:sEcReT": }, enforcement: {external_service_token:sEcReT}}',
+        '[service]\ntokens sEcReT==\n',
+      ),
+    );
+    expect(problems).not.toEqual([]);
+    expect(shown(problems).join('\n')).not.toContain('sEcReT');
+    expect(shown(problems).join('\n')).toContain('[service] tokens … (');
+  });
+});
+
+it('layers of the server are the same objects as before, and those of clients are not changed', async () => {
+  const [server, client] = await layersOf('[s]\na = 1\n', '[s]\na = 2\nb = 3\n');
+  const layers = [server, client].filter((layer) => layer !== undefined);
+  const before = structuredClone(layers);
+  const permitted = permittedLayers(
+    { layers, clientLayers: new Set(layers.slice(1)) },
+    (_, name) => name === 'a',
+  );
+  expect(permitted.layers[0]).toBe(server);
+  expect([...(permitted.layers[1]?.get('s')?.keys() ?? [])]).toEqual(['b']);
+  expect(layers).toEqual(before);
+});
+
+it("every option of the chain is the server's alone, and so are all of the external service", async () => {
+  const { settings } = await readConfiguration({ configFiles: [], environment: {}, projectFolder: null });
+  const left = settings.filter(({ option }) => !option.serverOnly).map(({ option }) => option.name);
+  expect(left).toEqual([
+    'max_lease_duration',
+    'max_lease_duration_project_limits',
+    'max_lease_duration_user_limits',
+    'max_lease_duration_extension_window',
+  ]);
+  expect(
+    Object.values(enforcementOptions.shape).every((one) => z.toJSONSchema(one).serverOnly === true),
+  ).toBe(true);
+});

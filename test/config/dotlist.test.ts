@@ -1,0 +1,153 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expandHome, readDotlist } from '../../src/config/dotlist.ts';
+
+/** Path and value of each pair. */
+function pairs(...texts: string[]): unknown {
+  const dotlist = readDotlist(texts);
+  expect(dotlist).toMatchObject({ problems: [] });
+  return 'pairs' in dotlist ? dotlist.pairs.map(({ path, value }) => [path, value.value]) : dotlist;
+}
+
+function problems(...texts: string[]): readonly string[] {
+  const dotlist = readDotlist(texts);
+  return 'problems' in dotlist ? dotlist.problems : [];
+}
+
+describe('a pair', () => {
+  it.each([
+    ['a=1', ['a'], 1],
+    ['kubernetes.provision_timeout=600', ['kubernetes', 'provision_timeout'], 600],
+    ['a.b=c=d', ['a', 'b'], 'c=d'],
+    ['a.b=1,c.d=2', ['a', 'b'], '1,c.d=2'],
+    ['a=[x, y]', ['a'], ['x', 'y']],
+    ['a={b: 1, c: yes}', ['a'], { b: 1, c: true }],
+    ['a=null', ['a'], null],
+    ['a=~', ['a'], null],
+    ["a='600'", ['a'], '600'],
+    ["a=''", ['a'], ''],
+    ['a="x=y"', ['a'], 'x=y'],
+    ['a= b ', ['a'], 'b'],
+    [' a . b =1', ['a', 'b'], 1],
+    ['a=012', ['a'], 10],
+    ['a=2026-11-21', ['a'], '2026-11-21'],
+    ['a= # nothing', ['a'], null],
+    ['__proto__.x=1', ['__proto__', 'x'], 1],
+    ['a=~/x', ['a'], '~/x'],
+  ])('%s', (text, path, value) => {
+    expect(pairs(text)).toEqual([[path, value]]);
+  });
+
+  it('stands once a flag, in its order, as often as it is given', () => {
+    expect(pairs('a=1', 'b=2', 'a=3')).toEqual([
+      [['a'], 1],
+      [['b'], 2],
+      [['a'], 3],
+    ]);
+    expect(pairs()).toEqual([]);
+  });
+});
+
+describe('a mistake has its own sentence', () => {
+  it.each([
+    ['nothing', '--config: expected key=value or a file that exists, got "nothing"'],
+    ['/no/such.yaml', '--config: expected key=value or a file that exists, got "/no/such.yaml"'],
+    ['~/no-such.yaml', '--config: expected key=value or a file that exists, got "~/no-such.yaml"'],
+    ['', '--config: expected key=value or a file that exists, got ""'],
+    ['a: hidden', '--config: expected key=value or a file that exists, got "a"'],
+    ['=hidden', '--config: expected key=value, got no key before "="'],
+    ['  = hidden', '--config: expected key=value, got no key before "="'],
+    ['a..b=hidden', '--config: expected names with one dot between them, got "a..b"'],
+    ['.a=hidden', '--config: expected names with one dot between them, got ".a"'],
+    ['a. =hidden', '--config: expected names with one dot between them, got "a."'],
+    ['a=', `--config: expected a value behind "a=", got none; write '' or null`],
+    ['a.b=  ', `--config: expected a value behind "a.b=", got none; write '' or null`],
+    ['a=[hidden', '--config: the value of a is no YAML (missing char); put it in quotes'],
+    ['a=@hidden', '--config: the value of a is no YAML (bad scalar start); put it in quotes'],
+    ['a=*hidden', '--config: the value of a is no YAML (an alias has no anchor before it); put it in quotes'],
+  ])('%s', (text, problem) => {
+    expect(problems(text)).toEqual([problem]);
+  });
+
+  it('each of them, beside the pairs that are right', () => {
+    const dotlist = readDotlist(['a=1', 'b', 'c=', 'd=2']);
+    expect(dotlist).toMatchObject({
+      pairs: [{ path: ['a'] }, { path: ['d'] }],
+      problems: [/"b"/, /"c="/].map((one) => expect.stringMatching(one)),
+    });
+  });
+
+  it.each([
+    'token: hidden',
+    'token hidden',
+    'x"hidden',
+    'a=[hidden',
+    'a={hidden: hidden: x}',
+    'a="hidden',
+    'a=\u0007hidden',
+    'a=!hidden x',
+    '{hidden}',
+  ])('and never shows a value: %j', (text) => {
+    expect(problems(text)).toHaveLength(1);
+    expect(problems(text).join()).not.toContain('hidden');
+  });
+});
+
+describe('a file', () => {
+  let folder: string;
+  let file: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'dotlist-'));
+    file = join(folder, 'a=b.yaml');
+    writeFileSync(file, 'a: 1\n');
+    mkdirSync(join(folder, 'c=d'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('is the file that the one value names, whatever its name', () => {
+    expect(readDotlist([file])).toEqual({ file });
+  });
+
+  it('may be named from the home folder', () => {
+    expect(readDotlist(['~/a=b.yaml'], folder)).toEqual({ file });
+  });
+
+  it.each([['c=1'], ['second.yaml']])('must be alone: not with %s', (second) => {
+    expect(readDotlist([file, second])).toEqual({
+      pairs: [],
+      problems: [`--config: ${file} is a file, and a file must be the only --config`],
+    });
+    expect(readDotlist([file, file])).toMatchObject({ pairs: [] });
+  });
+
+  it('is looked for in the first value only: behind a pair it is another pair', () => {
+    expect(pairs('x=1', file)).toEqual([
+      [['x'], 1],
+      [[...(file.split('=')[0]?.split('.') ?? [])], 'b.yaml'],
+    ]);
+  });
+
+  it('is no folder', () => {
+    expect(readDotlist([folder])).toMatchObject({
+      pairs: [],
+      problems: [expect.stringContaining('a file that exists')],
+    });
+    expect(pairs(join(folder, 'c=d'))).toEqual([[[join(folder, 'c')], 'd']]);
+  });
+
+  it.each([
+    ['~', '/home/me'],
+    ['~/x', '/home/me/x'],
+    ['~other/x', '~other/x'],
+    ['x/~', 'x/~'],
+    ['/x', '/x'],
+  ])('from home: %s is %s', (path, expanded) => {
+    expect(expandHome(path, '/home/me')).toBe(expanded);
+  });
+
+  it('is from the home folder of the user when none is given', () => {
+    expect(expandHome('~')).toBe(homedir());
+  });
+});

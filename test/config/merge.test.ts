@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest';
+import { generalRules, type ListRule, MergeError, type MergeSchema, merge } from '../../src/config/merge.ts';
+import type { Mapping } from '../../src/config/tree.ts';
+import { deepFreeze } from './frozen.ts';
+
+const RULES: Readonly<Record<string, ListRule>> = {
+  appended: { kind: 'append' },
+  one: { kind: 'single' },
+  named: { kind: 'match', key: 'name', unnamed: 'append' },
+  containers: { kind: 'match', key: 'name', unnamed: 'first' },
+};
+const schema: MergeSchema = {
+  list: (name) => (Object.hasOwn(RULES, name) ? RULES[name] : undefined) ?? { kind: 'replace' },
+  member: () => schema,
+};
+const strict: MergeSchema = { ...schema, member: () => strict, strictLists: true };
+
+function merged(base: Mapping, over: Mapping, rules: MergeSchema = schema): Mapping {
+  return merge(deepFreeze(base), deepFreeze(over), rules);
+}
+
+describe('by the general rules', () => {
+  it.each([
+    ['mappings merge', { a: { b: 1, c: 2 } }, { a: { c: 3, d: 4 } }, { a: { b: 1, c: 3, d: 4 } }],
+    ['a list replaces a list', { a: [1, 2] }, { a: [3] }, { a: [3] }],
+    ['an empty list replaces a list', { a: [1, 2] }, { a: [] }, { a: [] }],
+    ['null replaces', { a: { b: 1 } }, { a: null }, { a: null }],
+    ['a mapping replaces null', { a: null }, { a: { b: 1 } }, { a: { b: 1 } }],
+    ['a text replaces a mapping', { a: { b: 1 } }, { a: 'x' }, { a: 'x' }],
+    ['an empty mapping changes nothing', { a: { b: 1 } }, { a: {} }, { a: { b: 1 } }],
+    ['an empty mapping replaces a text', { a: 'x' }, { a: {} }, { a: {} }],
+    ['a list replaces a mapping', { a: { b: 1 } }, { a: [1] }, { a: [1] }],
+    ['a mapping replaces a list', { a: [1] }, { a: { b: 1 } }, { a: { b: 1 } }],
+  ])('%s', (_, base, over, expected) => {
+    expect(merged(base, over, generalRules)).toEqual(expected);
+  });
+
+  it('the names of the base come first, in its order', () => {
+    expect(Object.keys(merged({ b: 1, a: 2 }, { c: 3, a: 4 }))).toEqual(['b', 'a', 'c']);
+  });
+
+  it('what neither side changes is shared, not copied', () => {
+    const [base, over] = [
+      { kept: { x: 1 }, both: { y: [1] } },
+      { new: { z: 1 }, both: { w: 1 } },
+    ];
+    const result = merged(base, over) as { kept: unknown; new: unknown; both: { y: unknown } };
+    expect(result.kept).toBe(base.kept);
+    expect(result.new).toBe(over.new);
+    expect(result.both.y).toBe(base.both.y);
+  });
+
+  it('hostile names are names', () => {
+    const base = JSON.parse('{"__proto__": {"a": 1}, "10": 1, "constructor": {"b": 1}}') as Mapping;
+    const over = JSON.parse(
+      '{"__proto__": {"c": 2}, "toString": {"d": 1}, "9": 2, "constructor": 3}',
+    ) as Mapping;
+    const result = merged(base, over);
+    expect(JSON.parse(JSON.stringify(result))).toEqual(
+      JSON.parse('{"__proto__": {"a": 1, "c": 2}, "toString": {"d": 1}, "9": 2, "10": 1, "constructor": 3}'),
+    );
+    expect(Object.keys(result).toSorted()).toEqual(['10', '9', '__proto__', 'constructor', 'toString']);
+    expect(Object.getPrototypeOf(result)).toBe(Object.prototype);
+    expect(({} as Record<string, unknown>).c).toBeUndefined();
+  });
+});
+
+describe('a list laid over a list', () => {
+  it.each([
+    [
+      'append: comes behind, doubles kept',
+      'appended',
+      [1, { a: 1 }],
+      [1, { a: 2 }],
+      [1, { a: 1 }, 1, { a: 2 }],
+    ],
+    [
+      'single: is merged into the first',
+      'one',
+      [{ a: 1 }, { b: 1 }],
+      [{ a: 2, c: 3 }],
+      [{ a: 2, c: 3 }, { b: 1 }],
+    ],
+    ['single: comes behind where the first is no mapping', 'one', ['x'], [{ a: 2 }], ['x', { a: 2 }]],
+    ['single: becomes the first of none', 'one', [], [{ a: 2 }], [{ a: 2 }]],
+    [
+      'match: is merged into the one with its name, or comes behind',
+      'named',
+      [{ name: 'a', x: 1 }, { name: 'b' }],
+      [{ name: 'b', y: 2 }, { name: 'c' }, { name: 'a', x: 2 }],
+      [{ name: 'a', x: 2 }, { name: 'b', y: 2 }, { name: 'c' }],
+    ],
+    [
+      'match: without a name it comes behind',
+      'named',
+      [{ name: 'a' }],
+      [{ x: 1 }],
+      [{ name: 'a' }, { x: 1 }],
+    ],
+    [
+      'match: without a name it is merged into the first',
+      'containers',
+      [{ name: 'a' }],
+      [{ x: 1 }],
+      [{ name: 'a', x: 1 }],
+    ],
+    ['match: without a name it becomes the first of none', 'containers', [], [{ x: 1 }], [{ x: 1 }]],
+    [
+      'match: one that is no mapping comes behind',
+      'containers',
+      [{ name: 'a' }],
+      ['x'],
+      [{ name: 'a' }, 'x'],
+    ],
+    ['match: 1 is not the text 1', 'named', [{ name: 1 }], [{ name: '1' }], [{ name: 1 }, { name: '1' }]],
+    ['match: null is a name', 'named', [{ name: null }], [{ name: null, x: 1 }], [{ name: null, x: 1 }]],
+    [
+      'match: no item has what every object inherits',
+      'named',
+      [{}],
+      [{ name: undefined }],
+      [{}, { name: undefined }],
+    ],
+    ['replace: takes its place', 'other', [{ name: 'a' }], [{ name: 'a', x: 1 }], [{ name: 'a', x: 1 }]],
+  ])('%s', (_, name, base, over, expected) => {
+    expect(merged({ [name]: base }, { [name]: over })).toEqual({ [name]: expected });
+  });
+
+  it('follows the rules of the level that it stands in', () => {
+    const appending: MergeSchema = { list: () => ({ kind: 'append' }), member: () => appending };
+    const rules: MergeSchema = {
+      list: () => ({ kind: 'replace' }),
+      member: (name) => (name === 'pod_config' ? appending : generalRules),
+    };
+    expect(
+      merged(
+        { pod_config: { a: [1] }, x: { a: [1] }, a: [1] },
+        { pod_config: { a: [2] }, x: { a: [2] }, a: [2] },
+        rules,
+      ),
+    ).toEqual({
+      pod_config: { a: [1, 2] },
+      x: { a: [2] },
+      a: [2],
+    });
+  });
+
+  it('merges lists in the items of lists', () => {
+    const base = { containers: [{ name: 'a', appended: [1], named: [{ name: 'x', v: 1 }] }] };
+    const over = { containers: [{ appended: [2], named: [{ name: 'x', w: 2 }] }] };
+    expect(merged(base, over)).toEqual({
+      containers: [{ name: 'a', appended: [1, 2], named: [{ name: 'x', v: 1, w: 2 }] }],
+    });
+  });
+});
+
+describe('what cannot be merged', () => {
+  function mistake(base: Mapping, over: Mapping, rules: MergeSchema): unknown {
+    try {
+      return merged(base, over, rules);
+    } catch (thrown) {
+      return thrown;
+    }
+  }
+
+  it.each([
+    [[], 0],
+    [[{}, {}], 2],
+  ])('is a list of another length where one is expected', (over, length) => {
+    const error = mistake(
+      { a: [{ one: [{}] }] },
+      { a: [{ one: over }] },
+      { ...schema, list: (name) => RULES[name] ?? { kind: 'single' } },
+    );
+    expect(error).toBeInstanceOf(MergeError);
+    expect(error).toMatchObject({
+      path: ['a', 0, 'one'],
+      message: `a[0].one: expected a list of one item, got ${length}`,
+    });
+  });
+
+  it.each([['text'], [1], [false], [{ x: 1 }]])(
+    'is a list over %j, where lists are laid over lists only',
+    (before) => {
+      expect(mistake({ a: { b: before } }, { a: { b: ['secret'] } }, strict)).toMatchObject({
+        name: 'MergeError',
+        path: ['a', 'b'],
+        message: 'a.b: expected no list, since what it is laid over is none',
+      });
+      expect(mistake({ a: { b: before } }, { a: { b: [1] } }, schema)).toEqual({ a: { b: [1] } });
+    },
+  );
+
+  it('is no list over null or over nothing', () => {
+    expect(merged({ a: null }, { a: [1], b: [2] }, strict)).toEqual({ a: [1], b: [2] });
+  });
+});
+
+describe('what is placed', () => {
+  it('is told with its path in the result and in the overlay', () => {
+    const placed: unknown[] = [];
+    const base = { named: [{ name: 'a' }, { name: 'b' }], appended: [0], x: { y: 1 }, list: [1] };
+    const over = {
+      named: [{ name: 'b', v: 1 }, { name: 'c' }],
+      appended: [8, 9],
+      x: { y: 2, z: {} },
+      list: [2],
+      n: { m: 1 },
+    };
+    merge(base, over, schema, (path, from, value) => placed.push([path, from, value]));
+    expect(placed).toEqual([
+      [['named', 1, 'name'], ['named', 0, 'name'], 'b'],
+      [['named', 1, 'v'], ['named', 0, 'v'], 1],
+      [['named', 2], ['named', 1], { name: 'c' }],
+      [['appended', 1], ['appended', 0], 8],
+      [['appended', 2], ['appended', 1], 9],
+      [['x', 'y'], ['x', 'y'], 2],
+      [['x', 'z'], ['x', 'z'], {}],
+      [['list'], ['list'], [2]],
+      [['n'], ['n'], { m: 1 }],
+    ]);
+  });
+});

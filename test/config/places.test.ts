@@ -1,0 +1,295 @@
+/** Where files are looked for, and whose are read. With real files in real folders. */
+import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { ConfigSources } from '../../src/config/sources.ts';
+import { readConfiguration } from '../../src/configuration.ts';
+import { formatOrigin, formatProblem } from '../../src/errors.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { configFile, effective, readEntries as read } from './helpers.ts';
+
+const isRoot = process.getuid?.() === 0;
+if (!isRoot) {
+  console.warn('SKIPPED: files of somebody else are tried by root only');
+}
+
+/** A home and a project, both empty, and nothing of the server. */
+function places() {
+  const home = temporaryFolder();
+  const project = temporaryFolder();
+  const own = join(home, '.config', 'blazar-enforcement');
+  mkdirSync(own, { recursive: true });
+  const sources = { configFiles: [], projectFolder: project, environment: { HOME: home } };
+  return { home, project, own, sources };
+}
+
+/** The problems of the whole configuration, with the file names as they are. */
+async function problems(sources: ConfigSources): Promise<string[]> {
+  const enabled = { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] } };
+  const { problems: found } = await readConfiguration({ environment: {}, values: enabled, ...sources });
+  return found.map((problem) => `${problem.severity}: ${formatProblem(problem)}`);
+}
+
+describe('all sources', () => {
+  it('are won in this order: default, files, folders, user, project, environment, --config, flags, code', async () => {
+    const { own, project, home } = places();
+    const [conf, yaml, folder] = ['1.conf', '2.yaml', 'x'].map((name) => join(home, name));
+    const all: (readonly [string, ConfigSources])[] = [
+      ['default', {}],
+      ['1.conf:2', { configFiles: [configFile('[enforcement]\nmax_lease_duration = 1\n', '1.conf', home)] }],
+      [
+        '2.yaml:2',
+        {
+          configFiles: [String(conf), configFile('enforcement:\n  max_lease_duration: 2\n', '2.yaml', home)],
+        },
+      ],
+      ['30.yaml:1', { configDirs: [String(folder)] }],
+      ['40.conf:2', { configDirs: [String(folder), String(folder).replace(/x$/, 'y')] }],
+      ['user.yaml:1', {}],
+      ['.blazar-enforcement.yaml:1', {}],
+      ['OS_ENFORCEMENT__MAX_LEASE_DURATION', { environment: { OS_ENFORCEMENT__MAX_LEASE_DURATION: '7' } }],
+      ['--config enforcement.max_lease_duration', { config: ['enforcement.max_lease_duration=8'] }],
+      ['in code', { values: { enforcement: { max_lease_duration: 9 } } }],
+    ];
+    for (const name of ['x', 'y']) {
+      mkdirSync(join(home, name));
+    }
+    configFile('{enforcement: {max_lease_duration: 3}}', '30.yaml', String(folder));
+    configFile('[enforcement]\nmax_lease_duration = 4\n', '40.conf', join(home, 'y'));
+
+    let sources: ConfigSources = { configFiles: [], projectFolder: project, environment: { HOME: home } };
+    const beaten: string[] = [];
+    for (const [index, [origin, more]] of all.entries()) {
+      if (origin.startsWith('user')) {
+        configFile('{enforcement: {max_lease_duration: 5}}', 'user.yaml', own);
+      } else if (origin.startsWith('.blazar')) {
+        configFile('{enforcement: {max_lease_duration: 6}}', '.blazar-enforcement.yaml', project);
+      }
+      sources = { ...sources, ...more, environment: { ...sources.environment, ...more.environment } };
+      const configuration = await readConfiguration(sources);
+      expect(effective(configuration, 'max_lease_duration')).toBe(index === 0 ? -1 : index);
+      const setting = configuration.settings.find(({ option }) => option.name === 'max_lease_duration');
+      const shown = [setting?.origin, ...(setting?.beats ?? [])].map(
+        (one) => one && formatOrigin(one).replace(/^\/.*\//, ''),
+      );
+      // With the file that a later one has beaten.
+      expect(shown).toEqual([origin, ...beaten]);
+      beaten.splice(0, 0, ...(index === 0 ? [] : [origin]));
+    }
+    expect(yaml).toBeDefined();
+  });
+});
+
+describe("the user's files", () => {
+  it('are those of $XDG_CONFIG_HOME/blazar-enforcement, else of $HOME/.config/blazar-enforcement, by name', async () => {
+    const { own, home, sources } = places();
+    configFile('[s]\na = 2\n', 'b.conf', own);
+    configFile('s:\n  a: 1\n', 'a.yaml', own);
+    configFile('[s]\na = 3\n', 'not.ini', own);
+    const xdg = join(home, 'xdg');
+    mkdirSync(join(xdg, 'blazar-enforcement'), { recursive: true });
+    configFile('[s]\na = xdg\n', 'x.conf', join(xdg, 'blazar-enforcement'));
+
+    const ofHome = [['[s] a = "1" (a.yaml:2)'], ['[s] a = "2" (b.conf:2)']];
+    expect(await read(sources)).toEqual(ofHome);
+    expect(await read({ ...sources, environment: { HOME: home, XDG_CONFIG_HOME: '' } })).toEqual(ofHome);
+    expect(await read({ ...sources, environment: { HOME: home, XDG_CONFIG_HOME: xdg } })).toEqual([
+      ['[s] a = "xdg" (x.conf:2)'],
+    ]);
+  });
+
+  it('need not be there, nor the home', async () => {
+    const { sources } = places();
+    for (const environment of [{}, { HOME: '' }, { HOME: '/no/such/home' }]) {
+      expect(await read({ ...sources, environment })).toEqual([]);
+    }
+  });
+
+  it('are the one in BLAZAR_ENFORCEMENT_USER_CONFIG instead, which must be there', async () => {
+    const { own, home, sources } = places();
+    configFile('[s]\na = usual\n', 'b.conf', own);
+    const named = configFile('s: {a: named}', 'mine.yaml');
+    const environment = { HOME: home, BLAZAR_ENFORCEMENT_USER_CONFIG: named };
+    expect(await read({ ...sources, environment })).toEqual([['[s] a = "named" (mine.yaml:1)']]);
+    environment.BLAZAR_ENFORCEMENT_USER_CONFIG = '/nope/mine.yaml';
+    expect(await problems({ ...sources, environment })).toEqual([
+      'error: BLAZAR_ENFORCEMENT_USER_CONFIG: there is no such file: /nope/mine.yaml; name another, or unset BLAZAR_ENFORCEMENT_USER_CONFIG',
+    ]);
+  });
+});
+
+describe("the project's file", () => {
+  it.each([
+    ['.blazar-enforcement.conf', '[s]\na = 1\n'],
+    ['.blazar-enforcement.yaml', 's:\n  a: 1\n'],
+  ])('is %s in the folder', async (name, text) => {
+    const { project, sources } = places();
+    configFile(text, name, project);
+    configFile('[s]\na = 2\n', 'blazar-enforcement.conf', project);
+    expect(await read(sources)).toEqual([[`[s] a = "1" (${name}:2)`]]);
+  });
+
+  it('is one: two are a mistake, and neither is read', async () => {
+    const { project, sources } = places();
+    configFile('{', '.blazar-enforcement.yaml', project);
+    configFile('x', '.blazar-enforcement.conf', project);
+    expect(await problems(sources)).toEqual([
+      `error: ${project}/.blazar-enforcement.conf and ${project}/.blazar-enforcement.yaml: expected one of them`,
+    ]);
+  });
+
+  it('is the one in BLAZAR_ENFORCEMENT_PROJECT_CONFIG instead, which must be there', async () => {
+    const { project, sources } = places();
+    configFile('{', '.blazar-enforcement.yaml', project);
+    const named = configFile('[s]\na = named\n', 'other.conf');
+    const environment = { BLAZAR_ENFORCEMENT_PROJECT_CONFIG: named };
+    expect(await read({ ...sources, environment })).toEqual([['[s] a = "named" (other.conf:2)']]);
+    environment.BLAZAR_ENFORCEMENT_PROJECT_CONFIG = `${project}/nope`;
+    expect(await problems({ ...sources, environment })).toEqual([
+      `error: BLAZAR_ENFORCEMENT_PROJECT_CONFIG: there is no such file: ${project}/nope; name another, or unset BLAZAR_ENFORCEMENT_PROJECT_CONFIG`,
+    ]);
+  });
+
+  it('is looked for in the working directory, unless an embedder names another folder', async () => {
+    const { project } = places();
+    configFile('[s]\na = 1\n', '.blazar-enforcement.conf', project);
+    const before = process.cwd;
+    process.cwd = () => project;
+    try {
+      expect(await read({ configFiles: [] })).toHaveLength(1);
+      expect(await read({ configFiles: [], projectFolder: temporaryFolder() })).toEqual([]);
+    } finally {
+      process.cwd = before;
+    }
+  });
+});
+
+it('an embedder reads neither of them with projectFolder: null, named or not', async () => {
+  const { project, own, home } = places();
+  configFile('{', '.blazar-enforcement.yaml', project);
+  configFile('{', 'own.yaml', own);
+  const environment = {
+    HOME: home,
+    BLAZAR_ENFORCEMENT_USER_CONFIG: '/nope',
+    BLAZAR_ENFORCEMENT_PROJECT_CONFIG: '/nope',
+  };
+  expect(await read({ configFiles: [], projectFolder: null, environment })).toEqual([]);
+});
+
+describe('a file that nobody has named', () => {
+  const refused = (file: string, reason: string) =>
+    `error: ${file}: not read, since ${reason}; name it with --config-file if it is meant`;
+  /** One of each kind. */
+  function files() {
+    const { own, project, ...rest } = places();
+    const text = '[enforcement]\nmax_lease_duration = 5\n';
+    const user = configFile(text, 'own.conf', own);
+    return { ...rest, own, user, found: configFile(text, '.blazar-enforcement.conf', project) };
+  }
+
+  it('is refused when everybody may write to it', async () => {
+    const { user, found, sources } = files();
+    expect(await problems(sources)).toEqual([]);
+    for (const file of [user, found]) {
+      chmodSync(file, 0o646);
+      expect(await problems(sources)).toEqual([refused(file, 'everybody may write to it')]);
+      expect(effective(await readConfiguration({ ...sources, environment: {} }), 'max_lease_duration')).toBe(
+        file === user ? 5 : -1,
+      );
+      chmodSync(file, 0o664);
+      expect(await problems(sources)).toEqual([]);
+    }
+  });
+
+  it.skipIf(!isRoot)('is refused when it belongs to somebody else, and so is a link of theirs', async () => {
+    const { user, found, own, sources } = files();
+    for (const file of [user, found]) {
+      chownSync(file, 12_345, 0);
+      expect(await problems(sources)).toEqual([refused(file, 'it belongs to somebody else')]);
+      chownSync(file, 0, 0);
+    }
+    const link = join(own, 'link.conf');
+    symlinkSync(configFile('', 'target.conf'), link);
+    expect(await problems(sources)).toEqual([]);
+    lchownSync(link, 12_345, 0);
+    expect(await problems(sources)).toEqual([refused(link, 'it belongs to somebody else')]);
+  });
+
+  it('is refused when it is a link to nothing', async () => {
+    const { own, sources } = places();
+    symlinkSync('/nope/target.conf', join(own, 'link.conf'));
+    expect(await problems(sources)).toEqual([
+      refused(`${own}/link.conf`, 'it could not be looked at: there is no such file'),
+    ]);
+  });
+
+  it('may be read when it is named, whosever it is', async () => {
+    const { user, found, sources } = files();
+    for (const file of [user, found]) {
+      chmodSync(file, 0o666);
+    }
+    const environment = {
+      BLAZAR_ENFORCEMENT_USER_CONFIG: user,
+      BLAZAR_ENFORCEMENT_PROJECT_CONFIG: found,
+    };
+    expect(await problems({ ...sources, environment })).toEqual([]);
+  });
+});
+
+describe('--config with a file', () => {
+  it('reads it over the environment, INI or YAML', async () => {
+    const environment = { OS_S__A: 'environment' };
+    for (const [name, text] of [
+      ['x.conf', '[s]\na = file\n'],
+      ['x.yaml', 's:\n  a: file\n'],
+    ] as const) {
+      const file = configFile(text, name);
+      expect(await read({ configFiles: [], environment, config: [file] })).toEqual([
+        ['[s] a = "environment" (OS_S__A)'],
+        [`[s] a = "file" (${name}:2)`],
+      ]);
+    }
+  });
+
+  it('knows the home folder by its "~"', async () => {
+    const { home, sources } = places();
+    configFile('[s]\na = 1\n', 'x=1.conf', home);
+    expect(await read({ ...sources, config: ['~/x=1.conf'] })).toEqual([['[s] a = "1" (x=1.conf:2)']]);
+  });
+
+  it('may set what only the server may, since who starts the program has named it', async () => {
+    const file = configFile('{enforcement: {enabled_filters: [MaxLeaseDurationFilter]}}', 'x.yaml');
+    const {
+      problems: found,
+      files,
+      filters,
+    } = await readConfiguration({
+      configFiles: [],
+      environment: {},
+      config: [file],
+    });
+    expect({ found, files }).toEqual({ found: [], files: [file] });
+    expect(filters).toHaveLength(1);
+  });
+
+  it('must be alone when it comes first', async () => {
+    const file = configFile('s: {a: 1}', 'x.yaml');
+    for (const others of [['s.a=2'], [file]]) {
+      expect(await problems({ configFiles: [], config: [file, ...others] })).toEqual([
+        `error: --config: ${file} is a file, and a file must be the only --config`,
+      ]);
+    }
+    expect(await problems({ configFiles: [], config: ['enforcement.max_lease_duration=2', file] })).toEqual([
+      `error: --config: expected key=value or a file that exists, got "${file}"`,
+    ]);
+  });
+
+  it('beside a flag of its own is alone all the same', async () => {
+    const port = { flag: '--port', section: 's', option: 'a', value: 'flag' };
+    const config = [configFile('s: {a: file}', 'x.yaml'), port];
+    expect(await read({ configFiles: [], config })).toEqual([
+      ['[s] a = "file" (x.yaml:1)'],
+      ['[s] a = "flag" (--port)'],
+    ]);
+  });
+});

@@ -1,0 +1,368 @@
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createFilterServices } from '../../../src/enforcement.ts';
+import type { Call, FilterServices } from '../../../src/index.ts';
+import { loadLibraries, startDeafService, startService, unusedPort } from '../../support/services.ts';
+import { type Behaviour, begin, type ClusterRecord, resultOf, startApiServer } from './fake-api-server.ts';
+import { askTwice, chainOf, importExample, problemsOf, TASK } from './helpers.ts';
+
+/** By itself, with a pause that a policy does not offer. */
+interface ApiServerModule {
+  readonly SkypilotApiServer: new (
+    options: { url: string; token: string; timeout: number; pollPause?: number },
+    services: FilterServices,
+  ) => { cluster(name: string, call: Call): Promise<ClusterRecord | undefined>; close(): Promise<void> };
+}
+const { SkypilotApiServer } = await importExample<ApiServerModule>('skypilot-api-server.js');
+
+beforeAll(loadLibraries, 60_000);
+
+const up = (autostop: number | null): ClusterRecord => ({ name: 'c1', status: 'UP', autostop });
+
+async function enforcing(
+  clusters: readonly ClusterRecord[],
+  behaviour: Behaviour = {},
+  options: Readonly<Record<string, unknown>> = {},
+) {
+  const server = await startApiServer(clusters, behaviour);
+  const chain = await chainOf(['EnforceAutostopPolicy'], {
+    enforce_autostop_api_server: server.base,
+    ...options,
+  });
+  return { server, ...chain };
+}
+
+const taskWith = (resources: string) => `resources: ${resources}\nrun: hostname\n`;
+
+describe('EnforceAutostopPolicy lets through', () => {
+  it.each([{ idleMinutesToAutostop: 30 }, { idleMinutesToAutostop: 0 }, { down: true }])(
+    'a launch that sets autostop on the command line, and asks nobody: %j',
+    async (options) => {
+      const { ask, server } = await enforcing([]);
+      expect(await askTwice(ask, { options })).toMatchObject({ changed: false, task_: TASK });
+      expect(server.questions).toEqual([]);
+    },
+  );
+
+  it.each([
+    '{autostop: 30}',
+    '{autostop: 1h}',
+    '{autostop: true}',
+    '{autostop: {down: true}}',
+    '{autostop: {idle_minutes: 0}}',
+    '{any_of: [{infra: aws, autostop: 5}, {infra: gcp, autostop: 10m}]}',
+    '{autostop: 5, ordered: [{infra: aws}, {infra: gcp}]}',
+  ])('a launch whose task sets it: %s', async (resources) => {
+    const { ask, server } = await enforcing([]);
+    await askTwice(ask, { task: taskWith(resources) });
+    expect(server.questions).toEqual([]);
+  });
+
+  it.each(['launch', 'exec'])('a %s on a cluster that is up and stops already', async (name) => {
+    const { ask, server } = await enforcing([up(10)]);
+    await askTwice(ask, { name });
+    expect(server.questions[0]?.body).toMatchObject({
+      cluster_names: ['c1'],
+      refresh: 'AUTO',
+      all_users: true,
+    });
+    expect(server.polls).toHaveLength(2);
+  });
+
+  it('what has no request options, and what starts no cluster that SkyPilot does not stop itself', async () => {
+    const { ask, server } = await enforcing([]);
+    expect(await ask({ name: 'jobs.launch', options: null })).toMatchObject({ allowed: true });
+    for (const name of ['validate', 'optimize', 'jobs.launch_cluster', 'serve.launch_controller']) {
+      expect(await ask({ name })).toMatchObject({ allowed: true });
+    }
+    expect(server.questions).toEqual([]);
+  });
+});
+
+describe('EnforceAutostopPolicy rejects', () => {
+  const MUST_SET = expect.stringContaining('Autostop must be set: add --idle-minutes-to-autostop 30');
+
+  it.each([
+    ['there is no such cluster', []],
+    ['only others have a name like it', [{ ...up(10), name: 'c11' }]],
+    ['the cluster is up without autostop', [up(-1)]],
+    ['the cluster has none', [up(null)]],
+    ['the cluster is stopped', [{ ...up(10), status: 'STOPPED' }]],
+  ])('a launch without autostop when %s', async (_when, clusters) => {
+    const { ask } = await enforcing(clusters);
+    expect(await ask()).toMatchObject({ allowed: false, failed: false, message: MUST_SET });
+  });
+
+  it('a launch on a cluster without a name, and asks nobody about it', async () => {
+    const { ask, server } = await enforcing([up(10)]);
+    expect(await ask({ options: { clusterName: null } })).toMatchObject({
+      allowed: false,
+      message: MUST_SET,
+    });
+    expect(server.questions).toEqual([]);
+  });
+
+  it('a launch of a name that is not known, as a later SkyPilot may have', async () => {
+    const { ask } = await enforcing([]);
+    expect(await ask({ name: 'launch.v2' })).toMatchObject({ allowed: false, message: MUST_SET });
+  });
+
+  it('a dry run too, which is to say what a launch would do', async () => {
+    const { ask } = await enforcing([]);
+    expect(await ask({ options: { dryrun: true } })).toMatchObject({ allowed: false, message: MUST_SET });
+  });
+
+  it('alternatives of which one has none', async () => {
+    const { ask } = await enforcing([]);
+    const task = taskWith('{any_of: [{infra: aws, autostop: 5}, {infra: gcp}]}');
+    expect(await ask({ task })).toMatchObject({ allowed: false, message: MUST_SET });
+  });
+
+  it.each([
+    ['{autostop: false}', { idleMinutesToAutostop: 5 }],
+    ['{autostop: {idle_minutes: -1}}', {}],
+    ['{any_of: [{autostop: 5}, {autostop: false}]}', {}],
+    ['{}', { idleMinutesToAutostop: -1 }],
+    ['{}', { idleMinutesToAutostop: -1, down: true }],
+  ])('autostop that is switched off, also where the cluster has it: %s %j', async (resources, options) => {
+    const { ask } = await enforcing([up(10)]);
+    expect(await ask({ task: taskWith(resources), options })).toMatchObject({
+      allowed: false,
+      failed: false,
+      message: 'Autostop must not be switched off.',
+    });
+  });
+
+  it('sky exec on a cluster without autostop, whatever the task says: it would not set it', async () => {
+    const { ask } = await enforcing([up(-1)]);
+    expect(await ask({ name: 'exec', task: taskWith('{autostop: 5}') })).toMatchObject({
+      allowed: false,
+      message: 'Autostop must be set for the cluster: use sky autostop.',
+    });
+  });
+});
+
+describe('EnforceAutostopPolicy and its API server', () => {
+  it.each(['PENDING', 'WAITING', 'RUNNING'])('ask again while the request is %s', async (unfinished) => {
+    const { ask, server } = await enforcing([], {
+      onGet: (response, id, poll) => {
+        response.end(resultOf(id, poll === 1 ? unfinished : 'SUCCEEDED', poll === 1 ? null : [up(5)]));
+      },
+    });
+    expect(await ask()).toMatchObject({ allowed: true });
+    expect(server.polls).toHaveLength(2);
+  });
+
+  it('take the id from the header that it had before 0.10', async () => {
+    const { ask } = await enforcing([up(5)], {
+      onStatus: (response, id) => response.writeHead(200, { 'X-Request-ID': id }).end('null'),
+    });
+    expect(await ask()).toMatchObject({ allowed: true });
+  });
+
+  it('are behind a path, and know a token', async () => {
+    const server = await startApiServer([up(5)]);
+    const { ask } = await chainOf(['EnforceAutostopPolicy'], {
+      enforce_autostop_api_server: `${server.base}/`,
+      enforce_autostop_api_token: 'sky_secret',
+    });
+    expect(await ask()).toMatchObject({ allowed: true });
+    expect(server.questions[0]?.headers.authorization).toBe('Bearer sky_secret');
+    const behind = await startService((response) => response.writeHead(404).end());
+    const other = await chainOf(['EnforceAutostopPolicy'], {
+      enforce_autostop_api_server: `${behind.url}/sky/`,
+    });
+    expect(await other.ask()).toMatchObject({ failed: true });
+    expect(behind.requests[0]?.path).toBe('/check-create/sky/status');
+  });
+
+  const failing: [what: string, behaviour: Behaviour, cause: RegExp][] = [
+    [
+      'refuses the question',
+      { onStatus: (response) => response.writeHead(401).end('who are you') },
+      /expected 200 from the API server for POST \/status, got 401/,
+    ],
+    [
+      'sends somewhere else',
+      { onStatus: (response) => response.writeHead(307, { location: 'http://127.0.0.1:1/status' }).end() },
+      /got 307/,
+    ],
+    ['gives no id', { onStatus: (response) => response.end('null') }, /no usable id/],
+    [
+      'gives an id that is none',
+      {
+        onStatus: (response) => response.writeHead(200, { 'X-Skypilot-Request-ID': '../x&y=1' }).end(),
+      },
+      /no usable id/,
+    ],
+    [
+      'forgets the request',
+      { onStatus: (response) => begin(response, 'another-one') },
+      /expected 200 from the API server for GET \/api\/get, got 404/,
+    ],
+    [
+      'has failed',
+      {
+        onGet: (response, id) =>
+          response.writeHead(500).end(JSON.stringify({ detail: resultOf(id, 'FAILED', null) })),
+      },
+      /got 500/,
+    ],
+    [
+      'says FAILED',
+      { onGet: (response, id) => response.end(resultOf(id, 'FAILED', [up(5)])) },
+      /could not tell/,
+    ],
+    [
+      'says CANCELLED',
+      { onGet: (response, id) => response.end(resultOf(id, 'CANCELLED', [up(5)])) },
+      /could not tell/,
+    ],
+    [
+      'says what is not known',
+      { onGet: (response, id) => response.end(resultOf(id, 'DONE', [up(5)])) },
+      /could not tell/,
+    ],
+    ['answers with a page', { onGet: (response) => response.end('<html>') }, /form that is not known/],
+    ['answers with nothing', { onGet: (response) => response.end() }, /form that is not known/],
+    ['answers with a list', { onGet: (response) => response.end('[]') }, /form that is not known/],
+    [
+      'has a result that is no list',
+      { onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', null)) },
+      /form that is not known/,
+    ],
+    [
+      'has no result at all',
+      { onGet: (response) => response.end('{"status":"SUCCEEDED"}') },
+      /form that is not known/,
+    ],
+    [
+      'has records without a status',
+      { onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', [{ name: 'c1', autostop: 5 }])) },
+      /form that is not known/,
+    ],
+    [
+      'has an autostop that is no number',
+      {
+        onGet: (response, id) =>
+          response.end(resultOf(id, 'SUCCEEDED', [{ name: 'c1', status: 'UP', autostop: '5' }])),
+      },
+      /form that is not known/,
+    ],
+    [
+      'answers with too much',
+      {
+        onGet: (response, id) =>
+          response.end(resultOf(id, 'SUCCEEDED', [{ ...up(5), handle: 'x'.repeat(2 ** 21) }])),
+      },
+      /size/,
+    ],
+    [
+      'breaks off in the middle',
+      {
+        onGet: (response, id) => {
+          response.writeHead(200, { 'content-length': 9999 }).write(resultOf(id, 'SUCCEEDED', [up(5)]));
+          setTimeout(() => response.destroy(), 20);
+        },
+      },
+      /\/api\/get/,
+    ],
+    ['drops the connection', { onStatus: (response) => response.destroy() }, /\/status/],
+  ];
+
+  it.each(failing)(
+    'fail when it %s: the request is refused, and the user is told nothing of it',
+    async (...args) => {
+      const [, behaviour, cause] = args;
+      const { ask, logger } = await enforcing([up(5)], behaviour, {
+        enforce_autostop_api_token: 'sky_secret',
+      });
+      expect(await ask()).toMatchObject({
+        allowed: false,
+        failed: true,
+        message: 'The request could not be checked. Please try again later, or ask the operator.',
+      });
+      const [line] = logger.lines.filter(({ level }) => level === 'error');
+      expect(line?.fields.error).toMatch(cause);
+      expect(JSON.stringify(logger.lines)).not.toContain('sky_secret');
+    },
+  );
+
+  it('fail when it is not there', async () => {
+    const { ask } = await chainOf(['EnforceAutostopPolicy'], {
+      enforce_autostop_api_server: `http://127.0.0.1:${await unusedPort()}`,
+    });
+    expect(await ask()).toMatchObject({ allowed: false, failed: true });
+  });
+
+  it('fail within their time, whatever it does with it', async () => {
+    const slow: readonly Behaviour[] = [
+      { onStatus: () => {} },
+      { onGet: () => {} },
+      { onGet: (response, id) => response.end(resultOf(id, 'RUNNING', null)) },
+      {
+        onGet: (response) => {
+          const drops = setInterval(() => response.write(' '), 50);
+          response.on('close', () => clearInterval(drops));
+        },
+      },
+    ];
+    const short = { enforce_autostop_timeout: 1 };
+    const { url } = await startDeafService();
+    const chains = await Promise.all([
+      chainOf(['EnforceAutostopPolicy'], { enforce_autostop_api_server: url, ...short }),
+      ...slow.map((behaviour) => enforcing([up(5)], behaviour, short)),
+    ]);
+    for (const answer of await Promise.all(chains.map(({ ask }) => ask()))) {
+      expect(answer).toMatchObject({ allowed: false, failed: true });
+    }
+  });
+
+  it('are done with each other after twenty polls', async () => {
+    const server = await startApiServer([up(5)], {
+      onGet: (response, id) => response.end(resultOf(id, 'RUNNING', null)),
+    });
+    const api = new SkypilotApiServer(
+      { url: server.base, token: '', timeout: 20, pollPause: 0 },
+      createFilterServices({}),
+    );
+    onTestFinished(() => api.close());
+    await expect(api.cluster('c1', {})).rejects.toThrow('no result after 20 questions');
+    expect(server.polls).toHaveLength(20);
+  });
+
+  it('stop talking when nobody waits any longer', async () => {
+    const server = await startApiServer([up(5)], { onGet: () => {} });
+    const api = new SkypilotApiServer({ url: server.base, token: '', timeout: 20 }, createFilterServices({}));
+    onTestFinished(() => api.close());
+    const caller = new AbortController();
+    const asked = api.cluster('c1', { signal: caller.signal });
+    await vi.waitFor(() => expect(server.polls).toHaveLength(1));
+    caller.abort(new Error('nobody waits'));
+    await expect(asked).rejects.toThrow('nobody waits');
+  });
+});
+
+describe('the options of EnforceAutostopPolicy', () => {
+  it('need the address of the API server', async () => {
+    expect(await problemsOf('EnforceAutostopPolicy', {})).toEqual([
+      expect.stringContaining('EnforceAutostopPolicy needs enforce_autostop_api_server'),
+    ]);
+  });
+
+  it.each(['no url', 'ftp://host', 'http://', 'http://user:hunter2@host', 'http://host/?token=hunter2'])(
+    'refuse %s as its address',
+    async (url) => {
+      const problems = await problemsOf('EnforceAutostopPolicy', { enforce_autostop_api_server: url });
+      expect(problems).toEqual([expect.stringContaining('expected an http or https URL with a host')]);
+    },
+  );
+
+  it('take the token for a secret', async () => {
+    const problems = await problemsOf('EnforceAutostopPolicy', {
+      enforce_autostop_api_server: 'http://host',
+      enforce_autostop_api_token: 'two hunter2',
+    });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,127 @@
+import { onTestFinished } from 'vitest';
+import { type Configuration, readConfiguration } from '../../../src/configuration.ts';
+import { withinDeadline } from '../../../src/deadline.ts';
+import type { EnforcementServices } from '../../../src/enforcement.ts';
+import { formatProblem } from '../../../src/errors.ts';
+import { skypilotSection } from '../../../src/skypilot/options.ts';
+import { PolicyChain, type Review } from '../../../src/skypilot/policy-chain.ts';
+import type { RequestOptions, User } from '../../../src/skypilot/user-request.ts';
+import { decodeRequest, encodeAnswer, encodeRequest } from '../../../src/skypilot/wire.ts';
+import { projectFile } from '../../support/files.ts';
+import { type RecordingLogger, recordingLogger } from '../../support/logger.ts';
+
+const INDEX = projectFile('examples/admin-policies/index.js');
+
+/** A request as a test writes it: what is left out is as in a launch at the server's side. */
+export interface Asked {
+  readonly task?: string;
+  readonly config?: string;
+  readonly name?: string;
+  readonly options?: Partial<RequestOptions> | null;
+  readonly atClientSide?: boolean;
+  readonly user?: User | null;
+}
+
+/** The answer of a chain, with the two texts that SkyPilot gets where it is allowed. */
+export interface Answered extends Review {
+  readonly task_: string;
+  readonly config: string;
+}
+
+export const TASK = `name: train
+resources:
+  infra: aws
+num_nodes: 1
+setup: |
+  pip install torch
+run: python train.py
+_user_specified_yaml: "name: train\\nrun: python train.py\\n"
+`;
+
+export const LEE: User = { id: 'a1b2c3d4', name: 'lee', userType: null, preferredWorkspace: null };
+
+/** The configuration of `[skypilot]` with policies of the examples. */
+export function configured(
+  policies: readonly string[],
+  options: Readonly<Record<string, unknown>> = {},
+): Promise<Configuration> {
+  const admin_policies = policies.map((name) => `${INDEX}#${name}`);
+  const values = { skypilot: { admin_policies, ...options } };
+  return readConfiguration({ configFiles: [], projectFolder: null, environment: {}, values }, [
+    skypilotSection,
+  ]);
+}
+
+/** What a file of the examples exports. */
+export async function importExample<Exports>(file: string): Promise<Exports> {
+  return (await import(projectFile(`examples/admin-policies/${file}`))) as Exports;
+}
+
+/** What is wrong with options of a policy, a sentence each. */
+export async function problemsOf(
+  policy: string,
+  options: Readonly<Record<string, unknown>>,
+): Promise<string[]> {
+  const { problems } = await configured([policy], options);
+  return problems.filter(({ section }) => section === 'skypilot').map(formatProblem);
+}
+
+/** A chain of policies of the examples, that is closed after the test. */
+export async function chainOf(
+  policies: readonly string[],
+  options: Readonly<Record<string, unknown>> = {},
+  services: EnforcementServices = {},
+): Promise<{ ask: (asked?: Asked) => Promise<Answered>; logger: RecordingLogger }> {
+  const logger = recordingLogger();
+  const chain = await PolicyChain.fromConfiguration(await configured(policies, options), {
+    logger,
+    ...services,
+  });
+  onTestFinished(() => chain.close());
+  return { ask: (asked = {}) => answered(chain, asked), logger };
+}
+
+async function answered(chain: PolicyChain, asked: Asked): Promise<Answered> {
+  const { options = {}, user = asked.atClientSide ? null : LEE } = asked;
+  const body = encodeRequest({
+    task: asked.task ?? TASK,
+    skypilotConfig: asked.config ?? '{}\n',
+    requestName: asked.name ?? 'launch',
+    requestOptions: options && {
+      clusterName: 'c1',
+      idleMinutesToAutostop: null,
+      down: false,
+      dryrun: false,
+      ...options,
+    },
+    atClientSide: asked.atClientSide ?? false,
+    user,
+    clientApiVersion: 56,
+    clientVersion: '0.13.0',
+  });
+  const request = decodeRequest(JSON.parse(body));
+  const review = await withinDeadline(20, (deadline) => chain.review(request, { deadline }));
+  const inner = JSON.parse(JSON.parse(encodeAnswer(request, review))) as {
+    task: string;
+    skypilot_config: string;
+  };
+  return { ...review, task_: inner.task, config: inner.skypilot_config };
+}
+
+/** Asks, and asks again with the answer, as SkyPilot does: the second answer must be the first one. */
+export async function askTwice(
+  ask: (asked?: Asked) => Promise<Answered>,
+  asked: Asked = {},
+): Promise<Answered> {
+  const first = await ask(asked);
+  if (!first.allowed) {
+    throw new Error(`refused by ${first.policy}: ${first.message}`);
+  }
+  const second = await ask({ ...asked, task: first.task_, config: first.config });
+  if (!second.allowed || second.changed || second.task_ !== first.task_ || second.config !== first.config) {
+    throw new Error(
+      `not idempotent: ${JSON.stringify([first.task_, second.task_, first.config, second.config])}`,
+    );
+  }
+  return first;
+}

@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import { createFilterServices } from '../../../src/enforcement.ts';
+import type { PolicyClass } from '../../../src/skypilot/admin-policy.ts';
+import { Config } from '../../../src/skypilot/config.ts';
+import { type Asked, askTwice, chainOf, importExample, LEE, problemsOf, TASK } from './helpers.ts';
+
+const { RateLimitLaunchPolicy } = await importExample<{ RateLimitLaunchPolicy: PolicyClass }>(
+  'rate-limit-launch-policy.js',
+);
+
+const START = Date.parse('2026-11-21T12:00:00Z');
+
+/** Two launches in 60 seconds, and a clock that the test moves. */
+async function limited(policies = ['RateLimitLaunchPolicy']) {
+  let now = START;
+  const { ask, logger } = await chainOf(
+    policies,
+    { rate_limit_launch: 2, rate_limit_launch_seconds: 60 },
+    { clock: { now: () => new Date(now) } },
+  );
+  const launch = (cluster: string, asked: Asked = {}) =>
+    ask({ ...asked, options: { clusterName: cluster, ...asked.options } });
+  return { ask, launch, logger, wait: (seconds: number) => (now += seconds * 1000) };
+}
+
+describe('RateLimitLaunchPolicy', () => {
+  it('lets each user launch so often in the time, and says when the next launch may be', async () => {
+    const { launch, wait } = await limited();
+    expect((await launch('a')).allowed).toBe(true);
+    wait(20);
+    expect((await launch('b')).allowed).toBe(true);
+    wait(10.5);
+    expect(await launch('c')).toMatchObject({
+      allowed: false,
+      failed: false,
+      message: 'Too many launches: there may be 2 in 60 seconds. Please try again in 30 seconds.',
+    });
+    expect((await launch('c', { user: { ...LEE, id: 'another' } })).allowed).toBe(true);
+    wait(29);
+    expect((await launch('c')).allowed).toBe(false);
+    wait(1);
+    expect((await launch('c')).allowed).toBe(true);
+    expect((await launch('d')).allowed).toBe(false);
+  });
+
+  it('counts no launch that it rejected', async () => {
+    const { launch, wait } = await limited();
+    await launch('a');
+    await launch('b');
+    wait(59);
+    for (const cluster of ['c', 'd', 'e']) {
+      expect((await launch(cluster)).allowed).toBe(false);
+    }
+    wait(1);
+    expect((await launch('c')).allowed).toBe(true);
+    expect((await launch('d')).allowed).toBe(true);
+  });
+
+  it('counts a command once, however often SkyPilot asks about it', async () => {
+    const { ask, launch } = await limited();
+    for (const cluster of ['a', 'b']) {
+      const options = { clusterName: cluster };
+      expect((await ask({ options, atClientSide: true })).allowed).toBe(true);
+      for (const name of ['validate', 'optimize', 'launch']) {
+        expect((await ask({ options, name })).allowed).toBe(true);
+      }
+    }
+    expect((await launch('c')).allowed).toBe(false);
+  });
+
+  it('counts the same launch once when it is asked again, and changes nothing', async () => {
+    const { ask, launch, wait } = await limited();
+    for (const _ of [1, 2, 3]) {
+      expect(await askTwice(ask, {})).toMatchObject({ changed: false, task_: TASK });
+    }
+    wait(29);
+    await askTwice(ask, {});
+    expect((await launch('b')).allowed).toBe(true);
+    expect((await launch('c')).allowed).toBe(false);
+    // Also at the limit: a launch that was let through is not rejected when it is asked about again.
+    wait(0.5);
+    expect((await launch('b')).allowed).toBe(true);
+  });
+
+  it('counts the same command anew when it is given later', async () => {
+    const { launch, wait } = await limited();
+    await launch('a');
+    wait(30);
+    await launch('a');
+    expect((await launch('b')).allowed).toBe(false);
+  });
+
+  it('knows a launch again when other policies have changed its resources, in front and behind', async () => {
+    for (const policies of [
+      ['RateLimitLaunchPolicy', 'SetMaxAutostopIdleMinutesPolicy'],
+      ['SetMaxAutostopIdleMinutesPolicy', 'RateLimitLaunchPolicy'],
+    ]) {
+      const { ask, launch } = await limited(policies);
+      await askTwice(ask, {});
+      expect((await launch('b')).allowed).toBe(true);
+      expect((await launch('c')).allowed).toBe(false);
+    }
+  });
+
+  it('takes another task, or another cluster, for another launch', async () => {
+    const { launch } = await limited();
+    await launch('a');
+    await launch('a', { task: 'run: something else\nnumber: 123456789012345678901234567890\n' });
+    expect((await launch('a', { task: 'run: a third\n' })).allowed).toBe(false);
+  });
+
+  it('counts neither dry runs nor what is no launch', async () => {
+    const { launch } = await limited();
+    for (const cluster of ['a', 'b', 'c', 'd']) {
+      expect((await launch(cluster, { options: { dryrun: true } })).allowed).toBe(true);
+      for (const name of ['exec', 'jobs.launch', 'jobs.launch_cluster', 'serve.up']) {
+        expect((await launch(cluster, { name })).allowed).toBe(true);
+      }
+    }
+    expect((await launch('a')).allowed).toBe(true);
+  });
+
+  it('fails when the server does not say whose launch it is', async () => {
+    const { launch, logger } = await limited();
+    expect(await launch('a', { user: null })).toMatchObject({ allowed: false, failed: true });
+    expect(JSON.stringify(logger.lines)).toContain('did not say who launches');
+  });
+
+  it('makes nobody wait for a clock that was set back', async () => {
+    const { launch, wait } = await limited();
+    await launch('a');
+    await launch('b');
+    wait(-86_400);
+    expect((await launch('c')).allowed).toBe(true);
+  });
+
+  it('remembers 10000 users at most: then it forgets the one whose last launch is longest ago', () => {
+    const clock = { now: () => new Date(START) };
+    const policy = new RateLimitLaunchPolicy(
+      { rate_limit_launch: 1, rate_limit_launch_seconds: 60 } as never,
+      createFilterServices({ clock }),
+    );
+    const launch = (id: string, cluster: string) =>
+      policy.validateAndMutate(
+        {
+          ...{ task: {}, skypilotConfig: Config.fromDict({}), requestName: 'launch', atClientSide: false },
+          ...{ clientApiVersion: null, clientVersion: null, user: { ...LEE, id } },
+          requestOptions: { clusterName: cluster, idleMinutesToAutostop: null, down: false, dryrun: false },
+        },
+        {},
+      );
+    for (let user = 0; user < 10_000; user += 1) {
+      launch(String(user), 'a');
+    }
+    expect(() => launch('0', 'b')).toThrow('Too many launches');
+    launch('one more', 'a');
+    launch('0', 'b');
+    expect(() => launch('9999', 'b')).toThrow('Too many launches');
+  });
+
+  it.each([{ rate_limit_launch: 0 }, { rate_limit_launch: 1001 }, { rate_limit_launch_seconds: 0 }])(
+    'is refused with %j',
+    async (options) => {
+      expect(await problemsOf('RateLimitLaunchPolicy', options)).toHaveLength(1);
+    },
+  );
+});

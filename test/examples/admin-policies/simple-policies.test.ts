@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { askTwice, chainOf, problemsOf, TASK } from './helpers.ts';
+
+describe('RejectAllPolicy', () => {
+  it('rejects every request, of every name and side, with a sentence for the user', async () => {
+    const { ask } = await chainOf(['RejectAllPolicy']);
+    for (const asked of [{}, { name: 'jobs.launch', options: null }, { atClientSide: true }]) {
+      expect(await ask(asked)).toMatchObject({
+        allowed: false,
+        failed: false,
+        policy: 'RejectAllPolicy',
+        message: 'No requests are accepted at present.',
+      });
+    }
+  });
+});
+
+describe('AddLabelsPolicy', () => {
+  it('adds its label to a configuration that has none, and leaves the task as it came', async () => {
+    const { ask } = await chainOf(['AddLabelsPolicy']);
+    const { config, task_, changed } = await askTwice(ask);
+    expect(config).toBe('kubernetes:\n  custom_metadata:\n    labels:\n      app: skypilot\n');
+    expect(task_).toBe(TASK);
+    expect(changed).toBe(true);
+  });
+
+  it('keeps the labels that are there, and takes the place of those of its names', async () => {
+    const { ask } = await chainOf(['AddLabelsPolicy'], {
+      add_labels: { app: 'ours', 'site.org/team': 'ml' },
+    });
+    const { skypilotConfig } = await askTwice(ask, {
+      config:
+        'kubernetes:\n  custom_metadata:\n    labels: {app: theirs, owner: lee}\n    annotations: {a: b}\n',
+    });
+    expect(skypilotConfig.getNested(['kubernetes', 'custom_metadata'])).toEqual({
+      labels: { app: 'ours', owner: 'lee', 'site.org/team': 'ml' },
+      annotations: { a: 'b' },
+    });
+  });
+
+  it.each([
+    'kubernetes:',
+    'kubernetes: {custom_metadata: null}',
+    'kubernetes: {custom_metadata: {labels: []}}',
+  ])('adds it to %s', async (config) => {
+    const { ask } = await chainOf(['AddLabelsPolicy']);
+    const { skypilotConfig } = await askTwice(ask, { config });
+    expect(skypilotConfig.getNested(['kubernetes', 'custom_metadata', 'labels'])).toEqual({
+      app: 'skypilot',
+    });
+  });
+
+  it.each([{ 'no spaces': 'x' }, { app: 'no spaces' }, { app: 'x'.repeat(64) }, { '-app': 'x' }])(
+    'is refused with the label %j, which Kubernetes would not take',
+    async (add_labels) => {
+      expect(await problemsOf('AddLabelsPolicy', { add_labels })).toEqual([
+        expect.stringContaining('add_labels: expected label:value pairs'),
+      ]);
+    },
+  );
+});
+
+describe('DisablePublicIpPolicy', () => {
+  it.each(['vpc_name: prod', 'vpc_names: prod', 'vpc_names: [prod, spare]'])(
+    'has internal addresses used where the VPC is named: %s',
+    async (vpc) => {
+      const { ask } = await chainOf(['DisablePublicIpPolicy']);
+      const { skypilotConfig } = await askTwice(ask, {
+        config: `aws:\n  use_internal_ip: false\n  ${vpc}\n`,
+      });
+      expect(skypilotConfig.getNested(['aws', 'use_internal_ip'])).toBe(true);
+    },
+  );
+
+  it.each(['{}', 'aws:', 'aws: {vpc_name: null}', 'aws: {vpc_name: " "}', 'aws: {vpc_names: []}', 'aws: x'])(
+    'rejects where it is not, and says what to set: %s',
+    async (config) => {
+      const { ask } = await chainOf(['DisablePublicIpPolicy']);
+      const answer = await ask({ config });
+      expect(answer).toMatchObject({ allowed: false, failed: false });
+      expect(answer.message).toContain('set aws.vpc_name in ~/.sky/config.yaml');
+    },
+  );
+});
+
+describe('UseSpotForGpuPolicy', () => {
+  const spot = async (resources: string) => {
+    const { ask } = await chainOf(['UseSpotForGpuPolicy']);
+    const { task } = await askTwice(ask, { task: `name: train\nresources:\n${resources}\nrun: hostname\n` });
+    return task.resources;
+  };
+
+  it.each(['A100', 'A100:8', '{A100: 8}', '[A100:8, H100]', '"{A100: 8}"', '{A100: null}'])(
+    'takes spot instances for the accelerators %s',
+    async (accelerators) => {
+      expect(await spot(`  use_spot: false\n  accelerators: ${accelerators}`)).toMatchObject({
+        use_spot: true,
+      });
+    },
+  );
+
+  it('knows them by their other name', async () => {
+    expect(await spot('  gpus: A100:8')).toEqual({ gpus: 'A100:8', use_spot: true });
+  });
+
+  it.each(['cpus: 4', 'accelerators:', 'accelerators: []', 'accelerators: {}', 'use_spot: false'])(
+    'leaves what asks for none as it is: %s',
+    async (resources) => {
+      const { ask } = await chainOf(['UseSpotForGpuPolicy']);
+      const task = `resources:\n  ${resources} # as it came\nrun: hostname\n`;
+      expect(await askTwice(ask, { task })).toMatchObject({ changed: false, task_: task });
+    },
+  );
+
+  it.each(['any_of', 'ordered'])('looks at each alternative of %s by itself', async (form) => {
+    const list = `  ${form}:\n    - infra: aws\n      accelerators: A100:8\n    - infra: gcp\n      cpus: 8\n`;
+    expect(await spot(list)).toEqual({
+      [form]: [
+        { infra: 'aws', accelerators: 'A100:8', use_spot: true },
+        { infra: 'gcp', cpus: 8 },
+      ],
+    });
+  });
+
+  it('sees accelerators that stand beside the alternatives, also where there is none', async () => {
+    expect(
+      await spot('  accelerators: A100\n  any_of: [{infra: aws}, {infra: gcp, accelerators: null}]'),
+    ).toEqual({
+      accelerators: 'A100',
+      any_of: [
+        { infra: 'aws', use_spot: true },
+        { infra: 'gcp', accelerators: null },
+      ],
+    });
+    expect(await spot('  accelerators: A100\n  any_of: []')).toEqual({
+      accelerators: 'A100',
+      any_of: [],
+      use_spot: true,
+    });
+  });
+
+  it.each(['accelerators: 3', 'accelerators: A100:many', 'any_of: A100'])(
+    'fails, and lets nothing through, for resources that it cannot read: %s',
+    async (resources) => {
+      const { ask } = await chainOf(['UseSpotForGpuPolicy']);
+      expect(await ask({ task: `resources: {${resources}}` })).toMatchObject({
+        allowed: false,
+        failed: true,
+      });
+    },
+  );
+});
