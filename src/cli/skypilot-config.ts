@@ -1,12 +1,12 @@
 /** `skypilot config`: what the sources of a SkyPilot configuration come to, and why. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import { readTextFile } from '../config/read-file.ts';
-import { errorText, type Origin } from '../errors.ts';
+import { ConfigurationError, errorText, type Origin, type Problem } from '../errors.ts';
 import type { Level, MergedConfig, Source } from '../skypilot/layers.ts';
-import { ExitCode, onOneLine, printTable, UsageError } from './output.ts';
+import { ExitCode, onOneLine, printProblems, printTable, UsageError } from './output.ts';
 
 interface ConfigFlags {
   readonly server?: string;
@@ -55,91 +55,113 @@ export function skypilotConfigCommand(): Command {
 
 async function config(flags: ConfigFlags): Promise<void> {
   const { mergeSources, workspaceProblem } = await import('../skypilot/layers.ts');
-  const { MergeError } = await import('../config/merge.ts');
-  const { sources, errors } = await readAll(flags);
-  let merged: MergedConfig;
-  try {
-    merged = mergeSources(sources);
-  } catch (thrown) {
-    throw thrown instanceof MergeError ? new UsageError(thrown.message) : thrown;
-  }
-  const workspace = workspaceProblem(merged.tree);
-  const wrong = [...errors, ...(workspace === undefined ? [] : [workspace]), ...(await refusals(merged))];
-  for (const message of wrong) {
-    process.stderr.write(`error: ${onOneLine(message)}\n`);
-  }
+  const { sources, problems } = await readAll(flags);
+  const merged = mergeSources(sources);
+  const workspace = workspaceProblem(merged);
+  const found = [...problems, ...(await refusals(merged)), ...(workspace === undefined ? [] : [workspace])];
+  printProblems(found);
   await print(merged, flags);
-  process.exitCode = wrong.length === 0 ? ExitCode.ok : ExitCode.rejected;
+  process.exitCode = found.some(({ severity }) => severity === 'error') ? ExitCode.rejected : ExitCode.ok;
 }
 
 /** Client keys are one warning; a task with a key that it may not set is refused by SkyPilot as a whole. */
-async function refusals({ refused }: MergedConfig): Promise<string[]> {
+async function refusals({ refused }: MergedConfig): Promise<Problem[]> {
   const { formatPlace } = await import('../skypilot/layers.ts');
   const client = refused.filter(({ kind }) => kind === 'client');
-  if (client.length > 0) {
-    const [what, verb] = client.length === 1 ? ['key', 'is'] : ['keys', 'are'];
-    const named = client.map(({ key, place }) => `${key} (${formatPlace(place)})`).join(', ');
-    process.stderr.write(
-      `warning: ${onOneLine(`${client.length} ${what} that only the server may set ${verb} ignored: ${named}`)}\n`,
-    );
-  }
-  return refused
-    .filter(({ kind }) => kind === 'task')
-    .map(({ key, place }) => `${formatPlace(place)}: ${key}: a task may not set this key`);
+  const [what, verb] = client.length === 1 ? ['key', 'is'] : ['keys', 'are'];
+  const named = client.map(({ key, place }) => `${key} (${formatPlace(place)})`).join(', ');
+  const message = `${client.length} ${what} that only the server may set ${verb} ignored: ${named}`;
+  return [
+    ...(client.length === 0 ? [] : [{ severity: 'warning', message } as const]),
+    ...refused
+      .filter(({ kind }) => kind === 'task')
+      .map(
+        ({ key, place: { origin } }): Problem => ({
+          severity: 'error',
+          origin,
+          message: `${key}: a task may not set this key`,
+        }),
+      ),
+  ];
 }
 
-async function readAll(flags: ConfigFlags): Promise<{ sources: Source[]; errors: string[] }> {
+interface Read {
+  readonly sources: Source[];
+  /** What does not keep the sources from being merged. */
+  readonly problems: Problem[];
+}
+
+async function readAll(flags: ConfigFlags): Promise<Read> {
   const { taskConfig } = await import('../skypilot/layers.ts');
+  const { expandHome } = await import('../config/dotlist.ts');
   const sources: Source[] = [];
-  const errors: string[] = [];
+  const problems: Problem[] = [];
+  const files: { level: Level; file: string }[] = [];
   for (const level of ['server', 'user', 'project'] as const) {
-    const file = flags[level] ?? (level === 'server' ? undefined : defaultFile(level));
-    if (file !== undefined) {
-      sources.push(await fileSource(level, file));
+    const named = flags[level];
+    const path = named ?? (level === 'server' ? undefined : defaultFile(level, expandHome));
+    if (path === undefined) {
+      continue;
     }
+    const file = expandHome(path);
+    const same = files.find((other) => isSameFile(other.file, file));
+    if (same === undefined) {
+      files.push({ level, file });
+      sources.push(await fileSource(level, file));
+      continue;
+    }
+    // Merged twice it would double every list that is joined.
+    const message = `it is the ${same.level}'s configuration, and is not read as the ${level}'s too`;
+    problems.push({ severity: 'warning', message: `${file}: ${message}` });
   }
   if (flags.task !== undefined) {
-    const file = flags.task;
-    const { tree: task, originOf } = await fileSource('task', file);
-    const { tree, at, errors: wrong, warnings } = taskConfig(task);
-    errors.push(...wrong.map((message) => `${file}: ${message}`));
-    for (const warning of warnings) {
-      process.stderr.write(`warning: ${onOneLine(`${file}: ${warning}`)}\n`);
-    }
+    const { tree: task, originOf } = await fileSource('task', expandHome(flags.task));
+    const { tree, at, problems: wrong } = taskConfig(task, originOf);
+    problems.push(...wrong);
     sources.push({ level: 'task', tree, originOf: (path) => originOf([...at, ...path]) });
   }
   sources.push(...(await commandLineSources(flags.config ?? [])));
-  return { sources, errors };
+  return { sources, problems };
 }
 
-function defaultFile(level: keyof typeof DEFAULTS): string | undefined {
+/** By whatever name. What is no file on a disk, such as `/dev/null` or a pipe, is always another. */
+function isSameFile(first: string, second: string): boolean {
+  const [one, other] = [first, second].map((file) => statSync(file, { throwIfNoEntry: false }));
+  return one?.isFile() === true && one.dev === other?.dev && one.ino === other.ino;
+}
+
+function defaultFile(level: keyof typeof DEFAULTS, expandHome: (path: string) => string): string | undefined {
   const { variable, path } = DEFAULTS[level];
   const named = process.env[variable];
-  if (named !== undefined && named !== '') {
-    if (!existsSync(named)) {
-      throw new UsageError(
-        `${variable}: there is no such file: ${named}; name another, or unset ${variable}`,
-      );
-    }
-    return named;
+  if (named === undefined || named === '') {
+    return existsSync(path()) ? path() : undefined;
   }
-  return existsSync(path()) ? path() : undefined;
+  if (!existsSync(expandHome(named))) {
+    throw new UsageError(`${variable}: there is no such file: ${named}; name another, or unset ${variable}`);
+  }
+  return named;
 }
 
-async function fileSource(level: Level, path: string): Promise<Source> {
+async function fileSource(level: Level, file: string): Promise<Source> {
   const { YamlDocument } = await import('../config/yaml/document.ts');
+  const { YamlError } = await import('../config/yaml/error.ts');
   const { isMapping } = await import('../config/tree.ts');
-  const { expandHome } = await import('../config/dotlist.ts');
-  const file = expandHome(path);
+  const mistake = (line: number, message: string) =>
+    new ConfigurationError([{ severity: 'error', origin: { kind: 'file', file, line }, message }]);
   try {
     const document = YamlDocument.parse(readTextFile(file));
     const value = document.value ?? {};
-    if (!isMapping(value)) {
-      throw new Error('expected a mapping in YAML');
+    if (isMapping(value)) {
+      return { level, tree: value, originOf: (at) => ({ kind: 'file', file, line: document.lineOf(at) }) };
     }
-    return { level, tree: value, originOf: (at) => ({ kind: 'file', file, line: document.lineOf(at) }) };
+    throw mistake(document.lineOf([]), 'expected a mapping, such as "kubernetes:" with options below it');
   } catch (thrown) {
-    throw new UsageError(`${file}: could not be read: ${errorText(thrown)}`);
+    if (thrown instanceof ConfigurationError) {
+      throw thrown;
+    }
+    throw thrown instanceof YamlError
+      ? mistake(thrown.line ?? 1, `expected YAML: ${thrown.reason}`)
+      : new UsageError(`${file}: could not be read: ${errorText(thrown)}`);
   }
 }
 
@@ -187,7 +209,15 @@ async function print({ tree, leaves }: MergedConfig, flags: ConfigFlags): Promis
   }
 }
 
-/** A number that JavaScript can't hold is written out. */
+/** A number that JavaScript can't hold is written out as a text; nothing in it steers a terminal. */
 function jsonText(value: unknown, indent = 2): string {
-  return JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? item.toString() : item), indent);
+  const json = JSON.stringify(
+    value,
+    (_, item) => (typeof item === 'bigint' ? item.toString() : item),
+    indent,
+  );
+  return json.replace(
+    /[\u007f-\u009f\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

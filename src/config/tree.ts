@@ -54,10 +54,21 @@ export function formatPath(path: Path): string {
  */
 export function plainCopy<Value>(value: Value): Value {
   let count = 0;
-  const copy = (from: unknown, path: Path): unknown => {
+  // One for all: most copies meet nothing that is worth a name.
+  const path: (string | number)[] = [];
+  const refuse = (expectation: string): never => {
+    throw new TypeError(`${shown(path)}: ${expectation}`);
+  };
+  const copyAt = (step: string | number, from: unknown): unknown => {
+    path.push(step);
+    const copied = copy(from);
+    path.pop();
+    return copied;
+  };
+  const copy = (from: unknown): unknown => {
     count += 1;
     if (path.length > MAX_DEPTH || count > MAX_VALUES) {
-      throw new TypeError(`${shown(path)}: expected less deep and less data, or no circle`);
+      return refuse('expected less deep and less data, or no circle');
     }
     switch (typeof from) {
       case 'string':
@@ -68,27 +79,27 @@ export function plainCopy<Value>(value: Value): Value {
       case 'object':
         break;
       default:
-        throw new TypeError(`${shown(path)}: expected plain data, got ${typeof from}`);
+        return refuse(`expected plain data, got ${typeof from}`);
     }
     if (from === null) {
       return from;
     }
     if (Array.isArray(from)) {
-      return Array.from(from, (item, index) => copy(item, [...path, index]));
+      return Array.from(from, (item, index) => copyAt(index, item));
     }
     const prototype = Object.getPrototypeOf(from);
     if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
-      throw new TypeError(`${shown(path)}: expected plain data, got an instance of a class`);
+      return refuse('expected plain data, got an instance of a class');
     }
     const mapping: Record<string, unknown> = {};
     for (const [name, item] of Object.entries(from)) {
       if (item !== undefined) {
-        setMember(mapping, name, copy(item, [...path, name]));
+        setMember(mapping, name, copyAt(name, item));
       }
     }
     return mapping;
   };
-  return copy(value, []) as Value;
+  return copy(value) as Value;
 }
 
 function shown(path: Path): string {

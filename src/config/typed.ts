@@ -22,9 +22,13 @@ export class MismatchError extends Error {
  */
 export function typedValue(value: unknown, option: Option, secret: boolean): unknown {
   let at: string | undefined;
-  const item = (one: unknown, name: string): unknown => {
+  const itemAt = (name: string, one: unknown): unknown => {
     at = name;
     return typeof one === 'string' ? readItem(one, option) : one;
+  };
+  const pairAt = (name: string, one: unknown): [string, unknown] => {
+    at = name;
+    return [readName(name), itemAt(name, one)];
   };
   try {
     if (typeof value === 'string') {
@@ -33,10 +37,10 @@ export function typedValue(value: unknown, option: Option, secret: boolean): unk
       return isUnset ? undefined : readValue(value, option);
     }
     if (option.type === 'list' && Array.isArray(value)) {
-      return value.map((one, index) => item(one, String(index)));
+      return value.map((one, index) => itemAt(String(index), one));
     }
     return option.type === 'dictionary' && isMapping(value)
-      ? Object.fromEntries(Object.entries(value).map(([name, one]) => [readName(name), item(one, name)]))
+      ? Object.fromEntries(Object.entries(value).map(([name, one]) => pairAt(name, one)))
       : value;
   } catch (thrown) {
     const detail = thrown instanceof ValueError ? thrown.message : '';

@@ -36,7 +36,7 @@ export interface HttpAnswer {
   readonly status: number;
   /** Read as UTF-8; empty when there was none. */
   readonly body: string;
-  /** Those that were asked for and came, by their names in lower case. Not there when none were asked for. */
+  /** Those that were asked for and came once, by their names in lower case. Not there when none were asked for. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -45,7 +45,7 @@ export interface HttpCallOptions {
   /** Ends the call at once and drops its connection; for the circuit breaker it is then as if there had been no call. */
   readonly signal?: AbortSignal | undefined;
   /** Names of headers of the answer to be handed back, in lower case. */
-  readonly answerHeaders?: readonly string[];
+  readonly answerHeaders?: readonly string[] | undefined;
 }
 
 /** Is told of the calls of clients: what a service counts. It must not throw. `origin` is `scheme://host[:port]`. */

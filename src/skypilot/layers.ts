@@ -3,11 +3,12 @@
  * "Configuration Sources and Overrides", and the behaviour of SkyPilot 0.13.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { merge } from '../config/merge.ts';
+import { MergeError, merge, type Placed } from '../config/merge.ts';
 import { type Key, keysOutside, withoutKeys } from '../config/permissions.ts';
 import { type Leaf, Provenance } from '../config/provenance.ts';
+import { showText } from '../config/secret.ts';
 import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../config/tree.ts';
-import { formatOrigin, type Origin } from '../errors.ts';
+import { ConfigurationError, formatOrigin, type Origin, type Problem } from '../errors.ts';
 import { SERVER_KEYS, skypilotRules, TASK_KEYS } from './config-schema.ts';
 
 /** Lowest first. */
@@ -54,7 +55,7 @@ export function formatPlace({ level, origin }: Place): string {
  * Lays the sources over each other, the lowest level first. No source is merged twice: that would double every list that is
  * joined.
  *
- * @throws MergeError with the path of what can't be merged.
+ * @throws ConfigurationError with the place of what can't be merged.
  */
 export function mergeSources(sources: readonly Source[]): MergedConfig {
   const provenance = new Provenance<Place>();
@@ -79,11 +80,25 @@ export function mergeSources(sources: readonly Source[]): MergedConfig {
     refused.push(
       ...permitted.refused.map(({ path, kind }) => ({ key: formatPath(path), place: placeOf(path), kind })),
     );
-    return merge(base, permitted.tree, skypilotRules, (path, from, value) =>
+    return mergeSource(base, permitted.tree, originOf, (path, from, value) =>
       provenance.placed(path, value, (below) => placeOf([...from, ...below])),
     );
   }, {});
   return { tree, leaves: provenance.leaves(tree), refused };
+}
+
+function mergeSource(base: Mapping, tree: Mapping, originOf: Source['originOf'], placed: Placed): Mapping {
+  try {
+    return merge(base, tree, skypilotRules, placed);
+  } catch (thrown) {
+    if (thrown instanceof MergeError) {
+      // Positions in a list that is joined are not those in the source.
+      const list = thrown.path.findIndex((step) => typeof step === 'number');
+      const origin = originOf(list === -1 ? thrown.path : thrown.path.slice(0, list));
+      throw new ConfigurationError([{ severity: 'error', origin, message: thrown.message }]);
+    }
+    throw thrown;
+  }
 }
 
 function permittedTree(
@@ -101,10 +116,24 @@ function permittedTree(
     };
   }
   const { tree: rest, taken } = withoutKeys(tree, SERVER_KEYS);
+  const replacing = serverKeysReplaced(rest, server);
+  const named = [...taken.filter((key) => isOverride(key, tree, server)), ...replacing];
   return {
-    tree: rest,
-    refused: taken.filter((key) => isOverride(key, tree, server)).map((path) => ({ path, kind: 'client' })),
+    tree: withoutKeys(rest, replacing).tree,
+    refused: named.map((path) => ({ path, kind: 'client' })),
   };
+}
+
+/** `slurm: null` would take away all that the server has in `slurm`: what is no mapping may not stand above a server's key. */
+function serverKeysReplaced(tree: Mapping, server: Mapping): Key[] {
+  const above = SERVER_KEYS.filter((key) => valueAt(server, key) !== undefined).flatMap((key) =>
+    key.slice(1).map((_, index) => key.slice(0, index + 1)),
+  );
+  const unique = new Map(above.map((key) => [formatPath(key), key]));
+  return [...unique.values()].filter((key) => {
+    const value = valueAt(tree, key);
+    return value !== undefined && !isMapping(value);
+  });
 }
 
 /** Whoever sends back what the server has set, or nothing, overrides nothing; `db` is never spoken of. */
@@ -118,44 +147,58 @@ export interface TaskConfig {
   readonly tree: Mapping;
   /** Where in the task it stands. */
   readonly at: Path;
-  readonly errors: readonly string[];
-  readonly warnings: readonly string[];
+  readonly problems: readonly Problem[];
 }
 
 /** `config`, or its old name `experimental.config_overrides`, or what SkyPilot has made of them within `resources`. */
-export function taskConfig(task: Mapping): TaskConfig {
-  const experimental = isMapping(task.experimental) ? task.experimental : {};
-  const errors = Object.keys(experimental)
-    .filter((name) => name !== 'config_overrides')
-    .map((name) => `experimental.${name}: expected nothing but config_overrides there`);
-  const warnings: string[] = [];
-  const places: Path[] = [
+export function taskConfig(task: Mapping, originOf: Source['originOf']): TaskConfig {
+  const problems: Problem[] = [];
+  const report = (severity: Problem['severity'], path: Path, message: string) =>
+    problems.push({ severity, origin: originOf(path), message: `${formatPath(path)}: ${message}` });
+
+  const { experimental = null } = task;
+  if (isMapping(experimental)) {
+    for (const name of Object.keys(experimental).filter((one) => one !== 'config_overrides')) {
+      report('error', ['experimental', name], 'expected nothing but config_overrides there');
+    }
+  } else if (experimental !== null) {
+    report('error', ['experimental'], 'expected a mapping');
+  }
+
+  const [own, old, made] = [
     ['config'],
     ['experimental', 'config_overrides'],
     ['resources', '_cluster_config_overrides'],
-  ].filter((path) => valueAt(task, path) !== undefined && valueAt(task, path) !== null);
-  const [at = ['config']] = places;
-  if (at[0] === 'experimental') {
-    warnings.push('experimental.config_overrides is called config now');
-  } else if (at[0] === 'config' && places.some(([first]) => first === 'experimental')) {
-    warnings.push('experimental.config_overrides has no effect beside config');
+  ].map((path) => ({ path, tree: valueAt(task, path) ?? undefined }));
+  if (old?.tree !== undefined) {
+    const message = own?.tree === undefined ? 'it is called config now' : 'it has no effect beside config';
+    report('warning', old.path, message);
   }
-  if (at[0] !== 'resources' && places.some(([first]) => first === 'resources')) {
-    errors.push(`${formatPath(at)}: expected it not beside resources._cluster_config_overrides`);
+  const written = own?.tree === undefined ? old : own;
+  if (written?.tree !== undefined && made?.tree !== undefined) {
+    report('error', made.path, `expected it not beside ${formatPath(written.path)}`);
   }
-  const tree = valueAt(task, at) ?? {};
+  const { path: at = [], tree = {} } = (written?.tree === undefined ? made : written) ?? {};
   if (!isMapping(tree)) {
-    return { tree: {}, at, errors: [...errors, `${formatPath(at)}: expected a mapping`], warnings };
+    report('error', at, 'expected a mapping');
+    return { tree: {}, at, problems };
   }
-  return { tree, at, errors, warnings };
+  return { tree, at, problems };
 }
 
-/** What is wrong with the workspace that is chosen, if anything is. */
-export function workspaceProblem(merged: Mapping): string | undefined {
-  const { active_workspace: active, workspaces } = merged;
+/** That the workspace that is chosen does not exist, if so. */
+export function workspaceProblem({ tree, leaves }: MergedConfig): Problem | undefined {
+  const { active_workspace: active, workspaces } = tree;
   if (active === undefined || active === null || active === 'default') {
     return undefined;
   }
-  const isKnown = typeof active === 'string' && isMapping(workspaces) && Object.hasOwn(workspaces, active);
-  return isKnown ? undefined : 'active_workspace: expected default or one of the workspaces of the server';
+  if (typeof active === 'string' && isMapping(workspaces) && Object.hasOwn(workspaces, active)) {
+    return undefined;
+  }
+  const source = leaves.find(({ path: [name] }) => name === 'active_workspace')?.source;
+  return {
+    severity: 'error',
+    origin: source?.origin,
+    message: `active_workspace: expected default or one of the workspaces of the server, got ${showText(active)}`,
+  };
 }

@@ -10,16 +10,16 @@ const WORDS = 'token|password|passwd|passphrase|secret|credential|(?:api|access|
 const SECRET_NAME = new RegExp(`^db$|(?:^|[_-])(?:${WORDS})s?$`, 'i');
 /** In addresses and in scripts: `?token=…`, `export HF_TOKEN=…`, `--api-key …`; a reference such as `$HF_TOKEN` is none. */
 const ASSIGNED = new RegExp(
-  `((?<![\\w-])[\\w-]*(?:${WORDS}|[?&](?:key|sig|signature))s?\\s*(?:=|:\\s)\\s*|--[\\w-]*(?:${WORDS})\\s+|\\bbearer\\s+)(?!["']?\\$)("[^"\\n]*"|'[^'\\n]*'|[^\\s&#;"']+)`,
+  `((?:(?<![\\w-])[\\w-]*(?:${WORDS})s?|[?&](?:key|sig|signature))\\s*(?:=|:\\s)\\s*|--[\\w-]*(?:${WORDS})\\s+|\\bbearer\\s+)(?!["']?\\$)("[^"\\n]*"|'[^'\\n]*'|[^\\s&#;"']+)`,
   'gi',
 );
 
 /**
  * A copy of the same form for people's eyes. What is named as a secret is hidden, and so are the `secrets` of a task as a
- * whole, and in texts what looks like one.
+ * whole, and in texts what looks like one. The names of the secrets of a cluster are none: `imagePullSecrets`, `secretName`.
  */
 export function withoutSecrets(value: unknown, name = ''): unknown {
-  if (name === 'secrets' || SECRET_NAME.test(name.replace(/([a-z\d])([A-Z])/g, '$1_$2'))) {
+  if (name === 'secrets') {
     return hidden(value);
   }
   if (isMapping(value)) {
@@ -33,7 +33,10 @@ export function withoutSecrets(value: unknown, name = ''): unknown {
     return copy;
   }
   if (Array.isArray(value)) {
-    return value.map((item) => withoutSecrets(item));
+    return value.map((item) => withoutSecrets(item, name));
+  }
+  if (SECRET_NAME.test(name.replace(/([a-z\d])([A-Z])/g, '$1_$2'))) {
+    return hidden(value);
   }
   if (typeof value !== 'string') {
     return value;

@@ -33,29 +33,28 @@ async function problems(sources: ConfigSources): Promise<string[]> {
 describe('all sources', () => {
   it('are won in this order: default, files, folders, user, project, environment, --config, flags, code', async () => {
     const { own, project, home } = places();
-    const [conf, yaml, folder] = ['1.conf', '2.yaml', 'x'].map((name) => join(home, name));
+    const [conf, x, y] = [join(home, '1.conf'), join(home, 'x'), join(home, 'y')];
     const all: (readonly [string, ConfigSources])[] = [
       ['default', {}],
       ['1.conf:2', { configFiles: [configFile('[enforcement]\nmax_lease_duration = 1\n', '1.conf', home)] }],
       [
         '2.yaml:2',
         {
-          configFiles: [String(conf), configFile('enforcement:\n  max_lease_duration: 2\n', '2.yaml', home)],
+          configFiles: [conf, configFile('enforcement:\n  max_lease_duration: 2\n', '2.yaml', home)],
         },
       ],
-      ['30.yaml:1', { configDirs: [String(folder)] }],
-      ['40.conf:2', { configDirs: [String(folder), String(folder).replace(/x$/, 'y')] }],
+      ['30.yaml:1', { configDirs: [x] }],
+      ['40.conf:2', { configDirs: [x, y] }],
       ['user.yaml:1', {}],
       ['.blazar-enforcement.yaml:1', {}],
       ['OS_ENFORCEMENT__MAX_LEASE_DURATION', { environment: { OS_ENFORCEMENT__MAX_LEASE_DURATION: '7' } }],
       ['--config enforcement.max_lease_duration', { config: ['enforcement.max_lease_duration=8'] }],
       ['in code', { values: { enforcement: { max_lease_duration: 9 } } }],
     ];
-    for (const name of ['x', 'y']) {
-      mkdirSync(join(home, name));
-    }
-    configFile('{enforcement: {max_lease_duration: 3}}', '30.yaml', String(folder));
-    configFile('[enforcement]\nmax_lease_duration = 4\n', '40.conf', join(home, 'y'));
+    mkdirSync(x);
+    mkdirSync(y);
+    configFile('{enforcement: {max_lease_duration: 3}}', '30.yaml', x);
+    configFile('[enforcement]\nmax_lease_duration = 4\n', '40.conf', y);
 
     let sources: ConfigSources = { configFiles: [], projectFolder: project, environment: { HOME: home } };
     const beaten: string[] = [];
@@ -76,7 +75,6 @@ describe('all sources', () => {
       expect(shown).toEqual([origin, ...beaten]);
       beaten.splice(0, 0, ...(index === 0 ? [] : [origin]));
     }
-    expect(yaml).toBeDefined();
   });
 });
 

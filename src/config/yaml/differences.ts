@@ -2,8 +2,9 @@
  * Where a text is one thing to PyYAML and another to the `yaml` package, although neither says so. Such a text is refused:
  * what is checked here must be what SkyPilot sees. Found by reading random texts with both.
  */
-import { isAlias, isCollection, isMap, isScalar, isSeq, type Node, Scalar, visit } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, type Node, Scalar } from 'yaml';
 import { Special } from './dialect.ts';
+import { asNode } from './edit.ts';
 import { YamlError } from './error.ts';
 
 /**
@@ -27,20 +28,30 @@ export function refuseUnreadable(text: string): void {
 
 /** `lineAt` = the line of an offset. @throws YamlError for a document with a node that has two meanings. */
 export function refuseAmbiguous(root: Node, lineAt: (offset: number) => number): void {
-  visit(root, {
-    Node(key, node, path) {
-      const reason =
-        isScalar(node) && isInFlow(path) ? ambiguityInFlow(node, key === 'key') : ambiguityOf(node);
-      if (reason !== undefined) {
-        throw new YamlError(reason, lineAt(node.range?.[0] ?? 0));
+  const check = (node: Node, isInFlow: boolean, isKey: boolean): void => {
+    const reason = isScalar(node) && isInFlow ? ambiguityInFlow(node, isKey) : ambiguityOf(node);
+    if (reason !== undefined) {
+      throw new YamlError(reason, lineAt(node.range?.[0] ?? 0));
+    }
+    if (isMap(node)) {
+      const isFlow = node.flow === true;
+      for (const { key, value } of node.items) {
+        checkPart(key, isFlow, true);
+        checkPart(value, isFlow, false);
       }
-    },
-  });
-}
-
-function isInFlow(path: readonly unknown[]): boolean {
-  const parent = path.findLast((one) => isCollection(one));
-  return isCollection(parent) && parent.flow === true;
+    } else if (isSeq(node)) {
+      for (const item of node.items) {
+        checkPart(item, node.flow === true, false);
+      }
+    }
+  };
+  const checkPart = (part: unknown, isInFlow: boolean, isKey: boolean): void => {
+    const node = asNode(part);
+    if (node !== null) {
+      check(node, isInFlow, isKey);
+    }
+  };
+  check(root, false, false);
 }
 
 /** Between brackets. */

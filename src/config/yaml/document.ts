@@ -2,7 +2,6 @@
  * A YAML text that is read, changed and written back. Where nothing is changed the nodes stay as they were read, so that
  * what nobody touched means what it meant: `0o14`, dates, numbers of forty digits, block texts, the order of keys.
  */
-import { isDeepStrictEqual } from 'node:util';
 import {
   Composer,
   type Document,
@@ -35,17 +34,21 @@ const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
 /** How scalars are seen: as what they are to PyYAML, or all as the texts that they are written as. */
 type View = 'values' | 'texts';
 
+/** A text that has been read. */
+interface Content {
+  readonly document: Document;
+  readonly root: Node | null;
+  readonly lines: LineCounter;
+}
+
 export class YamlDocument {
   readonly #text: string;
-  readonly #root: Node | null;
-  readonly #document: Document;
-  readonly #lines: LineCounter;
+  #content: Content | undefined;
 
-  private constructor(text: string, document: Document, root: Node | null, lines: LineCounter) {
+  /** What is written here is read again only if somebody asks what it means. */
+  private constructor(text: string, content?: Content) {
     this.#text = text;
-    this.#document = document;
-    this.#root = root;
-    this.#lines = lines;
+    this.#content = content;
   }
 
   /**
@@ -54,29 +57,10 @@ export class YamlDocument {
    * @throws YamlError for what is no YAML, too much of it, or too deep.
    */
   static parse(text: string): YamlDocument {
-    const lines = new LineCounter();
-    refuseUnreadable(text);
-    const document = firstDocument(text, lines);
-    const [error] = document.errors;
-    if (error !== undefined) {
-      // Its message may hold a piece of the text.
-      const reason =
-        error.code === 'TAG_RESOLVE_FAILED'
-          ? 'a number without digits or with thousands of them, or a lone "="'
-          : error.code.toLowerCase().replaceAll('_', ' ');
-      throw new YamlError(reason, lines.linePos(error.pos[0]).line);
-    }
-    const { contents } = document;
-    if (contents !== null) {
-      refuseAmbiguous(contents, (offset) => lines.linePos(offset).line);
-    }
-    const root = contents === null ? null : withoutAliases(contents);
-    // Everything below walks down the same levels.
-    view(root, 'values');
-    const end = document.range[2];
+    const content = read(text);
+    const end = content.document.range?.[2] ?? text.length;
     // The end of a line can stand behind the end of the document.
-    const own = text.slice(end).trim() === '' ? text : text.slice(0, end);
-    return new YamlDocument(own, document, root, lines);
+    return new YamlDocument(text.slice(end).trim() === '' ? text : text.slice(0, end), content);
   }
 
   /** A new one, from plain data. */
@@ -89,33 +73,32 @@ export class YamlDocument {
    * it is written as. Of a name that stands twice the last one counts.
    */
   get value(): unknown {
-    return view(this.#root, 'values');
+    return view(this.#read().root, 'values');
   }
 
   /** The same with all scalars as the texts that they are written as; nothing is the empty text. */
   get texts(): unknown {
-    return view(this.#root, 'texts');
+    return view(this.#read().root, 'texts');
   }
 
   /** The line of what stands at a path, from 1; of what is nearest to it where nothing does. */
   lineOf(path: Path): number {
-    let node = this.#root;
+    const { root, lines } = this.#read();
+    let node = root;
     let start = node?.range?.[0] ?? 0;
     for (const step of path) {
       const pair = isMap(node) ? lastPair(node, String(step)) : undefined;
       node = isSeq(node) && typeof step === 'number' ? asNode(node.items[step]) : asNode(pair?.value);
       start = asNode(pair?.key)?.range?.[0] ?? node?.range?.[0] ?? start;
     }
-    return this.#lines.linePos(start).line;
+    return lines.linePos(start).line;
   }
 
   /** The document with another value: what is equal stays as it is written. Plain data is expected: see `plainCopy`. */
   with(value: unknown): YamlDocument {
-    if (isDeepStrictEqual(this.value, value)) {
-      return this;
-    }
-    const root = edited(asNode(this.#root?.clone()), this.value, value);
-    return YamlDocument.parse(printed(this.#document, root));
+    const { document, root } = this.#read();
+    const changed = edited(root, this.value, value);
+    return changed === root ? this : new YamlDocument(printed(document, changed));
   }
 
   /** As PyYAML reads it with the same meaning. */
@@ -125,18 +108,52 @@ export class YamlDocument {
 
   /** Written anew, as it would be if something was changed: for comparing the two. */
   format(): string {
-    return printed(this.#document, this.#root);
+    const { document, root } = this.#read();
+    return printed(document, root);
+  }
+
+  #read(): Content {
+    this.#content ??= read(this.#text);
+    return this.#content;
   }
 }
 
-function printed(document: Document, root: Node | null): string {
-  const copy = document.clone();
-  copy.contents = root as ParsedNode;
-  if (isScalar(root) && (root.type === Scalar.BLOCK_LITERAL || root.type === Scalar.BLOCK_FOLDED)) {
-    // As the whole of a document its lines would not be indented, which PyYAML expects.
-    copy.contents = Object.assign(root.clone(), { type: Scalar.QUOTE_DOUBLE }) as ParsedNode;
+function read(text: string): Content {
+  const lines = new LineCounter();
+  refuseUnreadable(text);
+  const document = firstDocument(text, lines);
+  const [error] = document.errors;
+  if (error !== undefined) {
+    // Its message may hold a piece of the text.
+    const reason =
+      error.code === 'TAG_RESOLVE_FAILED'
+        ? 'a number without digits or with thousands of them, or a lone "="'
+        : error.code.toLowerCase().replaceAll('_', ' ');
+    throw new YamlError(reason, lines.linePos(error.pos[0]).line);
   }
-  return copy.toString(layout);
+  const { contents } = document;
+  if (contents !== null) {
+    refuseAmbiguous(contents, (offset) => lines.linePos(offset).line);
+  }
+  const mayHaveAliases = text.includes('*') || text.includes('<<');
+  const root = contents !== null && mayHaveAliases ? withoutAliases(contents) : contents;
+  // Everything below walks down the same levels.
+  view(root, 'values');
+  return { document, root, lines };
+}
+
+/** The contents are put back: a copy of the document would cost more than all that is written. */
+function printed(document: Document, root: Node | null): string {
+  const { contents } = document;
+  // As the whole of a document the lines of such a text would not be indented, which PyYAML expects.
+  const isBlock = isScalar(root) && (root.type === Scalar.BLOCK_LITERAL || root.type === Scalar.BLOCK_FOLDED);
+  const shown = isBlock ? Object.assign(root.clone(), { type: Scalar.QUOTE_DOUBLE }) : root;
+  try {
+    document.contents = shown as ParsedNode;
+    return document.toString(layout);
+  } finally {
+    document.contents = contents;
+  }
 }
 
 /** Token by token, so that the rest of what is too much is never read. */

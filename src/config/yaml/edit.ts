@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { diffArrays } from 'diff';
 import { isAlias, isMap, isScalar, isSeq, type Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
-import { isMapping, member } from '../tree.ts';
+import { isMapping, type Mapping, member } from '../tree.ts';
 import { YamlError } from './error.ts';
 
 /** Finding which items of a list are still there costs the square of this; beyond it they are told by their position. */
@@ -20,7 +20,7 @@ export function nameOf(key: unknown): string {
   return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
 }
 
-/** A node for `after`, in which is kept what stands in `node` for an equal part of `before`. */
+/** A node for `after`, in which is kept what stands in `node` for an equal part of `before`. No node is changed. */
 export function edited(node: Node | null, before: unknown, after: unknown): Node | null {
   if (isDeepStrictEqual(before, after)) {
     return node;
@@ -34,44 +34,36 @@ export function edited(node: Node | null, before: unknown, after: unknown): Node
   return nodeOf(after);
 }
 
-function editedMap(
-  map: YAMLMap,
-  before: Readonly<Record<string, unknown>>,
-  after: Readonly<Record<string, unknown>>,
-): Node {
-  if (map.items.length === 0) {
-    // `{}` was written so because there was nothing to write in lines.
-    map.flow = false;
-  }
+function editedMap(map: YAMLMap, before: Mapping, after: Mapping): Node {
   const last = new Map(map.items.map((pair) => [nameOf(pair.key), pair]));
-  map.items = map.items.filter(({ key }) => Object.hasOwn(after, nameOf(key)));
-  for (const [name, value] of Object.entries(after)) {
-    const pair = last.get(name);
-    if (pair === undefined) {
-      map.items.push(new Pair(textNode(name), nodeOf(value)));
-    } else {
-      pair.value = edited(asNode(pair.value), member(before, name), value);
+  const kept = map.items.flatMap((pair) => {
+    const name = nameOf(pair.key);
+    if (!Object.hasOwn(after, name)) {
+      return [];
     }
-  }
-  return map;
+    const node = asNode(pair.value);
+    const value = last.get(name) === pair ? edited(node, member(before, name), member(after, name)) : node;
+    return value === node ? pair : new Pair(pair.key, value);
+  });
+  const added = Object.entries(after)
+    .filter(([name]) => !last.has(name))
+    .map(([name, value]) => new Pair<unknown, unknown>(textNode(name), nodeOf(value)));
+  return likeIt(map, new YAMLMap(), [...kept, ...added]);
 }
 
 function editedSeq(seq: YAMLSeq, before: readonly unknown[], after: readonly unknown[]): Node {
-  if (seq.items.length === 0) {
-    seq.flow = false;
-  }
   const parts = diffArrays([...before], [...after], {
     comparator: isDeepStrictEqual,
     maxEditLength: MAX_EDITS,
   });
-  if (parts === undefined) {
-    seq.items = after.map((item, index) => edited(asNode(seq.items[index]), before[index], item));
-    return seq;
-  }
   const { items } = seq;
+  if (parts === undefined) {
+    const byPosition = after.map((item, index) => edited(asNode(items[index]), before[index], item));
+    return likeIt(seq, new YAMLSeq(), byPosition);
+  }
   let index = 0;
   let replaced = 0;
-  seq.items = parts.flatMap(({ added, removed, value }) => {
+  const found = parts.flatMap(({ added, removed, value }) => {
     if (added) {
       // What is removed comes first: an item that has changed is both.
       return value.map((item) => {
@@ -84,7 +76,18 @@ function editedSeq(seq: YAMLSeq, before: readonly unknown[], after: readonly unk
     replaced = removed ? start : index;
     return removed ? [] : items.slice(start, index);
   });
-  return seq;
+  return likeIt(seq, new YAMLSeq(), found);
+}
+
+/** A collection in the form of another. The other one stays as it was, and shares what is equal. */
+function likeIt<Collection extends YAMLMap | YAMLSeq>(
+  { items: { length }, flow, tag, comment, commentBefore, spaceBefore }: YAMLMap | YAMLSeq,
+  collection: Collection,
+  items: Collection['items'],
+): Collection {
+  // `{}` and `[]` were written so because there was nothing to write in lines.
+  const form = { flow: length > 0 && flow, tag, comment, commentBefore, spaceBefore, items };
+  return Object.assign(collection, form);
 }
 
 function nodeOf(value: unknown): Node {

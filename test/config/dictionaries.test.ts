@@ -1,0 +1,176 @@
+/** Dictionaries that several sources make together: whose member is whose, and which it has beaten. */
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { describeOptions } from '../../src/config/option.ts';
+import { resolve } from '../../src/config/resolve.ts';
+import { type ConfigSources, readSources } from '../../src/config/sources.ts';
+import { formatOrigin, type Origin } from '../../src/errors.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { configFile, shown } from './helpers.ts';
+
+const options = describeOptions(
+  's',
+  z.object({
+    limits: z.record(z.string(), z.int().min(-1)).default({ default: 1 }).meta({ pairs: 'id:seconds' }),
+    names: z.array(z.string()).default([]),
+    tokens: z.record(z.string(), z.string().max(4)).default({}).meta({ secret: true }),
+  }),
+);
+
+const short = (origin: Origin) => formatOrigin(origin).replace(/^\/.*\//, '');
+
+/** What an option comes to over files with these texts (`.yaml` where they begin with `s:`) and other sources. */
+async function resolved(texts: readonly string[], sources: ConfigSources = {}, name = 'limits') {
+  const folder = temporaryFolder();
+  const configFiles = texts.map((text, index) =>
+    configFile(text, `${index + 1}.${text.startsWith('s:') ? 'yaml' : 'conf'}`, folder),
+  );
+  const { layers, problems } = await readSources({
+    configFiles,
+    environment: {},
+    projectFolder: null,
+    ...sources,
+  });
+  const resolution = resolve(layers, options);
+  const setting = resolution.settings.find(({ option }) => option.name === name);
+  return {
+    value: setting?.value,
+    origin: setting && short(setting.origin),
+    beats: setting?.beats.map(short),
+    members: setting?.members?.map((member) => [
+      member.name,
+      short(member.origin),
+      ...member.beats.map(short),
+    ]),
+    problems: shown([...problems, ...resolution.problems]),
+  };
+}
+
+describe('a mapping', () => {
+  it('is laid over what lower sources say, and each member knows its place and those it has beaten', async () => {
+    expect(
+      await resolved(
+        ['[s]\nlimits = a:1,b:2,c:3\n', 's:\n  limits:\n    b: 20\n    d: 40\n', 's: {limits: {b: 200}}'],
+        { config: ['s.limits.c=30', 's.limits.e=50'] },
+      ),
+    ).toEqual({
+      value: { a: 1, b: 200, c: 30, d: 40, e: 50 },
+      origin: '--config s.limits.e',
+      beats: ['3.yaml:1', '2.yaml:2', '1.conf:2'],
+      members: [
+        ['a', '1.conf:2'],
+        ['b', '3.yaml:1', '2.yaml:3', '1.conf:2'],
+        ['c', '--config s.limits.c', '1.conf:2'],
+        ['d', '2.yaml:4'],
+        ['e', '--config s.limits.e'],
+      ],
+      problems: [],
+    });
+  });
+
+  it('is laid over variables too, and code over it', async () => {
+    const { value, members } = await resolved([], {
+      environment: { OS_S__LIMITS: 'a:1,b:2' },
+      config: ['s.limits={b: 3, c: 4}'],
+      values: { s: { limits: { c: 5 } } },
+    });
+    expect(value).toEqual({ a: 1, b: 3, c: 5 });
+    expect(members).toEqual([
+      ['a', 'OS_S__LIMITS'],
+      ['b', '--config s.limits', 'OS_S__LIMITS'],
+      ['c', 'in code', '--config s.limits'],
+    ]);
+  });
+
+  it('without members changes nothing, and does not empty what is below', async () => {
+    expect((await resolved(['s: {limits: {a: 1}}', 's: {limits: {}}'])).value).toEqual({ a: 1 });
+  });
+
+  it('is not laid over the default: what is set is set', async () => {
+    expect(await resolved(['s: {limits: {a: 1}}'])).toMatchObject({ value: { a: 1 }, beats: [] });
+  });
+
+  it('has members that are named like those of every object', async () => {
+    const { value, members } = await resolved([
+      's: {limits: {constructor: 1, a: 1}}',
+      's: {limits: {toString: 2}}',
+    ]);
+    expect(value).toEqual({ constructor: 1, a: 1, toString: 2 });
+    expect(members?.map(([name]) => name)).toEqual(['constructor', 'a', 'toString']);
+  });
+
+  it('cannot have __proto__ as a name, wherever it comes from', async () => {
+    const hostile = JSON.parse('{"__proto__": 5}') as Record<string, unknown>;
+    for (const sources of [
+      { config: ['s.limits.__proto__=5'] },
+      { config: ['s.limits={__proto__: 5}'] },
+      { values: { s: { limits: hostile } } },
+      { environment: { OS_S__LIMITS: '__proto__:5' } },
+    ]) {
+      const { problems, value } = await resolved(['s: {limits: {a: 1}}'], sources);
+      expect(problems).toEqual([expect.stringContaining('(__proto__ cannot be the name of a pair')]);
+      expect(value).toEqual({ default: 1 });
+    }
+    expect(Reflect.get({}, 'a')).toBeUndefined();
+  });
+});
+
+describe('a text', () => {
+  it('is the whole of a dictionary, as in oslo.config: nothing below it counts', async () => {
+    expect(
+      await resolved(['s: {limits: {a: x}}', 's: {limits: {b: 2}}', '[s]\nlimits = c:3\n']),
+    ).toMatchObject({ value: { c: 3 }, beats: ['2.yaml:1', '1.yaml:1'], members: undefined, problems: [] });
+    expect((await resolved(['s: {limits: {a: 1}}'], { environment: { OS_S__LIMITS: '' } })).value).toEqual(
+      {},
+    );
+    expect((await resolved(['s: {limits: {a: 1}}', 's: {limits: "b:2"}'])).value).toEqual({ b: 2 });
+  });
+
+  it('ends what a mapping above it is laid over', async () => {
+    const { value, members } = await resolved([
+      's: {limits: {a: 1, b: 1}}',
+      '[s]\nlimits = b:2\n',
+      's: {limits: {c: 3}}',
+    ]);
+    expect(value).toEqual({ b: 2, c: 3 });
+    expect(members).toEqual([
+      ['b', '2.conf:2'],
+      ['c', '3.yaml:1'],
+    ]);
+  });
+});
+
+it('a list is replaced, and so is everything else that is no dictionary', async () => {
+  expect(await resolved(['s: {names: [a, b]}', 's: {names: [c]}'], {}, 'names')).toMatchObject({
+    value: ['c'],
+    origin: '2.yaml:1',
+    beats: ['1.yaml:1'],
+    members: undefined,
+  });
+});
+
+describe('a wrong member', () => {
+  const expected = 'expected id:seconds pairs with commas between them, each value a whole number or -1';
+  it.each([
+    [['[s]\nlimits = a:x\n', 's:\n  limits: {b: 1}\n'], `1.conf:2: [s] limits: ${expected}, got "a:x"`],
+    [
+      ['s:\n  limits:\n    a: 1\n    b: x\n', 's:\n  limits: {c: 1}\n'],
+      `1.yaml:4: [s] limits: ${expected}, got {"a":"1","b":"x"} (see "b")`,
+    ],
+    [
+      ['s:\n  limits:\n    a: 1\n    b: -5\n', 's:\n  limits: {c: 1}\n'],
+      `1.yaml:4: [s] limits: ${expected}, got {"a":1,"b":-5,"c":1} (see "b")`,
+    ],
+  ])('is reported where it was written, not where the last source wrote: %j', async (texts, problem) => {
+    expect((await resolved(texts)).problems).toEqual([problem]);
+  });
+
+  it('of a secret is not shown, nor is any other', async () => {
+    const { problems } = await resolved(['s: {tokens: {a: sEcReT, b: sEcRe2}}'], {
+      config: ['s.tokens.c=sEcRe3'],
+    });
+    expect(problems).toHaveLength(1);
+    expect(problems.join()).toContain('got a value that is not shown');
+    expect(problems.join()).not.toContain('sEcRe');
+  });
+});
