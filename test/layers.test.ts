@@ -96,7 +96,8 @@ const ALLOWED: Record<string, string> = {
   'src/conformance/run.ts': "import '../http/client.ts'; import '../errors.ts'; import 'undici';",
   'src/http/client.ts': 'export {};',
   'src/skypilot/policy.ts': "import '../enforcement.ts'; import '../config/config.ts';",
-  'src/server/server.ts': "import '../skypilot/policy.ts'; import '../enforcement.ts'; import '../config/config.ts'; import 'koa';",
+  'src/server/server.ts':
+    "import '../skypilot/policy.ts'; import '../enforcement.ts'; import '../config/config.ts'; import 'koa';",
   'src/cli/cli.ts':
     "import '../server/server.ts'; import '../conformance/run.ts'; import '../enforcement.ts'; import('../config/config.ts');",
   'filters/one-filter.ts': "import '../src/index.ts'; import 'zod'; import 'node:fs';",

@@ -6,7 +6,7 @@ import { isMapping, member } from '../config/tree.ts';
 import type { Configuration } from '../configuration.ts';
 import { formatOrigin } from '../errors.ts';
 import { knownOptions } from './known-options.ts';
-import { ExitCode, printProblems, printTable } from './output.ts';
+import { ExitCode, onOneLine, printProblems, printTable } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './sources.ts';
 
 type Setting = Configuration['settings'][number];
@@ -134,13 +134,18 @@ function asIni(settings: readonly Setting[], withOrigin: boolean): string {
   return sectionsOf(settings)
     .map(([section, members]) => {
       const lines = members.flatMap(({ option, value, origin, beats, members: parts = [] }) => [
-        ...(withOrigin && parts.length === 0 ? [`# ${placeText({ origin, beats })}`] : []),
-        ...(withOrigin ? parts.map((part) => `# ${part.name}: ${placeText(part)}`) : []),
+        ...(withOrigin && parts.length === 0 ? [comment(placeText({ origin, beats }))] : []),
+        ...(withOrigin ? parts.map((part) => comment(`${part.name}: ${placeText(part)}`)) : []),
         assignmentText(option.name, value),
       ]);
       return `[${section}]\n${lines.join('\n')}\n`;
     })
     .join('\n');
+}
+
+/** On one line, whatever a file or a member is called: what stood on a second one would be an option. */
+function comment(text: string): string {
+  return `# ${onOneLine(text)}`;
 }
 
 function sectionsOf(settings: readonly Setting[]): [string, Setting[]][] {

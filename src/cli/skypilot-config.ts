@@ -6,7 +6,7 @@ import { Command, Option } from 'commander';
 import { readTextFile } from '../config/read-file.ts';
 import { ConfigurationError, errorText, type Origin, type Problem } from '../errors.ts';
 import type { Level, MergedConfig, Source } from '../skypilot/layers.ts';
-import { ExitCode, onOneLine, printProblems, printTable, UsageError } from './output.ts';
+import { ExitCode, printProblems, printTable, UsageError } from './output.ts';
 
 interface ConfigFlags {
   readonly server?: string;

@@ -1,7 +1,11 @@
 /** `skypilot review`: what the admin policies make of a request, without a SkyPilot. */
-import { Command, Option } from 'commander';
+import { existsSync } from 'node:fs';
+import { Command } from 'commander';
+import { DEFAULT_CONFIG_FILE, SERVER_VARIABLE } from '../config/places.ts';
 import { readTextFile } from '../config/read-file.ts';
-import { withinDeadline } from '../deadline.ts';
+import type { ConfigSources } from '../config/sources.ts';
+import { isMapping } from '../config/tree.ts';
+import { inTime, withinDeadline } from '../deadline.ts';
 import { errorText } from '../errors.ts';
 import { createLogger, type LogLevel } from '../logger.ts';
 import type { PolicyChain, Review } from '../skypilot/policy-chain.ts';
@@ -14,7 +18,7 @@ interface ReviewFlags extends SourceFlags {
   readonly format: 'diff' | 'json';
   readonly checkIdempotence?: boolean;
   readonly skypilotConfig?: string;
-  readonly requestName: string;
+  readonly requestName?: string;
   readonly clusterName?: string;
   readonly logLevel: LogLevel;
 }
@@ -28,7 +32,7 @@ export function skypilotReviewCommand(): Command {
     .addOption(formatFlag('diff', 'json'))
     .option('--check-idempotence', 'Put the answer to the policies once more: it must not change again.')
     .option('--skypilot-config <file>', 'Beside a task: the configuration, in YAML. Default: an empty one.')
-    .addOption(new Option('--request-name <name>', 'Beside a task: what is asked for.').default('launch'))
+    .option('--request-name <name>', 'Beside a task: what is asked for. Default: launch.')
     .option('--cluster-name <name>', 'Beside a task: the cluster.')
     .addOption(logLevelFlag('warn'));
   return addSourceFlags(command).action(review);
@@ -40,39 +44,50 @@ async function review(file: string, flags: ReviewFlags): Promise<void> {
   const { skypilotSection } = await import('../skypilot/options.ts');
   const { serviceSection } = await import('../server/options.ts');
   const { PolicyChain: Chain } = await import('../skypilot/policy-chain.ts');
-  const configuration = await requireConfiguration(sourcesOf(flags), SECTIONS);
+  const configuration = await requireConfiguration(reviewSources(flags), SECTIONS);
   // That no filter is enforced says nothing of policies.
   printWarnings(configuration.problems.filter(({ section }) => section !== 'enforcement'));
   const { deadline: seconds } = sectionOf(configuration, skypilotSection);
   const { body_limit } = sectionOf(configuration, serviceSection);
   const request = await readRequest(file, flags, body_limit);
   const policies = await Chain.fromConfiguration(configuration, { logger: createLogger(flags.logLevel) });
+  if (policies.isEmpty) {
+    throw new UsageError(
+      '[skypilot] admin_policies names no policy; name a configuration with --config-file',
+    );
+  }
   try {
-    if (policies.isEmpty) {
-      throw new UsageError('[skypilot] admin_policies names no policy');
-    }
     const reviewed = await asked(policies, request, seconds);
     const again =
       flags.checkIdempotence === true && reviewed.allowed
-        ? await asked(policies, await answered(request, reviewed), seconds)
-        : undefined;
-    const isIdempotent = again === undefined ? null : again.allowed && !again.changed;
-    await print(file, request, reviewed, isIdempotent, flags.format);
-    process.exitCode = exitCode(reviewed, isIdempotent);
+        ? await asked(policies, answered(request, reviewed), seconds)
+        : null;
+    await print(file, request, reviewed, again, flags.format);
+    process.exitCode = exitCode(reviewed, again);
   } finally {
-    await policies.close();
+    await close(policies, seconds);
   }
+  // A policy may leave timers and connections behind, above all one that never answered.
+  process.stdout.write('', () => process.exit());
+}
+
+/** A review enforces nothing: unlike other commands it does without the server's file where policies are named otherwise. */
+function reviewSources(flags: ReviewFlags): ConfigSources {
+  const isNamed = flags.configFile !== undefined || (process.env[SERVER_VARIABLE] ?? '') !== '';
+  return { ...sourcesOf(flags), ...(!isNamed && !existsSync(DEFAULT_CONFIG_FILE) && { configFiles: [] }) };
 }
 
 function asked(policies: PolicyChain, request: ReceivedRequest, seconds: number): Promise<Review> {
   return withinDeadline(seconds, (deadline) => policies.review(request, { deadline }));
 }
 
+/** What is printed by then does not wait for a policy that does not let go. */
+async function close(policies: PolicyChain, seconds: number): Promise<void> {
+  await withinDeadline(seconds, (deadline) => inTime(policies.close(), deadline)).catch(() => {});
+}
+
 /** The request as SkyPilot would send it the next time. */
-async function answered(
-  request: ReceivedRequest,
-  { task, skypilotConfig }: Review,
-): Promise<ReceivedRequest> {
+function answered(request: ReceivedRequest, { task, skypilotConfig }: Review): ReceivedRequest {
   return {
     ...request,
     task: request.task.with(task),
@@ -81,21 +96,23 @@ async function answered(
 }
 
 async function readRequest(file: string, flags: ReviewFlags, maxBytes: number): Promise<ReceivedRequest> {
-  const { decodeRequest, encodeRequest } = await import('../skypilot/wire.ts');
-  const shown = file === '-' ? 'standard input' : file;
-  try {
-    const text = file === '-' ? await readStandardInput(maxBytes) : readTextFile(file, maxBytes);
-    const body = bodyOf(text);
-    if (body !== undefined) {
-      return decodeRequest(body);
-    }
-    const { skypilotConfig: config } = flags;
-    const encoded = encodeRequest({
+  const { decodeRequest, encodeRequest, InvalidBodyError } = await import('../skypilot/wire.ts');
+  const { skypilotConfig, requestName, clusterName } = flags;
+  if (file === '-' && skypilotConfig === '-') {
+    throw new UsageError('standard input (-) can be read once');
+  }
+  const text = await readText(file, maxBytes);
+  if (text.trim() === '') {
+    throw new UsageError(`${shownName(file)}: expected a request or a task, got nothing`);
+  }
+  let body = bodyOf(text);
+  if (body === undefined) {
+    const task = {
       task: text,
-      skypilotConfig: config === undefined ? '{}' : readTextFile(config, maxBytes),
-      requestName: flags.requestName,
+      skypilotConfig: skypilotConfig === undefined ? '{}' : await readText(skypilotConfig, maxBytes),
+      requestName: requestName ?? 'launch',
       requestOptions: {
-        clusterName: flags.clusterName ?? null,
+        clusterName: clusterName ?? null,
         idleMinutesToAutostop: null,
         down: false,
         dryrun: false,
@@ -104,19 +121,43 @@ async function readRequest(file: string, flags: ReviewFlags, maxBytes: number): 
       user: null,
       clientApiVersion: null,
       clientVersion: null,
-    });
-    return decodeRequest(JSON.parse(encoded));
+    };
+    body = JSON.parse(encodeRequest(task));
+  } else if ([skypilotConfig, requestName, clusterName].some((flag) => flag !== undefined)) {
+    throw new UsageError(
+      `${shownName(file)}: --skypilot-config, --request-name and --cluster-name go with a task, and this is the body of a request`,
+    );
+  }
+  try {
+    return decodeRequest(body);
   } catch (thrown) {
-    throw new UsageError(`${shown}: ${errorText(thrown)}`);
+    if (!(thrown instanceof InvalidBodyError)) {
+      throw thrown;
+    }
+    const { message } = thrown;
+    const isConfig = skypilotConfig !== undefined && message.startsWith('skypilot_config:');
+    throw new UsageError(`${shownName(isConfig ? skypilotConfig : file)}: ${message}`);
   }
 }
 
-/** A body is JSON; a task that happens to be JSON has no member of that name. */
+async function readText(file: string, maxBytes: number): Promise<string> {
+  try {
+    return await (file === '-' ? readStandardInput(maxBytes) : readTextFile(file, maxBytes));
+  } catch (thrown) {
+    throw new UsageError(`${shownName(file)}: could not be read: ${errorText(thrown)}`);
+  }
+}
+
+function shownName(file: string): string {
+  return file === '-' ? 'standard input' : file;
+}
+
+/** A body is JSON; a task that happens to be JSON has no members of these names. */
 function bodyOf(text: string): unknown {
   try {
     const body: unknown = JSON.parse(text);
     const isBody =
-      typeof body === 'string' || (typeof body === 'object' && body !== null && 'skypilot_config' in body);
+      typeof body === 'string' || (isMapping(body) && ('task' in body || 'skypilot_config' in body));
     return isBody ? body : undefined;
   } catch {
     return undefined;
@@ -127,7 +168,7 @@ async function print(
   file: string,
   request: ReceivedRequest,
   reviewed: Review,
-  isIdempotent: boolean | null,
+  again: Review | null,
   format: ReviewFlags['format'],
 ): Promise<void> {
   const { allowed, message, policy, failed, changed, outcomes } = reviewed;
@@ -135,7 +176,8 @@ async function print(
   const config = await changes('skypilot_config', request.skypilotConfig, reviewed.skypilotConfig.toDict());
   if (format === 'json') {
     const diff = { task, skypilot_config: config };
-    printJson({ file, allowed, message, policy, failed, changed, idempotent: isIdempotent, outcomes, diff });
+    const idempotent = again && isIdempotent(again);
+    printJson({ file, allowed, message, policy, failed, changed, idempotent, outcomes, diff });
     return;
   }
   await printTable(
@@ -147,9 +189,25 @@ async function print(
       process.stdout.write(`\n${diff.split('\n').map(onOneLine).join('\n')}`);
     }
   }
-  if (isIdempotent === false) {
-    process.stderr.write('error: the policies change their own answer: they are not idempotent\n');
+  if (again !== null && !isIdempotent(again)) {
+    process.stderr.write(`error: ${onOneLine(whyNot(again))}\n`);
   }
+}
+
+function isIdempotent(again: Review): boolean {
+  return again.allowed && !again.changed;
+}
+
+/** SkyPilot asks several times about one command, each time with the last answer. */
+function whyNot({ allowed, failed, policy, message, outcomes }: Review): string {
+  if (failed) {
+    return `${policy} failed when it was asked about the answer`;
+  }
+  if (!allowed) {
+    return `not idempotent: ${policy} rejects the answer: ${message}`;
+  }
+  const changing = outcomes.filter(({ changed }) => changed).map((outcome) => outcome.policy);
+  return `not idempotent: the answer is changed again by ${changing.join(', ')}`;
 }
 
 /** A unified diff without secrets; empty when nothing is changed. */
@@ -161,19 +219,11 @@ async function changes(name: string, before: ReceivedRequest['task'], after: unk
     return '';
   }
   const [from, to] = [before, changed].map((one) => one.with(withoutSecrets(one.value)).format());
-  const patch = createTwoFilesPatch(
-    name,
-    `${name}, as the policies leave it`,
-    from ?? '',
-    to ?? '',
-    undefined,
-    undefined,
-    {
-      context: 3,
-    },
-  );
+  const left = `${name}, as the policies leave it`;
+  const patch = createTwoFilesPatch(name, left, from ?? '', to ?? '', undefined, undefined, { context: 3 });
   // Without the line that stands for the head of a mail.
-  return patch.replace(/^=+\n/, '');
+  const diff = patch.replace(/^=+\n/, '');
+  return from === to ? `${diff}(what is changed is hidden)\n` : diff;
 }
 
 function answerOf({ allowed, failed, changed }: Review['outcomes'][number]): string {
@@ -183,8 +233,8 @@ function answerOf({ allowed, failed, changed }: Review['outcomes'][number]): str
   return !allowed ? 'rejected' : changed ? 'changed' : 'allowed';
 }
 
-function exitCode({ allowed, failed }: Review, isIdempotent: boolean | null): number {
-  if (failed || isIdempotent === false) {
+function exitCode({ allowed, failed }: Review, again: Review | null): number {
+  if (failed || (again !== null && !isIdempotent(again))) {
     return ExitCode.failed;
   }
   return allowed ? ExitCode.ok : ExitCode.rejected;

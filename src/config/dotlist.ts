@@ -65,19 +65,21 @@ function readPair(text: string): Pair | string {
   if (key === '') {
     return 'expected key=value, got no key before "="';
   }
+  // Behind a space stands what was meant as a value.
+  const shown = key.split(/[\s:]/, 1)[0];
   const path = key.split('.').map((name) => name.trim());
   if (path.includes('')) {
-    return `expected names with one dot between them, got "${key}"`;
+    return `expected names with one dot between them, got "${shown}"`;
   }
   const value = text.slice(equals + 1);
   if (value.trim() === '') {
-    return `expected a value behind "${key}=", got none; write '' or null`;
+    return `expected a value behind "${shown}=", got none; write '' or null`;
   }
   try {
     return { path, value: YamlDocument.parse(value) };
   } catch (thrown) {
     if (thrown instanceof YamlError) {
-      return `the value of ${key} is no YAML (${thrown.reason}); put it in quotes`;
+      return `the value of ${shown} is no YAML (${thrown.reason}); put it in quotes`;
     }
     throw thrown;
   }

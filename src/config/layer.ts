@@ -129,11 +129,13 @@ async function repeatedNames(text: string): Promise<number[]> {
     Map(_, { items }) {
       const seen = new Set<string>();
       for (const { key } of items) {
-        const name = isScalar(key) && key.value !== '<<' ? String(key.value) : undefined;
-        if (name !== undefined && seen.has(name)) {
-          lines.push(lineCounter.linePos(isScalar(key) ? (key.range?.[0] ?? 0) : 0).line);
+        if (isScalar(key)) {
+          const name = typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
+          if (seen.has(name)) {
+            lines.push(lineCounter.linePos(key.range?.[0] ?? 0).line);
+          }
+          seen.add(name);
         }
-        seen.add(name ?? '<<');
       }
     },
   });

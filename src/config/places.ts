@@ -56,11 +56,16 @@ export function projectFiles(folder: string, environment: Environment, problems:
   return found.filter(isTrusted(problems));
 }
 
+/** Whether a file of a folder is a configuration file, by its name. */
+export function isConfigFile(name: string): boolean {
+  return /\.(conf|ya?ml)$/.test(name) && !name.startsWith('.');
+}
+
 /** The configuration files of a folder, sorted by name. */
 export function configFilesIn(folder: string, problems: Problem[]): string[] {
   try {
     return readdirSync(folder)
-      .filter((name) => /\.(conf|ya?ml)$/.test(name) && !name.startsWith('.'))
+      .filter(isConfigFile)
       .sort()
       .map((name) => join(folder, name));
   } catch (thrown) {

@@ -2,6 +2,7 @@
  * Layers and options → one typed value an option, with its origin, and everything that is wrong with them.
  * Nothing is thrown here: all mistakes of all sources are collected, so that an operator mends them in one go.
  */
+import { distance } from 'fastest-levenshtein';
 import type { Origin, Problem } from '../errors.ts';
 import { interpolate, type Reference, UnknownReferenceError } from './interpolate.ts';
 import { type Entry, isYamlFile, type Layer } from './layer.ts';
@@ -70,7 +71,7 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
         }
         const reference = replaced(one, option.section, effectiveText);
         secret ||= reference.secret;
-        const value = typedValue(reference.value, option, secret);
+        const value = typedValue(reference.value, option, secret, one.origin.kind === 'code');
         return { entry: one, written: reference.value, value };
       });
       const [first] = typed;
@@ -266,14 +267,16 @@ function swallowedOption(
       };
 }
 
-/** In YAML lines that belong together are one line when they are read. Only what must not be shown is looked for. */
+/** In YAML lines that belong together are one when they are read. Only what must not be shown is looked for, also misspelled. */
 function holdsSecret(value: unknown, options: readonly Option[]): boolean {
   if (typeof value !== 'string') {
     const parts = Array.isArray(value) || isMapping(value) ? Object.entries(value).flat() : [];
     return parts.some((part) => holdsSecret(part, options));
   }
-  const names = [...value.matchAll(/(?<!\w)([a-z]\w*)\s*[=:]/gi)].map(([, name]) => name?.toLowerCase());
-  return options.some(({ name, secret }) => secret && names.includes(name));
+  const names = [...value.matchAll(/(?<!\w)([a-z]\w*)\s*[=:]/gi)].map(([, name = '']) => name.toLowerCase());
+  const isMeant = (name: string) =>
+    options.some((option) => option.secret && distance(option.name, name) <= option.name.length / 5);
+  return names.some(isMeant);
 }
 
 /** What stands on an indented line may have been meant as an option of its own, and be a secret. */

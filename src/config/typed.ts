@@ -17,18 +17,18 @@ export class MismatchError extends Error {
 }
 
 /**
- * Texts by the option's type, and so the texts within lists and mappings, which must be such that a blazar.conf can say the
- * same. Other values are left to the schema. Throws `MismatchError`.
+ * Texts by the option's type, and so the texts within lists and mappings. Unless they are those of `code` they must be such
+ * that a blazar.conf can say the same. Other values are left to the schema. Throws `MismatchError`.
  */
-export function typedValue(value: unknown, option: Option, secret: boolean): unknown {
+export function typedValue(value: unknown, option: Option, secret: boolean, code = false): unknown {
   let at: string | undefined;
   const itemAt = (name: string, one: unknown): unknown => {
     at = name;
-    return typeof one === 'string' ? readItem(one, option) : one;
+    return typeof one === 'string' ? readItem(code ? one : itemText(one, option), option) : one;
   };
   const pairAt = (name: string, one: unknown): [string, unknown] => {
     at = name;
-    return [readName(name), itemAt(name, one)];
+    return [nameText(name, code), itemAt(name, one)];
   };
   try {
     if (typeof value === 'string') {
@@ -48,22 +48,28 @@ export function typedValue(value: unknown, option: Option, secret: boolean): unk
   }
 }
 
-/** An item of a list, or the value of a pair. */
-function readItem(text: string, { type, itemType }: Option): unknown {
-  const trimmed = text.trim();
-  if (type === 'list' && trimmed === '') {
-    throw new ValueError('an item is empty');
-  }
-  if (trimmed.includes(',')) {
-    throw new ValueError('an item has a comma');
-  }
-  return readValue(trimmed, { type: itemType, itemType: 'text' });
+function readItem(text: string, { itemType }: Option): unknown {
+  return readValue(text, { type: itemType, itemType: 'text' });
 }
 
-function readName(name: string): string {
+/** An item of a list, or the value of a pair. */
+function itemText(text: string, { type }: Option): string {
+  if (type === 'list' && text.trim() === '') {
+    throw new ValueError('an item is empty');
+  }
+  if (text.includes(',')) {
+    throw new ValueError('an item has a comma');
+  }
+  return text.trim();
+}
+
+function nameText(name: string, code: boolean): string {
   // A zod record leaves out this one name without a word, and with it the limit that was written for it.
   if (name === '__proto__') {
     throw new ValueError('__proto__ cannot be the name of a pair');
+  }
+  if (code) {
+    return name;
   }
   if (name.trim() === '' || /[:,]/.test(name)) {
     throw new ValueError('a name is empty, or has a ":" or a comma');

@@ -136,7 +136,7 @@ function poolAdapter(
           onResponseStart(_controller, statusCode, received) {
             status = statusCode;
             for (const name of attempt.answerHeaders) {
-              const value = Object.hasOwn(received, name) ? received[name] : undefined;
+              const value = received[name];
               if (typeof value === 'string') {
                 wanted[name] = value;
               }

@@ -34,11 +34,11 @@ export class HttpCallError extends Error {
   }
 }
 
-/** `POST https://host/path: why: what failed underneath`. */
+/** `https://host/path: why: what failed underneath`. */
 export function callError(code: HttpCallErrorCode, url: URL, why: string, thrown?: unknown): HttpCallError {
   const cause = thrown === undefined ? undefined : bareError(thrown);
   const detail = cause === undefined ? '' : `: ${cause.message}`;
-  return new HttpCallError(code, `POST ${url.origin}${url.pathname}: ${why}${detail}`, cause);
+  return new HttpCallError(code, `${url.origin}${url.pathname}: ${why}${detail}`, cause);
 }
 
 function bareError(thrown: unknown): Error {

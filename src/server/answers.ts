@@ -1,6 +1,7 @@
 /** What the policy service answers: the schema of every body, and where which is sent. /openapi.json is made of it. */
 import { z } from 'zod';
 import { REQUEST_ID_HEADER } from './request-state.ts';
+import type { schemasOfSkypilot } from './skypilot-bodies.ts';
 
 const health = z.object({ status: z.literal('ok') }).meta({ description: 'The process answers.' });
 
@@ -74,7 +75,7 @@ export interface Answer {
   readonly description: string;
   readonly headers: readonly (keyof typeof headerSchemas)[];
   /** Default: none. */
-  readonly body?: keyof typeof bodySchemas;
+  readonly body?: keyof typeof bodySchemas | keyof typeof schemasOfSkypilot;
   /** Default `application/json`. */
   readonly type?: string;
   /** Bodies, by a word. */
@@ -228,6 +229,51 @@ export const answers = {
     body: 'Refusal',
     examples: {
       overloaded: { message: 'Too many decisions are under way and waiting. Please try again.' },
+    },
+  },
+  Reviewed: {
+    status: 200,
+    description: 'The request is to be carried out as it stands here.',
+    headers: DECIDED,
+    body: 'ReviewedRequest',
+    examples: {
+      reviewed: JSON.stringify({ task: 'name: train\nrun: python train.py\n', skypilot_config: '{}\n' }),
+    },
+  },
+  RequestRejected: {
+    status: 400,
+    description: 'A policy has rejected the request.',
+    headers: DECIDED,
+    body: 'Rejection',
+    type: 'text/plain',
+  },
+  NoQueryToken: {
+    status: 401,
+    description: 'There are tokens for SkyPilot, and the query has not one of them, once, as `token`.',
+    headers: ANSWERED,
+    body: 'Refusal',
+    examples: { noToken: { message: 'expected a valid token as the query parameter token' } },
+  },
+  NoSkypilotRequest: {
+    status: 422,
+    description: 'The body is no request, no JSON, or holds what is no YAML. The member is named.',
+    headers: ANSWERED,
+    body: 'Refusal',
+    examples: {
+      noRequest: { message: 'task: expected a text' },
+      noJson: { message: 'expected a body in JSON' },
+    },
+  },
+  ReviewFailed: {
+    status: 500,
+    description: 'A policy has failed, or was too slow. The request is refused.',
+    headers: ANSWERED,
+    body: 'ReviewFailure',
+    examples: {
+      failed: {
+        message: 'The request could not be checked. Please try again later, or ask the operator.',
+        request_id: 'req-7b1c5f2e-94a1-4a5e-9d5b-2f2c3f1d8e60',
+      },
     },
   },
 } as const satisfies Readonly<Record<string, Answer>>;

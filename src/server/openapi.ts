@@ -1,125 +1,47 @@
 /**
  * `/openapi.json`: the HTTP interface in OpenAPI 3.1, for who generates a client. What requests are comes from the schemas
- * that judge them, what is answered from `answers.ts`.
+ * that judge them, what is answered from `answers.ts`, and which of it where from `operations.ts`.
  */
 import Router from '@koa/router';
 import { z } from 'zod';
 import { requestSchemas } from '../lease.ts';
 import { packageVersion } from '../version.ts';
 import { type Answer, type AnswerName, answers, bodySchemas, headerSchemas, REQUEST_ID } from './answers.ts';
-import { createExample, endExample, updateExample } from './request-examples.ts';
+import {
+  ALWAYS,
+  LEASE_OPERATIONS,
+  OPENAPI_PATH,
+  type Operation,
+  SERVICE_OPERATIONS,
+  SKYPILOT_OPERATION,
+  TOKENS,
+} from './operations.ts';
+import { stateOf } from './request-state.ts';
+import { schemasOfSkypilot } from './skypilot-bodies.ts';
 
-export const OPENAPI_PATH = '/openapi.json';
+export { OPENAPI_PATH } from './operations.ts';
 
-/** Needs no token, and tells of nothing but the program. */
+/** Needs no token, and tells of nothing but the program, and the path at which SkyPilot is served. */
 export function openApiRoutes(): Router {
   const router = new Router();
-  let text: string | undefined;
+  let made: { readonly path: string | undefined; readonly text: string } | undefined;
   router.get(OPENAPI_PATH, (ctx) => {
-    text ??= JSON.stringify(openApiDocument());
+    const { options, policies } = stateOf(ctx).generation.skypilot;
+    const path = policies.isEmpty ? undefined : options.path;
+    if (made === undefined || made.path !== path) {
+      made = { path, text: JSON.stringify(openApiDocument(path)) };
+    }
     ctx.type = 'application/json';
-    ctx.body = text;
+    ctx.body = made.text;
   });
   return router;
 }
 
-interface Operation {
-  readonly id: string;
-  readonly tag: 'leases' | 'service';
-  readonly summary: string;
-  readonly description: string;
-  /** Default: none is read. */
-  readonly body?: { readonly schema: keyof typeof requestSchemas; readonly example: object };
-  readonly answers: readonly AnswerName[];
-  /** Whether a token is asked for, where the service has tokens. Default false. */
-  readonly asksForToken?: boolean;
-}
-
-const TOKEN = 'X-Auth-Token';
-
-/** Below the protocol, and of every path. */
-const ALWAYS: readonly AnswerName[] = ['WrongMethod', 'ArrivedTooSlowly', 'HeadersTooLarge'];
-const OF_A_BODY: readonly AnswerName[] = [
-  'NoRequest',
-  'NoToken',
-  'TooLarge',
-  'WrongType',
-  'Faulty',
-  'Overloaded',
-];
-
-const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
-  '/check-create': {
-    id: 'checkCreate',
-    tag: 'leases',
-    summary: 'May this lease be created?',
-    description: 'Asked before a lease is created.',
-    body: { schema: 'CreateRequest', example: createExample },
-    answers: ['Allowed', 'Rejected', ...OF_A_BODY],
-    asksForToken: true,
-  },
-  '/check-update': {
-    id: 'checkUpdate',
-    tag: 'leases',
-    summary: 'May this lease be changed?',
-    description: 'Asked before a lease is changed.',
-    body: { schema: 'UpdateRequest', example: updateExample },
-    answers: ['Allowed', 'Rejected', ...OF_A_BODY],
-    asksForToken: true,
-  },
-  '/on-end': {
-    id: 'onEnd',
-    tag: 'leases',
-    summary: 'This lease has ended.',
-    description: 'Told after a lease has ended or was deleted; it may come late, twice or never.',
-    body: { schema: 'EndRequest', example: endExample },
-    answers: ['Heard', ...OF_A_BODY],
-    asksForToken: true,
-  },
-};
-
-const SERVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
-  '/healthz': {
-    id: 'getHealth',
-    tag: 'service',
-    summary: 'Does the process answer?',
-    description: 'For who restarts it when it does not.',
-    answers: ['Healthy'],
-  },
-  '/readyz': {
-    id: 'getReadiness',
-    tag: 'service',
-    summary: 'Should the service be asked?',
-    description:
-      'For load balancers: whether the configuration is valid, and the service is not about to stop.',
-    answers: ['Ready', 'NotReady'],
-  },
-  '/metrics': {
-    id: 'getMetrics',
-    tag: 'service',
-    summary: 'The metrics, for Prometheus.',
-    description: 'Decisions, durations, the queue, reloads, and figures of the process.',
-    answers: ['Measured'],
-  },
-  [OPENAPI_PATH]: {
-    id: 'getApiDescription',
-    tag: 'service',
-    summary: 'This document.',
-    description: 'The same for as long as the service runs.',
-    answers: ['Described'],
-  },
-  '/': {
-    id: 'getPage',
-    tag: 'service',
-    summary: 'The page for people.',
-    description: 'What is configured, the latest decisions, and a form that judges a request.',
-    answers: ['Page', 'Login'],
-    asksForToken: true,
-  },
-};
-
-/** The document; the same at every call. */
-export function openApiDocument() {
+/** The document; the same at every call. `skypilotPath` = where SkyPilot is served; `undefined` = nowhere. */
+export function openApiDocument(skypilotPath?: string) {
+  const operations = operationsWith(skypilotPath);
+  const names = new Set(operations.flatMap(({ entry }) => [...entry.answers, ...ALWAYS]));
+  const tokens = new Set(operations.map(({ entry }) => entry.token));
   return {
     openapi: '3.1.1',
     info: {
@@ -130,45 +52,52 @@ export function openApiDocument() {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       version: packageVersion(),
     },
-    tags: [
-      { name: 'leases', description: 'What Blazar asks. Under `/` and under `/v1` it is the same.' },
-      { name: 'service', description: 'How the service is.' },
-    ],
-    paths: paths(),
+    tags: TAGS.filter(({ name }) => operations.some(({ entry }) => entry.tag === name)),
+    paths: Object.fromEntries(
+      operations.map(({ path, method, entry }) => [path, { [method]: operation(entry) }]),
+    ),
     components: {
-      schemas: schemas(),
+      schemas: schemas(skypilotPath !== undefined),
       parameters: { RequestId: requestIdParameter() },
       headers: mapped(headerSchemas, header),
-      responses: mapped(answers, response),
-      securitySchemes: {
-        [TOKEN]: {
-          type: 'apiKey',
-          in: 'header',
-          name: TOKEN,
-          description: 'One of the tokens of the service. Not asked for where it has none.',
-        },
-      },
+      responses: mapped(only(answers, names), response),
+      securitySchemes: only(TOKENS, tokens),
     },
   };
 }
 
-function paths(): Record<string, object> {
-  return Object.fromEntries([
-    ...Object.entries(LEASE_OPERATIONS).flatMap(([path, entry]) => [
-      [path, { post: operation(entry) }],
-      [`/v1${path}`, { post: operation({ ...entry, id: `${entry.id}V1` }) }],
-    ]),
-    ...Object.entries(SERVICE_OPERATIONS).map(([path, entry]) => [path, { get: operation(entry) }]),
-  ]);
+const TAGS = [
+  { name: 'leases', description: 'What Blazar asks. Under `/` and under `/v1` it is the same.' },
+  { name: 'skypilot', description: 'What SkyPilot asks.' },
+  { name: 'service', description: 'How the service is.' },
+] as const satisfies readonly { name: Operation['tag']; description: string }[];
+
+interface PathOperation {
+  readonly path: string;
+  readonly method: 'get' | 'post';
+  readonly entry: Operation;
 }
 
-function operation({ id, tag, summary, description, body, asksForToken, answers: own }: Operation): object {
+function operationsWith(skypilotPath: string | undefined): PathOperation[] {
+  return [
+    ...Object.entries(LEASE_OPERATIONS).flatMap(([path, entry]) => [
+      { path, method: 'post' as const, entry },
+      { path: `/v1${path}`, method: 'post' as const, entry: { ...entry, id: `${entry.id}V1` } },
+    ]),
+    ...(skypilotPath === undefined
+      ? []
+      : [{ path: skypilotPath, method: 'post' as const, entry: SKYPILOT_OPERATION }]),
+    ...Object.entries(SERVICE_OPERATIONS).map(([path, entry]) => ({ path, method: 'get' as const, entry })),
+  ];
+}
+
+function operation({ id, tag, summary, description, body, token, answers: own }: Operation): object {
   return {
     operationId: id,
     tags: [tag],
     summary,
     description,
-    security: asksForToken ? [{ [TOKEN]: [] }, {}] : [],
+    security: token === undefined ? [] : [{ [token]: [] }, {}],
     parameters: [{ $ref: '#/components/parameters/RequestId' }],
     ...(body && {
       requestBody: {
@@ -222,9 +151,10 @@ function requestIdParameter(): object {
 const schemaPath = (name: string) => `#/components/schemas/${name}`;
 
 /** Those of requests and answers, referring to each other. */
-function schemas(): Record<string, object> {
+function schemas(servesSkypilot: boolean): Record<string, object> {
   const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries({ ...requestSchemas, ...bodySchemas })) {
+  const all = { ...requestSchemas, ...bodySchemas, ...(servesSkypilot && schemasOfSkypilot) };
+  for (const [id, schema] of Object.entries(all)) {
     registry.add(schema, { id });
   }
   return mapped(z.toJSONSchema(registry, { ...CONVERSION, uri: schemaPath }).schemas, withoutAddress);
@@ -248,6 +178,10 @@ const CONVERSION = {
 /** What is part of a document has its address from there. */
 function withoutAddress({ $schema, $id, ...schema }: z.core.JSONSchema.BaseSchema) {
   return schema;
+}
+
+function only<Value>(values: Readonly<Record<string, Value>>, names: ReadonlySet<string | undefined>) {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name)));
 }
 
 function mapped<Value>(values: Readonly<Record<string, Value>>, map: (value: Value) => object) {

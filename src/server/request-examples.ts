@@ -65,3 +65,15 @@ export const updateExample = {
 
 /** The lease that has ended, as Blazar knows it. */
 export const endExample = { context: updateExample.context, lease: updateExample.current_lease };
+
+/** What a SkyPilot of version 0.13 sends for `sky launch`: the text is JSON once more. */
+export const skypilotExample = JSON.stringify({
+  task: 'name: train\nresources:\n  accelerators:\n    L4: 1\nrun: python train.py\n',
+  skypilot_config: '{}\n',
+  request_name: 'launch',
+  request_options: { cluster_name: 'train', idle_minutes_to_autostop: null, down: false, dryrun: false },
+  at_client_side: false,
+  user: 'id: 0a1b2c3d\nname: lin\n',
+  client_api_version: 57,
+  client_version: '0.13.0',
+});

@@ -69,13 +69,15 @@ async function review(
       keepers,
       deadline,
     );
+    if (reviewed.failed) {
+      ctx.status = 500;
+      ctx.body = { message: reviewed.message, request_id: requestId };
+      return;
+    }
     headers.push('X-Enforcement-Generation', String(number));
     if (reviewed.answer !== null) {
       ctx.type = 'application/json';
       ctx.body = reviewed.answer;
-    } else if (reviewed.failed) {
-      ctx.status = 500;
-      ctx.body = { message: reviewed.message, request_id: requestId };
     } else {
       ctx.status = 400;
       ctx.type = 'text/plain';

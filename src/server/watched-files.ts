@@ -1,11 +1,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isConfigFile } from '../config/places.ts';
 import { errorText } from '../errors.ts';
 
 const POLL_MS = 1000;
 
 /**
- * Calls back when one of the files has changed, appeared or gone, or what a link leads to; of a folder, a `*.conf` in it.
+ * Calls back when one of the files has changed, appeared or gone, or what a link leads to; of a folder, a `*.conf` or `*.yaml` in it.
  * Once for changes that come together, and not before another look has found nothing more: a file that is being written is
  * not to be read half. Polls, since the events of the kernel miss what is mounted or swapped behind a link, as Kubernetes
  * does. Keeps no process alive.
@@ -74,7 +75,7 @@ async function lookOf(path: string): Promise<string> {
     if (!stats.isDirectory()) {
       return [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ');
     }
-    const names = (await readdir(path)).filter((name) => name.endsWith('.conf')).sort();
+    const names = (await readdir(path)).filter((name) => isConfigFile(name)).sort();
     const looks = await Promise.all(names.map(async (name) => [name, await lookOf(join(path, name))]));
     return looks.flat().join(' ');
   } catch (thrown) {

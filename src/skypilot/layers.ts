@@ -40,7 +40,7 @@ export interface RefusedKey {
 /** All sources, merged. */
 export interface MergedConfig {
   readonly tree: Mapping;
-  /** One a value, in order; where lists were joined, one an item. */
+  /** One a value, in order; of a list that may be joined, one an item. */
   readonly leaves: readonly Leaf<Place>[];
   readonly refused: readonly RefusedKey[];
 }
@@ -70,7 +70,7 @@ export function mergeSources(sources: readonly Source[]): MergedConfig {
     // One object a place, so that places can be told apart by what they are.
     const places = new Map<string, Place>();
     const placeOf = (path: Path): Place => {
-      const origin = originOf(path);
+      const origin = originOf(placedAs(path));
       const id = formatOrigin(origin);
       const place = places.get(id) ?? { level, origin };
       places.set(id, place);
@@ -85,6 +85,21 @@ export function mergeSources(sources: readonly Source[]): MergedConfig {
     );
   }, {});
   return { tree, leaves: provenance.leaves(tree), refused };
+}
+
+/** A list that only ever is replaced has one place, that of its name, so that it is one leaf; where lists are joined each item has its own. */
+function placedAs(path: Path): Path {
+  let rules = skypilotRules;
+  for (const [index, step] of path.entries()) {
+    if (typeof step === 'number') {
+      continue;
+    }
+    if (typeof path[index + 1] === 'number' && rules.list(step).kind === 'replace') {
+      return path.slice(0, index + 1);
+    }
+    rules = rules.member(step);
+  }
+  return path;
 }
 
 function mergeSource(base: Mapping, tree: Mapping, originOf: Source['originOf'], placed: Placed): Mapping {

@@ -39,9 +39,20 @@ export function changeResources(task: Task, change: (resources: Resources) => Ma
     }
     return;
   }
-  const changed = alternatives.map((own) => changedBy(own, change({ ...common, ...own })));
+  const answers = alternatives.map((own) => change({ ...common, ...own }));
+  // What is removed from one of them may not stand beside them all: it moves into the others.
+  const moved = Object.entries(common).filter(([member]) =>
+    answers.some((changes) => Object.hasOwn(changes, member) && changes[member] === undefined),
+  );
+  const changed = alternatives.map((own, index) =>
+    changedBy(moved.length === 0 ? own : { ...Object.fromEntries(moved), ...own }, answers[index] ?? {}),
+  );
   if (changed.some((own, index) => own !== alternatives[index])) {
-    task.resources = { ...common, [name]: changed };
+    const left = changedBy(
+      task.resources as Resources,
+      Object.fromEntries(moved.map(([member]) => [member, undefined])),
+    );
+    task.resources = { ...left, [name]: changed };
   }
 }
 
@@ -85,7 +96,8 @@ function partsOf(task: Task): {
  *
  * @throws TypeError for another form.
  */
-export function acceleratorsOf({ gpus, accelerators = gpus }: Resources): Accelerator[] {
+export function acceleratorsOf(resources: Resources): Accelerator[] {
+  const accelerators = resources.accelerators ?? resources.gpus;
   if (accelerators === undefined || accelerators === null) {
     return [];
   }

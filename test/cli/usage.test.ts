@@ -9,6 +9,7 @@ import { COMMAND, runCommand } from '../support/run-command.ts';
 const COMMANDS = [
   ...['', 'check', 'serve', 'config', 'config show', 'config validate', 'config sample'],
   ...['filters', 'filters list', 'conformance', 'decisions', 'decisions tail', 'decisions stats'],
+  ...['skypilot', 'skypilot review', 'skypilot config'],
 ];
 /** Those that read [enforcement] and do something with its values. */
 const READERS = ['check', 'serve', 'config show', 'config validate'];
@@ -67,6 +68,8 @@ describe('wrong usage', () => {
     'check create /nowhere.json --config-file etc/policy-service.conf',
     'check create x.json --config-file /nowhere.conf',
     'check create x.json --config-file etc/policy-service.conf --config max_lease_duration=60',
+    'check create x.json --config-file etc/policy-service.conf --config enforcement.max_lease_duration=',
+    'check create x.json --config-file etc/policy-service.conf --config etc/blazar.conf --config etc/blazar.conf',
     'check create x.json --log-level loud',
     'serve now',
     'serve --port',
@@ -82,6 +85,10 @@ describe('wrong usage', () => {
     'filters',
     'filters list all',
     'filters list --format ini',
+    'skypilot',
+    'skypilot review',
+    'skypilot review x.yaml --format yaml',
+    'skypilot config all',
   ])('ends with 2 and one line: "%s"', async (line) => {
     const { code, stdout, stderr } = await runCommand(words(line), { cwd: projectFile('.') });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -95,13 +102,14 @@ describe('wrong usage', () => {
     );
   });
 
-  it('says what was expected where no configuration is named and there is none at the usual place', async () => {
+  it('says what was expected where the variable names a configuration that is not there', async () => {
     const { code, stderr } = await runCommand(['config', 'validate'], {
       env: { BLAZAR_ENFORCEMENT_CONFIG: '/nowhere/blazar.conf' },
     });
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: 'error: /nowhere/blazar.conf: could not be read: there is no such file\n',
+      stderr:
+        'error: BLAZAR_ENFORCEMENT_CONFIG: there is no such file: /nowhere/blazar.conf; name another, or unset BLAZAR_ENFORCEMENT_CONFIG\n',
     });
   });
 });

@@ -96,6 +96,15 @@ describe('a value', () => {
   });
 });
 
+it('a list or a dictionary of code is taken as it is', async () => {
+  const values = { s: { names: ['a,b', ' c '], limits: { 'a:b': 1, ' c ': '2' } } };
+  const { layers } = await readSources({ configFiles: [], environment: {}, values });
+  const resolution = resolve(layers, describeOptions('s', schema));
+  expect(shown(resolution.problems)).toEqual([]);
+  expect(setting(resolution, 'names').value).toEqual(['a,b', ' c ']);
+  expect(setting(resolution, 'limits').value).toEqual({ 'a:b': 1, ' c ': 2 });
+});
+
 describe('a wrong value', () => {
   it.each([
     ['limit = one day', 'expected a whole number of seconds or -1, got "one day"'],

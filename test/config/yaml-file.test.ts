@@ -194,14 +194,11 @@ describe('a file in YAML', () => {
     expect(shown(all, 'warning')).toEqual([]);
   });
 
-  it('may use anchors and merge keys', async () => {
-    const text = 'x: &x {limit: 5, on: yes}\ns:\n  <<: *x\n  limit: 6\n';
-    expect((await resolved(text)).settings.slice(0, 4).map(({ value: one }) => one)).toEqual([
-      6,
-      undefined,
-      1,
-      true,
-    ]);
+  it('may use anchors, merge keys, and names that are alike to a reader of numbers only', async () => {
+    const text = 'x: &x {limit: 5, on: yes}\ny: &y {1: a, 1.0: b, "01": c}\ns:\n  <<: *x\n  limit: 6\n';
+    const resolution = await resolved(text);
+    expect(resolution.problems).toEqual([]);
+    expect(resolution.settings.slice(0, 4).map(({ value: one }) => one)).toEqual([6, undefined, 1, true]);
   });
 
   it('is UTF-8, of at most 1 MiB, and no bomb', async () => {

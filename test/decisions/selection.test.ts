@@ -41,4 +41,11 @@ describe('isSelected', () => {
   it('leaves a decision that no filter has made where a filter is asked for', () => {
     expect(isSelected(aRecord(), { filters: ['MaxLeaseDurationFilter'] })).toBe(false);
   });
+
+  it('leaves one of nobody where somebody is asked for, and takes it where nobody is', () => {
+    const ofNobody = aRecord({ operation: 'skypilot.launch', project_id: null, user_id: null });
+    expect(isSelected(ofNobody, { operations: ['skypilot.launch'] })).toBe(true);
+    expect(isSelected(ofNobody, { projects: ['null', ''] })).toBe(false);
+    expect(isSelected(ofNobody, { users: ['null', ''] })).toBe(false);
+  });
 });

@@ -119,6 +119,16 @@ describe('Statistics', () => {
     });
   });
 
+  it('count what nobody has asked for by name as a decision, and as nobody', () => {
+    const ofNobody = { operation: 'skypilot.launch', project_id: null, user_id: null } as const;
+    const summary = summaryOf([
+      aRecord(ofNobody),
+      aRecord({ ...ofNobody, outcome: 'changed', filter: 'APolicy' }),
+    ]);
+    expect(summary).toMatchObject({ decisions: 2, refused: 0, projects: { rows: [] }, users: { rows: [] } });
+    expect(summary.outcomes).toContainEqual({ name: ['changed', 'APolicy'], decisions: 1, refused: 0 });
+  });
+
   it('say of what there was more than can be counted', () => {
     const many = Array.from({ length: 10_001 }, (_, index) =>
       aRecord({

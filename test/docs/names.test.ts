@@ -8,6 +8,7 @@ import { decisionsCommand } from '../../src/cli/decisions.ts';
 import { filtersCommand } from '../../src/cli/filters.ts';
 import { knownOptions } from '../../src/cli/known-options.ts';
 import { serveCommand } from '../../src/cli/serve.ts';
+import { skypilotCommand } from '../../src/cli/skypilot.ts';
 import * as library from '../../src/index.ts';
 import { projectFile } from '../support/files.ts';
 import { codeSpans, isProjectPath, PAGES } from './markdown.ts';
@@ -31,6 +32,7 @@ const commands = [
   filtersCommand(),
   conformanceCommand(),
   decisionsCommand(),
+  skypilotCommand(),
 ];
 const COMMANDS = commands.map((command) => command.name());
 /** The last two are there for every command. */

@@ -4,7 +4,7 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { HttpCallErrorCode } from '../../src/http/client.ts';
-import type { DecisionOutcome, FilterOutcome } from '../../src/server/decision-record.ts';
+import { type DecisionOutcome, type FilterOutcome, OPERATIONS } from '../../src/server/decision-record.ts';
 import { startService } from '../../src/server/service.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
@@ -193,6 +193,11 @@ describe('the decision log', () => {
     expect(Object.keys(shown[0].filters[0])).toEqual(Object.keys((record.filters as object[])[0] ?? {}));
   });
 
+  it('has the operations that the page explains', () => {
+    const ofBlazar = ['create', 'update', 'end'];
+    expect([...ofBlazar, ...namesUnder(page, 'Operations of SkyPilot')]).toEqual(OPERATIONS);
+  });
+
   it('has the outcomes that the page explains', () => {
     const ofFilters: Record<FilterOutcome, true> = {
       allowed: true,
@@ -211,7 +216,7 @@ describe('the decision log', () => {
 });
 
 it('the log says what the page explains', () => {
-  const source = ['src', 'src/server']
+  const source = ['src', 'src/server', 'src/skypilot']
     .flatMap((folder) =>
       readdirSync(projectFile(folder))
         .filter((name) => name.endsWith('.ts'))

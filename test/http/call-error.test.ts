@@ -7,9 +7,7 @@ describe('callError', () => {
   it('says where to, without credentials and query, and why', () => {
     const error = callError('timeout', url, 'no whole answer within 10 s');
     expect(error).toBeInstanceOf(HttpCallError);
-    expect(error.message).toBe(
-      'POST https://policy.example:8443/v1/check-create: no whole answer within 10 s',
-    );
+    expect(error.message).toBe('https://policy.example:8443/v1/check-create: no whole answer within 10 s');
     expect(error.cause).toBeUndefined();
   });
 

@@ -1,32 +1,17 @@
 /** Every answer that /openapi.json describes is given by a real service, and none that it does not. */
 import { writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { it, onTestFinished, vi } from 'vitest';
 import type { UsageEnforcement } from '../../src/index.ts';
-import { PAGE_HEADERS } from '../../src/server/page/document.tsx';
 import { startService } from '../../src/server/service.ts';
-import {
-  apiDescription,
-  type DescribedAnswer,
-  mistakes,
-  operations,
-  resolved,
-  type Schema,
-} from '../support/api-description.ts';
+import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
+import { leaseDescription, operations } from '../support/api-description.ts';
 import { confFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
 import { runApp, runService } from '../support/running-service.ts';
 import { getWhileStopping } from '../support/stopping.ts';
-
-interface Answer {
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-}
 
 const DECISIONS = operations.filter(({ method }) => method === 'post').map(({ path }) => path);
 const CHECKS = DECISIONS.filter((path) => path.includes('/check-'));
@@ -55,14 +40,6 @@ function post(url: string, path: string, text: string, headers: Record<string, s
   return send(url, path, { method: 'POST', body: text, headers: { ...JSON_TYPE, ...TOKEN, ...headers } }, as);
 }
 
-/** An answer that came over a connection of its own. */
-function parsed(method: string, path: string, raw: string): Answer {
-  const [head = '', text = ''] = raw.split('\r\n\r\n');
-  const [statusLine = '', ...lines] = head.split('\r\n');
-  const headers = new Headers(lines.map((line) => line.split(': ', 2) as [string, string]));
-  return { method, path, status: Number(statusLine.split(' ')[1]), headers, text };
-}
-
 /** What one service with tokens answers, to all that can be right and wrong with a request. */
 async function fromOneService(): Promise<Answer[]> {
   const { url, raw } = await runService({ service: { tokens: ['secret'] } });
@@ -82,15 +59,15 @@ async function fromOneService(): Promise<Answer[]> {
       post(url, path, SHORT, { 'Content-Type': 'application/json; charset=latin1' }),
       post(url, path, SHORT, { 'Content-Encoding': 'zstd' }),
       post(url, path, SHORT, {}, 'PUT'),
-      raw(tooLarge(path)).then((answer) => parsed('post', path, answer)),
-      raw(longHeaders('POST', path)).then((answer) => parsed('post', path, answer)),
+      raw(tooLarge(path)).then((answer) => parsedAnswer('post', path, answer)),
+      raw(longHeaders('POST', path)).then((answer) => parsedAnswer('post', path, answer)),
     ]),
     ...CHECKS.map((path) => post(url, path, LONG)),
     ...READ.flatMap((path) => [
       send(url, path, { headers: TOKEN }),
       send(url, path),
       send(url, path, { headers: TOKEN }, 'PUT'),
-      raw(longHeaders('GET', path)).then((answer) => parsed('get', path, answer)),
+      raw(longHeaders('GET', path)).then((answer) => parsedAnswer('get', path, answer)),
     ]),
   ]);
 }
@@ -142,8 +119,8 @@ async function fromWaiting(): Promise<Answer[]> {
   const halfABody = (path: string) =>
     `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`;
   return Promise.all([
-    ...DECISIONS.map(async (path) => parsed('post', path, await raw(halfABody(path)))),
-    ...READ.map(async (path) => parsed('get', path, await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\n`))),
+    ...DECISIONS.map(async (path) => parsedAnswer('post', path, await raw(halfABody(path)))),
+    ...READ.map(async (path) => parsedAnswer('get', path, await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\n`))),
   ]);
 }
 
@@ -165,61 +142,7 @@ async function fromAStop(): Promise<Answer[]> {
     { environment: {}, configFiles: [], values: { service: { port: 0 } } },
     { logger: recordingLogger() },
   );
-  return [parsed('get', '/readyz', await getWhileStopping(service, '/readyz'))];
-}
-
-function describedAs({ method, path, status }: Answer): { name: string; answer: DescribedAnswer } {
-  const reference = apiDescription.paths[path]?.[method]?.responses[status];
-  if (reference === undefined) {
-    throw new Error(`${method} ${path} answers ${status}, which is not described`);
-  }
-  const name = reference.$ref.split('/').at(-1) ?? '';
-  return { name, answer: resolved(reference) as DescribedAnswer };
-}
-
-/** What HTTP itself says, and what a browser is told. */
-const PLUMBING = ['Content-Type', 'Content-Length', 'Connection', 'Keep-Alive', 'Date', 'Vary'].concat(
-  Object.keys(PAGE_HEADERS),
-);
-
-function wrongHeaders({ headers }: Answer, described: DescribedAnswer): string[] {
-  const wrong = Object.entries(described.headers).flatMap(([name, reference]) => {
-    const { schema } = resolved(reference) as { schema: Schema };
-    const text = headers.get(name);
-    const value = text !== null && schema.type === 'integer' ? Number(text) : text;
-    return mistakes(schema, value).map((mistake) => `${name}:${mistake}`);
-  });
-  const known = [...Object.keys(described.headers), ...PLUMBING].map((name) => name.toLowerCase());
-  return [...wrong, ...[...headers.keys()].filter((name) => !known.includes(name))];
-}
-
-/** The attributes that came and are not described count as wrong too: clients may have more, ours says what it sends. */
-function wrongBody({ headers, text }: Answer, { content }: DescribedAnswer): string[] {
-  const type = headers.get('Content-Type')?.split(';')[0];
-  if (content === undefined) {
-    return text === '' && type === undefined ? [] : [`${type} "${text}" where no body is described`];
-  }
-  const described = content[type ?? ''];
-  if (described === undefined) {
-    return [`a body of type ${type}`];
-  }
-  const value: unknown = type === 'application/json' ? JSON.parse(text) : text;
-  const { properties } = resolved(described.schema) as { properties?: object };
-  const more =
-    properties === undefined || 'openapi' in properties
-      ? []
-      : Object.keys(value as object).filter((name) => !(name in properties));
-  return [...mistakes(described.schema, value), ...more];
-}
-
-/** The example that the body is, but for the id, which is another one each time. */
-function exampleOf({ headers, text }: Answer, { content = {} }: DescribedAnswer): string | undefined {
-  const id = headers.get('X-Openstack-Request-Id') ?? '';
-  const examples = Object.entries(content['application/json']?.examples ?? {});
-  return examples.find(([, { value }]) => {
-    const shown = JSON.stringify(value, (name, part) => (name === 'request_id' ? id : part));
-    return shown === text;
-  })?.[0];
+  return [parsedAnswer('get', '/readyz', await getWhileStopping(service, '/readyz'))];
 }
 
 it('gives every answer that is described, as it is described, and no other', async () => {
@@ -232,22 +155,5 @@ it('gives every answer that is described, as it is described, and no other', asy
     fromAReload(),
     fromAStop(),
   ]);
-  const given = new Set<string>();
-  const shown = new Set<string>();
-  for (const answer of groups.flat()) {
-    const { name, answer: described } = describedAs(answer);
-    const key = `${answer.method} ${answer.path} ${answer.status}`;
-    expect({ key, text: answer.text, wrong: wrongHeaders(answer, described) }).toMatchObject({ wrong: [] });
-    expect({ key, text: answer.text, wrong: wrongBody(answer, described) }).toMatchObject({ wrong: [] });
-    given.add(key);
-    shown.add(`${name} ${exampleOf(answer, described)}`);
-  }
-  const described = operations.flatMap(({ method, path, operation }) =>
-    Object.keys(operation.responses).map((status) => `${method} ${path} ${status}`),
-  );
-  expect([...given].sort()).toEqual(described.sort());
-  const examples = Object.entries(apiDescription.components.responses).flatMap(([name, { content = {} }]) =>
-    Object.keys(content['application/json']?.examples ?? {}).map((example) => `${name} ${example}`),
-  );
-  expect([...shown]).toEqual(expect.arrayContaining(examples));
+  expectDescribed(leaseDescription, groups.flat());
 });

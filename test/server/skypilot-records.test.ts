@@ -1,7 +1,8 @@
 /** What is kept of a review: in the decision log, in the metrics, on the page. And what is kept nowhere. */
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DecisionRecord } from '../../src/server/decision-record.ts';
+import { PolicyChain } from '../../src/skypilot/policy-chain.ts';
 import { decisionsInFile } from '../support/decision-logs.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { metric } from '../support/metric.ts';
@@ -117,20 +118,6 @@ describe('a review', () => {
     ]);
   });
 
-  it('has failed when what a policy answers can not be written', async () => {
-    const { records } = await recorded(
-      { IdlePolicy: '', LargePolicy: 'task.list = Array.from({ length: 90_000 }, () => 1);' },
-      ({ ask }) => ask(),
-    );
-    expect(records[0]).toMatchObject({
-      allowed: false,
-      outcome: 'failed',
-      filter: 'LargePolicy',
-      message: FAILED,
-      filters: [{ outcome: 'allowed' }, { filter: 'LargePolicy', outcome: 'failed', message: FAILED }],
-    });
-  });
-
   it('is no decision when it was no request, or nobody who may ask', async () => {
     const { records, metrics } = await recorded(
       { IdlePolicy: '' },
@@ -239,5 +226,15 @@ describe('what nobody must read', () => {
         expect(JSON.stringify(what).includes(secret), `${secret} in ${where}`).toBe(false);
       }
     }
+  });
+
+  it('is not in the log of a fault either', async () => {
+    const { ask, logger } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { tokens: ['s3cret-token'] } });
+    const review = vi.spyOn(PolicyChain.prototype, 'review').mockRejectedValue(new Error('a fault'));
+    onTestFinished(() => review.mockRestore());
+    expect((await ask(wireBody('launch-server'), '?token=s3cret-token')).status).toBe(500);
+    expect(logger.lines.at(-1)).toMatchObject({ message: 'request failed', fields: { path: PATH } });
+    const log = JSON.stringify(logger.lines);
+    expect(SECRETS.filter((secret) => log.includes(secret))).toEqual([]);
   });
 });

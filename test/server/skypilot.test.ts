@@ -104,7 +104,7 @@ describe('a request that a policy breaks at', () => {
     'task.self = task;',
     'task.at = new (class S3cret {})();',
     'task.run = () => 1;',
-    'task.list = Array.from({ length: 90_000 }, () => 1);',
+    'task.list = Array.from({ length: 300_000 }, () => 1);',
   ];
 
   it('is answered with 500, a sentence and the id of the request, whatever it does', async () => {
@@ -129,15 +129,6 @@ describe('a request that a policy breaks at', () => {
         message: 'policy failed',
       })),
     );
-  });
-
-  it('is answered at the deadline when it never answers', async () => {
-    const { ask, logger } = await runSkypilot(
-      { SilentPolicy: 'return new Promise(() => {});' },
-      { skypilot: { deadline: 1 } },
-    );
-    expect(await ask()).toMatchObject({ status: 500, json: { message: FAILED } });
-    expect(logger.lines.find(({ level }) => level === 'error')?.fields.error).toBe('no answer within 1 s');
   });
 });
 

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { YamlDocument } from '../../src/config/yaml/document.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import type { Review } from '../../src/skypilot/policy-chain.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
@@ -193,7 +194,6 @@ describe('a policy that breaks', () => {
       /instance/,
     ],
     ['returns too much', 'task.list = Array.from({ length: 300_000 }, () => 1);', /less data/],
-    ['returns more than can be written', 'task.list = Array.from({ length: 90_000 }, () => 1);', /tokens/],
     ['returns too deep a task', 'let t = task; for (let i = 0; i < 200; i += 1) t = t.x = {};', /less deep/],
     [
       'throws in a getter',
@@ -242,6 +242,30 @@ describe('a policy that breaks', () => {
     const answer = await review(received(), 0.1);
     expect(answer).toMatchObject({ allowed: false, failed: true, message: FAILED, policy: 'SlowPolicy' });
     expect(logger.lines[0]?.fields.error).toBe('no answer within 0.1 s');
+  });
+
+  it('has failed when what it has made can not be written', async () => {
+    const { review, logger } = await chainOf({ IdlePolicy: '', LabelPolicy: SET_LABEL, LastPolicy: '' });
+    const write = vi.spyOn(YamlDocument.prototype, 'with').mockImplementation(() => {
+      throw new RangeError('Invalid string length');
+    });
+    onTestFinished(() => write.mockRestore());
+    const answer = await review(received());
+    expect(answer).toMatchObject({
+      allowed: false,
+      failed: true,
+      changed: false,
+      message: FAILED,
+      answer: null,
+    });
+    expect(answer.policy).toBe('LabelPolicy');
+    expect(answer.outcomes.map(({ policy, failed }) => ({ policy, failed }))).toEqual([
+      { policy: 'IdlePolicy', failed: false },
+      { policy: 'LabelPolicy', failed: true },
+      { policy: 'LastPolicy', failed: false },
+    ]);
+    expectUntouched(answer);
+    expect(logger.lines[0]?.fields).toMatchObject({ policy: 'LabelPolicy', error: 'Invalid string length' });
   });
 
   it('is told of the deadline', async () => {

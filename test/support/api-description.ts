@@ -38,54 +38,72 @@ export interface ApiDescription {
   };
 }
 
-/** As it is after its way through JSON. */
-export const apiDescription = JSON.parse(JSON.stringify(openApiDocument())) as ApiDescription;
+export interface DescribedPath {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: DescribedOperation;
+}
 
-/** `{ method, path, operation }` of each. */
-export const operations = Object.entries(apiDescription.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
-);
-
-/** What a reference leads to; anything else is itself. */
-export function resolved(part: unknown): unknown {
-  const reference = typeof part === 'object' && part !== null && '$ref' in part ? part.$ref : undefined;
-  if (typeof reference !== 'string') {
-    return part;
-  }
-  const found = reference
-    .replace(/^#\//, '')
-    .split('/')
-    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], apiDescription);
-  if (found === undefined) {
-    throw new Error(`${reference} leads nowhere`);
-  }
-  return found;
+/** A document, and how its readers take it. */
+export interface Description {
+  readonly document: ApiDescription;
+  readonly operations: readonly DescribedPath[];
+  /** What a reference leads to; anything else is itself. */
+  resolved(part: unknown): unknown;
+  /** A check by the schema of this name. */
+  validatorOf(name: string): ValidateFunction;
+  /** What is wrong with a value by a schema of the document, in words; `[]` = nothing. */
+  mistakes(schema: Schema, value: unknown): string[];
 }
 
 const DOCUMENT = 'openapi.json';
-// Strict: a keyword that JSON Schema does not know is a mistake. `not` speaks of attributes whose types stand elsewhere.
-const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
-ajv.addVocabulary(Object.keys(apiDescription));
-ajv.addSchema(apiDescription, DOCUMENT);
 
-/** A check by the schema of this name. */
-export function validatorOf(name: string): ValidateFunction {
-  const validate = ajv.getSchema(`${DOCUMENT}#/components/schemas/${name}`);
-  if (validate === undefined) {
-    throw new Error(`there is no schema ${name}`);
-  }
-  return validate;
+/** The document as it is after its way through JSON; with SkyPilot, where it is served. */
+export function descriptionWith(skypilotPath?: string): Description {
+  const document = JSON.parse(JSON.stringify(openApiDocument(skypilotPath))) as ApiDescription;
+  // Strict: a keyword that JSON Schema does not know is a mistake. `not` speaks of attributes whose types stand elsewhere.
+  const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
+  ajv.addVocabulary(Object.keys(document));
+  ajv.addSchema(document, DOCUMENT);
+  const compiled = new WeakMap<Schema, ValidateFunction>();
+  return {
+    document,
+    operations: Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+    ),
+    resolved(part) {
+      const reference = typeof part === 'object' && part !== null && '$ref' in part ? part.$ref : undefined;
+      if (typeof reference !== 'string') {
+        return part;
+      }
+      const found = reference
+        .replace(/^#\//, '')
+        .split('/')
+        .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
+        .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], document);
+      if (found === undefined) {
+        throw new Error(`${reference} leads nowhere`);
+      }
+      return found;
+    },
+    validatorOf(name) {
+      const validate = ajv.getSchema(`${DOCUMENT}#/components/schemas/${name}`);
+      if (validate === undefined) {
+        throw new Error(`there is no schema ${name}`);
+      }
+      return validate;
+    },
+    mistakes(schema, value) {
+      const validate =
+        compiled.get(schema) ??
+        ajv.compile(typeof schema.$ref === 'string' ? { $ref: `${DOCUMENT}${schema.$ref}` } : schema);
+      compiled.set(schema, validate);
+      validate(value);
+      return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+    },
+  };
 }
 
-const compiled = new WeakMap<Schema, ValidateFunction>();
-
-/** What is wrong with a value by a schema of the document, in words; `[]` = nothing. */
-export function mistakes(schema: Schema, value: unknown): string[] {
-  const validate =
-    compiled.get(schema) ??
-    ajv.compile(typeof schema.$ref === 'string' ? { $ref: `${DOCUMENT}${schema.$ref}` } : schema);
-  compiled.set(schema, validate);
-  validate(value);
-  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
-}
+/** Of a service that no SkyPilot asks. */
+export const leaseDescription = descriptionWith();
+export const { document: apiDescription, operations, resolved, validatorOf, mistakes } = leaseDescription;

@@ -83,12 +83,18 @@ describe('EnforceAutostopPolicy rejects', () => {
 
   it.each([
     ['there is no such cluster', []],
-    ['only others have a name like it', [{ ...up(10), name: 'c11' }]],
     ['the cluster is up without autostop', [up(-1)]],
     ['the cluster has none', [up(null)]],
     ['the cluster is stopped', [{ ...up(10), status: 'STOPPED' }]],
   ])('a launch without autostop when %s', async (_when, clusters) => {
     const { ask } = await enforcing(clusters);
+    expect(await ask()).toMatchObject({ allowed: false, failed: false, message: MUST_SET });
+  });
+
+  it('a launch without autostop when the API server tells of clusters with a name like it', async () => {
+    const { ask } = await enforcing([], {
+      onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', [{ ...up(10), name: 'c11' }])),
+    });
     expect(await ask()).toMatchObject({ allowed: false, failed: false, message: MUST_SET });
   });
 
@@ -119,7 +125,7 @@ describe('EnforceAutostopPolicy rejects', () => {
 
   it.each([
     ['{autostop: false}', { idleMinutesToAutostop: 5 }],
-    ['{autostop: {idle_minutes: -1}}', {}],
+    ['{autostop: {idle_minutes: -5}}', {}],
     ['{any_of: [{autostop: 5}, {autostop: false}]}', {}],
     ['{}', { idleMinutesToAutostop: -1 }],
     ['{}', { idleMinutesToAutostop: -1, down: true }],

@@ -50,6 +50,7 @@ describe('SetMaxAutostopIdleMinutesPolicy', () => {
     ['null', { idle_minutes: 10 }],
     ['false', { idle_minutes: 10 }],
     ['-1', { idle_minutes: 10 }],
+    ['-5', { idle_minutes: 10 }],
     ['{idle_minutes: -1, down: true}', { idle_minutes: 10, down: true }],
     ['{idle_minutes: false}', { idle_minutes: 10 }],
   ])('sets it where it is off: %s', async (autostop, expected) => {

@@ -1,0 +1,143 @@
+/** What can be asked of the service, for /openapi.json: which answers belong to which path. */
+
+import type { requestSchemas } from '../lease.ts';
+import type { AnswerName } from './answers.ts';
+import { createExample, endExample, skypilotExample, updateExample } from './request-examples.ts';
+import type { schemasOfSkypilot } from './skypilot-bodies.ts';
+
+export const OPENAPI_PATH = '/openapi.json';
+
+/** One path with one method. */
+export interface Operation {
+  readonly id: string;
+  readonly tag: 'leases' | 'skypilot' | 'service';
+  readonly summary: string;
+  readonly description: string;
+  /** Default: none is read. */
+  readonly body?: { readonly schema: RequestSchema; readonly example: object | string };
+  readonly answers: readonly AnswerName[];
+  /** The token that is asked for, where the service has such tokens. Default: none. */
+  readonly token?: keyof typeof TOKENS;
+}
+
+export type RequestSchema =
+  | keyof typeof requestSchemas
+  | keyof Pick<typeof schemasOfSkypilot, 'SkypilotRequest'>;
+
+/** How a token is sent. */
+export const TOKENS = {
+  'X-Auth-Token': {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Auth-Token',
+    description: 'One of the tokens of the service. Not asked for where it has none.',
+  },
+  token: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'token',
+    description: 'One of the tokens for SkyPilot. Not asked for where there are none.',
+  },
+} as const;
+
+/** Below the protocol, and of every path. */
+export const ALWAYS: readonly AnswerName[] = ['WrongMethod', 'ArrivedTooSlowly', 'HeadersTooLarge'];
+const OF_A_BODY: readonly AnswerName[] = [
+  'NoRequest',
+  'NoToken',
+  'TooLarge',
+  'WrongType',
+  'Faulty',
+  'Overloaded',
+];
+
+export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
+  '/check-create': {
+    id: 'checkCreate',
+    tag: 'leases',
+    summary: 'May this lease be created?',
+    description: 'Asked before a lease is created.',
+    body: { schema: 'CreateRequest', example: createExample },
+    answers: ['Allowed', 'Rejected', ...OF_A_BODY],
+    token: 'X-Auth-Token',
+  },
+  '/check-update': {
+    id: 'checkUpdate',
+    tag: 'leases',
+    summary: 'May this lease be changed?',
+    description: 'Asked before a lease is changed.',
+    body: { schema: 'UpdateRequest', example: updateExample },
+    answers: ['Allowed', 'Rejected', ...OF_A_BODY],
+    token: 'X-Auth-Token',
+  },
+  '/on-end': {
+    id: 'onEnd',
+    tag: 'leases',
+    summary: 'This lease has ended.',
+    description: 'Told after a lease has ended or was deleted; it may come late, twice or never.',
+    body: { schema: 'EndRequest', example: endExample },
+    answers: ['Heard', ...OF_A_BODY],
+    token: 'X-Auth-Token',
+  },
+};
+
+export const SERVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
+  '/healthz': {
+    id: 'getHealth',
+    tag: 'service',
+    summary: 'Does the process answer?',
+    description: 'For who restarts it when it does not.',
+    answers: ['Healthy'],
+  },
+  '/readyz': {
+    id: 'getReadiness',
+    tag: 'service',
+    summary: 'Should the service be asked?',
+    description:
+      'For load balancers: whether the configuration is valid, and the service is not about to stop.',
+    answers: ['Ready', 'NotReady'],
+  },
+  '/metrics': {
+    id: 'getMetrics',
+    tag: 'service',
+    summary: 'The metrics, for Prometheus.',
+    description: 'Decisions, durations, the queue, reloads, and figures of the process.',
+    answers: ['Measured'],
+  },
+  [OPENAPI_PATH]: {
+    id: 'getApiDescription',
+    tag: 'service',
+    summary: 'This document.',
+    description: 'The same until a reload changes which paths there are.',
+    answers: ['Described'],
+  },
+  '/': {
+    id: 'getPage',
+    tag: 'service',
+    summary: 'The page for people.',
+    description: 'What is configured, the latest decisions, and a form that judges a request.',
+    answers: ['Page', 'Login'],
+    token: 'X-Auth-Token',
+  },
+};
+
+/** At the path that the configuration says, and only where there is a policy. */
+export const SKYPILOT_OPERATION: Operation = {
+  id: 'reviewSkypilotRequest',
+  tag: 'skypilot',
+  summary: 'May this request of a user of SkyPilot be carried out, and how?',
+  description:
+    "SkyPilot's RESTful admin policy: what the policies make of a task and a configuration. SkyPilot refuses the request at any answer but `200`.",
+  body: { schema: 'SkypilotRequest', example: skypilotExample },
+  answers: [
+    'Reviewed',
+    'RequestRejected',
+    'NoQueryToken',
+    'TooLarge',
+    'WrongType',
+    'NoSkypilotRequest',
+    'ReviewFailed',
+    'Overloaded',
+  ],
+  token: 'token',
+};

@@ -1,0 +1,165 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { configCommand } from '../../src/cli/config.ts';
+import { runInProcess } from '../support/command-in-process.ts';
+import { confFile, temporaryFile } from '../support/files.ts';
+import { filterFolder } from '../support/filter-folder.ts';
+import { runCommand } from '../support/run-command.ts';
+
+/** A filter with options that everybody may set, and with a dictionary that is a secret. */
+const SITE_FILTER = `import { allow, BaseFilter } from 'blazar-enforcement';
+import { z } from 'zod';
+export class SiteFilter extends BaseFilter {
+  static options = z.object({
+    site_colour: z.string().default('').meta({ description: 'A colour.' }),
+    site_limits: z.record(z.string(), z.int()).default({}).meta({ description: 'Limits.' }),
+    site_keys: z.record(z.string(), z.string()).default({}).meta({ description: 'Keys.', secret: true }),
+  });
+  checkCreate() { return allow(); }
+  checkUpdate() { return allow(); }
+  onEnd() {}
+}
+`;
+
+const LIMITS = 'max_lease_duration_project_limits';
+
+/** Two files of the server, the second over the first. */
+function sources() {
+  const base = confFile(
+    `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 1\n${LIMITS} = climate:1, physics:1\n[service]\nport = 1\n`,
+  );
+  const site = temporaryFile(
+    'site.yaml',
+    `enforcement:\n  max_lease_duration: 2\n  ${LIMITS}:\n    physics: 2\n    biology: 2\n`,
+  );
+  return { base, site, files: ['--config-file', base, '--config-file', site] };
+}
+
+const show = (...flags: string[]) => runInProcess(configCommand(), ['show', '--origin', ...flags]);
+
+const cells = (stdout: string) => stdout.split('\n').map((row) => row.split(/ {2,}/));
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describe('config show --origin', () => {
+  it('says which source has won, and which it has beaten, the last one first', async () => {
+    const { base, site, files } = sources();
+    vi.stubEnv('OS_ENFORCEMENT__MAX_LEASE_DURATION', '3');
+    const { code, stdout } = await show(...files, '--config', 'enforcement.max_lease_duration=4');
+    expect(code).toBe(0);
+    expect(cells(stdout)).toContainEqual([
+      ...['enforcement', 'max_lease_duration', 'integer', '4'],
+      `--config enforcement.max_lease_duration (over OS_ENFORCEMENT__MAX_LEASE_DURATION, ${site}:2, ${base}:3)`,
+    ]);
+    expect(cells(stdout)).toContainEqual(['service', 'port', 'integer', '1', `${base}:6`]);
+    expect(cells(stdout)).toContainEqual(['service', 'host', 'text', '127.0.0.1', 'default']);
+  });
+
+  it('says it of each member of a dictionary that several sources have made', async () => {
+    const { base, site, files } = sources();
+    const { stdout } = await show(...files, '--config', `enforcement.${LIMITS}.climate=9`);
+    const rows = cells(stdout).filter(([, option = '']) => option.startsWith(LIMITS));
+    expect(
+      rows.map(([, option, , value, origin]) => [option?.slice(LIMITS.length + 1), value, origin]),
+    ).toEqual([
+      ['climate', '9', `--config enforcement.${LIMITS}.climate (over ${base}:4)`],
+      ['physics', '2', `${site}:4 (over ${base}:4)`],
+      ['biology', '2', `${site}:5`],
+    ]);
+  });
+
+  it('says it as JSON: origin and beats of each value and each member', async () => {
+    const { base, site, files } = sources();
+    const { stdout } = await show(...files, '--format', 'json');
+    const { enforcement, service } = JSON.parse(stdout);
+    expect(enforcement.max_lease_duration).toEqual({ value: 2, origin: `${site}:2`, beats: [`${base}:3`] });
+    expect(enforcement[LIMITS]).toEqual({
+      value: { climate: 1, physics: 2, biology: 2 },
+      origin: `${site}:3`,
+      beats: [`${base}:4`],
+      members: {
+        climate: { origin: `${base}:4`, beats: [] },
+        physics: { origin: `${site}:4`, beats: [`${base}:4`] },
+        biology: { origin: `${site}:5`, beats: [] },
+      },
+    });
+    expect(service.host).toEqual({ value: '127.0.0.1', origin: 'default', beats: [] });
+  });
+
+  it('says it in comments of a file that reads the same again', async () => {
+    const { base, site, files } = sources();
+    const { stdout } = await show(...files, '--format', 'ini');
+    expect(stdout).toContain(`\n# ${site}:2 (over ${base}:3)\nmax_lease_duration = 2\n`);
+    expect(stdout).toContain(
+      `\n# climate: ${base}:4\n# physics: ${site}:4 (over ${base}:4)\n# biology: ${site}:5\n${LIMITS} = climate:1,physics:2,biology:2\n`,
+    );
+    const again = await show('--config-file', confFile(stdout), '--format', 'json');
+    const values = (text: string) =>
+      Object.values(JSON.parse(text)).map((section) =>
+        Object.values(section as object).map(({ value }: { value: unknown }) => value),
+      );
+    const first = await show(...files, '--format', 'json');
+    expect(values(again.stdout)).toEqual(values(first.stdout));
+  });
+
+  it('says nothing of it without --origin', async () => {
+    const { files } = sources();
+    for (const format of ['table', 'json', 'ini']) {
+      const { stdout } = await runInProcess(configCommand(), ['show', ...files, '--format', format]);
+      expect(stdout).not.toContain('blazar.conf');
+    }
+  });
+
+  it('knows the files of the user and of the project, which beat those of the server', async () => {
+    const folder = filterFolder({ 'site-filter.js': SITE_FILTER });
+    const project = join(folder, '.blazar-enforcement.yaml');
+    writeFileSync(project, 'enforcement:\n  site_colour: red\n  site_limits: {c: 3}\n');
+    const user = temporaryFile('user.yaml', 'enforcement:\n  site_colour: green\n  site_limits: {b: 2}\n');
+    const conf = confFile(
+      `[enforcement]\nfilters_path = ${folder}\nenabled_filters = SiteFilter\nsite_colour = blue\nsite_limits = a:1,b:1\n`,
+    );
+    const { code, stdout } = await runCommand(
+      ['config', 'show', '--origin', '--format', 'json', '--config-file', conf],
+      { cwd: folder, env: { BLAZAR_ENFORCEMENT_USER_CONFIG: user } },
+    );
+    expect(code).toBe(0);
+    const { enforcement } = JSON.parse(stdout);
+    expect(enforcement.site_colour).toEqual({
+      value: 'red',
+      origin: `${project}:2`,
+      beats: [`${user}:2`, `${conf}:4`],
+    });
+    expect(enforcement.site_limits.members).toEqual({
+      a: { origin: `${conf}:5`, beats: [] },
+      b: { origin: `${user}:3`, beats: [`${conf}:5`] },
+      c: { origin: `${project}:3`, beats: [] },
+    });
+  });
+
+  it('hides a dictionary of secrets as a whole', async () => {
+    const folder = filterFolder({ 'site-filter.js': SITE_FILTER });
+    const conf = confFile(`[enforcement]\nfilters_path = ${folder}\nenabled_filters = SiteFilter\n`);
+    const one = temporaryFile('one.yaml', 'enforcement: {site_keys: {a: s3cret}}\n');
+    const two = temporaryFile('two.yaml', 'enforcement: {site_keys: {b: s3cret}}\n');
+    for (const format of ['table', 'json', 'ini']) {
+      const files = [conf, one, two].flatMap((file) => ['--config-file', file]);
+      const { code, stdout, stderr } = await show(...files, '--format', format);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain('****');
+      expect(stdout).not.toContain('s3cret');
+    }
+  });
+
+  it('keeps a comment on its line, whatever a file is called', async () => {
+    const file = temporaryFile(
+      'a\nport = 9\n.conf',
+      '[enforcement]\nenabled_filters =\nmax_lease_duration = 1\n',
+    );
+    const { stdout } = await show('--config-file', file, '--format', 'ini');
+    expect(stdout).toMatch(/^# .* port = 9 \.conf:3$/m);
+    expect(stdout).not.toMatch(/^port = 9/m);
+  });
+});

@@ -1,0 +1,373 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { skypilotConfigCommand } from '../../src/cli/skypilot-config.ts';
+import { YamlDocument } from '../../src/config/yaml/document.ts';
+import { runInProcess } from '../support/command-in-process.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { type CommandResult, runCommand } from '../support/run-command.ts';
+
+/** The working directory with these files; the home folder is `home` in it. */
+function folderOf(files: Readonly<Record<string, string>>): string {
+  const folder = temporaryFolder();
+  for (const [name, text] of Object.entries({ 'home/nothing': '', ...files })) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+function configIn(folder: string, args: readonly string[], env: Record<string, string> = {}) {
+  const own = { HOME: join(folder, 'home'), SKYPILOT_GLOBAL_CONFIG: '', SKYPILOT_PROJECT_CONFIG: '' };
+  return runCommand(['skypilot', 'config', ...args], { cwd: folder, env: { ...own, ...env } });
+}
+
+/**
+ * The same in this process, in a folder of its own, whose path is left out of what is printed. Files are named by flags: the
+ * home folder and the working directory are not of the test.
+ */
+async function config(files: Readonly<Record<string, string>>, ...args: string[]): Promise<CommandResult> {
+  const folder = folderOf(files);
+  for (const variable of ['SKYPILOT_GLOBAL_CONFIG', 'SKYPILOT_PROJECT_CONFIG']) {
+    vi.stubEnv(variable, '/dev/null');
+  }
+  const named = args.map((arg) => (/^[a-z-]+\.yaml$|^home$/.test(arg) ? join(folder, arg) : arg));
+  const { code, stdout, stderr } = await runInProcess(skypilotConfigCommand(), named);
+  const [out, err] = [stdout, stderr].map((text) => text.replaceAll(`${folder}/`, ''));
+  return { code, stdout: out ?? '', stderr: err ?? '' };
+}
+
+const valueIn = ({ stdout }: CommandResult) => YamlDocument.parse(stdout).value;
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+/** A site, a user, a folder, a task: each wants something else of the same cluster. */
+const SITE = {
+  'server.yaml': `admin_policy: https://policy.example.net/review?token=door-key
+allowed_clouds: [kubernetes, gcp]
+workspaces:
+  lab: {}
+kubernetes:
+  provision_timeout: 300
+  allowed_contexts:
+    - north
+    - south
+  pod_config:
+    spec:
+      priorityClassName: low
+      tolerations:
+        - key: shared
+`,
+  'user.yaml': `allowed_clouds: [aws]
+kubernetes:
+  pod_config:
+    spec:
+      priorityClassName: middle
+      tolerations:
+        - key: mine
+`,
+  'project.yaml': `admin_policy: none.Of
+kubernetes:
+  allowed_contexts:
+    - north
+active_workspace: lab
+`,
+  'task.yaml': `name: train
+run: python train.py
+config:
+  kubernetes:
+    provision_timeout: 900
+    pod_config:
+      spec:
+        tolerations:
+          - key: big
+`,
+};
+const FILES = ['server', 'user', 'project', 'task'].flatMap((level) => [`--${level}`, `${level}.yaml`]);
+
+describe('skypilot config', () => {
+  it('merges server, user, project, task and command line, and says what has won over what', async () => {
+    const pair = 'kubernetes.provision_timeout=1200';
+    const { code, stdout, stderr } = await configIn(folderOf(SITE), [
+      ...FILES,
+      '--config',
+      pair,
+      '--explain',
+    ]);
+    expect(stderr).toBe(
+      'warning: 2 keys that only the server may set are ignored: allowed_clouds (user user.yaml:1), admin_policy (project project.yaml:1)\n',
+    );
+    expect(stdout.split('\n').map((row) => row.split(/ {2,}/))).toEqual([
+      ['KEY', 'VALUE', 'SOURCE', 'BEATS'],
+      ['admin_policy', '"https://policy.example.net/review?token=****"', 'server server.yaml:1'],
+      ['allowed_clouds', '["kubernetes","gcp"]', 'server server.yaml:2'],
+      ['workspaces.lab', '{}', 'server server.yaml:4'],
+      [
+        'kubernetes.provision_timeout',
+        '1200',
+        '--config kubernetes.provision_timeout',
+        'task task.yaml:5, server server.yaml:6',
+      ],
+      ['kubernetes.allowed_contexts', '["north"]', 'project project.yaml:3', 'server server.yaml:7'],
+      [
+        'kubernetes.pod_config.spec.priorityClassName',
+        '"middle"',
+        'user user.yaml:5',
+        'server server.yaml:12',
+      ],
+      ['kubernetes.pod_config.spec.tolerations[0].key', '"shared"', 'server server.yaml:14'],
+      ['kubernetes.pod_config.spec.tolerations[1].key', '"mine"', 'user user.yaml:7'],
+      ['kubernetes.pod_config.spec.tolerations[2].key', '"big"', 'task task.yaml:9'],
+      ['active_workspace', '"lab"', 'project project.yaml:5'],
+      [''],
+    ]);
+    expect(code).toBe(0);
+  });
+
+  it('prints the same as YAML, as JSON, and as JSON with the sources', async () => {
+    const yaml = await config(SITE, ...FILES);
+    const json = await config(SITE, ...FILES, '--format', 'json');
+    const explained = await config(SITE, ...FILES, '--format', 'json', '--explain');
+    const value = JSON.parse(json.stdout) as unknown;
+    expect(value).toMatchObject({
+      kubernetes: {
+        provision_timeout: 900,
+        pod_config: { spec: { tolerations: [{ key: 'shared' }, {}, {}] } },
+      },
+    });
+    expect(valueIn(yaml)).toEqual(value);
+    expect(JSON.parse(explained.stdout)).toContainEqual({
+      key: 'kubernetes.allowed_contexts',
+      value: ['north'],
+      source: 'project project.yaml:3',
+      beats: ['server server.yaml:7'],
+    });
+    expect([yaml.code, json.code, explained.code]).toEqual([0, 0, 0]);
+  });
+
+  it('takes pairs in their order, and a value with commas for one value', async () => {
+    const pairs = ['a.b=1,c.d=2', 'n=1', 'n=null', 'l=[x, y]', 'm={k: yes}', 'q="1"', 'e=a=b'];
+    const result = await config({}, ...pairs.flatMap((pair) => ['--config', pair]));
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    expect(valueIn(result)).toEqual({
+      a: { b: '1,c.d=2' },
+      n: null,
+      l: ['x', 'y'],
+      m: { k: true },
+      q: '1',
+      e: 'a=b',
+    });
+  });
+
+  it('takes one file behind --config, over all others', async () => {
+    const args = ['--server', 'server.yaml', '--config', 'mine.yaml', '--explain'];
+    const { code, stdout } = await config({ 'server.yaml': 'a: 1\n', 'mine.yaml': '\na: 2\n' }, ...args);
+    expect(stdout).toMatch(/^a +2 +command line mine\.yaml:2 +server server\.yaml:1$/m);
+    expect(code).toBe(0);
+  });
+
+  it('is empty where every source is', async () => {
+    const empty = {
+      'server.yaml': '',
+      'user.yaml': '# nothing\n',
+      'project.yaml': '{}',
+      'task.yaml': 'null\n',
+    };
+    expect(await config(empty, ...FILES)).toEqual({ code: 0, stdout: '{}\n', stderr: '' });
+  });
+});
+
+describe('where SkyPilot looks', () => {
+  const places = {
+    'home/.sky/config.yaml': 'a: 1\nb: 1\n',
+    '.sky.yaml': 'b: 2\n',
+    'home/other.yaml': 'a: 3\nb: 3\n',
+  };
+
+  it('is ~/.sky/config.yaml and .sky.yaml, if they are there', async () => {
+    const result = await configIn(folderOf(places), []);
+    expect(valueIn(result)).toEqual({ a: 1, b: 2 });
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('is what a variable names, and before all what a flag names', async () => {
+    const folder = folderOf(places);
+    const [user, project, flag] = await Promise.all([
+      configIn(folder, [], { SKYPILOT_GLOBAL_CONFIG: '~/other.yaml' }),
+      configIn(folder, [], { SKYPILOT_PROJECT_CONFIG: 'home/other.yaml' }),
+      configIn(folder, ['--user', 'home/other.yaml', '--project', '/dev/null'], {
+        SKYPILOT_GLOBAL_CONFIG: '/nowhere',
+        SKYPILOT_PROJECT_CONFIG: '/nowhere',
+      }),
+    ]);
+    expect([user, project, flag].map((one) => one && valueIn(one))).toEqual([
+      { a: 3, b: 2 },
+      { a: 3, b: 3 },
+      { a: 3, b: 3 },
+    ]);
+  });
+
+  it.for(['SKYPILOT_GLOBAL_CONFIG', 'SKYPILOT_PROJECT_CONFIG'])(
+    'must be there when %s names it',
+    async (variable) => {
+      expect(await configIn(folderOf(places), [], { [variable]: '~/nowhere.yaml' })).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: `error: ${variable}: there is no such file: ~/nowhere.yaml; name another, or unset ${variable}\n`,
+      });
+    },
+  );
+
+  it('is read once, also where two sources are one file: joined lists do not double', async () => {
+    const pod = 'kubernetes: {pod_config: {spec: {tolerations: [{key: a}]}}}\n';
+    const folder = folderOf({ 'home/.sky/config.yaml': pod });
+    const result = await configIn(folder, ['--server', '~/.sky/config.yaml', '--project', '/dev/null']);
+    expect(valueIn(result)).toEqual(YamlDocument.parse(pod).value);
+    expect(result).toMatchObject({
+      code: 0,
+      stderr: `warning: ${folder}/home/.sky/config.yaml: it is the server's configuration, and is not read as the user's too\n`,
+    });
+  });
+});
+
+describe('a mistake in a file or a flag', () => {
+  const files = {
+    'bad.yaml': 'a: 1\nb: [s3cret\n',
+    'list.yaml': '# a list\n- s3cret\n',
+    'list-over-none.yaml': 'kubernetes:\n  pod_config:\n    tolerations: [a]\n',
+    'none.yaml': 'kubernetes:\n  pod_config:\n    tolerations: {a: 1}\n',
+    'good.yaml': 'a: 1\n',
+  };
+
+  it.for<[string, string | RegExp]>([
+    ['--server bad.yaml', /^bad\.yaml:\d+: expected YAML: .+/],
+    ['--task bad.yaml', /^bad\.yaml:\d+: expected YAML: .+/],
+    ['--config bad.yaml', /^bad\.yaml:\d+: expected YAML: .+/],
+    ['--user list.yaml', 'list.yaml:2: expected a mapping, such as "kubernetes:" with options below it'],
+    ['--project nowhere.yaml', 'nowhere.yaml: could not be read: there is no such file'],
+    ['--server home', 'home: could not be read: it is a folder'],
+    [
+      '--server none.yaml --user list-over-none.yaml',
+      'list-over-none.yaml:3: kubernetes.pod_config.tolerations: expected no list, since what it is laid over is none',
+    ],
+    [
+      '--config good.yaml --config a=1',
+      '--config: good.yaml is a file, and a file must be the only --config',
+    ],
+    ['--config a=1 --config =s3cret', '--config: expected key=value, got no key before "="'],
+    ['--config a=[s3cret', /^--config: the value of a is no YAML .+/],
+  ])('ends with 2 and one sentence: %s', async ([line, message]) => {
+    const { code, stdout, stderr } = await config(files, ...line.split(' '));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^error: [^\n]+\n$/);
+    expect(stderr.slice('error: '.length, -1)).toEqual(
+      typeof message === 'string' ? message : expect.stringMatching(message),
+    );
+    expect(stderr).not.toContain('s3cret');
+  });
+
+  it('is the end of the process too', async () => {
+    expect(await configIn(folderOf(files), ['--server', 'bad.yaml'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: bad\.yaml:\d+: expected YAML: [^\n]+\n$/),
+    });
+  });
+});
+
+describe('what is refused', () => {
+  it('ends with 1: keys that a task may not set, each with its line, and an unknown workspace', async () => {
+    const task = `config:
+  kubernetes:
+    context_configs: {a: 1}
+  admin_policy: none.Of
+  active_workspace: nowhere
+experimental:
+  other: 1
+`;
+    const { code, stdout, stderr } = await configIn(folderOf({ 'task.yaml': task }), ['--task', 'task.yaml']);
+    expect(stderr.split('\n')).toEqual([
+      'error: task.yaml:7: experimental.other: expected nothing but config_overrides there',
+      'error: task.yaml:3: kubernetes.context_configs: a task may not set this key',
+      'error: task.yaml:4: admin_policy: a task may not set this key',
+      'error: task.yaml:5: active_workspace: expected default or one of the workspaces of the server, got "nowhere"',
+      '',
+    ]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: 'active_workspace: nowhere\n' });
+  });
+
+  it('is no mistake of a client: its keys of the server are ignored, in one warning', async () => {
+    const files = { 'server.yaml': 'slurm: {cluster_configs: {a: 1}}\nrbac: {a: 1}\n' };
+    const pairs = [
+      'admin_policy=http://h/?token=s3cret',
+      'slurm=null',
+      'rbac={a: 1}',
+      'db=s3cret',
+      'metrics=null',
+    ];
+    const result = await config(
+      files,
+      ...['--server', 'server.yaml'],
+      ...pairs.flatMap((pair) => ['--config', pair]),
+    );
+    expect(result).toMatchObject({
+      code: 0,
+      stderr:
+        'warning: 2 keys that only the server may set are ignored: admin_policy (--config admin_policy), slurm (--config slurm)\n',
+    });
+    expect(valueIn(result)).toEqual({ slurm: { cluster_configs: { a: 1 } }, rbac: { a: 1 } });
+  });
+
+  it('warns of the old name of config', async () => {
+    const task = 'experimental:\n  config_overrides: {gcp: {vpc_name: v}}\n';
+    const result = await config({ 'task.yaml': task }, '--task', 'task.yaml');
+    expect(result).toEqual({
+      code: 0,
+      stdout: 'gcp:\n  vpc_name: v\n',
+      stderr: 'warning: task.yaml:2: experimental.config_overrides: it is called config now\n',
+    });
+  });
+});
+
+describe('secrets', () => {
+  const files = {
+    'server.yaml': `admin_policy: https://policy.example/p?token=s3cret
+db: postgresql://sky:s3cret@db.example/sky
+api_server: {endpoint: "https://lee:s3cret@api.example", service_account_token: s3cret}
+kubernetes: {pod_config: {spec: {containers: [{name: a, env: [{name: HF_TOKEN, value: s3cret}]}]}}}
+`,
+  };
+
+  it.for(['', '--explain', '--format json', '--format json --explain'])('are hidden: %s', async (flags) => {
+    const args = ['--server', 'server.yaml', ...flags.split(' ').filter((flag) => flag !== '')];
+    const hidden = await config(files, ...args);
+    const shown = await config(files, ...args, '--show-secrets');
+    expect(hidden.stdout + hidden.stderr).not.toContain('s3cret');
+    expect(hidden.stdout.split('****')).toHaveLength(6);
+    expect(shown.stdout.split('s3cret')).toHaveLength(6);
+  });
+});
+
+describe('hostile text', () => {
+  it('steers no terminal, and no prototype', async () => {
+    // In YAML: the screen is erased, in two ways, and lines end where they should not.
+    const hostile = '"x\\e[2J\\x9b31m\\x7f\\L\\ny"';
+    const files = {
+      'server.yaml': `__proto__: {polluted: ${hostile}}\n? ${hostile}\n: 1\ntext: ${hostile}\n`,
+      'task.yaml': `config:\n  ? ${hostile}\n  : 1\nexperimental:\n  ? ${hostile}\n  : 1\n`,
+    };
+    const args = ['--server', 'server.yaml', '--task', 'task.yaml'];
+    const yaml = await config(files, ...args);
+    const table = await config(files, ...args, '--explain');
+    const json = await config(files, ...args, '--format', 'json');
+    for (const { code, stdout, stderr } of [yaml, table, json]) {
+      expect(code).toBe(1);
+      expect(stdout + stderr).not.toMatch(/(?!\n)[\p{Cc}\u2028\u2029]/u);
+      expect(stderr.trimEnd().split('\n')).toHaveLength(2);
+      expect(stdout).toContain('__proto__');
+    }
+    expect(JSON.stringify(valueIn(yaml))).toBe(JSON.stringify(JSON.parse(json.stdout)));
+  });
+});

@@ -1,0 +1,407 @@
+import { describe, expect, it } from 'vitest';
+import { skypilotReviewCommand } from '../../src/cli/skypilot-review.ts';
+import { runInProcess } from '../support/command-in-process.ts';
+import { confFile, temporaryFile } from '../support/files.ts';
+import { runCommand } from '../support/run-command.ts';
+import { body, envelope, policyFiles } from '../support/skypilot.ts';
+
+const GENERIC = 'The request could not be checked. Please try again later, or ask the operator.';
+
+/** Policies by name: the bodies of their `validateAndMutate`. */
+const POLICIES = {
+  TeamPolicy: `task.resources = { ...task.resources, labels: { team: 'physics' } };
+    config.assign(['kubernetes', 'provision_timeout'], 600);`,
+  NothingPolicy: '',
+  GrowPolicy: 'task.num_nodes = (task.num_nodes ?? 1) + 1;',
+  ShyPolicy: "if (task.name === 'seen') { throw new PolicyRejected('seen it'); } task.name = 'seen';",
+  FragilePolicy: "if (task.name === 'seen') { throw new Error('s3cret cause'); } task.name = 'seen';",
+  RejectPolicy: "throw new PolicyRejected('at most \\u001b[31m8 GPUs\\nper task');",
+  BrokenPolicy: "throw new Error('s3cret cause');",
+  RotatePolicy: "task.secrets = { HF_TOKEN: 's3cret-new' };",
+  LastPolicy: "config.assign(['gcp', 'vpc_name'], 'v'); task.zone = 'z';",
+  ClientPolicy: `const { requestName, requestOptions, atClientSide, user } = request;
+    task.seen = { requestName, clusterName: requestOptions?.clusterName ?? null, atClientSide, user: user?.name ?? null };`,
+} as const;
+
+/** A configuration with these policies, and the flags that name it. */
+function policies(...names: (keyof typeof POLICIES)[]): string[] {
+  const { specifiers } = policyFiles(Object.fromEntries(names.map((name) => [name, POLICIES[name]])));
+  return [
+    '--config-file',
+    confFile(`[skypilot]\nadmin_policies = ${specifiers.join(', ')}\ndeadline = 20\n`),
+  ];
+}
+
+const bodyFile = (members?: object) => temporaryFile('launch.body', body(members));
+const taskFile = (text: string) => temporaryFile('task.yaml', text);
+
+const review = (...args: string[]) =>
+  runInProcess(skypilotReviewCommand(), [...args, '--log-level', 'silent']);
+
+async function reviewJson(...args: string[]) {
+  const { code, stdout, stderr } = await review(...args, '--format', 'json');
+  return { code, stderr, answer: JSON.parse(stdout) as Record<string, never> };
+}
+
+const TASK = `name: train
+resources:
+  infra: kubernetes
+  accelerators: {A100: 1}
+run: |
+  python train.py
+`;
+
+const TASK_DIFF = `--- task
++++ task, as the policies leave it
+@@ -2,5 +2,7 @@
+ resources:
+   infra: kubernetes
+   accelerators: { A100: 1 }
++  labels:
++    team: physics
+ run: |
+   python train.py
+`;
+
+const CONFIG_DIFF = `--- skypilot_config
++++ skypilot_config, as the policies leave it
+@@ -1,2 +1,3 @@
+ kubernetes:
+   namespace: lab
++  provision_timeout: 600
+`;
+
+describe('skypilot review', () => {
+  it('shows what each policy says of a body, and what they change as a diff', async () => {
+    const file = bodyFile({ task: TASK, skypilot_config: 'kubernetes:\n  namespace: lab\n' });
+    const { code, stdout, stderr } = await runCommand([
+      ...['skypilot', 'review', file],
+      ...policies('NothingPolicy', 'TeamPolicy'),
+    ]);
+    expect(stdout).toBe(
+      `POLICY         ANSWER   MESSAGE\nNothingPolicy  allowed\nTeamPolicy     changed\n\n${TASK_DIFF}\n${CONFIG_DIFF}`,
+    );
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
+  it('prints no diff where nothing is changed, however the task is written', async () => {
+    const task = 'run:   "x"   # a comment\nenvs: {A: yes, B: 012, C: 1:30, D: 2026-11-21, E: ~}\n';
+    expect(await review(bodyFile({ task }), ...policies('NothingPolicy'))).toEqual({
+      code: 0,
+      stdout: 'POLICY         ANSWER   MESSAGE\nNothingPolicy  allowed\n',
+      stderr: '',
+    });
+  });
+
+  it('takes a body from standard input, and prints one JSON object a line', async () => {
+    const args = [
+      'skypilot',
+      'review',
+      '-',
+      '--format',
+      'json',
+      '--check-idempotence',
+      ...policies('TeamPolicy'),
+    ];
+    const { code, stdout, stderr } = await runCommand(args, {
+      stdin: body({ task: TASK, skypilot_config: 'kubernetes:\n  namespace: lab\n' }),
+    });
+    expect(JSON.parse(stdout)).toEqual({
+      file: '-',
+      allowed: true,
+      message: null,
+      policy: null,
+      failed: false,
+      changed: true,
+      idempotent: true,
+      outcomes: [
+        {
+          policy: 'TeamPolicy',
+          allowed: true,
+          message: null,
+          failed: false,
+          changed: true,
+          milliseconds: expect.any(Number),
+        },
+      ],
+      diff: { task: TASK_DIFF, skypilot_config: CONFIG_DIFF },
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
+  it('takes the object of a body as it is, and a body of the client and of jobs', async () => {
+    for (const members of [
+      {},
+      { at_client_side: true, user: '' },
+      { request_options: null, request_name: 'x.y' },
+    ]) {
+      const file = temporaryFile('object.json', JSON.stringify(envelope(members)));
+      expect(await reviewJson(file, ...policies('NothingPolicy'))).toMatchObject({ code: 0, stderr: '' });
+    }
+  });
+
+  it('does without the file of the server where policies are named on the command line', async () => {
+    const { specifiers } = policyFiles({ NothingPolicy: '' });
+    const { code } = await review(
+      ...[taskFile('run: x\n'), '--config', `skypilot.admin_policies=${specifiers.join(',')}`],
+    );
+    expect(code).toBe(0);
+  });
+});
+
+describe('a task', () => {
+  const seen = (diff: string) => diff.split('\n').filter((line) => line.startsWith('+ '));
+
+  it('is a launch without a name of a cluster, and without a configuration', async () => {
+    const { answer } = await reviewJson(taskFile(TASK), ...policies('ClientPolicy', 'TeamPolicy'));
+    const { task, skypilot_config } = answer.diff as unknown as Record<string, string>;
+    expect(seen(task ?? '')).toEqual(
+      expect.arrayContaining([
+        '+  requestName: launch',
+        '+  clusterName: null',
+        '+  atClientSide: false',
+        '+  user: null',
+      ]),
+    );
+    expect(skypilot_config).toContain('@@ -1,1 +1,2 @@\n-{}\n+kubernetes:\n+  provision_timeout: 600\n');
+  });
+
+  it('goes with a configuration, a name of a request and of a cluster', async () => {
+    const config = temporaryFile('config.yaml', 'kubernetes:\n  namespace: lab\n');
+    const { code, answer } = await reviewJson(
+      ...[taskFile(TASK), '--skypilot-config', config, '--request-name', 'exec', '--cluster-name', 'c1'],
+      ...policies('ClientPolicy', 'TeamPolicy'),
+    );
+    const { task, skypilot_config } = answer.diff as unknown as Record<string, string>;
+    expect(seen(task ?? '')).toEqual(expect.arrayContaining(['+  requestName: exec', '+  clusterName: c1']));
+    expect(skypilot_config).toBe(CONFIG_DIFF);
+    expect(code).toBe(0);
+  });
+
+  it('may be written as JSON', async () => {
+    const file = taskFile(JSON.stringify({ name: 'a', run: 'x' }));
+    expect(await reviewJson(file, ...policies('NothingPolicy'))).toMatchObject({ code: 0 });
+  });
+});
+
+describe('what is refused', () => {
+  it('ends with 1 when a policy rejects it, and changes nothing', async () => {
+    const args = [bodyFile(), ...policies('TeamPolicy', 'RejectPolicy', 'NothingPolicy')];
+    expect(await runCommand(['skypilot', 'review', ...args])).toEqual({
+      code: 1,
+      stdout:
+        'POLICY        ANSWER    MESSAGE\nTeamPolicy    changed\nRejectPolicy  rejected  at most  [31m8 GPUs per task\n',
+      stderr: '',
+    });
+    expect(await reviewJson(...args)).toMatchObject({
+      code: 1,
+      answer: {
+        allowed: false,
+        failed: false,
+        changed: false,
+        policy: 'RejectPolicy',
+        message: 'at most \u001b[31m8 GPUs\nper task',
+        idempotent: null,
+        diff: { task: '', skypilot_config: '' },
+      },
+    });
+  });
+
+  it('ends with 3 when a policy fails, and says nothing of the cause', async () => {
+    const args = [bodyFile(), ...policies('BrokenPolicy'), '--check-idempotence'];
+    const { code, stdout, stderr } = await review(...args);
+    expect(stdout).toBe(`POLICY        ANSWER  MESSAGE\nBrokenPolicy  failed  ${GENERIC}\n`);
+    expect({ code, stderr }).toEqual({ code: 3, stderr: '' });
+  });
+
+  it('ends within [skypilot] deadline when a policy never answers, whatever it leaves behind', async () => {
+    const never = 'setInterval(() => {}, 1e6); return new Promise(() => {});';
+    const { specifiers } = policyFiles({ NeverPolicy: never });
+    const conf = confFile(`[skypilot]\nadmin_policies = ${specifiers.join()}\ndeadline = 1\n`);
+    const { code, stdout, stderr } = await runCommand([
+      ...['skypilot', 'review', bodyFile(), '--config-file', conf],
+    ]);
+    expect(stdout).toContain(`NeverPolicy  failed  ${GENERIC}`);
+    expect(JSON.parse(stderr)).toMatchObject({ policy: 'NeverPolicy', error: 'no answer within 1 s' });
+    expect(code).toBe(3);
+  });
+
+  it('does not wait for a policy that does not close', async () => {
+    const { specifiers } = policyFiles({ OpenPolicy: '' });
+    const extra =
+      'OpenPolicy.prototype.close = () => { setInterval(() => {}, 1e6); return new Promise(() => {}); };';
+    const { appendFileSync } = await import('node:fs');
+    appendFileSync(specifiers.join().replace(/#.*/, ''), extra);
+    const conf = confFile(`[skypilot]\nadmin_policies = ${specifiers.join()}\ndeadline = 1\n`);
+    expect(await runCommand(['skypilot', 'review', bodyFile(), '--config-file', conf])).toMatchObject({
+      code: 0,
+    });
+  });
+});
+
+describe('--check-idempotence', () => {
+  const check = (...names: (keyof typeof POLICIES)[]) => [
+    bodyFile(),
+    ...policies(...names),
+    '--check-idempotence',
+  ];
+
+  it('allows policies that leave their own answer alone', async () => {
+    expect(await reviewJson(...check('TeamPolicy', 'NothingPolicy'))).toMatchObject({
+      code: 0,
+      stderr: '',
+      answer: { idempotent: true },
+    });
+  });
+
+  it.for<[keyof typeof POLICIES, string]>([
+    ['GrowPolicy', 'not idempotent: the answer is changed again by GrowPolicy'],
+    ['ShyPolicy', 'not idempotent: ShyPolicy rejects the answer: seen it'],
+    ['FragilePolicy', 'FragilePolicy failed when it was asked about the answer'],
+  ])('ends with 3 when the answer is not left alone: %s', async ([name, message]) => {
+    const args = check('TeamPolicy', name);
+    const { code, stdout, stderr } = await review(...args);
+    expect({ code, stderr }).toEqual({ code: 3, stderr: `error: ${message}\n` });
+    // The answer itself is shown all the same.
+    expect(stdout).toContain('+    team: physics');
+    expect(await reviewJson(...args)).toMatchObject({
+      code: 3,
+      answer: { allowed: true, failed: false, idempotent: false },
+    });
+  });
+
+  it('is not asked for without the flag, nor of what is refused', async () => {
+    const { code, answer } = await reviewJson(bodyFile(), ...policies('GrowPolicy'));
+    expect({ code, idempotent: answer.idempotent }).toEqual({ code: 0, idempotent: null });
+    expect(await reviewJson(...check('RejectPolicy'))).toMatchObject({
+      code: 1,
+      answer: { idempotent: null },
+    });
+  });
+});
+
+describe('secrets', () => {
+  // Each stands next to something that is changed, where a diff shows what is around it.
+  const task = `name: t
+secrets:
+  HF_TOKEN: s3cret-old
+envs: {WANDB_API_KEY: s3cret, DB_PASSWORD: 12345678}
+run: |
+  export HF_TOKEN=s3cret
+_user_specified_yaml: |
+  secrets: {HF_TOKEN: s3cret}
+`;
+  const skypilot_config = `admin_policy: https://policy.example/p?token=s3cret
+db: postgresql://sky:s3cret@db.example/sky
+kubernetes: {pod_config: {spec: {containers: [{env: [{name: HF_TOKEN, value: s3cret}]}]}}}
+`;
+
+  it.for(['diff', 'json'])('are never in what is printed: --format %s', async (format) => {
+    const file = bodyFile({ task, skypilot_config });
+    const { code, stdout, stderr } = await review(
+      ...[file, ...policies('RotatePolicy', 'LastPolicy'), '--format', format],
+    );
+    expect(stdout).toContain('+zone: z');
+    expect(stdout).toContain('****');
+    expect(stdout + stderr).not.toMatch(/s3cret|12345678/);
+    expect(code).toBe(0);
+  });
+
+  it('are said to be changed where nothing else is', async () => {
+    const { stdout } = await review(
+      taskFile('secrets: {HF_TOKEN: s3cret-old}\n'),
+      ...policies('RotatePolicy'),
+    );
+    expect(stdout).toMatch(
+      /\n--- task\n\+\+\+ task, as the policies leave it\n\(what is changed is hidden\)\n$/,
+    );
+  });
+});
+
+describe('a mistake', () => {
+  it.for<[string, string | Uint8Array, string]>([
+    ['no YAML', 'run: [s3cret\n', 'task: expected YAML, and line'],
+    ['a list', '- s3cret\n', 'task: expected a mapping in YAML'],
+    ['a text', 's3cret\n', 'task: expected a mapping in YAML'],
+    ['nothing', ' \n', 'expected a request or a task, got nothing'],
+    ['bytes that are no text', new Uint8Array([0xff, 0xfe]), 'could not be read: it is not UTF-8 text'],
+    ['a JSON text that holds no JSON', '"s3cret"', 'the body: expected JSON in the JSON text'],
+    ['a JSON text that holds a list', '"[]"', 'the body: expected an object'],
+    ['a body without a configuration', '{"task": "run: s3cret"}', 'skypilot_config: expected a text'],
+    ['a body without a task', '{"skypilot_config": "{}"}', 'task: expected a text'],
+    ['a body of another form', body({ request_options: 's3cret' }), 'request_options: expected an object'],
+    [
+      'a body with a configuration that is no YAML',
+      body({ skypilot_config: 'a: [' }),
+      'skypilot_config: expected YAML',
+    ],
+    [
+      'a task that is nested too deeply',
+      '['.repeat(5000),
+      'task: expected YAML, and it is nested deeper than',
+    ],
+  ])('in the request ends with 2 and one sentence: %s', async ([, content, message]) => {
+    const file = temporaryFile('request', content);
+    const { code, stdout, stderr } = await review(file, ...policies('NothingPolicy'));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^error: [^\n]+\n$/);
+    expect(stderr).toContain(`error: ${file}: ${message}`);
+    expect(stderr).not.toContain('s3cret');
+  });
+
+  it('in the file of the configuration is one of that file', async () => {
+    const task = taskFile('run: x\n');
+    const config = temporaryFile('config.yaml', 'a: [s3cret');
+    const { stderr } = await review(task, '--skypilot-config', config, ...policies('NothingPolicy'));
+    expect(stderr).toMatch(`error: ${config}: skypilot_config: expected YAML`);
+    expect(await review(task, '--skypilot-config', '/nowhere.yaml', ...policies('NothingPolicy'))).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: /nowhere.yaml: could not be read: there is no such file\n',
+    });
+  });
+
+  it('is a file longer than the bodies that the service takes', async () => {
+    const file = taskFile(`run: ${'x'.repeat(2000)}\n`);
+    const limit = ['--config', 'service.body_limit=1024'];
+    expect(await review(file, ...limit, ...policies('NothingPolicy'))).toMatchObject({
+      code: 2,
+      stderr: `error: ${file}: could not be read: it is longer than 1024 bytes\n`,
+    });
+  });
+
+  it('is a file that is not there, or is named twice', async () => {
+    expect(await review('/nowhere.yaml', ...policies('NothingPolicy'))).toMatchObject({
+      code: 2,
+      stderr: 'error: /nowhere.yaml: could not be read: there is no such file\n',
+    });
+    expect(await review('-', '--skypilot-config', '-', ...policies('NothingPolicy'))).toMatchObject({
+      code: 2,
+      stderr: 'error: standard input (-) can be read once\n',
+    });
+  });
+
+  it.for(['--skypilot-config', '--request-name', '--cluster-name'])('is %s beside a body', async (flag) => {
+    const { code, stderr } = await review(bodyFile(), flag, 'x', ...policies('NothingPolicy'));
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('go with a task, and this is the body of a request\n'),
+    });
+  });
+
+  it('is a configuration without a policy, or with one that cannot be used', async () => {
+    expect(await runCommand(['skypilot', 'review', bodyFile(), '--config-file', confFile('')])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: [skypilot] admin_policies names no policy; name a configuration with --config-file\n',
+    });
+    const conf = confFile('[skypilot]\nadmin_policies = ./nowhere.js#NoPolicy\n');
+    const { code, stderr } = await review(bodyFile(), '--config-file', conf);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(
+        `${conf}:2: [skypilot] admin_policies: the policy "./nowhere.js#NoPolicy" cannot`,
+      ),
+    });
+  });
+});

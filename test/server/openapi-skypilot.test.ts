@@ -1,0 +1,160 @@
+/** What /openapi.json says of SkyPilot, where it is served, and that it is so. */
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { PolicyChain } from '../../src/skypilot/policy-chain.ts';
+import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
+import { apiDescription, type DescribedOperation, descriptionWith } from '../support/api-description.ts';
+import { body, inside, wireBody } from '../support/skypilot.ts';
+import { PATH, runSkypilot } from '../support/skypilot-service.ts';
+
+const api = descriptionWith(PATH);
+
+function operationOf(document: typeof apiDescription, path: string): DescribedOperation {
+  const operation = document.paths[path]?.post;
+  if (operation === undefined) {
+    throw new Error(`${path} is not described`);
+  }
+  return operation;
+}
+
+describe('the description', () => {
+  it('has the endpoint where SkyPilot is served, and at its path', async () => {
+    const { request } = await runSkypilot({ IdlePolicy: '' });
+    expect((await request('/openapi.json')).json).toEqual(api.document);
+    const elsewhere = await runSkypilot(
+      { IdlePolicy: '' },
+      { skypilot: { path: '/sky', tokens: ['s3cret'] } },
+    );
+    const { json, text } = await elsewhere.request('/openapi.json');
+    expect(json).toEqual(descriptionWith('/sky').document);
+    expect(text).not.toContain('s3cret');
+    expect(Object.keys(descriptionWith('/sky').document.paths)).toContain('/sky');
+    expect(Object.keys(descriptionWith('/sky').document.paths)).not.toContain(PATH);
+  });
+
+  it('tells nothing of it where it is not served', async () => {
+    const { request } = await runSkypilot({}, { skypilot: { path: '/sky' } });
+    const { json, text } = await request('/openapi.json');
+    expect(json).toEqual(apiDescription);
+    expect(text).not.toMatch(/skypilot|\/sky/i);
+  });
+
+  it('is valid OpenAPI 3.1', async () => {
+    expect(await new Validator().validate({ ...api.document })).toEqual({ valid: true });
+  });
+
+  it('says of everything else what it says without it', () => {
+    const { [PATH]: _, ...others } = api.document.paths;
+    expect(others).toEqual(apiDescription.paths);
+    for (const [kind, parts] of Object.entries(apiDescription.components)) {
+      expect(api.document.components[kind]).toMatchObject(parts);
+    }
+  });
+
+  it('refers to parts that are there, and has none that nothing refers to', () => {
+    const text = JSON.stringify(api.document);
+    const references = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference = '']) => reference);
+    const { securitySchemes: _, ...components } = api.document.components;
+    const parts = Object.entries(components).flatMap(([kind, named]) =>
+      Object.keys(named).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect([...new Set(references)].sort()).toEqual(parts.sort());
+  });
+
+  it('asks for the token in the query', () => {
+    expect(operationOf(api.document, PATH).security).toEqual([{ token: [] }, {}]);
+    expect(api.document.components.securitySchemes?.token).toMatchObject({ in: 'query', name: 'token' });
+  });
+
+  it.for(['launch-client', 'launch-server', 'validate-server', 'jobs-launch-server'])(
+    'has a schema that a request of SkyPilot fulfils, as text and as object: %s',
+    (name) => {
+      const schema = { $ref: '#/components/schemas/SkypilotRequest' };
+      expect(api.mistakes(schema, JSON.parse(wireBody(name)))).toEqual([]);
+      expect(api.mistakes(schema, inside(wireBody(name)))).toEqual([]);
+      expect(api.mistakes(schema, { ...inside(wireBody(name)), task: 7 })).not.toEqual([]);
+    },
+  );
+
+  it('has examples that are right, and a request that is answered with 200', async () => {
+    const { content } = operationOf(api.document, PATH).requestBody ?? { content: {} };
+    const { schema = {}, example } = content['application/json'] ?? {};
+    expect(api.mistakes(schema, example)).toEqual([]);
+    const { post } = await runSkypilot({ IdlePolicy: '' });
+    expect((await post(PATH, JSON.stringify(example))).status).toBe(200);
+    for (const { content: bodies = {} } of Object.values(api.document.components.responses)) {
+      for (const { schema: of, examples = {} } of Object.values(bodies)) {
+        for (const { value } of Object.values(examples)) {
+          expect({ value, mistakes: api.mistakes(of, value) }).toMatchObject({ mistakes: [] });
+        }
+      }
+    }
+  });
+});
+
+const REQUEST = body({ task: 'name: train\nrun: python train.py\n' });
+
+async function send(url: string, text: string, headers = {}, method = 'POST', query = ''): Promise<Answer> {
+  const answer = await fetch(`${url}${PATH}${query}`, {
+    method,
+    body: text,
+    headers: { 'Content-Type': 'application/json', ...headers },
+    redirect: 'manual',
+  });
+  const { status, headers: sent } = answer;
+  return { method: 'post', path: PATH, status, headers: sent, text: await answer.text() };
+}
+
+async function fromOneService(): Promise<Answer[]> {
+  const policies = {
+    NamePolicy:
+      "if (task.name === 'reject') throw new PolicyRejected('No.'); if (task.name === 'break') throw new Error('x');",
+  };
+  const { url, raw } = await runSkypilot(policies, { skypilot: { tokens: ['secret'] } });
+  const query = '?token=secret';
+  const post = (text: string, headers = {}, method = 'POST') => send(url, text, headers, method, query);
+  const tooLarge = `POST ${PATH}${query} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8388609\r\n\r\n{`;
+  const longHeaders = `POST ${PATH} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
+  return Promise.all([
+    post(REQUEST),
+    post(body({ task: 'name: reject\n' })),
+    post(body({ task: 'name: break\n' })),
+    post('{'),
+    post('{}'),
+    post(REQUEST, {}, 'PUT'),
+    post(REQUEST, { 'Content-Type': 'text/plain' }),
+    post(REQUEST, { 'Content-Type': 'application/json; charset=latin1' }),
+    post(REQUEST, { 'Content-Encoding': 'zstd' }),
+    send(url, REQUEST),
+    ...[tooLarge, longHeaders].map(async (bytes) => parsedAnswer('post', PATH, await raw(bytes))),
+  ]);
+}
+
+async function fromAFault(): Promise<Answer[]> {
+  const { url } = await runSkypilot({ IdlePolicy: '' });
+  const review = vi.spyOn(PolicyChain.prototype, 'review').mockRejectedValue(new Error('a fault'));
+  onTestFinished(() => review.mockRestore());
+  const answer = await send(url, REQUEST);
+  review.mockRestore();
+  return [answer];
+}
+
+async function fromAFullHouse(): Promise<Answer[]> {
+  const { url } = await runSkypilot(
+    { SilentPolicy: 'return new Promise(() => {});' },
+    { service: { max_concurrent: 1, max_queued: 0 }, skypilot: { deadline: 1 } },
+  );
+  return Promise.all([send(url, REQUEST), send(url, REQUEST)]);
+}
+
+async function fromWaiting(): Promise<Answer[]> {
+  const { raw } = await runSkypilot({ IdlePolicy: '' }, { service: { deadline: 1 } });
+  const half = `POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`;
+  return [parsedAnswer('post', PATH, await raw(half))];
+}
+
+it('SkyPilot is given every answer that is described, as it is described, and no other', async () => {
+  const fault = await fromAFault();
+  const groups = await Promise.all([fromOneService(), fromAFullHouse(), fromWaiting()]);
+  expectDescribed(api, [...fault, ...groups.flat()], (path) => path === PATH);
+});

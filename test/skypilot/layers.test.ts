@@ -1,0 +1,490 @@
+import { describe, expect, it } from 'vitest';
+import { formatPath, isMapping, type Mapping } from '../../src/config/tree.ts';
+import { YamlDocument } from '../../src/config/yaml/document.ts';
+import { ConfigurationError, formatProblem } from '../../src/errors.ts';
+import { SERVER_KEYS, TASK_KEYS } from '../../src/skypilot/config-schema.ts';
+import {
+  formatPlace,
+  LEVELS,
+  type Level,
+  mergeSources,
+  type Source,
+  taskConfig,
+  workspaceProblem,
+} from '../../src/skypilot/layers.ts';
+
+/** A source as a file of the name of its level. */
+function source(level: Level, yaml: string): Source {
+  const document = YamlDocument.parse(yaml);
+  const tree = document.value ?? {};
+  if (!isMapping(tree)) {
+    throw new Error('a mapping is expected here');
+  }
+  return { level, tree, originOf: (path) => ({ kind: 'file', file: level, line: document.lineOf(path) }) };
+}
+
+const merged = (texts: Partial<Record<Level, string>>) =>
+  mergeSources(Object.entries(texts).map(([level, yaml]) => source(level as Level, yaml)));
+
+/** `key = value < the source that won < what it has beaten`, a line each. */
+function explained(texts: Partial<Record<Level, string>>): string[] {
+  return merged(texts).leaves.map(({ path, value, source: won, beats }) =>
+    [
+      `${formatPath(path)} = ${JSON.stringify(value)}`,
+      ...[won, ...beats].map(({ origin }) => line(origin)),
+    ].join(' < '),
+  );
+}
+
+const line = (origin: Parameters<typeof formatPlace>[0]['origin']) =>
+  origin.kind === 'file' ? `${origin.file}:${origin.line}` : origin.kind;
+
+const refused = (texts: Partial<Record<Level, string>>) =>
+  merged(texts).refused.map(({ key, kind, place }) => `${kind} ${key} ${line(place.origin)}`);
+
+/** The mapping of one branch, with a value at its end. */
+const branch = (key: readonly string[], value: unknown): Mapping =>
+  key.reduceRight<unknown>((below, name) => ({ [name]: below }), value) as Mapping;
+
+const yamlOf = (value: unknown) => YamlDocument.from(value).toString();
+
+describe('the order of the sources', () => {
+  const provision = (seconds: number) => `kubernetes:\n  provision_timeout: ${seconds}\n`;
+
+  it.for(LEVELS.map((_, count) => LEVELS.slice(0, count + 1)))('%s: the last one wins', (levels) => {
+    const texts = Object.fromEntries(levels.map((level, index) => [level, provision(index)]));
+    const places = [...levels].reverse().map((level) => `${level}:2`);
+    expect(explained(texts)).toEqual([
+      [`kubernetes.provision_timeout = ${levels.length - 1}`, ...places].join(' < '),
+    ]);
+  });
+
+  it('is that of the levels, in whatever order they are given', () => {
+    const sources = LEVELS.map((level, index) => source(level, provision(index)));
+    expect(mergeSources([...sources].reverse()).tree).toEqual({ kubernetes: { provision_timeout: 4 } });
+  });
+
+  it('keeps the order of pairs of the command line: a later one wins, and joins', () => {
+    const pair = (yaml: string) => source('command line', yaml);
+    const { tree } = mergeSources([
+      pair('a: 1\nkubernetes: {pod_config: {tolerations: [x]}}'),
+      pair('a: 2\nkubernetes: {pod_config: {tolerations: [y]}}'),
+    ]);
+    expect(tree).toEqual({ a: 2, kubernetes: { pod_config: { tolerations: ['x', 'y'] } } });
+  });
+
+  it('changes no source, and merges none of nothing', () => {
+    const server = source('server', 'a:\n  b: [1]\n');
+    const before = structuredClone(server.tree);
+    mergeSources([server, source('user', 'a:\n  b: [2]\n  c: 3\n')]);
+    expect(server.tree).toEqual(before);
+    expect(mergeSources([])).toEqual({ tree: {}, leaves: [], refused: [] });
+  });
+});
+
+describe('merging', () => {
+  it('says of each value which source has won, and what it has beaten', () => {
+    expect(
+      explained({
+        server: 'a:\n  x: 1\n  y: 2\nlist:\n  - 1\n  - 2\nempty: {}\n',
+        user: 'a:\n  y: 3\nlist:\n  - 3\n  - x: 4\n',
+        project: 'a: null\n',
+      }),
+    ).toEqual([
+      'a = null < project:1 < server:2 < user:2 < server:3',
+      'list = [3,{"x":4}] < user:3 < server:4',
+      'empty = {} < server:7',
+    ]);
+  });
+
+  it('replaces lists everywhere but in the pods of Kubernetes', () => {
+    const server = `kubernetes:
+  allowed_contexts: [a]
+  context_configs: {c: {pod_config: {spec: {tolerations: [a]}}}}
+ssh: {pod_config: {spec: {tolerations: [a]}}}
+gcp: {labels: [a]}
+`;
+    const { tree } = merged({ server, user: server.replaceAll('[a]', '[b]') });
+    expect(tree).toEqual(YamlDocument.parse(server.replaceAll('[a]', '[b]')).value);
+  });
+
+  it('says of each item of a joined list where it comes from', () => {
+    const tolerations = (...keys: string[]) =>
+      `kubernetes:\n  pod_config:\n    spec:\n      tolerations:\n${keys.map((key) => `        - ${key}\n`).join('')}`;
+    expect(
+      explained({ server: tolerations('a', 'b'), user: tolerations('b'), task: tolerations('c') }),
+    ).toEqual([
+      'kubernetes.pod_config.spec.tolerations[0] = "a" < server:5',
+      'kubernetes.pod_config.spec.tolerations[1] = "b" < server:6',
+      'kubernetes.pod_config.spec.tolerations[2] = "b" < user:5',
+      'kubernetes.pod_config.spec.tolerations[3] = "c" < task:5',
+    ]);
+  });
+
+  it('joins in the workspaces of the server, and in labels of metadata', () => {
+    const at = (list: string) =>
+      `kubernetes: {custom_metadata: {finalizers: [${list}]}}\nworkspaces: {w: {kubernetes: {pod_config: {x: [${list}]}}}}\n`;
+    const { tree } = mergeSources([source('server', at('1')), source('server', at('2'))]);
+    expect(tree).toEqual(YamlDocument.parse(at('1, 2')).value);
+  });
+
+  it.for<[string, string, string, string]>([
+    [
+      'one imagePullSecret merges with the first',
+      'imagePullSecrets: [{name: a, x: 1}, {name: b}]',
+      'imagePullSecrets: [{name: c}]',
+      'imagePullSecrets: [{name: c, x: 1}, {name: b}]',
+    ],
+    [
+      'containers merge by name',
+      'containers: [{name: a}, {name: b, x: 1}]',
+      'containers: [{name: b, y: 2}]',
+      'containers: [{name: a}, {name: b, x: 1, y: 2}]',
+    ],
+    [
+      'a container of a new name is added',
+      'containers: [{name: a}]',
+      'containers: [{name: b}]',
+      'containers: [{name: a}, {name: b}]',
+    ],
+    [
+      'a container without a name is the first',
+      'containers: [{name: a}, {name: b}]',
+      'containers: [{x: 1}]',
+      'containers: [{name: a, x: 1}, {name: b}]',
+    ],
+    ['args are replaced', 'args: [a]', 'args: [b]', 'args: [b]'],
+    ['command is replaced', 'command: [a, b]', 'command: [c]', 'command: [c]'],
+    [
+      'initContainers merge by name',
+      'initContainers: [{name: a, x: 1}]',
+      'initContainers: [{name: a, x: 2}]',
+      'initContainers: [{name: a, x: 2}]',
+    ],
+    [
+      'ephemeralContainers merge by name',
+      'ephemeralContainers: [{name: a}]',
+      'ephemeralContainers: [{name: a, x: 1}]',
+      'ephemeralContainers: [{name: a, x: 1}]',
+    ],
+    [
+      'volumes merge by name',
+      'volumes: [{name: a}]',
+      'volumes: [{name: a, x: 1}, {name: b}]',
+      'volumes: [{name: a, x: 1}, {name: b}]',
+    ],
+    [
+      'volumeMounts merge by path',
+      'volumeMounts: [{name: a, mountPath: /p}]',
+      'volumeMounts: [{name: b, mountPath: /p}, {name: b, mountPath: /q}]',
+      'volumeMounts: [{name: b, mountPath: /p}, {name: b, mountPath: /q}]',
+    ],
+    [
+      'resourceClaims merge by name',
+      'resourceClaims: [{name: a}]',
+      'resourceClaims: [{name: a, x: 1}]',
+      'resourceClaims: [{name: a, x: 1}]',
+    ],
+    ['claims merge by name', 'claims: [{name: a}]', 'claims: [{name: a, x: 1}]', 'claims: [{name: a, x: 1}]'],
+    [
+      'env merges by name',
+      'env: [{name: A, value: "1"}]',
+      'env: [{name: A, value: "2"}, {name: B}]',
+      'env: [{name: A, value: "2"}, {name: B}]',
+    ],
+    [
+      'hostAliases merge by address',
+      'hostAliases: [{ip: 1.2.3.4, hostnames: [a]}]',
+      'hostAliases: [{ip: 1.2.3.4, hostnames: [b]}]',
+      'hostAliases: [{ip: 1.2.3.4, hostnames: [a, b]}]',
+    ],
+    [
+      'topologySpreadConstraints merge by key',
+      'topologySpreadConstraints: [{topologyKey: z, maxSkew: 1}]',
+      'topologySpreadConstraints: [{topologyKey: z, maxSkew: 2}]',
+      'topologySpreadConstraints: [{topologyKey: z, maxSkew: 2}]',
+    ],
+    [
+      'ports merge by number',
+      'ports: [{containerPort: 80, name: a}]',
+      'ports: [{containerPort: 80, name: b}, {containerPort: 81}]',
+      'ports: [{containerPort: 80, name: b}, {containerPort: 81}]',
+    ],
+    [
+      'volumeDevices merge by path',
+      'volumeDevices: [{devicePath: /d}]',
+      'volumeDevices: [{devicePath: /d, name: n}]',
+      'volumeDevices: [{devicePath: /d, name: n}]',
+    ],
+    [
+      'an item without its key is added',
+      'env: [{name: A}]',
+      'env: [{value: x}]',
+      'env: [{name: A}, {value: x}]',
+    ],
+    ['null replaces, and deletes nothing', 'a: {b: 1}\nc: 1', 'a: null', 'a: null\nc: 1'],
+  ])('in a pod, %s', ([, base, over, expected]) => {
+    const pod = (text: string) =>
+      yamlOf({ kubernetes: { pod_config: { spec: YamlDocument.parse(text).value } } });
+    expect(merged({ server: pod(base), user: pod(over) }).tree).toEqual(
+      YamlDocument.parse(pod(expected)).value,
+    );
+  });
+
+  it('takes an empty kubernetes for nothing, and lets null replace it', () => {
+    const pod = 'kubernetes: {pod_config: {a: [1]}}';
+    expect(merged({ server: 'kubernetes: null', user: pod }).tree).toEqual({
+      kubernetes: { pod_config: { a: [1] } },
+    });
+    expect(merged({ server: pod, user: 'kubernetes: null' }).tree).toEqual({ kubernetes: null });
+    expect(merged({ server: 'kubernetes: {pod_config: null}', user: pod }).tree).toEqual({
+      kubernetes: { pod_config: { a: [1] } },
+    });
+  });
+
+  it.for<[string, string, string]>([
+    [
+      'a list over what is none',
+      'tolerations: {key: a}',
+      'expected no list, since what it is laid over is none',
+    ],
+    ['two imagePullSecrets over one', 'imagePullSecrets: [a]', 'expected a list of one item, got 2'],
+  ])('refuses %s, with its line', ([, base, expectation]) => {
+    const name = base.slice(0, base.indexOf(':'));
+    const pod = (text: string) => `kubernetes:\n  pod_config:\n    spec:\n      ${text}\n`;
+    const problems = problemsOf(() =>
+      merged({ server: pod(base), project: pod(`x: 1\n      ${name}: [a, b]`) }),
+    );
+    expect(problems).toEqual([`project:5: kubernetes.pod_config.spec.${name}: ${expectation}`]);
+  });
+
+  it('names the list, and not another item of it, where something in a joined list cannot be merged', () => {
+    const pod = (text: string) => `kubernetes:\n  pod_config:\n    containers:\n${text}`;
+    const server = pod('      - name: a\n      - name: b\n        args: x\n');
+    const user = pod('      - name: b\n        args: [y]\n      - name: c\n');
+    expect(problemsOf(() => merged({ server, user }))).toEqual([
+      'user:3: kubernetes.pod_config.containers[1].args: expected no list, since what it is laid over is none',
+    ]);
+  });
+
+  it('takes __proto__ for a name like any other', () => {
+    const { tree, leaves } = merged({ server: '__proto__: {a: 1}\n', user: '__proto__: {b: 2}\n' });
+    expect(JSON.stringify(tree)).toBe('{"__proto__":{"a":1,"b":2}}');
+    expect(leaves.map(({ path }) => formatPath(path))).toEqual(['__proto__.a', '__proto__.b']);
+    expect(Object.getPrototypeOf(tree)).toBe(Object.prototype);
+  });
+});
+
+function problemsOf(work: () => unknown): string[] {
+  try {
+    work();
+  } catch (thrown) {
+    if (thrown instanceof ConfigurationError) {
+      return thrown.problems.map(formatProblem);
+    }
+    throw thrown;
+  }
+  return [];
+}
+
+describe('what only the server may set', () => {
+  const spoken = SERVER_KEYS.filter(([name]) => name !== 'db');
+
+  it.for(['user', 'project', 'command line'] as const)(
+    'is taken out of the source %s, and named',
+    (level) => {
+      for (const key of spoken) {
+        const name = key.join('.');
+        const server = branch(key, 'own');
+        const { tree, refused: named } = merged({
+          server: yamlOf(server),
+          [level]: yamlOf(branch(key, 'other')),
+        });
+        expect(tree).toEqual(server);
+        expect(named).toMatchObject([{ key: name, kind: 'client', place: { level } }]);
+        // Also where the server says nothing of it.
+        expect(merged({ [level]: yamlOf(branch(key, 'other')) }).tree).toEqual({});
+      }
+    },
+  );
+
+  it('is every key of the list of SkyPilot, and the policy itself', () => {
+    expect(SERVER_KEYS.map((key) => key.join('.')).sort()).toEqual(
+      [
+        ...['admin_policy', 'allowed_clouds', 'api_server', 'daemons', 'db', 'metrics', 'rbac', 'workspaces'],
+        ...['jobs', 'serve'].map((name) => `${name}.controller.consolidation_mode`),
+        'jobs.controller.controller_logs_gc_retention_hours',
+        'jobs.controller.task_logs_gc_retention_hours',
+        ...['cluster_configs', 'submit_as_user', 'username_map'].map((name) => `slurm.${name}`),
+      ].sort(),
+    );
+  });
+
+  it('is not spoken of when it is null, or what the server has', () => {
+    const server = 'admin_policy: a.B\nrbac: {default_role: user}\nallowed_clouds: [aws]\n';
+    const user = 'rbac: {default_role: user}\nallowed_clouds: [gcp]\nadmin_policy: null\n';
+    const { tree } = merged({ server });
+    expect(merged({ server, user }).tree).toEqual(tree);
+    expect(refused({ server, user })).toEqual(['client allowed_clouds user:2']);
+  });
+
+  it('is never spoken of when it is the database', () => {
+    const { tree } = merged({ server: 'db: a\n', user: 'db: b\n', 'command line': 'db: c\n' });
+    expect(tree).toEqual({ db: 'a' });
+    expect(refused({ server: 'db: a\n', user: 'db: b\n', 'command line': 'db: c\n' })).toEqual([]);
+  });
+
+  it('leaves what stands beside it', () => {
+    const user = 'jobs:\n  controller:\n    consolidation_mode: true\n    resources: {cpus: 2}\n';
+    expect(merged({ user }).tree).toEqual({ jobs: { controller: { resources: { cpus: 2 } } } });
+    expect(refused({ user })).toEqual(['client jobs.controller.consolidation_mode user:3']);
+  });
+
+  it.for(['null', '1', '[]', 'text'])('is not taken away by %s in place of what holds it', (value) => {
+    const server =
+      'slurm: {cluster_configs: {a: 1}, quota: 2}\njobs: {controller: {consolidation_mode: true}}\n';
+    const user = `slurm: ${value}\njobs:\n  controller: ${value}\n  bucket: b\n`;
+    expect(merged({ server, user }).tree).toEqual({
+      slurm: { cluster_configs: { a: 1 }, quota: 2 },
+      jobs: { controller: { consolidation_mode: true }, bucket: 'b' },
+    });
+    expect(refused({ server, user })).toEqual(
+      ['client jobs.controller user:3', 'client slurm user:1'].sort(),
+    );
+    // Where the server has nothing to lose it is the user's own.
+    expect(merged({ server: 'slurm: {quota: 2}', user: 'slurm: null' }).tree).toEqual({ slurm: null });
+  });
+});
+
+describe('what a task may set', () => {
+  it('is every key of the list, and all below it', () => {
+    expect(TASK_KEYS).toHaveLength(28);
+    for (const key of TASK_KEYS) {
+      const config = branch(key, { below: 1 });
+      expect(merged({ task: yamlOf(config) })).toMatchObject({ tree: config, refused: [] });
+    }
+  });
+
+  it.for<[string, string, string]>([
+    ['a key of the server', 'admin_policy: x\n', 'admin_policy task:1'],
+    ['the database, loudly', 'db: x\n', 'db task:1'],
+    [
+      'a key that is not in the list',
+      'kubernetes:\n  pod_config: {}\n  context_configs: {}\n',
+      'kubernetes.context_configs task:3',
+    ],
+    ['a text where the list has a mapping', 'docker: x\n', 'docker task:1'],
+    ['null where the list has a mapping', 'kubernetes: null\n', 'kubernetes task:1'],
+    ['a key that no server has', 'nowhere:\n  at: {all: 1}\n', 'nowhere task:1'],
+  ])('is not %s', ([, task, expected]) => {
+    for (const server of ['', 'kubernetes: {provision_timeout: 1}\ndocker: {run_options: []}\n']) {
+      expect(refused({ server, task })).toEqual([`task ${expected}`]);
+      const [key = ''] = expected.split(' ');
+      expect(merged({ server, task }).leaves.map(({ path }) => formatPath(path))).not.toContain(key);
+    }
+  });
+
+  it('is laid over the project and under the command line', () => {
+    expect(
+      explained({
+        project: 'gcp: {vpc_name: p}\n',
+        task: 'gcp: {vpc_name: t}\n',
+        'command line': 'gcp: {vpc_name: c}\n',
+      }),
+    ).toEqual(['gcp.vpc_name = "c" < command line:1 < task:1 < project:1']);
+  });
+});
+
+describe('the configuration of a task', () => {
+  const read = (yaml: string) => {
+    const { tree, originOf } = source('task', yaml);
+    const config = taskConfig(tree, originOf);
+    return { ...config, problems: config.problems.map((one) => `${one.severity}: ${formatProblem(one)}`) };
+  };
+
+  it('is its config', () => {
+    expect(read('run: x\nconfig: {a: 1}\n')).toEqual({ tree: { a: 1 }, at: ['config'], problems: [] });
+  });
+
+  it.for(['', 'run: x', 'config: null', 'experimental: null', 'experimental: {config_overrides: null}'])(
+    'is empty in %j',
+    (yaml) => {
+      expect(read(yaml)).toMatchObject({ tree: {}, problems: [] });
+    },
+  );
+
+  it('is experimental.config_overrides too, with a warning', () => {
+    expect(read('experimental:\n  config_overrides: {a: 1}\n')).toEqual({
+      tree: { a: 1 },
+      at: ['experimental', 'config_overrides'],
+      problems: ['warning: task:2: experimental.config_overrides: it is called config now'],
+    });
+  });
+
+  it('is config where both are there, with a warning', () => {
+    expect(read('config: {a: 1}\nexperimental:\n  config_overrides: {a: 2}\n')).toEqual({
+      tree: { a: 1 },
+      at: ['config'],
+      problems: ['warning: task:3: experimental.config_overrides: it has no effect beside config'],
+    });
+  });
+
+  it('is what SkyPilot has put into the resources', () => {
+    expect(read('resources:\n  _cluster_config_overrides: {a: 1}\n')).toEqual({
+      tree: { a: 1 },
+      at: ['resources', '_cluster_config_overrides'],
+      problems: [],
+    });
+  });
+
+  it.for<[string, string]>([
+    [
+      'config: {}\nresources:\n  _cluster_config_overrides: {}\n',
+      'task:3: resources._cluster_config_overrides: expected it not beside config',
+    ],
+    [
+      'experimental:\n  other: 1\n',
+      'task:2: experimental.other: expected nothing but config_overrides there',
+    ],
+    ['run: x\nexperimental: yes\n', 'task:2: experimental: expected a mapping'],
+    ['run: x\nconfig: [a]\n', 'task:2: config: expected a mapping'],
+  ])('is refused as %j', ([yaml, problem]) => {
+    expect(read(yaml).problems).toEqual([`error: ${problem}`]);
+  });
+});
+
+describe('the workspace that is chosen', () => {
+  const problem = (texts: Partial<Record<Level, string>>) => {
+    const found = workspaceProblem(merged(texts));
+    return found && formatProblem(found);
+  };
+
+  it.for(['', 'active_workspace: default', 'active_workspace: null', 'active_workspace: lab'])(
+    'may be that of %j',
+    (user) => {
+      expect(problem({ server: 'workspaces: {lab: {}}', user })).toBeUndefined();
+    },
+  );
+
+  it('must exist on the server: one that a user makes up does not', () => {
+    expect(
+      problem({
+        server: 'workspaces: {lab: {}}\n',
+        user: 'workspaces: {mine: {}}\nactive_workspace: mine\n',
+      }),
+    ).toBe('user:2: active_workspace: expected default or one of the workspaces of the server, got "mine"');
+    expect(problem({ server: 'workspaces: {lab: {}}', task: 'active_workspace: toString' })).toContain(
+      'task:1: active_workspace: expected',
+    );
+    expect(problem({ user: 'active_workspace: [lab]' })).toContain('user:1: active_workspace: expected');
+  });
+});
+
+it('names a place by its level and its file, and a flag by itself', () => {
+  expect(formatPlace({ level: 'user', origin: { kind: 'file', file: 'u.yaml', line: 3 } })).toBe(
+    'user u.yaml:3',
+  );
+  expect(formatPlace({ level: 'command line', origin: { kind: 'command line', flag: '--config a' } })).toBe(
+    '--config a',
+  );
+});

@@ -1,0 +1,111 @@
+/** Answers of a real service, held against what /openapi.json says of them. */
+import { expect } from 'vitest';
+import { PAGE_HEADERS } from '../../src/server/page/document.tsx';
+import type { DescribedAnswer, Description, Schema } from './api-description.ts';
+
+export interface Answer {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** An answer that came over a connection of its own. */
+export function parsedAnswer(method: string, path: string, raw: string): Answer {
+  const [head = '', text = ''] = raw.split('\r\n\r\n');
+  const [statusLine = '', ...lines] = head.split('\r\n');
+  const headers = new Headers(lines.map((line) => line.split(': ', 2) as [string, string]));
+  return { method, path, status: Number(statusLine.split(' ')[1]), headers, text };
+}
+
+/** That every answer is as it is described, and that those on these paths are all that are described, examples included. */
+export function expectDescribed(
+  api: Description,
+  answers: readonly Answer[],
+  isMeant: (path: string) => boolean = () => true,
+): void {
+  const given = new Set<string>();
+  const shown = new Set<string>();
+  for (const answer of answers) {
+    const { name, answer: described } = describedAs(api, answer);
+    const key = `${answer.method} ${answer.path} ${answer.status}`;
+    expect({ key, text: answer.text, wrong: wrongHeaders(api, answer, described) }).toMatchObject({
+      wrong: [],
+    });
+    expect({ key, text: answer.text, wrong: wrongBody(api, answer, described) }).toMatchObject({ wrong: [] });
+    given.add(key);
+    shown.add(`${name} ${exampleOf(answer, described)}`);
+  }
+  const meant = api.operations.filter(({ path }) => isMeant(path));
+  const described = meant.flatMap(({ method, path, operation }) =>
+    Object.keys(operation.responses).map((status) => `${method} ${path} ${status}`),
+  );
+  expect([...given].sort()).toEqual(described.sort());
+  const references = new Set(
+    meant.flatMap(({ operation }) => Object.values(operation.responses).map(({ $ref }) => $ref)),
+  );
+  const examples = [...references].flatMap(($ref) => {
+    const { content = {} } = api.resolved({ $ref }) as DescribedAnswer;
+    const named = content['application/json']?.examples ?? {};
+    return Object.keys(named).map((example) => `${$ref.split('/').at(-1)} ${example}`);
+  });
+  expect([...shown]).toEqual(expect.arrayContaining(examples));
+}
+
+function describedAs(
+  api: Description,
+  { method, path, status }: Answer,
+): { name: string; answer: DescribedAnswer } {
+  const reference = api.document.paths[path]?.[method]?.responses[status];
+  if (reference === undefined) {
+    throw new Error(`${method} ${path} answers ${status}, which is not described`);
+  }
+  const name = reference.$ref.split('/').at(-1) ?? '';
+  return { name, answer: api.resolved(reference) as DescribedAnswer };
+}
+
+/** What HTTP itself says, and what a browser is told. */
+const PLUMBING = ['Content-Type', 'Content-Length', 'Connection', 'Keep-Alive', 'Date', 'Vary'].concat(
+  Object.keys(PAGE_HEADERS),
+);
+
+function wrongHeaders(api: Description, { headers }: Answer, described: DescribedAnswer): string[] {
+  const wrong = Object.entries(described.headers).flatMap(([name, reference]) => {
+    const { schema } = api.resolved(reference) as { schema: Schema };
+    const text = headers.get(name);
+    const value = text !== null && schema.type === 'integer' ? Number(text) : text;
+    return api.mistakes(schema, value).map((mistake) => `${name}:${mistake}`);
+  });
+  const known = [...Object.keys(described.headers), ...PLUMBING].map((name) => name.toLowerCase());
+  return [...wrong, ...[...headers.keys()].filter((name) => !known.includes(name))];
+}
+
+/** The attributes that came and are not described count as wrong too: clients may have more, ours says what it sends. */
+function wrongBody(api: Description, { headers, text }: Answer, { content }: DescribedAnswer): string[] {
+  const type = headers.get('Content-Type')?.split(';')[0];
+  if (content === undefined) {
+    return text === '' && type === undefined ? [] : [`${type} "${text}" where no body is described`];
+  }
+  const described = content[type ?? ''];
+  if (described === undefined) {
+    return [`a body of type ${type}`];
+  }
+  const value: unknown = type === 'application/json' ? JSON.parse(text) : text;
+  const { properties } = api.resolved(described.schema) as { properties?: object };
+  const more =
+    properties === undefined || 'openapi' in properties
+      ? []
+      : Object.keys(value as object).filter((name) => !(name in properties));
+  return [...api.mistakes(described.schema, value), ...more];
+}
+
+/** The example that the body is, but for the id, which is another one each time. */
+function exampleOf({ headers, text }: Answer, { content = {} }: DescribedAnswer): string | undefined {
+  const id = headers.get('X-Openstack-Request-Id') ?? '';
+  const examples = Object.entries(content['application/json']?.examples ?? {});
+  return examples.find(([, { value }]) => {
+    const shown = JSON.stringify(value, (name, part) => (name === 'request_id' ? id : part));
+    return shown === text;
+  })?.[0];
+}
