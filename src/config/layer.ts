@@ -13,6 +13,8 @@ export interface Entry {
   readonly origin: Origin;
   /** Of a mapping: where each of its members was written. */
   readonly members?: ReadonlyMap<string, Origin>;
+  /** Behind a flag: the YAML itself. `-` and `[::]` are lists to YAML, and an option that is a text takes them as they are. */
+  readonly written?: string;
 }
 
 /** One source: section name in lower case → option name → entry. */
@@ -175,7 +177,7 @@ export function pairsLayer(pairs: readonly Pair[], problems: Problem[]): Layer {
     const name = below.join('.');
     const entry: Entry =
       below.length === 0
-        ? { value: value.texts, origin, ...membersOf(value.texts, () => origin) }
+        ? { value: value.texts, origin, written: value.toString(), ...membersOf(value.texts, () => origin) }
         : withMember(layer.get(section.toLowerCase())?.get(option), name, value.texts, origin);
     set(layer, section.toLowerCase(), option, entry);
   }

@@ -69,7 +69,7 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
         if (swallowed !== undefined) {
           throw new MisplacedError(swallowed);
         }
-        const reference = replaced(one, option.section, effectiveText);
+        const reference = replaced(asText(one, option), option.section, effectiveText);
         secret ||= reference.secret;
         const value = typedValue(reference.value, option, secret, one.origin.kind === 'code');
         return { entry: one, written: reference.value, value };
@@ -186,6 +186,14 @@ function replaced(
       : one;
   };
   return { value: origin.kind === 'code' ? value : replace(value), secret };
+}
+
+/** What is written behind a flag, for an option that is a text. */
+function asText(entry: Entry, { type }: Option): Entry {
+  const { value, written } = entry;
+  return type === 'text' && typeof value !== 'string' && written !== undefined
+    ? { ...entry, value: written }
+    : entry;
 }
 
 /** What `$name` stands for. A reference may lead to further references; a circle is a mistake. */

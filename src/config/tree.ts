@@ -8,7 +8,7 @@ export type Path = readonly (string | number)[];
 
 /** No configuration and no task is nested or as large as this; a circle is. */
 const MAX_DEPTH = 100;
-const MAX_VALUES = 200_000;
+const MAX_VALUES = 50_000;
 
 export function isMapping(value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -6,9 +6,10 @@ import { blazarEndpoints, blazarRoutes, straightTo } from './blazar.ts';
 import type { AcceptedTokens } from './credentials.ts';
 import type { DecisionKeepers } from './deciding.ts';
 import type { Generation } from './generation.ts';
-import { HEALTH_PATHS, healthRoutes } from './health.ts';
-import { OPENAPI_PATH, openApiRoutes } from './openapi.ts';
-import { PAGE_PATHS, pageRoutes } from './page/routes.tsx';
+import { healthRoutes } from './health.ts';
+import { openApiRoutes } from './openapi.ts';
+import { OWN_PATHS } from './own-paths.ts';
+import { pageRoutes } from './page/routes.tsx';
 import { aroundRequests } from './requests.ts';
 import { skypilotEndpoint } from './skypilot.ts';
 
@@ -42,7 +43,7 @@ export function createApp({ generations, tokens, keepers, isDraining, logger }: 
   const endpoints = blazarEndpoints(tokens, keepers);
   const page = pageRoutes({ generations, tokens, keepers, isDraining });
   const routers: Router[] = [blazarRoutes(endpoints), health, openApiRoutes(), page];
-  const paths = new Set([...endpoints.keys(), ...HEALTH_PATHS, OPENAPI_PATH, ...PAGE_PATHS]);
+  const paths = new Set(OWN_PATHS);
   app.use(aroundRequests({ current: () => generations.current, isDraining, metrics, logger, paths }));
   app.use(straightTo(endpoints));
   app.use(skypilotEndpoint(keepers));

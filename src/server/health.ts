@@ -12,8 +12,6 @@ export interface HealthParts {
   readonly generation: () => number;
 }
 
-export const HEALTH_PATHS = ['/healthz', '/readyz', '/metrics'];
-
 export function healthRoutes({ metrics, isDraining, problems, generation }: HealthParts): Router {
   const router = new Router();
   router.get('/healthz', (ctx) => {

@@ -19,8 +19,6 @@ import {
 import { stateOf } from './request-state.ts';
 import { schemasOfSkypilot } from './skypilot-bodies.ts';
 
-export { OPENAPI_PATH } from './operations.ts';
-
 /** Needs no token, and tells of nothing but the program, and the path at which SkyPilot is served. */
 export function openApiRoutes(): Router {
   const router = new Router();

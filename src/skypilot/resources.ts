@@ -124,13 +124,16 @@ function textOf(text: string): Accelerator[] {
     // SkyPilot reads such a text as YAML once more.
     return acceleratorsOf({ accelerators: YamlDocument.parse(trimmed).value });
   }
-  const [name = '', count = '1'] = trimmed.split(':');
+  const [name = '', count = '1', ...further] = trimmed.split(':');
+  if (further.length > 0) {
+    throw new TypeError('expected one number of accelerators behind a name');
+  }
   return [{ name: name.trim(), count: countOf(count) }];
 }
 
 function countOf(count: unknown): number {
   const number = typeof count === 'string' && count.trim() !== '' ? Number(count) : count;
-  if (typeof number !== 'number' || !Number.isFinite(number)) {
+  if (typeof number !== 'number' || !Number.isFinite(number) || number < 0) {
     throw new TypeError('expected a number of accelerators');
   }
   return number;

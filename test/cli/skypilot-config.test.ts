@@ -234,7 +234,7 @@ describe('where SkyPilot looks', () => {
 
 describe('a mistake in a file or a flag', () => {
   const files = {
-    'bad.yaml': 'a: 1\nb: [s3cret\n',
+    'bad.yaml': 'a: 1\nb: "s3cret \\q"\n',
     'list.yaml': '# a list\n- s3cret\n',
     'list-over-none.yaml': 'kubernetes:\n  pod_config:\n    tolerations: [a]\n',
     'none.yaml': 'kubernetes:\n  pod_config:\n    tolerations: {a: 1}\n',
@@ -242,9 +242,9 @@ describe('a mistake in a file or a flag', () => {
   };
 
   it.for<[string, string | RegExp]>([
-    ['--server bad.yaml', /^bad\.yaml:\d+: expected YAML: .+/],
-    ['--task bad.yaml', /^bad\.yaml:\d+: expected YAML: .+/],
-    ['--config bad.yaml', /^bad\.yaml:\d+: expected YAML: .+/],
+    ['--server bad.yaml', /^bad\.yaml:2: expected YAML: .+/],
+    ['--task bad.yaml', /^bad\.yaml:2: expected YAML: .+/],
+    ['--config bad.yaml', /^bad\.yaml:2: expected YAML: .+/],
     ['--user list.yaml', 'list.yaml:2: expected a mapping, such as "kubernetes:" with options below it'],
     ['--project nowhere.yaml', 'nowhere.yaml: could not be read: there is no such file'],
     ['--server home', 'home: could not be read: it is a folder'],
@@ -272,7 +272,7 @@ describe('a mistake in a file or a flag', () => {
     expect(await configIn(folderOf(files), ['--server', 'bad.yaml'])).toEqual({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^error: bad\.yaml:\d+: expected YAML: [^\n]+\n$/),
+      stderr: expect.stringMatching(/^error: bad\.yaml:2: expected YAML: [^\n]+\n$/),
     });
   });
 });

@@ -17,9 +17,6 @@ import { endSession, hasSession, openSession } from './session.ts';
 
 export type PageParts = Pick<AppParts, 'generations' | 'tokens' | 'keepers' | 'isDraining'>;
 
-/** The paths, for the metrics. */
-export const PAGE_PATHS = ['/', '/login', '/logout'];
-
 /** In bytes: a token with its name, or the names of the other fields. */
 const FIELDS_LIMIT = 1024;
 /** A form writes a byte as three, unless it is of a letter or a digit. */

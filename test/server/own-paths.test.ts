@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { readConfiguration } from '../../src/configuration.ts';
+import { OWN_PATHS } from '../../src/server/own-paths.ts';
+import { SECTIONS } from '../../src/server/sections.ts';
+import { runService } from '../support/running-service.ts';
+
+describe('the paths of the service', () => {
+  it('are all answered', async () => {
+    const { request } = await runService();
+    for (const path of OWN_PATHS) {
+      expect((await request(path)).status, path).not.toBe(404);
+    }
+  });
+
+  it.each(OWN_PATHS)('are not free for SkyPilot: %s', async (path) => {
+    const values = { skypilot: { path } };
+    const { problems } = await readConfiguration({ environment: {}, configFiles: [], values }, SECTIONS);
+    expect(problems.filter(({ severity }) => severity === 'error').map(({ message }) => message)).toEqual([
+      path.length === 1
+        ? expect.stringContaining('expected a path such as')
+        : `expected a path of its own, got ${path}, where the service answers already`,
+    ]);
+  });
+});
