@@ -56,15 +56,16 @@ export function openConnection(origin: string, timeout: number): Connection {
           connected = true;
         });
       } catch (thrown) {
+        const called = { method: 'POST', url } as const;
         const error = expired
           ? callError(
               'timeout',
-              url,
+              called,
               `${connected ? 'no whole answer' : 'no connection'} within ${timeout} s`,
             )
           : connected
-            ? callError('transport', url, 'no usable answer', thrown)
-            : callError('connect', url, 'no connection', thrown);
+            ? callError('transport', called, 'no usable answer', thrown)
+            : callError('connect', called, 'no connection', thrown);
         return { failure: error.message, connected };
       } finally {
         clearTimeout(timer);

@@ -34,11 +34,22 @@ export class HttpCallError extends Error {
   }
 }
 
-/** `https://host/path: why: what failed underneath`. */
-export function callError(code: HttpCallErrorCode, url: URL, why: string, thrown?: unknown): HttpCallError {
+/** What is called. */
+export interface Called {
+  readonly method: 'GET' | 'POST';
+  readonly url: URL;
+}
+
+/** `POST https://host/path: why: what failed underneath`. */
+export function callError(
+  code: HttpCallErrorCode,
+  { method, url }: Called,
+  why: string,
+  thrown?: unknown,
+): HttpCallError {
   const cause = thrown === undefined ? undefined : bareError(thrown);
   const detail = cause === undefined ? '' : `: ${cause.message}`;
-  return new HttpCallError(code, `${url.origin}${url.pathname}: ${why}${detail}`, cause);
+  return new HttpCallError(code, `${method} ${url.origin}${url.pathname}: ${why}${detail}`, cause);
 }
 
 function bareError(thrown: unknown): Error {

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Attempt, Transport } from './adapter.ts';
-import { callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
+import { type Called, callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
 import type { Guard } from './guard.ts';
 
 export { HttpCallError, type HttpCallErrorCode } from './call-error.ts';
@@ -81,8 +81,7 @@ const DEFAULT_MAX_ANSWER_BYTES = 65_536;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** One call from its first try to its last. */
-interface Call extends Attempt {
-  readonly url: URL;
+interface Call extends Attempt, Called {
   /** `undefined` = GET. */
   readonly json: string | undefined;
   /** Why it has ended before there was an answer; no further try then. */
@@ -133,13 +132,14 @@ class PooledHttpClient implements HttpClient {
   ): Promise<HttpAnswer> {
     return new Promise<HttpAnswer>((resolve, reject) => {
       const url = parseAddress(address);
+      const called: Called = { url, method: json === undefined ? 'GET' : 'POST' };
       if (this.#closed) {
         throw closedError();
       }
       if (signal?.aborted) {
-        throw abortedError(url, signal);
+        throw abortedError(called, signal);
       }
-      const call: Call = { url, json, answerHeaders, sent: false, cancel: undefined, ended: undefined };
+      const call: Call = { ...called, json, answerHeaders, sent: false, cancel: undefined, ended: undefined };
       const started = performance.now();
 
       const release = () => {
@@ -157,9 +157,9 @@ class PooledHttpClient implements HttpClient {
           call.cancel(error);
         }
       };
-      const abort = () => end(abortedError(url, signal));
+      const abort = () => end(abortedError(called, signal));
       const expire = () =>
-        end(callError('timeout', url, `no whole answer within ${this.#options.timeout} s`));
+        end(callError('timeout', called, `no whole answer within ${this.#options.timeout} s`));
       const timer = setTimeout(expire, this.#timeoutMs);
       this.#pending.add(end);
       if (signal !== undefined) {
@@ -179,7 +179,7 @@ class PooledHttpClient implements HttpClient {
         (thrown: unknown) => {
           release();
           const error =
-            thrown instanceof HttpCallError ? thrown : callError('transport', url, 'not sent', thrown);
+            thrown instanceof HttpCallError ? thrown : callError('transport', called, 'not sent', thrown);
           observe(error.code);
           reject(error);
         },
@@ -199,7 +199,7 @@ class PooledHttpClient implements HttpClient {
     libraries ??= loadLibraries();
     const { transport, guard } = this.#origin(call.url.origin, await libraries);
     const path = call.url.pathname + call.url.search;
-    return guard(call.url, async () => {
+    return guard(call, async () => {
       if (call.ended !== undefined) {
         throw call.ended;
       }
@@ -236,17 +236,17 @@ class PooledHttpClient implements HttpClient {
   }
 }
 
-function attemptError({ sent, url }: Call, error: unknown): HttpCallError {
-  if (!sent) {
-    return callError('connect', url, 'nothing was sent', error);
+function attemptError(call: Call, error: unknown): HttpCallError {
+  if (!call.sent) {
+    return callError('connect', call, 'nothing was sent', error);
   }
   const tooLarge =
     error instanceof Error && 'code' in error && error.code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE';
-  return callError(tooLarge ? 'answer-too-large' : 'transport', url, 'no usable answer', error);
+  return callError(tooLarge ? 'answer-too-large' : 'transport', call, 'no usable answer', error);
 }
 
-function abortedError(url: URL, signal: AbortSignal | undefined): HttpCallError {
-  return callError('aborted', url, 'given up by the caller', signal?.reason);
+function abortedError(called: Called, signal: AbortSignal | undefined): HttpCallError {
+  return callError('aborted', called, 'given up by the caller', signal?.reason);
 }
 
 function closedError(): HttpCallError {

@@ -8,11 +8,11 @@ import {
   isBrokenCircuitError,
   retry,
 } from 'cockatiel';
-import { callError, type HttpCallError, hasCode } from './call-error.ts';
+import { type Called, callError, type HttpCallError, hasCode } from './call-error.ts';
 import type { BreakerState, HttpAnswer, HttpClientOptions } from './client.ts';
 
 /** Runs the tries of one call: again after a failed connection, not at all while the circuit breaker is open. */
-export type Guard = (url: URL, attempt: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
+export type Guard = (called: Called, attempt: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
 
 /** A service that restarts is away for a moment. */
 const RETRY_PAUSE_MS = 100;
@@ -37,7 +37,7 @@ export function createGuard(
     },
   ).dangerouslyUnref();
   if (options.breakerFailures === 0) {
-    return (_url, attempt) => retries.execute(attempt);
+    return (_called, attempt) => retries.execute(attempt);
   }
 
   const breaker = circuitBreaker(
@@ -52,10 +52,10 @@ export function createGuard(
   );
   breakerChanged('closed');
   breaker.onStateChange((state) => breakerChanged(STATES[state]));
-  return async (url, attempt) => {
+  return async (called, attempt) => {
     // cockatiel would have these wait for the trial, and nobody should have to wait for a dead service.
     if (breaker.state === CircuitState.HalfOpen) {
-      throw brokenError(url);
+      throw brokenError(called);
     }
     const trial = breaker.state === CircuitState.Open;
     try {
@@ -64,7 +64,7 @@ export function createGuard(
       );
     } catch (error) {
       if (isBrokenCircuitError(error)) {
-        throw brokenError(url);
+        throw brokenError(called);
       }
       throw error instanceof WithdrawnTrial ? error.cause : error;
     }
@@ -82,6 +82,6 @@ function isWithdrawn(error: unknown): boolean {
   return hasCode(error, 'aborted') || hasCode(error, 'closed');
 }
 
-function brokenError(url: URL): HttpCallError {
-  return callError('breaker-open', url, 'not tried, since the calls before it failed');
+function brokenError(called: Called): HttpCallError {
+  return callError('breaker-open', called, 'not tried, since the calls before it failed');
 }

@@ -1,6 +1,6 @@
 /** Files that lines are appended to: regular ones, and pipes that perhaps nobody reads. */
-import { close, constants, open, openSync, statSync, write } from 'node:fs';
-import { open as openForReading, stat } from 'node:fs/promises';
+import { close, constants, fstat, open, openSync, statSync, write } from 'node:fs';
+import { open as openForReading } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { systemErrorText } from '../config/read-file.ts';
 
@@ -12,6 +12,7 @@ const LINE_FEED = 0x0a;
 const openFile = promisify(open);
 const closeFile = promisify(close);
 const writeBytes = promisify(write);
+const statFile = promisify(fstat);
 
 /**
  * Makes the file if it is not there. `undefined`: a pipe that nobody reads yet. Whoever reads one already takes it for
@@ -35,7 +36,7 @@ export function openAtOnce(path: string): number | undefined {
 export async function openForAppending(path: string): Promise<number> {
   const file = await openFile(path, FLAGS);
   try {
-    if (await endsWithinLine(path)) {
+    if (await endsWithinLine(file, path)) {
       await writeBytes(file, Buffer.of(LINE_FEED));
     }
     return file;
@@ -49,8 +50,9 @@ export async function closeAppended(file: number): Promise<void> {
   await closeFile(file).catch(() => {});
 }
 
-async function endsWithinLine(path: string): Promise<boolean> {
-  const there = await stat(path);
+async function endsWithinLine(opened: number, path: string): Promise<boolean> {
+  // By what was opened: in the meantime it may have been moved away.
+  const there = await statFile(opened);
   if (!there.isFile() || there.size === 0) {
     return false;
   }

@@ -55,9 +55,9 @@ describe('the flags of a selection', () => {
     [
       '--outcome',
       'denied',
-      'Allowed choices are allowed, rejected, failed, exempt, audit, allowed-on-error.',
+      'Allowed choices are allowed, changed, rejected, failed, exempt, audit, allowed-on-error.',
     ],
-    ['--operation', 'delete', 'Allowed choices are create, update, end.'],
+    ['--operation', 'delete', 'Allowed choices are create, update, end, skypilot.validate, '],
     ['--since', 'yesterday', '--since: expected a date in ISO 8601, or a time such as 90s, 30m, 24h or 7d'],
     ['--since', '5w', 'got "5w"'],
     ['--since', '', 'got ""'],

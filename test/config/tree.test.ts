@@ -103,7 +103,7 @@ describe('a plain copy', () => {
     circle.again = circle;
     const expected = 'expected less deep and less data, or no circle';
     expect(() => plainCopy(circle)).toThrow(expected);
-    expect(() => plainCopy({ a: Array(200_001).fill(0) })).toThrow(expected);
-    expect(plainCopy(Array(100_000).fill(0))).toHaveLength(100_000);
+    expect(() => plainCopy({ a: Array(50_001).fill(0) })).toThrow(expected);
+    expect(plainCopy(Array(40_000).fill(0))).toHaveLength(40_000);
   });
 });

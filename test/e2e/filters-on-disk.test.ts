@@ -19,7 +19,7 @@ beforeEach(() => {
 afterEach(() => rmSync(site, { recursive: true, force: true }));
 
 async function check(enabled: string, ...settings: string[]) {
-  const set = [`enabled_filters=${enabled}`, `filters_path=${join(site, 'filters')}`, ...settings];
+  const set = [`enabled_filters='${enabled}'`, `filters_path=${join(site, 'filters')}`, ...settings];
   const { code, stdout, stderr } = await runCommand(
     [
       ...['check', 'create', REQUEST, '--format', 'json'],

@@ -5,15 +5,17 @@ const url = new URL('https://user:password@policy.example:8443/v1/check-create?k
 
 describe('callError', () => {
   it('says where to, without credentials and query, and why', () => {
-    const error = callError('timeout', url, 'no whole answer within 10 s');
+    const error = callError('timeout', { method: 'POST', url }, 'no whole answer within 10 s');
     expect(error).toBeInstanceOf(HttpCallError);
-    expect(error.message).toBe('https://policy.example:8443/v1/check-create: no whole answer within 10 s');
+    expect(error.message).toBe(
+      'POST https://policy.example:8443/v1/check-create: no whole answer within 10 s',
+    );
     expect(error.cause).toBeUndefined();
   });
 
   it('keeps name, message and code of the cause and nothing else', () => {
     const thrown = Object.assign(new TypeError('bad'), { code: 'EBAD', config: { headers: 'secret' } });
-    const { message, cause } = callError('transport', url, 'no usable answer', thrown);
+    const { message, cause } = callError('transport', { method: 'POST', url }, 'no usable answer', thrown);
     expect(message).toMatch(/: no usable answer: bad$/);
     expect({ ...(cause as Error) }).toEqual({ name: 'TypeError', code: 'EBAD' });
   });
@@ -23,7 +25,7 @@ describe('callError', () => {
       new Error('connect ECONNREFUSED ::1:80'),
       new Error('connect ETIMEDOUT 127.0.0.1:80'),
     ]);
-    expect(callError('connect', url, 'nothing was sent', thrown).message).toMatch(
+    expect(callError('connect', { method: 'POST', url }, 'nothing was sent', thrown).message).toMatch(
       /: connect ECONNREFUSED ::1:80; connect ETIMEDOUT 127\.0\.0\.1:80$/,
     );
   });
@@ -34,7 +36,9 @@ describe('callError', () => {
     [Symbol('s'), ': a thrown symbol'],
     [null, ': a thrown object'],
   ])('copes with %j in place of an error', (thrown, end) => {
-    expect(callError('aborted', url, 'given up by the caller', thrown).message).toContain(`caller${end}`);
+    expect(callError('aborted', { method: 'POST', url }, 'given up by the caller', thrown).message).toContain(
+      `caller${end}`,
+    );
   });
 });
 

@@ -32,7 +32,7 @@ describe('a service that takes too long', () => {
     const error = await soon(newClient({ timeout }).postJson(service.url, json));
     expect(error).toMatchObject({
       code: 'timeout',
-      message: `${service.url}: no whole answer within ${timeout} s`,
+      message: `POST ${service.url}: no whole answer within ${timeout} s`,
     });
     expect(service.requests).toHaveLength(1);
   });
@@ -201,7 +201,7 @@ describe('no connection', () => {
     const error = await soon(newClient().postJson(url, json));
     expect(error).toMatchObject({ code: 'connect', cause: { code: 'ECONNREFUSED' } });
     expect(error.message).toMatch(
-      /^http:\/\/127\.0\.0\.1:\d+\/check-create: nothing was sent: connect ECONNREFUSED/,
+      /^POST http:\/\/127\.0\.0\.1:\d+\/check-create: nothing was sent: connect ECONNREFUSED/,
     );
   });
 
@@ -220,7 +220,7 @@ describe('no connection', () => {
     const error = await soon(
       newClient({ headers: { 'X-Auth-Token': `${TOKEN}\n` } }).postJson('http://127.0.0.1:1/', json),
     );
-    expect(error.message).toBe('http://127.0.0.1:1/: nothing was sent: invalid x-auth-token header');
+    expect(error.message).toBe('POST http://127.0.0.1:1/: nothing was sent: invalid x-auth-token header');
   });
 });
 
