@@ -10,8 +10,6 @@ import { capturedTexts } from './requests.ts';
 const CALLERS = 16;
 /** Connections for a steady rate: so many that none is missing while the server is slow for a moment. */
 const CONNECTIONS = 128;
-/** Milliseconds until callers at a steady rate are as fast as they get. */
-const WARM_UP_MS = 2000;
 
 const PATH = '/check-create';
 const HEADERS = { 'content-type': 'application/json' };
@@ -113,18 +111,18 @@ function awake() {
 /**
  * Sends requests at a steady rate, at random moments as independent callers do, whether or not the ones before are
  * answered. Returns how long each took in nanoseconds, from the moment that it was due: what the server, or this process,
- * is late with counts for everyone who waits behind it. The first two seconds are not counted: this process opens its
+ * is late with counts for everyone who waits behind it. The warm-up before is not counted: this process opens its
  * connections, and compiles what calls.
  */
 export async function atRate(
   url: string,
   perSecond: number,
-  milliseconds: number,
+  { milliseconds, warmUp }: { readonly milliseconds: number; readonly warmUp: number },
 ): Promise<RecordableHistogram> {
   const callers = await Promise.all(Array.from({ length: CONNECTIONS }, () => Caller.connect(url)));
   const took = createHistogram();
   const start = performance.now();
-  const counted = start + WARM_UP_MS;
+  const counted = start + warmUp;
   const end = counted + milliseconds;
   const free = [...callers];
   const waiting: Due[] = [];

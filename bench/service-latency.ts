@@ -9,6 +9,7 @@ const BOUND_NANOSECONDS = 10e6;
 async function measure({ quick }: Scale): Promise<ReadonlyMap<string, number>> {
   const requests = quick ? 500 : 40_000;
   const milliseconds = quick ? 300 : 10_000;
+  const warmUp = quick ? 0 : 2000;
   const service = await ServerProcess.start('service, decision log');
   const bare = await ServerProcess.start('node:http');
   try {
@@ -17,7 +18,7 @@ async function measure({ quick }: Scale): Promise<ReadonlyMap<string, number>> {
     }
     const perSecond = (requests / (await saturate(service.url, requests))) * 1000;
     const percentiles = async ({ url }: ServerProcess) => {
-      const took = await atRate(url, perSecond / 2, milliseconds);
+      const took = await atRate(url, perSecond / 2, { milliseconds, warmUp });
       return { p50: took.percentile(50), p99: took.percentile(99) };
     };
     const ours = await percentiles(service);

@@ -2,7 +2,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { toInstant } from '../dates.ts';
 import { isSelected, type Selection } from '../decisions/selection.ts';
-import { type DecisionOutcome, type DecisionRecord, OPERATIONS } from '../server/decision-record.ts';
+import type { DecisionOutcome, DecisionRecord } from '../server/decision-record.ts';
+import { OPERATIONS } from '../server/recorded-operation.ts';
 import { UsageError } from './output.ts';
 
 export interface SelectionFlags {

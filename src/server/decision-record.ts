@@ -5,20 +5,10 @@ import type { PolicyOutcome, Review } from '../skypilot/policy-chain.ts';
 import { REQUEST_NAMES } from '../skypilot/user-request.ts';
 import type { ReceivedRequest } from '../skypilot/wire.ts';
 import type { Decision, EndReport, Outcome } from '../verdict.ts';
+import { OPERATIONS, type RecordedOperation } from './recorded-operation.ts';
 
 /** What one filter said, in a word. */
 export type FilterOutcome = 'allowed' | 'changed' | 'rejected' | 'failed' | 'allowed-on-error';
-
-/** What is decided about: the three of Blazar, and requests of SkyPilot by the names that it gives them. */
-export const OPERATIONS = [
-  'create',
-  'update',
-  'end',
-  ...REQUEST_NAMES.map((name) => `skypilot.${name}` as const),
-  'skypilot.other',
-] as const;
-
-export type RecordedOperation = (typeof OPERATIONS)[number];
 
 /** What became of a request: what its filters said, and what else can end it. */
 export type DecisionOutcome = FilterOutcome | 'exempt' | 'audit';

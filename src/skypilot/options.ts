@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { FurtherSection, SectionExtension } from '../configuration.ts';
-import { loadPolicies } from './policy-loader.ts';
 
 /** `[skypilot]`: which admin policies the requests of SkyPilot's users must pass, and how SkyPilot reaches them. */
 export const skypilotOptions = z.object({
@@ -40,6 +39,10 @@ export const skypilotSection = {
   section: SECTION,
   schema: skypilotOptions,
   extend: async ({ admin_policies }: SkypilotOptions): Promise<SectionExtension> => {
+    if (admin_policies.length === 0) {
+      return { schemas: [], problems: [] };
+    }
+    const { loadPolicies } = await import('./policy-loader.ts');
     const { policies, problems } = await loadPolicies(
       admin_policies,
       SECTION,

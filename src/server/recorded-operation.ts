@@ -1,0 +1,12 @@
+import { REQUEST_NAMES } from '../skypilot/user-request.ts';
+
+/** What is decided about: the three of Blazar, and requests of SkyPilot by the names that it gives them. */
+export const OPERATIONS = [
+  'create',
+  'update',
+  'end',
+  ...REQUEST_NAMES.map((name) => `skypilot.${name}` as const),
+  'skypilot.other',
+] as const;
+
+export type RecordedOperation = (typeof OPERATIONS)[number];
