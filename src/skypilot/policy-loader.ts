@@ -1,9 +1,9 @@
 /** A name in `admin_policies` → a class. */
 import { resolve } from 'node:path';
 import type { Option } from '../config/option.ts';
+import { systemErrorText } from '../config/read-file.ts';
 import { showText } from '../config/secret.ts';
 import { declaredOptions } from '../declared-options.ts';
-import { errorText } from '../errors.ts';
 import { makePackagesResolvable } from '../filter-packages.ts';
 import { importFile, importPackage } from '../importing.ts';
 import { isPolicyClass, type PolicyClass } from './admin-policy.ts';
@@ -51,7 +51,7 @@ export async function loadPolicies(
       }
       policies.push({ specifier, policyClass, options });
     } catch (thrown) {
-      problems.push(`the policy ${showText(specifier)} cannot be used: ${errorText(thrown)}`);
+      problems.push(`the policy ${showText(specifier)} cannot be used: ${systemErrorText(thrown)}`);
     }
   }
   return { policies, problems };

@@ -130,7 +130,7 @@ describe('what is no policy is said', () => {
   });
 
   it('of a file and a package that are not there', async () => {
-    expect(await problemOf('./nowhere/policy.js#MyPolicy')).toContain('ENOENT');
+    expect(await problemOf('./nowhere/policy.js#MyPolicy')).toContain('there is no such file');
     expect(await problemOf('not-installed-anywhere#MyPolicy')).toContain('it could not be loaded');
   });
 

@@ -15,7 +15,8 @@ export function Decisions({ decisions }: { readonly decisions: readonly Decision
           <p class="hint">
             The latest {decisions.length} of this process, the newest first. <b>exempt</b>: the project is in
             exempt_projects, and no filter was asked. <b>audit</b>: allowed, though a filter that is tried
-            would have rejected it. <b>allowed-on-error</b>: allowed by a filter that could not tell.
+            would have rejected it. <b>allowed-on-error</b>: allowed by a filter that could not tell.{' '}
+            <b>changed</b>: allowed in another form than it was asked for.
           </p>
           <Table
             label="Latest decisions"

@@ -77,7 +77,7 @@ main > section.notice, p.notice { background: var(--care-ground); border-color: 
 .mode, .outcome { display: inline-block; padding: 0 0.5rem; border-radius: 1rem; font-size: 0.875rem; white-space: nowrap; }
 .mode { border: 1px solid var(--line); color: var(--muted); }
 .outcome { border: 1px solid; font-weight: 600; color: var(--muted); }
-.outcome.allowed { color: var(--good); background: var(--good-ground); }
+.outcome.allowed, .outcome.changed { color: var(--good); background: var(--good-ground); }
 .outcome.rejected, .outcome.failed { color: var(--bad); background: var(--bad-ground); }
 .outcome.allowed-on-error, .outcome.audit, .mode.audit { color: var(--care); background: var(--care-ground); border-color: currentcolor; }
 .verdict { border: 1px solid var(--line); border-radius: 0.5rem; padding: 0.75rem 1rem; margin: 1rem 0; }
