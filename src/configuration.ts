@@ -6,7 +6,6 @@ import { accessSync, constants } from 'node:fs';
 import { z } from 'zod';
 import { permittedLayers } from './config/client-layers.ts';
 import type { Layer } from './config/layer.ts';
-import { nearestName } from './config/nearest.ts';
 import { describeOptions, type Option } from './config/option.ts';
 import { systemErrorText } from './config/read-file.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from './config/resolve.ts';
@@ -15,14 +14,12 @@ import { type ConfigSources, type ReadSources, readSources } from './config/sour
 import { brokenFilters, idleOptions, misplacedOptions } from './configuration-warnings.ts';
 import { ConfigurationError, type Problem } from './errors.ts';
 import {
-  brokenFilterReason,
   type FilterCatalog,
-  filterClassName,
   type InstalledFilter,
-  isFilterName,
   isPackageFilter,
   loadFilterCatalog,
 } from './filter-loader.ts';
+import { chainOf } from './named-filters.ts';
 
 const SECTION = 'enforcement';
 
@@ -239,73 +236,6 @@ export function sectionOf<Schema extends z.ZodObject>(
 function coreValues({ settings }: Resolution): EnforcementOptions {
   // A wrong value has its default here, and is reported when all options are resolved.
   return enforcementOptions.parse(schemaInput(settings, new Set(Object.keys(enforcementOptions.shape))));
-}
-
-interface Link {
-  readonly filter: InstalledFilter;
-  readonly audit: boolean;
-}
-
-/** Names → filters, in the order in which they run. */
-function chainOf(
-  core: EnforcementOptions,
-  catalog: FilterCatalog,
-  incomplete: boolean,
-): { filters: Link[]; problems: Problem[] } {
-  const filters: Link[] = [];
-  const problems: Problem[] = [];
-  const report = (severity: Problem['severity'], option: string, message: string) =>
-    problems.push({ severity, section: SECTION, option, message });
-  const audited = new Set(core.audit_filters.map(filterClassName));
-
-  for (const option of ['enabled_filters', 'audit_filters'] as const) {
-    const seen = new Set<string>();
-    for (const name of core[option]) {
-      const className = filterClassName(name);
-      if (seen.has(className)) {
-        report('error', option, `${className} is named twice`);
-        continue;
-      }
-      seen.add(className);
-      const filter = isFilterName(name) ? catalog.filters.get(className) : undefined;
-      // Also when there is a filter of this name: a second one, that can't be used, may be the one that was meant.
-      if (filter === undefined || brokenFilterReason(name, catalog) !== undefined) {
-        report('error', option, unknownFilter(name, catalog));
-        continue;
-      }
-      if (!filters.some((link) => link.filter === filter)) {
-        filters.push({ filter, audit: audited.has(className) });
-      }
-    }
-  }
-  for (const { filter, audit } of filters) {
-    if (audit) {
-      report('warning', 'audit_filters', `${filter.name} is tried, not enforced: it rejects no lease`);
-    }
-  }
-  // With a mistake among the names, or in a source, it is not known what was to be enforced.
-  if (
-    !incomplete &&
-    !problems.some(({ severity }) => severity === 'error') &&
-    !filters.some(({ audit }) => !audit)
-  ) {
-    report('warning', 'enabled_filters', 'no filter is enforced: every lease is allowed');
-  }
-  return { filters, problems };
-}
-
-function unknownFilter(name: string, catalog: FilterCatalog): string {
-  const shown = showText(name);
-  if (!isFilterName(name)) {
-    const hint = /\s/.test(name) ? '; names are separated by commas' : '';
-    return `expected the name of a filter, such as MaxLeaseDurationFilter, got ${shown}${hint}`;
-  }
-  const reason = brokenFilterReason(name, catalog);
-  if (reason !== undefined) {
-    return `the filter ${shown} cannot be used: ${reason}`;
-  }
-  const names = [...catalog.filters.keys()];
-  return `there is no filter ${shown}${nearestName(filterClassName(name), names)}; installed: ${names.join(', ')}`;
 }
 
 /** A problem about a list is reported where that list was written. */
