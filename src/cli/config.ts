@@ -6,7 +6,7 @@ import { isMapping, member } from '../config/tree.ts';
 import type { Configuration } from '../configuration.ts';
 import { formatOrigin } from '../errors.ts';
 import { knownOptions } from './known-options.ts';
-import { ExitCode, onOneLine, printProblems, printTable } from './output.ts';
+import { ExitCode, jsonText, onOneLine, printProblems, printTable } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './sources.ts';
 
 type Setting = Configuration['settings'][number];
@@ -68,7 +68,7 @@ async function show(flags: ShowFlags): Promise<void> {
   }));
   switch (flags.format) {
     case 'json':
-      process.stdout.write(`${JSON.stringify(asObject(shown, flags.origin === true), null, 2)}\n`);
+      process.stdout.write(`${jsonText(asObject(shown, flags.origin === true), 2)}\n`);
       break;
     case 'ini':
       process.stdout.write(asIni(shown, flags.origin === true));

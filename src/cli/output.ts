@@ -35,12 +35,17 @@ export function printWarnings(problems: readonly Problem[]): void {
 /** What JSON leaves as it is, and a terminal does not: DEL, C1 and two line ends. Escaped they are the same to a program. */
 const STEERING = /[\u007f-\u009f\u2028\u2029]/g;
 
+/** As JSON; a number that JavaScript can't hold is written out. */
+export function jsonText(value: unknown, indent = 0): string {
+  return JSON.stringify(
+    value,
+    (_, item: unknown) => (typeof item === 'bigint' ? item.toString() : item),
+    indent,
+  ).replace(STEERING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 export function jsonLine(value: unknown): string {
-  const json = JSON.stringify(value).replace(
-    STEERING,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-  return `${json}\n`;
+  return `${jsonText(value)}\n`;
 }
 
 export function printJson(value: unknown): void {

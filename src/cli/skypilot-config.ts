@@ -6,7 +6,7 @@ import { Command, Option } from 'commander';
 import { readTextFile } from '../config/read-file.ts';
 import { ConfigurationError, errorText, type Origin, type Problem } from '../errors.ts';
 import type { Level, MergedConfig, Source } from '../skypilot/layers.ts';
-import { ExitCode, printProblems, printTable, UsageError } from './output.ts';
+import { ExitCode, jsonText, printProblems, printTable, UsageError } from './output.ts';
 
 interface ConfigFlags {
   readonly server?: string;
@@ -198,26 +198,13 @@ async function print({ tree, leaves }: MergedConfig, flags: ConfigFlags): Promis
     beats: beats.map(formatPlace),
   }));
   if (flags.format === 'json') {
-    process.stdout.write(`${jsonText(flags.explain === true ? explained : shown)}\n`);
+    process.stdout.write(`${jsonText(flags.explain === true ? explained : shown, 2)}\n`);
   } else if (flags.explain === true) {
     await printTable(
       ['KEY', 'VALUE', 'SOURCE', 'BEATS'],
-      explained.map(({ key, value, source, beats }) => [key, jsonText(value, 0), source, beats.join(', ')]),
+      explained.map(({ key, value, source, beats }) => [key, jsonText(value), source, beats.join(', ')]),
     );
   } else {
     process.stdout.write(YamlDocument.from(shown).toString());
   }
-}
-
-/** A number that JavaScript can't hold is written out as a text; nothing in it steers a terminal. */
-function jsonText(value: unknown, indent = 2): string {
-  const json = JSON.stringify(
-    value,
-    (_, item) => (typeof item === 'bigint' ? item.toString() : item),
-    indent,
-  );
-  return json.replace(
-    /[\u007f-\u009f\u2028\u2029]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

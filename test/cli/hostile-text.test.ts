@@ -48,6 +48,18 @@ describe('hostile text', () => {
     },
   );
 
+  it('of a configuration is escaped in JSON', async () => {
+    const conf = confFile(`[enforcement]
+enabled_filters = MaxLeaseDurationFilter
+exempt_projects = a\u009b31mred
+`);
+    const args = ['config', 'show', '--format', 'json', '--config-file', conf];
+    const { code, stdout } = await runCommand(args);
+    expect(code).toBe(0);
+    expect(stdout).not.toMatch(CONTROLS);
+    expect(JSON.parse(stdout).enforcement.exempt_projects).toEqual(['a\u009b31mred']);
+  });
+
   it('of a configuration stays on its line', async () => {
     const conf = confFile(`[enforcement]
 enabled_filters = ${HOSTILE.replaceAll(/[\r\n]/g, '')}
