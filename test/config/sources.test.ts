@@ -2,8 +2,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type ConfigSources, readSources } from '../../src/config/sources.ts';
+import { readConfiguration } from '../../src/configuration.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { configFile, entries, readEntries as read, shown } from './helpers.ts';
+import { configFile, effective, entries, readEntries as read, service, shown } from './helpers.ts';
 
 async function problems(sources: ConfigSources): Promise<string[]> {
   return shown((await readSources({ configFiles: [], environment: {}, ...sources })).problems);
@@ -146,6 +147,15 @@ describe('the environment', () => {
 });
 
 describe('--config', () => {
+  it('leaves an option that is a text what is written, also where YAML has a list there', async () => {
+    const config = ['service.decision_log=-'];
+    const { settings, problems } = await readConfiguration({ environment: {}, configFiles: [], config }, [
+      service,
+    ]);
+    expect(shown(problems, 'error')).toEqual([]);
+    expect(effective({ settings }, 'decision_log', 'service')).toBe('-');
+  });
+
   it('sets one option to what is behind the first "=", read as YAML with its scalars as texts', async () => {
     const config = [
       'Enforcement.a=1',

@@ -60,6 +60,9 @@ describe('a get', () => {
       'invalid-url',
       'aborted',
     ]);
+    expect(
+      errors.filter(({ code }) => code !== 'invalid-url').map(({ message }) => message.split(' ')[0]),
+    ).toEqual(Array(4).fill('GET'));
   });
 });
 

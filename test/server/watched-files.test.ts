@@ -105,13 +105,14 @@ describe.concurrent('a watch', () => {
       [1, () => writeFileSync(further, 'three')],
       [2, () => writeFileSync(further, 'four!')],
       [3, () => rmSync(file)],
+      [4, () => writeFileSync(join(folder, 'further.yaml'), 'service: {}')],
     ] as const) {
       change();
       await vi.waitFor(() => context.expect(changed).toHaveBeenCalledTimes(times), SOON);
     }
     writeFileSync(join(folder, 'decisions.jsonl'), 'five');
     await sleep(LONG_ENOUGH);
-    context.expect(changed).toHaveBeenCalledTimes(3);
+    context.expect(changed).toHaveBeenCalledTimes(4);
   });
 
   it('sees what changes before it starts', async (context) => {

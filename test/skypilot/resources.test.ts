@@ -141,10 +141,19 @@ describe('acceleratorsOf', () => {
     expect(acceleratorsOf({ accelerators })).toEqual(expected.map(([name, count]) => ({ name, count })));
   });
 
-  it.for([8, true, 'A100:many', 'A100:', { A100: 'many' }, { A100: {} }, { A100: true }, [8], '[8]'])(
-    'throws for another form: %j',
-    (accelerators) => {
-      expect(() => acceleratorsOf({ accelerators })).toThrow(TypeError);
-    },
-  );
+  it.for([
+    8,
+    true,
+    'A100:many',
+    'A100:',
+    { A100: 'many' },
+    { A100: {} },
+    { A100: true },
+    [8],
+    '[8]',
+    'A100:8:4',
+    'A100:-1',
+  ])('throws for another form: %j', (accelerators) => {
+    expect(() => acceleratorsOf({ accelerators })).toThrow(TypeError);
+  });
 });
