@@ -18,7 +18,7 @@ const HEADER = 'X-Openstack-Request-Id';
 /** What is no id: it would be the caller's text in our answers and logs. */
 const NO_IDS: readonly [what: string, text: string][] = [
   ['empty', ''],
-  ['a word', 'abc'],
+  ['a word', 'some-word'],
   ['a UUID alone', SENT.slice(4)],
   ['too short', SENT.slice(0, -1)],
   ['too long', `${SENT}0`],
