@@ -63,6 +63,23 @@ export class YamlDocument {
     return new YamlDocument(text.slice(end).trim() === '' ? text : text.slice(0, end), content);
   }
 
+  /**
+   * Reads all documents of a text, such as a file of Kubernetes; those that hold nothing are left out. Lines are those of the
+   * text. Each may be as large as the only one of `parse`.
+   *
+   * @throws YamlError as `parse`.
+   */
+  static parseAll(text: string): YamlDocument[] {
+    const lines = new LineCounter();
+    refuseUnreadable(text);
+    return [...documentsOf(text, lines)]
+      .filter(({ contents, errors }) => errors.length > 0 || !isNothing(contents))
+      .map((document) => {
+        const [start, , end] = document.range;
+        return new YamlDocument(text.slice(start, end), contentOf(document, text, lines));
+      });
+  }
+
   /** A new one, from plain data. */
   static from(value: unknown): YamlDocument {
     return YamlDocument.parse('null').with(value);
@@ -121,7 +138,13 @@ export class YamlDocument {
 function read(text: string): Content {
   const lines = new LineCounter();
   refuseUnreadable(text);
-  const document = firstDocument(text, lines);
+  for (const document of documentsOf(text, lines)) {
+    return contentOf(document, text, lines);
+  }
+  throw new YamlError('it holds no document');
+}
+
+function contentOf(document: Document.Parsed, text: string, lines: LineCounter): Content {
   const [error] = document.errors;
   if (error !== undefined) {
     // Its message may hold a piece of the text.
@@ -156,8 +179,13 @@ function printed(document: Document, root: Node | null): string {
   }
 }
 
-/** Token by token, so that the rest of what is too much is never read. */
-function firstDocument(text: string, lineCounter: LineCounter): Document.Parsed {
+/** Between two `---`, say, or in a file of comments. */
+function isNothing(contents: ParsedNode | null): boolean {
+  return contents === null || (isScalar(contents) && contents.value === null && contents.source === '');
+}
+
+/** Token by token, so that the rest of what is too much, or of no interest, is never read. */
+function* documentsOf(text: string, lineCounter: LineCounter): Generator<Document.Parsed> {
   const parser = new Parser(lineCounter.addNewLine);
   const composer = new Composer({ ...dialect, lineCounter });
   lineCounter.addNewLine(0);
@@ -169,7 +197,8 @@ function firstDocument(text: string, lineCounter: LineCounter): Document.Parsed 
     }
     for (const token of parser.next(lexeme)) {
       for (const document of composer.next(token)) {
-        return document as Document.Parsed;
+        tokens = 0;
+        yield document as Document.Parsed;
       }
     }
     // Before the composer meets it: where it runs out of stack, a regular expression that is compiled ends the process.
@@ -179,13 +208,12 @@ function firstDocument(text: string, lineCounter: LineCounter): Document.Parsed 
   }
   for (const token of parser.end()) {
     for (const document of composer.next(token)) {
-      return document as Document.Parsed;
+      yield document as Document.Parsed;
     }
   }
   for (const document of composer.end(true, text.length)) {
-    return document as Document.Parsed;
+    yield document as Document.Parsed;
   }
-  throw new YamlError('it holds no document');
 }
 
 function view(node: Node | null, as: View, depth = 0): unknown {

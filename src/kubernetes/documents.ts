@@ -1,0 +1,229 @@
+/**
+ * Scheduling policies, roles and bindings, from files and folders of YAML. Whatever is wrong is a mistake with its file and
+ * line; nothing is skipped, since a rule that is not read is a rule that is not enforced.
+ */
+import { z } from 'zod';
+import { nearestName } from '../config/nearest.ts';
+import { isMapping, type Path } from '../config/tree.ts';
+import type { Problem } from '../errors.ts';
+import type { Binding, Role } from './access.ts';
+import { type Item, readItems } from './items.ts';
+import { mapping } from './mapping-schema.ts';
+import { mistakes, shown } from './mistakes.ts';
+import { type SchedulingPolicy, schedulingPolicy } from './policy.ts';
+import { policySpecSchema } from './policy-schema.ts';
+import { clusterRoleBindingSchema, clusterRoleSchema, roleBindingSchema, roleSchema } from './rbac-schema.ts';
+
+/** That of the proposal, and one that a CustomResourceDefinition can have: its group must hold a dot. */
+export const API_GROUPS = ['extensions', 'scheduling.blazar-enforcement'] as const;
+
+const POLICY_VERSIONS = [
+  ...API_GROUPS.map((group) => `${group}/v1alpha1` as const),
+  // As the draft has it in most places.
+  'extensions/valpha1',
+] as const;
+
+const metadata = z
+  .looseObject({ name: z.string('a text').min(1, 'a name').optional() }, 'a mapping')
+  .nullish();
+const rbacVersion = z.literal('rbac.authorization.k8s.io/v1', 'rbac.authorization.k8s.io/v1');
+
+/** The draft writes `Kind` too; its examples have neither version nor name. */
+const policyDocument = mapping({
+  apiVersion: z.enum(POLICY_VERSIONS, `one of ${POLICY_VERSIONS.join(', ')}`).optional(),
+  kind: z.string().optional(),
+  Kind: z.string().optional(),
+  metadata,
+  spec: policySpecSchema,
+});
+
+const ofRbac = { apiVersion: rbacVersion, kind: z.string(), metadata };
+const roleDocument = mapping({ ...ofRbac, ...roleSchema });
+const clusterRoleDocument = mapping({ ...ofRbac, ...clusterRoleSchema });
+const roleBindingDocument = mapping({ ...ofRbac, ...roleBindingSchema });
+const clusterRoleBindingDocument = mapping({ ...ofRbac, ...clusterRoleBindingSchema });
+
+const KINDS = ['SchedulingPolicy', 'Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'] as const;
+
+/** All that was read. */
+export interface PolicyDocuments {
+  readonly policies: readonly SchedulingPolicy[];
+  readonly roles: readonly Role[];
+  readonly bindings: readonly Binding[];
+  /** Errors, and warnings about names that lead nowhere. */
+  readonly problems: readonly Problem[];
+}
+
+/** Reads files, and of folders the `*.yaml`, `*.yml` and `*.json` in them. Throws nothing: see `problems`. */
+export function readPolicyDocuments(paths: readonly string[]): PolicyDocuments {
+  const documents = new Documents();
+  const problems: Problem[] = [];
+  for (const item of readItems(paths, (problem) => problems.push(problem))) {
+    documents.add(item);
+  }
+  return { ...documents, problems: [...problems, ...documents.problems, ...documents.deadEnds()] };
+}
+
+/** A name that something refers to. */
+interface Reference {
+  readonly item: Item;
+  readonly path: Path;
+  readonly kind: (typeof KINDS)[number];
+  readonly namespace: string | undefined;
+  readonly name: string;
+}
+
+class Documents {
+  readonly policies: SchedulingPolicy[] = [];
+  readonly roles: Role[] = [];
+  readonly bindings: Binding[] = [];
+  readonly problems: Problem[] = [];
+  /** By kind, namespace and name, where it is. */
+  readonly #known = new Map<string, string>();
+  readonly #references: Reference[] = [];
+
+  add(item: Item): void {
+    const field = 'kind' in item.value ? 'kind' : 'Kind';
+    const kind = item.value[field];
+    switch (kind) {
+      case 'SchedulingPolicy':
+        this.#addPolicy(item);
+        break;
+      case 'Role':
+        this.#addRole(item, kind, this.#parsed(item, roleDocument));
+        break;
+      case 'ClusterRole':
+        this.#addRole(item, kind, this.#parsed(item, clusterRoleDocument));
+        break;
+      case 'RoleBinding':
+        this.#addBinding(item, kind, this.#parsed(item, roleBindingDocument));
+        break;
+      case 'ClusterRoleBinding':
+        this.#addBinding(item, kind, this.#parsed(item, clusterRoleBindingDocument));
+        break;
+      default: {
+        const nearest = typeof kind === 'string' ? nearestName(kind, KINDS) : '';
+        const expected = `expected one of ${[...KINDS, 'List'].join(', ')}`;
+        this.#mistake(item, [field], `${expected}, got ${shown(kind)}${nearest}`);
+      }
+    }
+  }
+
+  /** What refers to something that is not there grants nothing, and may be a slip. */
+  deadEnds(): Problem[] {
+    return this.#references
+      .filter(({ kind, namespace, name }) => !this.#known.has(id(kind, namespace, name)))
+      .map(({ item, path, kind, namespace, name }) => {
+        const there = [...this.#known.keys()]
+          .map((one) => JSON.parse(one) as [string, string | null, string])
+          .filter(([otherKind, place]) => otherKind === kind && place === (namespace ?? null))
+          .map(([, , other]) => other);
+        const hint =
+          kind === 'SchedulingPolicy' && name === '*'
+            ? '; a name has no wildcard: without resourceNames all policies are meant'
+            : nearestName(name, there);
+        return item.problem(path, `there is no ${kind} ${shown(name)}${hint}`, 'warning');
+      });
+  }
+
+  #addPolicy(item: Item): void {
+    const document = this.#parsed(item, policyDocument);
+    const name = nameOf(item) ?? item.file.replace(/^.*\//, '').replace(/\.(ya?ml|json)$/, '');
+    if (this.#isNew(item, 'SchedulingPolicy', undefined, name) && document !== undefined) {
+      this.policies.push(schedulingPolicy(name, document.spec));
+    }
+  }
+
+  #addRole(item: Item, kind: Role['kind'], document: z.infer<typeof clusterRoleDocument> | undefined): void {
+    const identity = this.#identity(item, kind, kind === 'Role');
+    if (identity === undefined || document === undefined) {
+      return;
+    }
+    const rules = document.rules ?? [];
+    this.roles.push({ kind, ...identity, rules });
+    for (const [index, { resources, resourceNames }] of rules.entries()) {
+      if (resources?.includes('schedulingpolicies') === true) {
+        for (const [position, name] of (resourceNames ?? []).entries()) {
+          const path = ['rules', index, 'resourceNames', position];
+          this.#references.push({ item, path, kind: 'SchedulingPolicy', namespace: undefined, name });
+        }
+      }
+    }
+  }
+
+  #addBinding(
+    item: Item,
+    kind: Binding['kind'],
+    document: z.infer<typeof roleBindingDocument> | undefined,
+  ): void {
+    const identity = this.#identity(item, kind, kind === 'RoleBinding');
+    if (identity === undefined || document === undefined) {
+      return;
+    }
+    const { roleRef, subjects } = document;
+    this.bindings.push({ kind, ...identity, roleRef, subjects: subjects ?? [] });
+    const namespace = roleRef.kind === 'Role' ? identity.namespace : undefined;
+    this.#references.push({
+      item,
+      path: ['roleRef', 'name'],
+      kind: roleRef.kind,
+      namespace,
+      name: roleRef.name,
+    });
+  }
+
+  /** Of what has a name, and is the only one of it. */
+  #identity(item: Item, kind: string, isNamespaced: boolean): Pick<Role, 'name' | 'namespace'> | undefined {
+    const name = nameOf(item);
+    if (name === undefined) {
+      this.#mistake(item, ['metadata', 'name'], 'expected a name');
+      return undefined;
+    }
+    const { metadata: written } = item.value;
+    const namespace = isNamespaced && isMapping(written) ? written.namespace : undefined;
+    if (isNamespaced && (typeof namespace !== 'string' || namespace === '')) {
+      this.#mistake(item, ['metadata', 'namespace'], `expected a namespace, since a ${kind} is in one`);
+      return undefined;
+    }
+    const place = typeof namespace === 'string' ? namespace : undefined;
+    return this.#isNew(item, kind, place, name) ? { name, namespace: place } : undefined;
+  }
+
+  #isNew(item: Item, kind: string, namespace: string | undefined, name: string): boolean {
+    const key = id(kind, namespace, name);
+    const first = this.#known.get(key);
+    if (first !== undefined) {
+      const expected = `expected another name, since there is a ${kind} of this one at ${first}`;
+      this.#mistake(item, ['metadata', 'name'], expected);
+      return false;
+    }
+    this.#known.set(key, `${item.file}:${item.lineOf([])}`);
+    return true;
+  }
+
+  #parsed<Schema extends z.ZodType>(item: Item, schema: Schema): z.infer<Schema> | undefined {
+    const parsed = schema.safeParse(item.value);
+    if (parsed.success) {
+      return parsed.data;
+    }
+    for (const issue of parsed.error.issues) {
+      for (const { path, message } of mistakes(issue, item.value)) {
+        this.#mistake(item, path, message);
+      }
+    }
+    return undefined;
+  }
+
+  #mistake(item: Item, path: Path, message: string): void {
+    this.problems.push(item.problem(path, message));
+  }
+}
+
+function nameOf({ value: { metadata: written } }: Item): string | undefined {
+  const name = isMapping(written) ? written.name : undefined;
+  return typeof name === 'string' && name !== '' ? name : undefined;
+}
+
+function id(kind: string, namespace: string | undefined, name: string): string {
+  return JSON.stringify([kind, namespace, name]);
+}

@@ -1,0 +1,132 @@
+/** The objects in files and folders of YAML, each with the place where it stands. */
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { readTextFile, systemErrorText } from '../config/read-file.ts';
+import { formatPath, isMapping, type Mapping, type Path } from '../config/tree.ts';
+import { YamlDocument } from '../config/yaml/document.ts';
+import { YamlError } from '../config/yaml/error.ts';
+import type { Problem } from '../errors.ts';
+
+/** As large as all policies and roles of a cluster in one file. */
+const MAX_BYTES = 32 * 1024 * 1024;
+
+/** Collects what is wrong. */
+export type Report = (problem: Problem) => void;
+
+/** One object of a file. */
+export class Item {
+  readonly file: string;
+  readonly value: Mapping;
+  readonly #document: YamlDocument;
+  /** Where it stands in the document: in a `List`, below `items`. */
+  readonly #path: Path;
+
+  constructor(file: string, document: YamlDocument, path: Path, value: Mapping) {
+    this.file = file;
+    this.value = value;
+    this.#document = document;
+    this.#path = path;
+  }
+
+  lineOf(path: Path): number {
+    return this.#document.lineOf([...this.#path, ...path]);
+  }
+
+  /** A mistake in it, with file and line. */
+  problem(path: Path, message: string, severity: Problem['severity'] = 'error'): Problem {
+    const field = path.length === 0 ? '' : `${formatPath(path)}: `;
+    return problemAt(this.file, this.lineOf(path), `${field}${message}`, severity);
+  }
+}
+
+/** Reads files, and of folders the `*.yaml`, `*.yml` and `*.json` in them, in the order of their names. */
+export function readItems(paths: readonly string[], report: Report): Item[] {
+  return paths.flatMap((path) => filesAt(path, report)).flatMap((file) => itemsIn(file, report));
+}
+
+/** What a folder is read for. */
+export function isPolicyFile(name: string): boolean {
+  return /\.(ya?ml|json)$/.test(name) && !name.startsWith('.');
+}
+
+function filesAt(path: string, report: Report): string[] {
+  try {
+    if (!statSync(path).isDirectory()) {
+      return [path];
+    }
+    const names = readdirSync(path).filter(isPolicyFile).sort();
+    if (names.length === 0) {
+      report(problemAt(path, 1, 'there is no *.yaml, *.yml or *.json in this folder'));
+    }
+    return names.map((name) => join(path, name));
+  } catch (thrown) {
+    report(problemAt(path, 1, `could not be read: ${systemErrorText(thrown)}`));
+    return [];
+  }
+}
+
+function itemsIn(file: string, report: Report): Item[] {
+  try {
+    const documents = YamlDocument.parseAll(readTextFile(file, MAX_BYTES));
+    if (documents.length === 0) {
+      report(problemAt(file, 1, 'it holds no document'));
+    }
+    return documents.flatMap((document) => itemsOf(file, document, report));
+  } catch (thrown) {
+    const { reason, line } =
+      thrown instanceof YamlError
+        ? thrown
+        : { reason: `could not be read: ${systemErrorText(thrown)}`, line: undefined };
+    report(problemAt(file, line ?? 1, reason));
+    return [];
+  }
+}
+
+/** What `kubectl get -o yaml` prints is a list of them. */
+function itemsOf(file: string, document: YamlDocument, report: Report): Item[] {
+  const { value } = document;
+  const whole = new Item(file, document, [], isMapping(value) ? value : {});
+  if (!isMapping(value)) {
+    report(whole.problem([], 'expected a mapping with kind'));
+    return [];
+  }
+  const hostile = pathTo('__proto__', value);
+  if (hostile !== undefined) {
+    report(whole.problem(hostile, 'expected another name'));
+    return [];
+  }
+  if (value.kind !== 'List') {
+    return [whole];
+  }
+  if (!Array.isArray(value.items)) {
+    report(whole.problem(['items'], 'expected a list'));
+    return [];
+  }
+  return value.items.map(
+    (item: unknown, index) => new Item(file, document, ['items', index], isMapping(item) ? item : {}),
+  );
+}
+
+function pathTo(name: string, value: unknown): Path | undefined {
+  const entries: [string | number, unknown][] = Array.isArray(value)
+    ? [...value.entries()]
+    : isMapping(value)
+      ? Object.entries(value)
+      : [];
+  for (const [step, below] of entries) {
+    const path = step === name ? [] : pathTo(name, below);
+    if (path !== undefined) {
+      return [step, ...path];
+    }
+  }
+  return undefined;
+}
+
+function problemAt(
+  file: string,
+  line: number,
+  message: string,
+  severity: Problem['severity'] = 'error',
+): Problem {
+  return { severity, origin: { kind: 'file', file, line }, message };
+}

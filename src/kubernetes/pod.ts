@@ -1,0 +1,91 @@
+/** A pod, as far as scheduling policies look at it. Everything else of it passes through. Source: Kubernetes API, core/v1. */
+import { z } from 'zod';
+import { InvalidRequestError } from '../errors.ts';
+
+const expression = z.looseObject({
+  key: z.string(),
+  operator: z.string(),
+  values: z.array(z.string()).nullish(),
+});
+
+const nodeSelectorTerm = z.looseObject({
+  matchExpressions: z.array(expression).nullish(),
+  matchFields: z.array(expression).nullish(),
+});
+
+/** Of other pods: only whether it is there, and the same, matters. */
+const podTerms = z.array(z.looseObject({})).nullish();
+
+const podTimes = z.looseObject({
+  requiredDuringSchedulingIgnoredDuringExecution: podTerms,
+  preferredDuringSchedulingIgnoredDuringExecution: podTerms,
+});
+
+const affinity = z.looseObject({
+  nodeAffinity: z
+    .looseObject({
+      requiredDuringSchedulingIgnoredDuringExecution: z
+        .looseObject({ nodeSelectorTerms: z.array(nodeSelectorTerm).nullish() })
+        .nullish(),
+      preferredDuringSchedulingIgnoredDuringExecution: z
+        .array(z.looseObject({ weight: z.number().nullish(), preference: nodeSelectorTerm }))
+        .nullish(),
+    })
+    .nullish(),
+  podAffinity: podTimes.nullish(),
+  podAntiAffinity: podTimes.nullish(),
+});
+
+const toleration = z.looseObject({
+  key: z.string().nullish(),
+  operator: z.string().nullish(),
+  value: z.string().nullish(),
+  effect: z.string().nullish(),
+  tolerationSeconds: z.number().nullish(),
+});
+
+export const podSchema = z.looseObject({
+  metadata: z
+    .looseObject({
+      name: z.string().nullish(),
+      generateName: z.string().nullish(),
+      namespace: z.string().nullish(),
+    })
+    .nullish(),
+  spec: z.looseObject({
+    serviceAccountName: z.string().nullish(),
+    serviceAccount: z.string().nullish(),
+    schedulerName: z.string().nullish(),
+    nodeName: z.string().nullish(),
+    priorityClassName: z.string().nullish(),
+    priority: z.number().nullish(),
+    preemptionPolicy: z.string().nullish(),
+    nodeSelector: z.record(z.string(), z.string()).nullish(),
+    tolerations: z.array(toleration).nullish(),
+    affinity: affinity.nullish(),
+  }),
+});
+
+export type Pod = z.infer<typeof podSchema>;
+export type Toleration = z.infer<typeof toleration>;
+export type Affinity = z.infer<typeof affinity>;
+export type NodeSelectorTerm = z.infer<typeof nodeSelectorTerm>;
+export type Expression = z.infer<typeof expression>;
+
+const compiled = z.compile(podSchema);
+
+/** Checks a pod and returns it as it came, not copied. Throws `InvalidRequestError` that names the first wrong field below `at`. */
+export function parsePod(input: unknown, at = ''): Pod {
+  const parsed = compiled.safeParse(input);
+  if (parsed.success) {
+    return input as Pod;
+  }
+  const [issue] = parsed.error.issues;
+  const field = [at, ...(issue?.path ?? [])].filter((step) => step !== '').join('.');
+  throw new InvalidRequestError(field, issue?.message ?? 'expected a pod');
+}
+
+/** The name under which the pod runs in its namespace: `default` where it names none. */
+export function serviceAccountName({ spec }: Pod): string {
+  return spec.serviceAccountName || spec.serviceAccount || 'default';
+}

@@ -1,0 +1,131 @@
+/** A scheduling policy as its rules are read, whichever way it was written. */
+import type { Affinity, Expression, NodeSelectorTerm, Toleration } from './pod.ts';
+import type {
+  AffinityRules,
+  RequiredAffinities,
+  TolerationRule,
+  WrittenAffinity,
+  WrittenExpression,
+  WrittenSpec,
+  WrittenToleration,
+} from './policy-schema.ts';
+
+/** What must be there. Of a label without values any will do. */
+export interface Required {
+  readonly schedulerNames?: readonly string[];
+  readonly priorityClassNames?: readonly string[];
+  readonly nodeSelectors?: Readonly<Record<string, readonly string[]>>;
+  readonly affinities?: RequiredAffinities;
+}
+
+/** What may be there. An empty list or mapping means everything; what is absent, nothing. */
+export interface Allowed {
+  readonly schedulerNames?: readonly string[];
+  readonly priorityClassNames?: readonly string[];
+  readonly nodeSelectors?: Readonly<Record<string, readonly string[]>>;
+  readonly tolerations?: readonly TolerationRule[];
+  readonly affinities?: AffinityRules;
+}
+
+/** What is added where a pod says nothing. */
+export interface Default {
+  readonly schedulerName?: string;
+  readonly priorityClassName?: string;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly tolerations?: readonly Toleration[];
+  readonly affinity?: Affinity;
+}
+
+export interface SchedulingPolicy {
+  readonly name: string;
+  readonly required: Required;
+  readonly allowed: Allowed;
+  readonly default: Default;
+}
+
+/** Brings a spec that its schema accepts into this form. */
+export function schedulingPolicy(name: string, spec: WrittenSpec): SchedulingPolicy {
+  const { required, allowed, default: defaults, allowedAffinities } = spec;
+  return {
+    name,
+    required: present({
+      schedulerNames: required?.schedulerNames ?? required?.SchedulerNames,
+      priorityClassNames: required?.priorityClassNames ?? required?.priorityClasseNames,
+      nodeSelectors: required?.nodeSelectors,
+      affinities: required?.affinities,
+    }),
+    allowed: present({
+      schedulerNames: allowed?.schedulerNames ?? allowed?.SchedulerNames,
+      priorityClassNames: allowed?.priorityClassNames ?? allowed?.priorityClasseNames,
+      nodeSelectors: allowed?.nodeSelectors,
+      tolerations: allowed?.tolerations,
+      affinities: allowed?.affinities ?? allowedAffinities,
+    }),
+    default: present({
+      schedulerName: defaults?.schedulerName ?? defaults?.SchedulerName,
+      priorityClassName: defaults?.priorityClassName ?? defaults?.priorityClasseName,
+      nodeSelector: defaults?.nodeSelector,
+      tolerations: defaults?.tolerations?.flatMap(tolerations),
+      affinity: defaults?.affinity && affinity(defaults.affinity),
+    }),
+  };
+}
+
+/** Without what is not there, so that a name which stands in it is one that a policy mentions. */
+function present<Fields extends object>(
+  fields: Fields,
+): { [Name in keyof Fields]?: NonNullable<Fields[Name]> } {
+  const there = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+  return Object.fromEntries(there) as { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
+}
+
+/** One for each value. */
+function tolerations({ values, ...toleration }: WrittenToleration): Toleration[] {
+  return values === undefined ? [toleration] : values.map((value) => ({ ...toleration, value }));
+}
+
+function affinity({ nodeAffinity, ...ofPods }: WrittenAffinity): Affinity {
+  if (nodeAffinity === undefined) {
+    return ofPods;
+  }
+  const {
+    requiredDuringSchedulingIgnoredDuringExecution: required,
+    preferredDuringSchedulingIgnoredDuringExecution: preferred,
+  } = nodeAffinity;
+  return {
+    nodeAffinity: {
+      ...(required && {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: required.nodeSelectorTerms.map(term),
+        },
+      }),
+      ...(preferred && {
+        preferredDuringSchedulingIgnoredDuringExecution: preferred.map(({ weight, preference }) => ({
+          weight,
+          preference: term(preference),
+        })),
+      }),
+    },
+    ...ofPods,
+  };
+}
+
+interface WrittenTerm {
+  readonly matchExpressions?: readonly WrittenExpression[] | undefined;
+  readonly matchFields?: readonly WrittenExpression[] | undefined;
+}
+
+function term({ matchExpressions, matchFields }: WrittenTerm): NodeSelectorTerm {
+  return {
+    ...(matchExpressions && { matchExpressions: matchExpressions.map(expression) }),
+    ...(matchFields && { matchFields: matchFields.map(expression) }),
+  };
+}
+
+function expression({ key, keys, operator, operators, values }: WrittenExpression): Expression {
+  return {
+    key: key ?? keys?.[0] ?? '',
+    operator: operator ?? operators?.[0] ?? '',
+    ...(values && { values }),
+  };
+}

@@ -1,0 +1,54 @@
+/** RBAC's own documents, as far as they say who may use what. Source: Kubernetes API, rbac.authorization.k8s.io/v1. */
+import { z } from 'zod';
+import { mapping } from './mapping-schema.ts';
+
+const texts = z.array(z.string('a text'), 'a list').nullish();
+
+const rule = mapping({
+  apiGroups: texts,
+  resources: texts,
+  resourceNames: texts,
+  nonResourceURLs: texts,
+  verbs: texts,
+});
+
+const subject = z.discriminatedUnion(
+  'kind',
+  [
+    mapping({
+      kind: z.literal('ServiceAccount'),
+      name: z.string('a text').min(1, 'a text that is not empty'),
+      namespace: z.string('a text, since a service account has a namespace').min(1, 'a namespace'),
+      apiGroup: z.literal('', 'an empty text').nullish(),
+    }),
+    ...(['User', 'Group'] as const).map((kind) =>
+      mapping({
+        kind: z.literal(kind),
+        name: z.string('a text').min(1, 'a text that is not empty'),
+        apiGroup: z.literal('rbac.authorization.k8s.io', 'rbac.authorization.k8s.io').nullish(),
+      }),
+    ),
+  ],
+  { error: ({ code }) => (code === 'invalid_union' ? 'one of ServiceAccount, User, Group' : 'a mapping') },
+);
+
+export const roleSchema = { rules: z.array(rule, 'a list').nullish() };
+/** The control plane writes the rules of such a role: see docs/kubernetes.md. */
+export const clusterRoleSchema = { ...roleSchema, aggregationRule: z.unknown().optional() };
+
+function bindingSchema<const Kinds extends readonly [string, ...string[]]>(kinds: Kinds) {
+  return {
+    subjects: z.array(subject, 'a list').nullish(),
+    roleRef: mapping({
+      apiGroup: z.literal('rbac.authorization.k8s.io', 'rbac.authorization.k8s.io').nullish(),
+      kind: z.enum(kinds, kinds.length === 1 ? kinds[0] : `one of ${kinds.join(', ')}`),
+      name: z.string('a text').min(1, 'a text that is not empty'),
+    }),
+  };
+}
+
+export const roleBindingSchema = bindingSchema(['Role', 'ClusterRole']);
+export const clusterRoleBindingSchema = bindingSchema(['ClusterRole']);
+
+export type Rule = z.infer<typeof rule>;
+export type Subject = z.infer<typeof subject>;

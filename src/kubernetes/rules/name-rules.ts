@@ -1,0 +1,72 @@
+import type { MergedPolicy } from '../merge.ts';
+import { listed, quoted, type Reason } from './reason.ts';
+
+type NameField = 'schedulerName' | 'priorityClassName';
+
+const LIST = { schedulerName: 'schedulerNames', priorityClassName: 'priorityClassNames' } as const;
+
+/** Which scheduler, or priority class, a pod may, must and by default does name. */
+export class NameRules {
+  readonly field: NameField;
+  /** What is added where nothing is said. */
+  readonly default: string | undefined;
+  readonly required: readonly string[] | undefined;
+  readonly #requiredBy: string;
+  readonly #all: boolean;
+  /** By name, the policy that allows it. */
+  readonly #allowed = new Map<string, string>();
+  /** Those that allow something. */
+  readonly policies: readonly string[];
+
+  constructor(field: NameField, merged: MergedPolicy) {
+    const list = LIST[field];
+    this.field = field;
+    this.default = merged.default[field];
+    this.required = merged.required[list];
+    this.#requiredBy = merged.sourceOf('required', list);
+    const grants = merged.allowed.filter(({ allowed }) => allowed[list] !== undefined);
+    this.#all = grants.some(({ allowed }) => allowed[list]?.length === 0);
+    for (const { policy, allowed } of grants) {
+      for (const name of allowed[list] ?? []) {
+        this.#allowed.set(name, policy);
+      }
+    }
+    const implied =
+      this.default === undefined ? [] : [[this.default, merged.sourceOf('default', field)] as const];
+    for (const [name, policy] of implied) {
+      this.#allowed.set(name, this.#allowed.get(name) ?? policy);
+    }
+    this.policies = [
+      ...new Set([...grants.map(({ policy }) => policy), ...implied.map(([, policy]) => policy)]),
+    ];
+  }
+
+  /** Whether every name is allowed, and none required. */
+  get allowsAll(): boolean {
+    return this.#all && this.required === undefined;
+  }
+
+  accepts(name: string): boolean {
+    return this.required === undefined ? this.#all || this.#allowed.has(name) : this.required.includes(name);
+  }
+
+  /** `undefined` = the pod names none. */
+  judge(name: string | undefined): Reason | undefined {
+    const { field, required } = this;
+    if (name === undefined ? required === undefined : this.accepts(name)) {
+      return undefined;
+    }
+    const got = name === undefined ? 'nothing' : quoted(name);
+    if (required !== undefined) {
+      const expectation = `expected ${listed(required, 'or')}, got ${got}`;
+      return { field, expectation, policies: [this.#requiredBy] };
+    }
+    const names = [...this.#allowed.keys()];
+    return {
+      field,
+      expectation:
+        names.length === 0 ? `expected nothing, got ${got}` : `expected ${listed(names, 'or')}, got ${got}`,
+      policies: this.policies,
+    };
+  }
+}

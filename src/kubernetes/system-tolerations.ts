@@ -1,0 +1,42 @@
+/** Tolerations that Kubernetes itself gives to pods, which nobody has asked for. */
+import type { Toleration } from './pod.ts';
+
+/**
+ * The two that the API server adds to every pod, and those that the DaemonSet controller adds to its own.
+ * Source: Kubernetes docs, "Taints and Tolerations" and "DaemonSet".
+ */
+export const SYSTEM_TOLERATIONS: readonly string[] = [
+  'node.kubernetes.io/not-ready:NoExecute:300',
+  'node.kubernetes.io/unreachable:NoExecute:300',
+  'node.kubernetes.io/not-ready:NoExecute',
+  'node.kubernetes.io/unreachable:NoExecute',
+  'node.kubernetes.io/disk-pressure:NoSchedule',
+  'node.kubernetes.io/memory-pressure:NoSchedule',
+  'node.kubernetes.io/pid-pressure:NoSchedule',
+  'node.kubernetes.io/unschedulable:NoSchedule',
+  'node.kubernetes.io/network-unavailable:NoSchedule',
+];
+
+/** `key:effect`, `key=value:effect`, and with seconds behind: the notation of `kubectl taint`. */
+export const SYSTEM_TOLERATION_PATTERN =
+  /^[^\s:=,]+(=[^\s:=,]*)?:(NoSchedule|PreferNoSchedule|NoExecute)(:\d+)?$/;
+
+/** Tells tolerations that are exactly one of these from all others. */
+export class SystemTolerations {
+  readonly #known: ReadonlySet<string>;
+
+  constructor(written: readonly string[] = SYSTEM_TOLERATIONS) {
+    this.#known = new Set(written);
+  }
+
+  has({ key, operator, value, effect, tolerationSeconds }: Toleration): boolean {
+    const isExists = operator === 'Exists';
+    if (!isExists && operator && operator !== 'Equal') {
+      return false;
+    }
+    const what = isExists ? key : `${key}=${value ?? ''}`;
+    const seconds =
+      tolerationSeconds === undefined || tolerationSeconds === null ? '' : `:${tolerationSeconds}`;
+    return this.#known.has(`${what}:${effect}${seconds}`);
+  }
+}
