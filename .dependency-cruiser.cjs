@@ -1,7 +1,7 @@
 /**
  * The layers of docs/architecture.md. An arrow that points the wrong way fails `npm run lint`.
  *
- *   cli -> server -> skypilot -> core -> config          cli -> conformance -> core          filters -> core
+ *   cli -> server -> skypilot, kubernetes -> core -> config      cli -> conformance -> core      filters -> kubernetes, core
  */
 const CORE = '^src/(http/)?[^/]+[.]ts$';
 
@@ -34,7 +34,7 @@ module.exports = {
       severity: 'error',
       comment: 'The library is used without a server and without a command line.',
       from: { path: CORE },
-      to: { path: '^src/(skypilot|server|conformance|cli)/' },
+      to: { path: '^src/(skypilot|kubernetes|server|conformance|cli)/' },
     },
     {
       name: 'conformance-tests-strangers',
@@ -48,7 +48,14 @@ module.exports = {
       severity: 'error',
       comment: 'Admin policies are reviewed without a server and without a command line.',
       from: { path: '^src/skypilot/' },
-      to: { path: '^src/(server|conformance|cli)/' },
+      to: { path: '^src/(kubernetes|server|conformance|cli)/' },
+    },
+    {
+      name: 'scheduling-policies-know-no-door',
+      severity: 'error',
+      comment: 'They judge pods and leases without a server and without a command line.',
+      from: { path: '^src/kubernetes/' },
+      to: { path: '^src/(skypilot|server|conformance|cli)/' },
     },
     {
       name: 'server-knows-no-command-line',
@@ -59,9 +66,9 @@ module.exports = {
     {
       name: 'filters-import-the-core-only',
       severity: 'error',
-      comment: 'A filter is a plug-in: it sees what index.ts shows, and no other filter.',
+      comment: 'A filter is a plug-in: it sees what the package exports, and no other filter.',
       from: { path: '^filters/' },
-      to: { path: '^(src|filters)/', pathNot: '^src/index[.]ts$' },
+      to: { path: '^(src|filters)/', pathNot: '^src/(kubernetes/)?index[.]ts$' },
     },
     {
       name: 'example-stands-alone',
@@ -97,7 +104,7 @@ module.exports = {
       name: 'nothing-unresolvable',
       severity: 'error',
       from: {},
-      to: { couldNotResolve: true, pathNot: '^blazar-enforcement(/skypilot)?$' },
+      to: { couldNotResolve: true, pathNot: '^blazar-enforcement(/skypilot|/kubernetes)?$' },
     },
   ],
   options: {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OptionsCheck } from './configuration.ts';
 import type { HttpClient, HttpClientOptions } from './http/client.ts';
 import type { Context, Lease } from './lease.ts';
 import type { Logger } from './logger.ts';
@@ -43,6 +44,11 @@ export interface Call {
 export abstract class BaseFilter<Options = unknown> {
   static readonly [FILTER_MARKER] = true;
   static readonly options: z.ZodObject = z.object({});
+  /**
+   * Looks at what its options name, such as files; `config validate` asks for it, and nothing else of the filter then. Called
+   * with options that the schema accepts. May be left out.
+   */
+  static readonly check?: OptionsCheck | undefined;
 
   protected readonly options: Options;
   protected readonly services: FilterServices;
@@ -66,6 +72,12 @@ export abstract class BaseFilter<Options = unknown> {
   /** A lease has ended or was deleted. */
   abstract onEnd(context: Context, lease: Lease, call: Call): void | Promise<void>;
 
+  /**
+   * Gets ready, such as by reading what its options name: called once, before any check. Throw to refuse the configuration.
+   * May be left out.
+   */
+  open(): void | Promise<void> {}
+
   /** Lets go of connections and timers. May be left out. */
   close(): void | Promise<void> {}
 }
@@ -75,6 +87,7 @@ export interface FilterClass {
   new (options: never, services: FilterServices): BaseFilter;
   readonly name: string;
   readonly options: z.ZodObject;
+  readonly check?: OptionsCheck | undefined;
 }
 
 /** Whether a value is a subclass of `BaseFilter`, of this copy of the package or of another. */

@@ -62,7 +62,9 @@ export interface Configuration {
   readonly catalog: FilterCatalog;
   /** The files that were read, lowest first. */
   readonly files: readonly string[];
-  /** Those of them that set nothing, in no section. */
+  /** Files and folders that options name, and that are read again with the configuration. */
+  readonly namedFiles: readonly string[];
+  /** Those of `files` that set nothing, in no section. */
   readonly emptyFiles: readonly string[];
   /** Options of users' and projects' files that only the server's may set. */
   readonly ignored: readonly string[];
@@ -76,7 +78,7 @@ export interface FurtherSection {
   readonly section: string;
   readonly schema: z.ZodObject;
   /** What a schema can't see, such as what is in a file. Called when the schema has nothing against the values. */
-  readonly check?: (values: never) => readonly SectionProblem[];
+  readonly check?: OptionsCheck | undefined;
   /** Options that come with what its values name, such as those of policies. Called with its values at a first look. */
   readonly extend?: (values: never) => Promise<SectionExtension>;
 }
@@ -92,6 +94,11 @@ export interface SectionProblem {
   readonly option: string;
   readonly message: string;
 }
+
+/** Looks at the values of a group of options. A mistake in a file that they name has its own place: it is a whole problem. */
+export type OptionsCheck = (
+  values: never,
+) => readonly (SectionProblem | Problem)[] | Promise<readonly (SectionProblem | Problem)[]>;
 
 /** Reads, types and checks the configuration. Constructs nothing and throws nothing: see `problems`. */
 export async function readConfiguration(
@@ -127,26 +134,31 @@ export async function readConfiguration(
   const mistakesAtCore = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
   const chain = chainOf(core, catalog, read.problems.length > 0 || mistakesAtCore);
   const wrong = new Set(problems.map(({ section, option }) => optionId(section, option)));
-  const filters = chain.filters.map(({ filter, audit }) => {
-    const named = audit ? 'audit_filters' : 'enabled_filters';
-    const group = { section: SECTION, schema: filter.filterClass.options, named };
-    return { filter, audit, checked: checkTogether(group, settings, wrong) };
-  });
-  const sections = further.flatMap((group, index) => {
-    const { section } = group;
-    const extension = extensions[index];
-    return [
-      checkTogether({ ...group, named: undefined }, settings, wrong),
-      ...(extension?.schemas ?? []).map((schema) =>
-        checkTogether({ section, schema, named: undefined }, settings, wrong),
-      ),
-      {
-        problems: (extension?.problems ?? []).map(({ option, message }) =>
-          atOrigin({ severity: 'error', section, option, message }, settings),
+  const filters = await Promise.all(
+    chain.filters.map(async ({ filter, audit }) => {
+      const named = audit ? 'audit_filters' : 'enabled_filters';
+      const { options: schema, check } = filter.filterClass;
+      const group = { section: SECTION, schema, check, named };
+      return { filter, audit, checked: await checkTogether(group, settings, wrong) };
+    }),
+  );
+  const sections = await Promise.all(
+    further.flatMap((group, index) => {
+      const { section } = group;
+      const extension = extensions[index];
+      return [
+        checkTogether({ ...group, named: undefined }, settings, wrong),
+        ...(extension?.schemas ?? []).map((schema) =>
+          checkTogether({ section, schema, named: undefined }, settings, wrong),
         ),
-      },
-    ];
-  });
+        {
+          problems: (extension?.problems ?? []).map(({ option, message }) =>
+            atOrigin({ severity: 'error', section, option, message }, settings),
+          ),
+        },
+      ];
+    }),
+  );
 
   return {
     exemptProjects: core.exempt_projects,
@@ -157,6 +169,7 @@ export async function readConfiguration(
     })),
     catalog,
     files: read.files.map(({ file }) => file),
+    namedFiles: settings.flatMap(({ option, value }) => (option.watched ? textsOf(value) : [])),
     emptyFiles: read.files.filter(({ layer }) => isEmpty(layer)).map(({ file }) => file),
     ignored,
     settings,
@@ -200,6 +213,10 @@ function isServers(options: readonly Option[]): (section: string, option: string
   return (section, option) => section !== SECTION || names.has(option);
 }
 
+function textsOf(value: unknown): string[] {
+  return [value].flat().filter((one) => typeof one === 'string');
+}
+
 function isEmpty(layer: Layer): boolean {
   return [...layer.values()].every((options) => options.size === 0);
 }
@@ -207,8 +224,14 @@ function isEmpty(layer: Layer): boolean {
 /** File by file as they are read, and line by line, as one mends them; what has no line comes after. */
 function inOrder(read: ReadSources, problems: readonly Problem[]): Problem[] {
   const files = read.files.map(({ file }) => file);
-  const place = ({ origin }: Problem): [number, number] =>
-    origin?.kind === 'file' ? [files.indexOf(origin.file), origin.line] : [files.length, 0];
+  /** Files that the configuration names stand in the order in which they were read. */
+  const place = ({ origin }: Problem): [number, number] => {
+    if (origin?.kind !== 'file') {
+      return [files.length + 1, 0];
+    }
+    const index = files.indexOf(origin.file);
+    return index < 0 ? [files.length, 0] : [index, origin.line];
+  };
   return [...problems].sort((a, b) => place(a)[0] - place(b)[0] || place(a)[1] - place(b)[1]);
 }
 
@@ -257,11 +280,11 @@ interface Group extends FurtherSection {
  * The options of a group, held against its whole schema: what they must fulfil together, and their files. With an option
  * that is wrong by itself (`wrong`) there is nothing to say about them together.
  */
-function checkTogether(
+async function checkTogether(
   { section, schema, named, check }: Group,
   settings: readonly Setting[],
   wrong: ReadonlySet<string>,
-): { options: unknown; problems: Problem[] } {
+): Promise<{ options: unknown; problems: Problem[] }> {
   const names = new Set(Object.keys(schema.shape));
   const own = settings.filter(({ option }) => option.section === section && names.has(option.name));
   const problems = own.flatMap((setting) => unreadableFile(setting));
@@ -274,8 +297,12 @@ function checkTogether(
     }
   }
   if (parsed.success && problems.length === 0) {
-    for (const { option, message } of check?.(parsed.data as never) ?? []) {
-      report(option, message);
+    for (const problem of (await check?.(parsed.data as never)) ?? []) {
+      if ('severity' in problem) {
+        problems.push(problem);
+      } else {
+        report(problem.option, problem.message);
+      }
     }
   }
   return { options: parsed.data, problems };

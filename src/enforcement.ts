@@ -120,9 +120,14 @@ export class UsageEnforcement {
     for (const { installed, options, audit } of configuration.filters) {
       const { name, filterClass } = installed;
       try {
-        chain.push({ name, audit, filter: new filterClass(options as never, filterServices) });
+        const filter = new filterClass(options as never, filterServices);
+        chain.push({ name, audit, filter });
+        await filter.open();
       } catch (thrown) {
         await closeAll(chain, logger);
+        if (thrown instanceof ConfigurationError) {
+          throw thrown;
+        }
         throw new ConfigurationError([
           {
             severity: 'error',

@@ -6,6 +6,7 @@
 
 export { BaseFilter, type Call, type Clock, type FilterServices } from './base-filter.ts';
 export type { ConfigSources } from './config/sources.ts';
+export type { OptionsCheck, SectionProblem } from './configuration.ts';
 export { type DateValue, formatDuration, type Instant, MICROSECONDS_PER_SECOND, toInstant } from './dates.ts';
 export { type Deadline, withinDeadline } from './deadline.ts';
 export { type CheckOptions, type EnforcementServices, UsageEnforcement } from './enforcement.ts';
@@ -38,5 +39,11 @@ export {
   type UpdateRequest,
 } from './lease.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';
+export {
+  formatResourceProperties,
+  type PropertyOperator,
+  type PropertyRequirement,
+  parseResourceProperties,
+} from './resource-properties.ts';
 export type { Decision, EndReport, Outcome } from './verdict.ts';
 export { allow, allowOnError, reject, type Verdict } from './verdict.ts';

@@ -9,14 +9,15 @@ import { conformanceCommand } from './conformance.ts';
 import { decisionsCommand } from './decisions.ts';
 import { filtersCommand } from './filters.ts';
 import { ExitCode, onOneLine, printProblems, UsageError } from './output.ts';
+import { schedulingPolicyCommand } from './scheduling-policy.ts';
 import { serveCommand } from './serve.ts';
 import { skypilotCommand } from './skypilot.ts';
 
 const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
   check: ['enforcement'],
-  serve: ['service', 'enforcement', 'skypilot'],
-  show: ['enforcement', 'service', 'skypilot'],
-  validate: ['enforcement', 'service', 'skypilot'],
+  serve: ['service', 'enforcement', 'skypilot', 'kubernetes'],
+  show: ['enforcement', 'service', 'skypilot', 'kubernetes'],
+  validate: ['enforcement', 'service', 'skypilot', 'kubernetes'],
   review: ['skypilot'],
 };
 
@@ -29,7 +30,8 @@ function createProgram(): Command {
     .addCommand(filtersCommand())
     .addCommand(decisionsCommand())
     .addCommand(conformanceCommand())
-    .addCommand(skypilotCommand());
+    .addCommand(skypilotCommand())
+    .addCommand(schedulingPolicyCommand());
   for (const command of allCommands(program)) {
     command
       .exitOverride()

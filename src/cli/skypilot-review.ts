@@ -2,17 +2,16 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { DEFAULT_CONFIG_FILE, SERVER_VARIABLE } from '../config/places.ts';
-import { readTextFile } from '../config/read-file.ts';
 import type { ConfigSources } from '../config/sources.ts';
 import { isMapping } from '../config/tree.ts';
 import { inTime, withinDeadline } from '../deadline.ts';
-import { errorText } from '../errors.ts';
 import { createLogger, type LogLevel } from '../logger.ts';
 import type { PolicyChain, Review } from '../skypilot/policy-chain.ts';
 import type { ReceivedRequest } from '../skypilot/wire.ts';
+import { readText, shownName } from './input.ts';
 import { ExitCode, onOneLine, printJson, printTable, printWarnings, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from './sources.ts';
-import { readStandardInput } from './standard-input.ts';
+import { unifiedDiff } from './unified-diff.ts';
 
 interface ReviewFlags extends SourceFlags {
   readonly format: 'diff' | 'json';
@@ -140,18 +139,6 @@ async function readRequest(file: string, flags: ReviewFlags, maxBytes: number): 
   }
 }
 
-async function readText(file: string, maxBytes: number): Promise<string> {
-  try {
-    return await (file === '-' ? readStandardInput(maxBytes) : readTextFile(file, maxBytes));
-  } catch (thrown) {
-    throw new UsageError(`${shownName(file)}: could not be read: ${errorText(thrown)}`);
-  }
-}
-
-function shownName(file: string): string {
-  return file === '-' ? 'standard input' : file;
-}
-
 /** A body is JSON; a task that happens to be JSON has no members of these names. */
 function bodyOf(text: string): unknown {
   try {
@@ -212,17 +199,14 @@ function whyNot({ allowed, failed, policy, message, outcomes }: Review): string 
 
 /** A unified diff without secrets; empty when nothing is changed. */
 async function changes(name: string, before: ReceivedRequest['task'], after: unknown): Promise<string> {
-  const { createTwoFilesPatch } = await import('diff');
   const { withoutSecrets } = await import('../skypilot/secrets.ts');
   const changed = before.with(after);
   if (changed === before) {
     return '';
   }
   const [from, to] = [before, changed].map((one) => one.with(withoutSecrets(one.value)).format());
-  const left = `${name}, as the policies leave it`;
-  const patch = createTwoFilesPatch(name, left, from ?? '', to ?? '', undefined, undefined, { context: 3 });
-  // Without the line that stands for the head of a mail.
-  const diff = patch.replace(/^=+\n/, '');
+  const names = [name, `${name}, as the policies leave it`] as const;
+  const diff = await unifiedDiff(names, from ?? '', to ?? '');
   return from === to ? `${diff}(what is changed is hidden)\n` : diff;
 }
 

@@ -17,6 +17,8 @@ declare module 'zod' {
     expected?: string;
     /** Neither a user's nor a project's file may set it. */
     serverOnly?: boolean;
+    /** A path, or a list of paths: `serve --watch` reloads when what is there changes. */
+    watched?: boolean;
     /** Of a dictionary: what its pairs are, such as `project id:seconds`. */
     pairs?: string;
   }
@@ -40,6 +42,7 @@ interface JsonSchema {
   readonly file?: boolean;
   readonly expected?: string;
   readonly serverOnly?: boolean;
+  readonly watched?: boolean;
   readonly pairs?: string;
 }
 
@@ -54,6 +57,7 @@ export interface Option {
   readonly secret: boolean;
   readonly file: boolean;
   readonly serverOnly: boolean;
+  readonly watched: boolean;
   readonly help: string;
   readonly unit: string | undefined;
   /** Completes "expected …". */
@@ -87,6 +91,7 @@ function describeOption(section: string, name: string, schema: z.ZodType): Optio
     secret: json.secret === true,
     file: json.file === true,
     serverOnly: json.serverOnly === true,
+    watched: json.watched === true,
     help: json.description ?? '',
     unit: json.unit ?? json.additionalProperties?.unit,
     expected: json.expected ?? expectation(json),

@@ -38,6 +38,16 @@ export function serviceAccount(namespace: string, name: string): Account {
   };
 }
 
+/** What bindings give to one subject, in one namespace or in all. */
+export interface AccessGrant {
+  /** `User lin`, `Group system:authenticated`; a service account is the user that it is. */
+  readonly subject: string;
+  /** `undefined` = in all. */
+  readonly namespace: string | undefined;
+  /** The names of policies that there are, in order. */
+  readonly policies: readonly string[];
+}
+
 /** What somebody may use. */
 interface Grant {
   all: boolean;
@@ -79,6 +89,20 @@ export class PolicyAccess {
         this.#grants.set(id, sum);
       }
     }
+  }
+
+  /** All of them, sorted by subject and namespace. */
+  grants(): AccessGrant[] {
+    return [...this.#grants]
+      .map(([id, { all, names }]) => {
+        const [namespace = '', subject = ''] = splitOnce(id);
+        return {
+          subject,
+          namespace: namespace === '' ? undefined : namespace,
+          policies: all ? this.#all : [...names].sort(),
+        };
+      })
+      .sort((a, b) => compare(a.subject, b.subject) || compare(a.namespace ?? '', b.namespace ?? ''));
   }
 
   /** The names of the policies that an account may use, in the order of names. */
@@ -127,4 +151,14 @@ function grantId(namespace: string | undefined, subject: string): string {
 
 function roleId(kind: string, namespace: string | undefined, name: string): string {
   return `${kind}\n${namespace ?? ''}\n${name}`;
+}
+
+/** The name of a subject may hold anything. */
+function splitOnce(id: string): [namespace: string, subject: string] {
+  const end = id.indexOf('\n');
+  return [id.slice(0, end), id.slice(end + 1)];
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -3,7 +3,8 @@
  * allow. Source: the proposal "Scheduling Policy" of Kubernetes.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { type MergedPolicy, type MergeStrategy, mergePolicies } from './merge.ts';
+import { byName, type MergedPolicy, mergePolicies } from './merge.ts';
+import type { MergeStrategy } from './merge-strategy.ts';
 import type { Affinity, Pod, Toleration } from './pod.ts';
 import type { SchedulingPolicy } from './policy.ts';
 import { AffinityRules, askedIn } from './rules/affinity-rules.ts';
@@ -33,13 +34,22 @@ export interface PodReview {
   readonly reasons: readonly Reason[];
 }
 
+/** What became of labels that nodes must have. */
+export interface NodeSelectorReview {
+  /** Defaults, of labels that were not asked for. Empty when refused. */
+  readonly added: readonly { readonly label: string; readonly value: string }[];
+  /** Why not. Empty when allowed. */
+  readonly reasons: readonly Reason[];
+}
+
 export class EffectivePolicy {
   /** What was merged: one, but of `intersection` one for each policy, all of which must agree. */
   readonly merged: readonly MergedPolicy[];
   readonly #rules: readonly Rules[];
   /** Those whose defaults are added. */
   readonly #defaults: Rules;
-  readonly #conflicts: readonly Reason[];
+  /** Of `intersection`: what no pod can fulfil. */
+  readonly conflicts: readonly Reason[];
   readonly #systemTolerations: SystemTolerations;
 
   constructor(
@@ -52,19 +62,17 @@ export class EffectivePolicy {
     this.#defaults = together;
     this.#rules =
       strategy === 'intersection' && policies.length > 0
-        ? [...policies]
-            .sort((a, b) => (a.name < b.name ? -1 : 1))
-            .map((policy) => new Rules(mergePolicies([policy], 'first')))
+        ? [...policies].sort(byName).map((policy) => new Rules(mergePolicies([policy], 'first')))
         : [together];
     this.merged = this.#rules.map(({ merged }) => merged);
-    this.#conflicts = strategy === 'intersection' ? conflicts(this.merged) : [];
+    this.conflicts = strategy === 'intersection' ? conflicts(this.merged) : [];
   }
 
   /** Judges a pod, which is not changed. */
   review(pod: Pod, options: ReviewOptions): PodReview {
     const refuse = (reasons: readonly Reason[]): PodReview => ({ allowed: false, pod, reasons });
-    if (this.#conflicts.length > 0) {
-      return refuse(this.#conflicts);
+    if (this.conflicts.length > 0) {
+      return refuse(this.conflicts);
     }
     // What one policy refuses is not let through for the defaults of another.
     if (options.addDefaults && this.#rules.length > 1) {
@@ -80,27 +88,26 @@ export class EffectivePolicy {
     return reasons.length > 0 ? refuse(reasons) : { allowed: true, pod: completed, reasons };
   }
 
-  /** Judges the labels that nodes must have for something else than a pod. `field`: what they are a part of. */
+  /** Judges the labels that nodes must have for something else than a pod. `part`: what they are a part of. */
   reviewNodeSelectors(
     selectors: readonly NodeSelector[],
-    field: string,
-  ): {
-    readonly missing: readonly (readonly [label: string, value: string])[];
-    readonly reasons: readonly Reason[];
-  } {
-    if (this.#conflicts.length > 0) {
-      return { missing: [], reasons: this.#conflicts };
+    part: string,
+    { addDefaults }: Pick<ReviewOptions, 'addDefaults'>,
+  ): NodeSelectorReview {
+    if (this.conflicts.length > 0) {
+      return { added: [], reasons: this.conflicts };
     }
-    const judge = (defaults: Rules, judges: readonly Rules[]) => {
-      const missing = [...defaults.nodeSelectors.default].filter(
-        ([label]) => !selectors.some((selector) => selector.label === label),
+    const judge = (defaults: Rules, judges: readonly Rules[]): NodeSelectorReview => {
+      const added = [...(addDefaults ? defaults.nodeSelectors.default : [])]
+        .filter(([label]) => !selectors.some((selector) => selector.label === label))
+        .map(([label, value]) => ({ label, value }));
+      const reasons = judges.flatMap(({ nodeSelectors }) =>
+        nodeSelectors.judge([...selectors, ...added], part),
       );
-      const completed = [...selectors, ...missing.map(([label, value]) => ({ label, value }))];
-      const reasons = judges.flatMap((rules) => rules.nodeSelectors.judge(completed, field));
-      return { missing: reasons.length > 0 ? [] : missing, reasons };
+      return { added: reasons.length > 0 ? [] : added, reasons };
     };
     const apart = this.#rules.length > 1 ? this.#rules.flatMap((rules) => judge(rules, [rules]).reasons) : [];
-    return apart.length > 0 ? { missing: [], reasons: apart } : judge(this.#defaults, this.#rules);
+    return apart.length > 0 ? { added: [], reasons: apart } : judge(this.#defaults, this.#rules);
   }
 
   #judge(

@@ -56,11 +56,11 @@ function filesAt(path: string, report: Report): string[] {
     }
     const names = readdirSync(path).filter(isPolicyFile).sort();
     if (names.length === 0) {
-      report(problemAt(path, 1, 'there is no *.yaml, *.yml or *.json in this folder'));
+      report(problemOf(path, 'there is no *.yaml, *.yml or *.json in this folder'));
     }
     return names.map((name) => join(path, name));
   } catch (thrown) {
-    report(problemAt(path, 1, `could not be read: ${systemErrorText(thrown)}`));
+    report(problemOf(path, unreadable(thrown)));
     return [];
   }
 }
@@ -69,15 +69,15 @@ function itemsIn(file: string, report: Report): Item[] {
   try {
     const documents = YamlDocument.parseAll(readTextFile(file, MAX_BYTES));
     if (documents.length === 0) {
-      report(problemAt(file, 1, 'it holds no document'));
+      report(problemOf(file, 'it holds no document'));
     }
     return documents.flatMap((document) => itemsOf(file, document, report));
   } catch (thrown) {
-    const { reason, line } =
-      thrown instanceof YamlError
-        ? thrown
-        : { reason: `could not be read: ${systemErrorText(thrown)}`, line: undefined };
-    report(problemAt(file, line ?? 1, reason));
+    report(
+      thrown instanceof YamlError && thrown.line !== undefined
+        ? problemAt(file, thrown.line, thrown.reason)
+        : problemOf(file, thrown instanceof YamlError ? thrown.reason : unreadable(thrown)),
+    );
     return [];
   }
 }
@@ -129,4 +129,13 @@ function problemAt(
   severity: Problem['severity'] = 'error',
 ): Problem {
   return { severity, origin: { kind: 'file', file, line }, message };
+}
+
+/** Of a whole file or folder. */
+function problemOf(path: string, message: string): Problem {
+  return { severity: 'error', message: `${path}: ${message}` };
+}
+
+function unreadable(thrown: unknown): string {
+  return `could not be read: ${systemErrorText(thrown)}`;
 }

@@ -1,15 +1,7 @@
 /** What several policies that an account may use say together. Source: the proposal, "Multiple SchedulingPolicies". */
 import { isMapping, type Mapping } from '../config/tree.ts';
+import type { MergeStrategy } from './merge-strategy.ts';
 import type { Allowed, Default, Required, SchedulingPolicy } from './policy.ts';
-
-/**
- * `deep`: of required and default parts the first policy that has one counts, part by part; what is allowed adds up.
- * `first`: only the first policy. `simple`: of each field in each section the first policy that has it.
- * `intersection`: what every policy lets through by itself. The first is the one whose name comes first.
- */
-export const MERGE_STRATEGIES = ['deep', 'first', 'simple', 'intersection'] as const;
-
-export type MergeStrategy = (typeof MERGE_STRATEGIES)[number];
 
 /** What one policy adds to what is allowed. */
 export interface Grant {

@@ -1,10 +1,11 @@
 /** All policies that were read, and who may use which: what an account's pods, or a user's leases, are judged by. */
 import { LRUCache } from 'lru-cache';
 import { ConfigurationError, type Problem } from '../errors.ts';
-import { type Account, PolicyAccess } from './access.ts';
+import { type AccessGrant, type Account, PolicyAccess } from './access.ts';
 import { API_GROUPS, type PolicyDocuments, readPolicyDocuments } from './documents.ts';
 import { EffectivePolicy } from './effective-policy.ts';
-import { byName, type MergeStrategy } from './merge.ts';
+import { byName } from './merge.ts';
+import type { MergeStrategy } from './merge-strategy.ts';
 import type { SchedulingPolicy } from './policy.ts';
 import { SystemTolerations } from './system-tolerations.ts';
 
@@ -51,6 +52,11 @@ export class SchedulingPolicies {
   /** The names of the policies that an account may use, in order. */
   usableBy(account: Account): readonly string[] {
     return this.#access.usableBy(account);
+  }
+
+  /** Who is named in a binding, and may use which policies by it. */
+  grants(): readonly AccessGrant[] {
+    return this.#access.grants();
   }
 
   /** What applies to an account. `without`: policies that are left out, as if it might not use them. */

@@ -1,5 +1,6 @@
 /** What the policy service answers: the schema of every body, and where which is sent. /openapi.json is made of it. */
 import { z } from 'zod';
+import type { schemasOfKubernetes } from './kubernetes-bodies.ts';
 import { REQUEST_ID_HEADER } from './request-state.ts';
 import type { schemasOfSkypilot } from './skypilot-bodies.ts';
 
@@ -75,7 +76,10 @@ export interface Answer {
   readonly description: string;
   readonly headers: readonly (keyof typeof headerSchemas)[];
   /** Default: none. */
-  readonly body?: keyof typeof bodySchemas | keyof typeof schemasOfSkypilot;
+  readonly body?:
+    | keyof typeof bodySchemas
+    | keyof typeof schemasOfSkypilot
+    | keyof typeof schemasOfKubernetes;
   /** Default `application/json`. */
   readonly type?: string;
   /** Bodies, by a word. */
@@ -238,6 +242,28 @@ export const answers = {
     body: 'ReviewedRequest',
     examples: {
       reviewed: JSON.stringify({ task: 'name: train\nrun: python train.py\n', skypilot_config: '{}\n' }),
+    },
+  },
+  ReviewedPod: {
+    status: 200,
+    description: 'Whether the pod is admitted. Of what is not judged there is no generation.',
+    headers: ANSWERED,
+    body: 'ReviewedAdmission',
+    examples: {
+      refused: {
+        apiVersion: 'admission.k8s.io/v1',
+        kind: 'AdmissionReview',
+        response: {
+          uid: '705ab4f5-6393-11e8-b7cc-42010a800002',
+          allowed: false,
+          status: {
+            code: 403,
+            reason: 'Forbidden',
+            message:
+              'the pod does not fit the scheduling policies of system:serviceaccount:research:default: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)',
+          },
+        },
+      },
     },
   },
   RequestRejected: {

@@ -7,6 +7,7 @@ import type { AcceptedTokens } from './credentials.ts';
 import type { DecisionKeepers } from './deciding.ts';
 import type { Generation } from './generation.ts';
 import { healthRoutes } from './health.ts';
+import { kubernetesEndpoints } from './kubernetes.ts';
 import { openApiRoutes } from './openapi.ts';
 import { OWN_PATHS } from './own-paths.ts';
 import { pageRoutes } from './page/routes.tsx';
@@ -46,6 +47,7 @@ export function createApp({ generations, tokens, keepers, isDraining, logger }: 
   const paths = new Set(OWN_PATHS);
   app.use(aroundRequests({ current: () => generations.current, isDraining, metrics, logger, paths }));
   app.use(straightTo(endpoints));
+  app.use(kubernetesEndpoints(keepers));
   app.use(skypilotEndpoint(keepers));
   for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());

@@ -1,5 +1,7 @@
 /** A decision as it is logged, counted and shown: one flat object, the same for all of them. */
 import { z } from 'zod';
+import type { PodRequest } from '../kubernetes/admission-review.ts';
+import type { DecidedAdmission } from '../kubernetes/pod-admission.ts';
 import type { Context, Lease } from '../lease.ts';
 import type { PolicyOutcome, Review } from '../skypilot/policy-chain.ts';
 import { REQUEST_NAMES } from '../skypilot/user-request.ts';
@@ -19,13 +21,13 @@ export interface DecisionRecord {
   readonly time: string;
   readonly request_id: string;
   readonly operation: RecordedOperation;
-  /** Of SkyPilot the workspace, if the configuration names one. */
+  /** Of SkyPilot the workspace, if the configuration names one; of Kubernetes the namespace. */
   readonly project_id: string | null;
-  /** `null` where SkyPilot does not say who asks. */
+  /** `null` where SkyPilot does not say who asks; of Kubernetes the service account. */
   readonly user_id: string | null;
   /** `null` where the request has none: Blazar sends none with a new lease. */
   readonly lease_id: string | null;
-  /** Of SkyPilot the cluster. */
+  /** Of SkyPilot the cluster, of Kubernetes the pod. */
   readonly lease_name: string | null;
   readonly allowed: boolean;
   /**
@@ -155,6 +157,41 @@ export function reviewRecord(
     filters: outcomes.map(policyRecord),
     generation,
     duration_ms: rounded(milliseconds),
+  };
+}
+
+/** What scheduling policies say together is one answer: no single one of them gives it. */
+const SCHEDULING_POLICY = 'SchedulingPolicy';
+
+/** Of the pod nothing is kept but its name. */
+export function admissionRecord(
+  operation: Extract<RecordedOperation, `kubernetes.${string}`>,
+  { account, allowed, message, patch, warnings, isAudited }: DecidedAdmission,
+  { requestId, generation, milliseconds, request }: DecisionFacts<PodRequest>,
+): DecisionRecord {
+  const changed = patch.length > 0;
+  const own = !allowed ? 'rejected' : changed ? 'changed' : 'allowed';
+  const outcome = own === 'allowed' && isAudited ? 'audit' : own;
+  const { metadata } = request.pod;
+  const duration_ms = rounded(milliseconds);
+  const shown = message === null ? null : cut(message, MAX_MESSAGE);
+  return {
+    time: now(),
+    request_id: requestId,
+    operation,
+    project_id: cut(request.namespace, MAX_NAME),
+    user_id: cut(account.user, MAX_NAME),
+    lease_id: null,
+    lease_name: name(metadata?.name ?? metadata?.generateName),
+    allowed,
+    outcome,
+    filter: outcome === 'allowed' ? null : SCHEDULING_POLICY,
+    message: shown,
+    failed: false,
+    warnings,
+    filters: [{ filter: SCHEDULING_POLICY, outcome: own, audit: false, message: shown, duration_ms }],
+    generation,
+    duration_ms,
   };
 }
 

@@ -1,6 +1,8 @@
 import { type Configuration, sectionOf } from '../configuration.ts';
 import { type Deadline, withinDeadline } from '../deadline.ts';
 import { type EnforcementServices, UsageEnforcement } from '../enforcement.ts';
+import { kubernetesSection } from '../kubernetes/options.ts';
+import type { PodAdmission } from '../kubernetes/pod-admission.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policy-chain.ts';
 import { Admission } from './admission.ts';
@@ -14,6 +16,11 @@ export interface SkypilotParts {
   readonly tokens: AcceptedTokens;
 }
 
+/** How Kubernetes is served. */
+export interface KubernetesParts {
+  readonly podAdmission: PodAdmission;
+}
+
 /** One configuration at work: a request decides with the one that it has found, to its end. */
 export class Generation {
   readonly number: number;
@@ -24,11 +31,16 @@ export class Generation {
   /** Those of `tokens` and `tokens_file`, as they were when this was loaded. */
   readonly tokens: readonly string[];
   readonly skypilot: SkypilotParts;
+  /** `undefined` = there are no scheduling policies, and it is not served. */
+  readonly kubernetes: KubernetesParts | undefined;
   #requests = 0;
   #unused: (() => void) | undefined;
 
   constructor(
-    parts: Pick<Generation, 'number' | 'configuration' | 'options' | 'tokens' | 'enforcement' | 'skypilot'>,
+    parts: Pick<
+      Generation,
+      'number' | 'configuration' | 'options' | 'tokens' | 'enforcement' | 'skypilot' | 'kubernetes'
+    >,
   ) {
     this.number = parts.number;
     this.configuration = parts.configuration;
@@ -36,6 +48,7 @@ export class Generation {
     this.tokens = parts.tokens;
     this.enforcement = parts.enforcement;
     this.skypilot = parts.skypilot;
+    this.kubernetes = parts.kubernetes;
     this.admission = new Admission(this.options.max_concurrent, this.options.max_queued);
   }
 
@@ -49,10 +62,11 @@ export class Generation {
     const tokens = readTokens(options);
     const enforcement = await UsageEnforcement.fromConfiguration(configuration, services);
     try {
+      const kubernetes = await kubernetesParts(configuration);
       const policies = await PolicyChain.fromConfiguration(configuration, services);
       const forSkypilot = sectionOf(configuration, skypilotSection);
       const skypilot = { options: forSkypilot, policies, tokens: new AcceptedTokens(forSkypilot.tokens) };
-      return new Generation({ number, configuration, options, tokens, enforcement, skypilot });
+      return new Generation({ number, configuration, options, tokens, enforcement, skypilot, kubernetes });
     } catch (thrown) {
       await enforcement.close();
       throw thrown;
@@ -100,4 +114,20 @@ export class Generation {
     }
     await Promise.all([this.enforcement.close(), this.skypilot.policies.close()]);
   }
+}
+
+/** Reading policies takes a while to load: only where there are some. */
+async function kubernetesParts(configuration: Configuration): Promise<KubernetesParts | undefined> {
+  const options = sectionOf(configuration, kubernetesSection);
+  const { scheduling_policies, merge_strategy, system_tolerations, audit } = options;
+  if (scheduling_policies.length === 0) {
+    return undefined;
+  }
+  const { SchedulingPolicies } = await import('../kubernetes/scheduling-policies.ts');
+  const { PodAdmission: Reviewer } = await import('../kubernetes/pod-admission.ts');
+  const { policies } = SchedulingPolicies.read(scheduling_policies, {
+    strategy: merge_strategy,
+    systemTolerations: system_tolerations,
+  });
+  return { podAdmission: new Reviewer(policies, audit) };
 }

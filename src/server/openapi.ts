@@ -2,16 +2,20 @@
  * `/openapi.json`: the HTTP interface in OpenAPI 3.1, for who generates a client. What requests are comes from the schemas
  * that judge them, what is answered from `answers.ts`, and which of it where from `operations.ts`.
  */
+import { isDeepStrictEqual } from 'node:util';
 import Router from '@koa/router';
 import { z } from 'zod';
 import { requestSchemas } from '../lease.ts';
 import { packageVersion } from '../version.ts';
 import { type Answer, type AnswerName, answers, bodySchemas, headerSchemas, REQUEST_ID } from './answers.ts';
+import { schemasOfKubernetes } from './kubernetes-bodies.ts';
 import {
   ALWAYS,
+  KUBERNETES_OPERATIONS,
   LEASE_OPERATIONS,
   OPENAPI_PATH,
   type Operation,
+  PARAMETERS,
   SERVICE_OPERATIONS,
   SKYPILOT_OPERATION,
   TOKENS,
@@ -22,12 +26,15 @@ import { schemasOfSkypilot } from './skypilot-bodies.ts';
 /** Needs no token, and tells of nothing but the program, and the path at which SkyPilot is served. */
 export function openApiRoutes(): Router {
   const router = new Router();
-  let made: { readonly path: string | undefined; readonly text: string } | undefined;
+  let made: { readonly served: Served; readonly text: string } | undefined;
   router.get(OPENAPI_PATH, (ctx) => {
-    const { options, policies } = stateOf(ctx).generation.skypilot;
-    const path = policies.isEmpty ? undefined : options.path;
-    if (made === undefined || made.path !== path) {
-      made = { path, text: JSON.stringify(openApiDocument(path)) };
+    const { skypilot, kubernetes } = stateOf(ctx).generation;
+    const served = {
+      skypilotPath: skypilot.policies.isEmpty ? undefined : skypilot.options.path,
+      kubernetes: kubernetes !== undefined,
+    };
+    if (made === undefined || !isDeepStrictEqual(made.served, served)) {
+      made = { served, text: JSON.stringify(openApiDocument(served)) };
     }
     ctx.type = 'application/json';
     ctx.body = made.text;
@@ -35,9 +42,16 @@ export function openApiRoutes(): Router {
   return router;
 }
 
-/** The document; the same at every call. `skypilotPath` = where SkyPilot is served; `undefined` = nowhere. */
-export function openApiDocument(skypilotPath?: string) {
-  const operations = operationsWith(skypilotPath);
+/** What is served besides Blazar. Default: nothing. */
+export interface Served {
+  /** Where SkyPilot is. */
+  readonly skypilotPath?: string | undefined;
+  readonly kubernetes?: boolean;
+}
+
+/** The document; the same at every call. */
+export function openApiDocument(served: Served = {}) {
+  const operations = operationsWith(served);
   const names = new Set(operations.flatMap(({ entry }) => [...entry.answers, ...ALWAYS]));
   const tokens = new Set(operations.map(({ entry }) => entry.token));
   return {
@@ -55,7 +69,7 @@ export function openApiDocument(skypilotPath?: string) {
       operations.map(({ path, method, entry }) => [path, { [method]: operation(entry) }]),
     ),
     components: {
-      schemas: schemas(skypilotPath !== undefined),
+      schemas: schemas(served),
       parameters: { RequestId: requestIdParameter() },
       headers: mapped(headerSchemas, header),
       responses: mapped(only(answers, names), response),
@@ -67,6 +81,7 @@ export function openApiDocument(skypilotPath?: string) {
 const TAGS = [
   { name: 'leases', description: 'What Blazar asks. Under `/` and under `/v1` it is the same.' },
   { name: 'skypilot', description: 'What SkyPilot asks.' },
+  { name: 'kubernetes', description: 'What the API server of Kubernetes asks.' },
   { name: 'service', description: 'How the service is.' },
 ] as const satisfies readonly { name: Operation['tag']; description: string }[];
 
@@ -76,7 +91,7 @@ interface PathOperation {
   readonly entry: Operation;
 }
 
-function operationsWith(skypilotPath: string | undefined): PathOperation[] {
+function operationsWith({ skypilotPath, kubernetes = false }: Served): PathOperation[] {
   return [
     ...Object.entries(LEASE_OPERATIONS).flatMap(([path, entry]) => [
       { path, method: 'post' as const, entry },
@@ -85,18 +100,35 @@ function operationsWith(skypilotPath: string | undefined): PathOperation[] {
     ...(skypilotPath === undefined
       ? []
       : [{ path: skypilotPath, method: 'post' as const, entry: SKYPILOT_OPERATION }]),
+    ...Object.entries(kubernetes ? KUBERNETES_OPERATIONS : {}).map(([path, entry]) => ({
+      path,
+      method: 'post' as const,
+      entry,
+    })),
     ...Object.entries(SERVICE_OPERATIONS).map(([path, entry]) => ({ path, method: 'get' as const, entry })),
   ];
 }
 
-function operation({ id, tag, summary, description, body, token, answers: own }: Operation): object {
+function operation({
+  id,
+  tag,
+  summary,
+  description,
+  parameters = [],
+  body,
+  token,
+  answers: own,
+}: Operation): object {
   return {
     operationId: id,
     tags: [tag],
     summary,
     description,
     security: token === undefined ? [] : [{ [token]: [] }, {}],
-    parameters: [{ $ref: '#/components/parameters/RequestId' }],
+    parameters: [
+      { $ref: '#/components/parameters/RequestId' },
+      ...parameters.map((parameter) => PARAMETERS[parameter]),
+    ],
     ...(body && {
       requestBody: {
         required: true,
@@ -149,9 +181,14 @@ function requestIdParameter(): object {
 const schemaPath = (name: string) => `#/components/schemas/${name}`;
 
 /** Those of requests and answers, referring to each other. */
-function schemas(servesSkypilot: boolean): Record<string, object> {
+function schemas({ skypilotPath, kubernetes = false }: Served): Record<string, object> {
   const registry = z.registry<{ id: string }>();
-  const all = { ...requestSchemas, ...bodySchemas, ...(servesSkypilot && schemasOfSkypilot) };
+  const all = {
+    ...requestSchemas,
+    ...bodySchemas,
+    ...(skypilotPath !== undefined && schemasOfSkypilot),
+    ...(kubernetes && schemasOfKubernetes),
+  };
   for (const [id, schema] of Object.entries(all)) {
     registry.add(schema, { id });
   }

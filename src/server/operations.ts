@@ -2,7 +2,15 @@
 
 import type { requestSchemas } from '../lease.ts';
 import type { AnswerName } from './answers.ts';
-import { createExample, endExample, skypilotExample, updateExample } from './request-examples.ts';
+import type { schemasOfKubernetes } from './kubernetes-bodies.ts';
+import { KUBERNETES_PATHS } from './own-paths.ts';
+import {
+  admissionExample,
+  createExample,
+  endExample,
+  skypilotExample,
+  updateExample,
+} from './request-examples.ts';
 import type { schemasOfSkypilot } from './skypilot-bodies.ts';
 
 export const OPENAPI_PATH = '/openapi.json';
@@ -10,9 +18,11 @@ export const OPENAPI_PATH = '/openapi.json';
 /** One path with one method. */
 export interface Operation {
   readonly id: string;
-  readonly tag: 'leases' | 'skypilot' | 'service';
+  readonly tag: 'leases' | 'skypilot' | 'kubernetes' | 'service';
   readonly summary: string;
   readonly description: string;
+  /** Query parameters. Default: none. */
+  readonly parameters?: readonly (keyof typeof PARAMETERS)[];
   /** Default: none is read. */
   readonly body?: { readonly schema: RequestSchema; readonly example: object | string };
   readonly answers: readonly AnswerName[];
@@ -22,7 +32,19 @@ export interface Operation {
 
 export type RequestSchema =
   | keyof typeof requestSchemas
-  | keyof Pick<typeof schemasOfSkypilot, 'SkypilotRequest'>;
+  | keyof Pick<typeof schemasOfSkypilot, 'SkypilotRequest'>
+  | keyof Pick<typeof schemasOfKubernetes, 'AdmissionReview'>;
+
+/** What can stand in a query, besides tokens. */
+export const PARAMETERS = {
+  timeout: {
+    name: 'timeout',
+    in: 'query',
+    description:
+      'How long the API server waits, as Go prints a duration. Default: the deadline of the service.',
+    schema: { type: 'string', examples: ['10s'] },
+  },
+} as const;
 
 /** How a token is sent. */
 export const TOKENS = {
@@ -140,4 +162,28 @@ export const SKYPILOT_OPERATION: Operation = {
     'Overloaded',
   ],
   token: 'token',
+};
+
+const OF_A_POD: Pick<Operation, 'tag' | 'parameters' | 'body' | 'answers'> = {
+  tag: 'kubernetes',
+  parameters: ['timeout'],
+  body: { schema: 'AdmissionReview', example: admissionExample },
+  answers: ['ReviewedPod', 'NoRequest', 'TooLarge', 'WrongType', 'Faulty', 'Overloaded'],
+};
+
+/** Only where there are scheduling policies. */
+export const KUBERNETES_OPERATIONS: Readonly<Record<string, Operation>> = {
+  [KUBERNETES_PATHS.admission]: {
+    id: 'admitPod',
+    summary: 'May this pod be created, and with which defaults?',
+    description:
+      'A mutating admission webhook. What is not about pods, and operations other than CREATE and UPDATE, pass untouched.',
+    ...OF_A_POD,
+  },
+  [KUBERNETES_PATHS.validation]: {
+    id: 'validatePod',
+    summary: 'May this pod be created as it stands?',
+    description: 'A validating admission webhook: it sees what later webhooks have made of the pod.',
+    ...OF_A_POD,
+  },
 };

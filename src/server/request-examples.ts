@@ -77,3 +77,30 @@ export const skypilotExample = JSON.stringify({
   client_api_version: 57,
   client_version: '0.13.0',
 });
+
+/** What an API server asks about a pod. */
+export const admissionExample = {
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  request: {
+    uid: '705ab4f5-6393-11e8-b7cc-42010a800002',
+    kind: { group: '', version: 'v1', kind: 'Pod' },
+    resource: { group: '', version: 'v1', resource: 'pods' },
+    name: 'train',
+    namespace: 'research',
+    operation: 'CREATE',
+    userInfo: { username: 'lin', groups: ['system:authenticated'] },
+    object: {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'train', namespace: 'research' },
+      spec: {
+        serviceAccountName: 'default',
+        schedulerName: 'default-scheduler',
+        containers: [{ name: 'train', image: 'registry.example.org/train:1' }],
+      },
+    },
+    oldObject: null,
+    dryRun: false,
+  },
+};

@@ -1,10 +1,15 @@
 import type { SectionProblem } from '../configuration.ts';
+import { kubernetesSection } from '../kubernetes/options.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { serviceSection } from './options.ts';
 import { OWN_PATHS } from './own-paths.ts';
 
 /** What the configuration is asked for besides `[enforcement]`, by the service and by whoever looks at its configuration. */
-export const SECTIONS = [serviceSection, { ...skypilotSection, check: pathProblems }] as const;
+export const SECTIONS = [
+  serviceSection,
+  { ...skypilotSection, check: pathProblems },
+  kubernetesSection,
+] as const;
 
 function pathProblems({ path }: SkypilotOptions): SectionProblem[] {
   return OWN_PATHS.includes(path)

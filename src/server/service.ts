@@ -48,13 +48,14 @@ export interface ServiceSettings {
 /** Wires and checks everything, then listens. Throws `ConfigurationError`, also when the address can't be had. */
 export async function startService(sources: ConfigSources, settings: ServiceSettings = {}): Promise<Service> {
   const { configFiles = [], configDirs = [] } = sources;
+  const filesRead = ({ files, namedFiles }: Configuration) => [...files, ...namedFiles, ...configDirs];
   const configurationFiles = new WatchedFiles(() => void reload(), settings.pollMs);
   const credentialFiles = new WatchedFiles(() => void credentialsChanged(), settings.pollMs);
   // Each before it is read: what changes in between must not be missed.
   await configurationFiles.watch([...configFiles, ...configDirs]);
   const configuration = await requireConfiguration(sources, SECTIONS);
   const atStart = sectionOf(configuration, serviceSection);
-  await configurationFiles.watch([...configuration.files, ...configDirs]);
+  await configurationFiles.watch(filesRead(configuration));
   await credentialFiles.watch(filesOf(atStart, atStart));
 
   const logger = settings.logger ?? createLogger(atStart.log_level, atStart.log_format);
@@ -127,6 +128,7 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     }
     log?.reopen();
     const applied = await generations.reload();
+    await configurationFiles.watch(filesRead(generations.current.configuration));
     const files = filesOf(generations.current.options, atStart);
     // Before they are read, as at the start.
     await credentialFiles.watch(files);

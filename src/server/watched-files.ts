@@ -1,12 +1,13 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isConfigFile } from '../config/places.ts';
 import { errorText } from '../errors.ts';
 
 const POLL_MS = 1000;
+/** What is read where a folder is named: configuration, and scheduling policies. */
+const READ_IN_FOLDERS = /^[^.].*\.(conf|ya?ml|json)$/;
 
 /**
- * Calls back when one of the files has changed, appeared or gone, or what a link leads to; of a folder, a `*.conf` or `*.yaml` in it.
+ * Calls back when one of the files has changed, appeared or gone, or what a link leads to; of a folder, a configuration or policy file in it.
  * Once for changes that come together, and not before another look has found nothing more: a file that is being written is
  * not to be read half. Polls, since the events of the kernel miss what is mounted or swapped behind a link, as Kubernetes
  * does. Keeps no process alive.
@@ -68,14 +69,14 @@ export class WatchedFiles {
   }
 }
 
-/** A text that is another one whenever the file is, or the configuration files of the folder are. */
+/** A text that is another one whenever the file is, or those of the folder are. */
 async function lookOf(path: string): Promise<string> {
   try {
     const stats = await stat(path, { bigint: true });
     if (!stats.isDirectory()) {
       return [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ');
     }
-    const names = (await readdir(path)).filter((name) => isConfigFile(name)).sort();
+    const names = (await readdir(path)).filter((name) => READ_IN_FOLDERS.test(name)).sort();
     const looks = await Promise.all(names.map(async (name) => [name, await lookOf(join(path, name))]));
     return looks.flat().join(' ');
   } catch (thrown) {

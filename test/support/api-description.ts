@@ -1,6 +1,6 @@
 /** `/openapi.json` as its readers take it: what it says of an answer, and whether a value is what it says. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { openApiDocument } from '../../src/server/openapi.ts';
+import { openApiDocument, type Served } from '../../src/server/openapi.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -58,9 +58,9 @@ export interface Description {
 
 const DOCUMENT = 'openapi.json';
 
-/** The document as it is after its way through JSON; with SkyPilot, where it is served. */
-export function descriptionWith(skypilotPath?: string): Description {
-  const document = JSON.parse(JSON.stringify(openApiDocument(skypilotPath))) as ApiDescription;
+/** The document as it is after its way through JSON, with what is served besides Blazar. */
+export function descriptionWith(served: Served = {}): Description {
+  const document = JSON.parse(JSON.stringify(openApiDocument(served))) as ApiDescription;
   // Strict: a keyword that JSON Schema does not know is a mistake. `not` speaks of attributes whose types stand elsewhere.
   const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
   ajv.addVocabulary(Object.keys(document));

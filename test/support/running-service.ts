@@ -98,7 +98,15 @@ export async function runApp(
     policies: await PolicyChain.fromConfiguration(configuration),
     tokens: new AcceptedTokens([]),
   };
-  const current = new Generation({ number: 1, configuration, options, tokens, enforcement, skypilot });
+  const current = new Generation({
+    number: 1,
+    configuration,
+    options,
+    tokens,
+    enforcement,
+    skypilot,
+    kubernetes: undefined,
+  });
   const metrics = new Metrics({
     underWay: () => 0,
     queued: () => 0,

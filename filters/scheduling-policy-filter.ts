@@ -1,0 +1,189 @@
+import { z } from 'zod';
+import {
+  allow,
+  BaseFilter,
+  type Context,
+  formatResourceProperties,
+  type Lease,
+  type Problem,
+  type PropertyRequirement,
+  parseResourceProperties,
+  type Reservation,
+  reject,
+  type SectionProblem,
+  type Verdict,
+} from '../src/index.ts';
+import type { MergeStrategy, NodeSelector, Reason, SchedulingPolicies } from '../src/kubernetes/index.ts';
+
+const options = z.object({
+  scheduling_policy_path: z.string().optional().meta({
+    serverOnly: true,
+    watched: true,
+    description:
+      'A file, or a folder of files, with scheduling policies, roles and bindings in YAML: those of Kubernetes, or others.',
+  }),
+  scheduling_policy_merge_strategy: z
+    .enum(['deep', 'first', 'simple', 'intersection'] as const satisfies readonly MergeStrategy[])
+    .default('deep')
+    .meta({
+      serverOnly: true,
+      description:
+        'What several policies that a user may use say together: see merge_strategy in [kubernetes].',
+    }),
+});
+
+type Options = z.infer<typeof options>;
+
+/**
+ * How large a machine is says nothing of which one it is. Blazar looks up any other name in `hypervisor_properties` as it does
+ * in `resource_properties`, so there it is a label too.
+ */
+const CAPACITIES: ReadonlySet<string> = new Set([
+  'vcpus',
+  'memory_mb',
+  'local_gb',
+  'cpu_info',
+  'hypervisor_type',
+  'hypervisor_version',
+]);
+
+/** They reserve no machine. */
+const NOT_ON_NODES: ReadonlySet<string> = new Set(['virtual:floatingip', 'network']);
+
+/** What is loaded when the filter is opened: reading YAML would make every command start later. */
+interface Opened {
+  readonly policies: SchedulingPolicies;
+  readonly formatReason: (reason: Reason) => string;
+}
+
+/** What became of one reservation. */
+interface ReservationReview {
+  readonly reasons: readonly string[];
+  /** With the defaults; `undefined` where there is nothing to add. */
+  readonly changed: Reservation | undefined;
+}
+
+/** Judges what a lease demands of its machines by the scheduling policies that its user may use. */
+export class SchedulingPolicyFilter extends BaseFilter<Options> {
+  static override readonly options = options;
+  static override readonly check = policyProblems;
+
+  #opened: Opened | undefined;
+
+  override async open(): Promise<void> {
+    const { SchedulingPolicies: Policies, formatReason } = await import('../src/kubernetes/index.ts');
+    const { scheduling_policy_path, scheduling_policy_merge_strategy: strategy } = this.options;
+    const paths = scheduling_policy_path === undefined ? [] : [scheduling_policy_path];
+    this.#opened = { policies: Policies.read(paths, { strategy }).policies, formatReason };
+  }
+
+  checkCreate(context: Context, lease: Lease): Verdict {
+    const reservations = lease.reservations ?? [];
+    const reviews = this.#review(context, reservations, { addDefaults: true });
+    const reasons = reviews.flatMap((review) => review.reasons);
+    if (reasons.length > 0) {
+      return reject(`The lease does not fit the scheduling policies: ${reasons.join('; ')}.`);
+    }
+    return reviews.every(({ changed }) => changed === undefined)
+      ? allow()
+      : allow({
+          ...lease,
+          reservations: reservations.map((reservation, index) => reviews[index]?.changed ?? reservation),
+        });
+  }
+
+  /** The lease is judged as it would be. Nothing is added: it may be running. */
+  checkUpdate(context: Context, currentLease: Lease, newLease: Lease): Verdict {
+    const current = currentLease.reservations ?? [];
+    const reservations = (newLease.reservations ?? current).map((reservation) => ({
+      ...current.find(({ id }) => id !== undefined && id === reservation.id),
+      ...reservation,
+    }));
+    const reviews = this.#review(context, reservations, { addDefaults: false });
+    const reasons = reviews.flatMap((review) => review.reasons);
+    return reasons.length === 0
+      ? allow()
+      : reject(`The lease would not fit the scheduling policies: ${reasons.join('; ')}.`);
+  }
+
+  onEnd(): void {}
+
+  #review(
+    { user_id, project_id }: Context,
+    reservations: readonly Reservation[],
+    { addDefaults }: { readonly addDefaults: boolean },
+  ): ReservationReview[] {
+    if (this.#opened === undefined) {
+      throw new Error('the scheduling policies have not been read');
+    }
+    const { policies, formatReason } = this.#opened;
+    const policy = policies.effectiveFor({
+      user: user_id,
+      groups: [`project:${project_id}`, 'system:authenticated'],
+    });
+    return reservations.map((reservation, index): ReservationReview => {
+      const { resource_type } = reservation;
+      if (resource_type !== undefined && NOT_ON_NODES.has(resource_type)) {
+        return { reasons: [], changed: undefined };
+      }
+      const place = `reservations[${index}]`;
+      const demands = demandsOf(reservation);
+      if ('mistake' in demands) {
+        return { reasons: [`${place}.${demands.mistake}`], changed: undefined };
+      }
+      const selectors = [...demands.resource, ...demands.hypervisor].map(selector);
+      const part = `${place}.resource_properties`;
+      const { added, reasons } = policy.reviewNodeSelectors(selectors, part, { addDefaults });
+      return {
+        reasons: reasons.map(formatReason),
+        changed: added.length === 0 ? undefined : withDefaults(reservation, demands.resource, added),
+      };
+    });
+  }
+}
+
+type Demands =
+  | { readonly resource: PropertyRequirement[]; readonly hypervisor: PropertyRequirement[] }
+  | { readonly mistake: string };
+
+function demandsOf(reservation: Reservation): Demands {
+  const read = (name: string) => {
+    try {
+      return parseResourceProperties(reservation[name]);
+    } catch (thrown) {
+      return `${name}: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+    }
+  };
+  const resource = read('resource_properties');
+  const hypervisor = read('hypervisor_properties');
+  if (typeof resource === 'string' || typeof hypervisor === 'string') {
+    return { mistake: typeof resource === 'string' ? resource : String(hypervisor) };
+  }
+  return { resource, hypervisor: hypervisor.filter(({ name }) => !CAPACITIES.has(name)) };
+}
+
+/** What is no plain equality could match any value. */
+function selector({ name, operator, value }: PropertyRequirement): NodeSelector {
+  return operator === '=='
+    ? { label: name, value }
+    : { label: name, value: undefined, written: `${operator} ${JSON.stringify(value)}` };
+}
+
+function withDefaults(
+  reservation: Reservation,
+  demands: readonly PropertyRequirement[],
+  added: readonly { readonly label: string; readonly value: string }[],
+): Reservation {
+  const defaults = added.map(({ label, value }) => ({ name: label, operator: '==' as const, value }));
+  return { ...reservation, resource_properties: formatResourceProperties([...demands, ...defaults]) };
+}
+
+async function policyProblems({
+  scheduling_policy_path: path,
+}: Options): Promise<readonly (Problem | SectionProblem)[]> {
+  if (path === undefined) {
+    return [{ option: 'scheduling_policy_path', message: 'expected a file or a folder, got nothing' }];
+  }
+  const { readPolicyDocuments } = await import('../src/kubernetes/index.ts');
+  return readPolicyDocuments([path]).problems;
+}

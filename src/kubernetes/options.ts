@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import type { FurtherSection } from '../configuration.ts';
+import type { Problem } from '../errors.ts';
+import { MERGE_STRATEGIES } from './merge-strategy.ts';
+import { SYSTEM_TOLERATION_PATTERN, SYSTEM_TOLERATIONS } from './system-tolerations.ts';
+
+/** `[kubernetes]`: which scheduling policies pods must fit. */
+export const kubernetesOptions = z.object({
+  scheduling_policies: z.array(z.string()).default([]).meta({
+    watched: true,
+    description:
+      'Files, and folders of files, with scheduling policies, roles and bindings in YAML. Empty = Kubernetes is not served.',
+  }),
+  merge_strategy: z.enum(MERGE_STRATEGIES).default('deep').meta({
+    description:
+      'What several policies that an account may use say together. deep: of what is required and default the first policy counts, part by part, in the order of names; what is allowed adds up. first: only the first policy. simple: of each field the first policy that has it. intersection: all must let the pod through.',
+  }),
+  audit: z.array(z.string()).default([]).meta({
+    description:
+      'Names of policies that are tried: what they would refuse is a warning for the user. * = all, and also where no policy may be used.',
+  }),
+  system_tolerations: z
+    .array(z.string().regex(SYSTEM_TOLERATION_PATTERN))
+    .default([...SYSTEM_TOLERATIONS])
+    .meta({
+      description:
+        'Tolerations that Kubernetes itself gives to pods, and that nobody has asked for: those that are exactly one of these are not judged. key:effect or key=value:effect, with seconds behind if it has some.',
+      expected: 'a list of key:effect, key=value:effect or key:effect:seconds, with commas between them',
+    }),
+});
+
+export type KubernetesOptions = z.infer<typeof kubernetesOptions>;
+
+/** The section as the configuration is asked for it. */
+export const kubernetesSection = {
+  section: 'kubernetes',
+  schema: kubernetesOptions,
+  check: policyProblems,
+} as const satisfies FurtherSection;
+
+/** Reading YAML takes a while to load: only where there is some. */
+async function policyProblems({
+  scheduling_policies,
+  audit,
+}: KubernetesOptions): Promise<(Problem | { option: string; message: string })[]> {
+  if (scheduling_policies.length === 0) {
+    return [];
+  }
+  const { readPolicyDocuments } = await import('./documents.ts');
+  const { nearestName } = await import('../config/nearest.ts');
+  const { policies, problems } = readPolicyDocuments(scheduling_policies);
+  const names = policies.map(({ name }) => name);
+  const unknown = problems.some(({ severity }) => severity === 'error')
+    ? []
+    : audit.filter((name) => name !== '*' && !names.includes(name));
+  return [
+    ...problems,
+    ...unknown.map((name) => ({
+      option: 'audit',
+      message: `there is no scheduling policy ${JSON.stringify(name)}${nearestName(name, names)}`,
+    })),
+  ];
+}

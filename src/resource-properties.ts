@@ -1,0 +1,77 @@
+/**
+ * What a reservation demands of the machines that it may be given: `["and", ["==", "$gpu", "True"], [">=", "$vcpus", "16"]]`.
+ * Source: Blazar, `plugins_utils.convert_requirements`.
+ */
+
+const OPERATORS = ['==', '!=', '>=', '<=', '>', '<'] as const;
+
+export type PropertyOperator = (typeof OPERATORS)[number];
+
+/** One demand: a property, without its `$`, compared with a value. */
+export interface PropertyRequirement {
+  readonly name: string;
+  readonly operator: PropertyOperator;
+  readonly value: string;
+}
+
+/**
+ * Reads the demands of a reservation, all of which must be fulfilled. Nothing, the empty text and the empty list demand
+ * nothing. Throws an `Error` that completes "resource_properties: …" for anything that Blazar refuses, or reads otherwise
+ * than it is written: of an `and` in an `and` it takes only the first demand.
+ */
+export function parseResourceProperties(written: unknown): PropertyRequirement[] {
+  if (written === undefined || written === null || written === '') {
+    return [];
+  }
+  const expression = typeof written === 'string' ? parsed(written) : written;
+  if (!Array.isArray(expression)) {
+    throw new Error('expected a list in JSON such as ["==", "$gpu", "True"]');
+  }
+  if (expression.length === 0) {
+    return [];
+  }
+  if (expression[0] !== 'and') {
+    return [requirement(expression)];
+  }
+  if (expression.length === 1) {
+    throw new Error('expected something behind "and"');
+  }
+  return expression.slice(1).map(requirement);
+}
+
+/** Writes demands as Blazar reads them. */
+export function formatResourceProperties(requirements: readonly PropertyRequirement[]): string {
+  const lists = requirements.map(({ name, operator, value }) => [operator, `$${name}`, value]);
+  const [only, ...others] = lists;
+  return JSON.stringify(only === undefined ? [] : others.length === 0 ? only : ['and', ...lists]);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('expected a list in JSON such as ["==", "$gpu", "True"]');
+  }
+}
+
+function requirement(expression: unknown): PropertyRequirement {
+  if (Array.isArray(expression) && ['and', 'or', 'not'].includes(expression[0])) {
+    throw new Error(`expected no "${expression[0]}" there: Blazar reads one "and" around comparisons`);
+  }
+  if (!Array.isArray(expression) || expression.length !== 3) {
+    throw new Error('expected comparisons of three texts such as ["==", "$gpu", "True"]');
+  }
+  const [written, property, value] = expression as unknown[];
+  const operator = OPERATORS.find((one) => one === (written === '=' ? '==' : written));
+  if (operator === undefined) {
+    throw new Error(`expected one of =, ${OPERATORS.join(', ')} as the first of three`);
+  }
+  // Blazar puts the three together with blanks and splits them again.
+  if (typeof property !== 'string' || !/^\$[^\s]+$/.test(property)) {
+    throw new Error('expected a property such as $gpu, without blanks, as the second of three');
+  }
+  if (typeof value !== 'string' || value === '') {
+    throw new Error('expected a text that is not empty as the third of three');
+  }
+  return { name: property.slice(1), operator, value };
+}

@@ -1,0 +1,69 @@
+/**
+ * What the API server makes of a custom resource, as far as its schema goes.
+ * Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", and its validation of schemas: kube-openapi.
+ */
+import { Ajv } from 'ajv';
+import { isMapping, type Mapping } from '../../../src/config/tree.ts';
+
+/** Tells whether it accepts a value, unknown fields refused: `fieldValidation=Strict`, which kubectl asks for. */
+export function validatorOf(structural: Mapping): (value: unknown) => boolean {
+  const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false });
+  const validate = ajv.compile(forAjv(structural));
+  return (value) => validate(value);
+}
+
+/** It drops the fields that are null and must not be, before it looks at the rest. */
+export function asStored(value: unknown, structural: unknown): unknown {
+  if (!isMapping(structural)) {
+    return value;
+  }
+  if (Array.isArray(value)) {
+    return value.map((item) => asStored(item, structural.items));
+  }
+  if (!isMapping(value)) {
+    return value;
+  }
+  const { properties, additionalProperties } = structural;
+  const schemaOf = (name: string) => (isMapping(properties) ? properties[name] : additionalProperties);
+  const isKept = (name: string, one: unknown) => {
+    const schema = schemaOf(name);
+    return one !== null || !isMapping(schema) || schema.nullable === true;
+  };
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name, one]) => isKept(name, one))
+      .map(([name, one]) => [name, asStored(one, schemaOf(name))]),
+  );
+}
+
+/** Of null the API server looks at the type, and at nothing else: not even at what must not hold. */
+function forAjv({ nullable, ...structural }: Mapping): Mapping {
+  const { type, properties, additionalProperties, items, not } = structural;
+  const isClosed = type === 'object' && additionalProperties === undefined;
+  const translated = {
+    ...structural,
+    ...(isClosed ? { additionalProperties: false } : {}),
+    ...(isMapping(additionalProperties) ? { additionalProperties: forAjv(additionalProperties) } : {}),
+    ...(isMapping(items) ? { items: forAjv(items) } : {}),
+    ...(isMapping(properties) ? { properties: mapped(properties) } : {}),
+    ...(isMapping(not) ? notForAjv(not) : {}),
+    ...Object.fromEntries(
+      ['allOf', 'anyOf', 'oneOf'].flatMap((name) => {
+        const list = structural[name];
+        return Array.isArray(list) ? [[name, list.map(forAjv)]] : [];
+      }),
+    ),
+  };
+  return nullable === true || type === undefined ? { anyOf: [{ type: 'null' }, translated] } : translated;
+}
+
+function mapped(properties: Mapping): Mapping {
+  return Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, forAjv(one as Mapping)]));
+}
+
+/** ajv 8 takes a missing name that is empty for one that is there. */
+function notForAjv(not: Mapping): Mapping {
+  return JSON.stringify(not) === '{"required":[""]}'
+    ? { not: { type: 'object', not: { propertyNames: { minLength: 1 } } } }
+    : { not: forAjv(not) };
+}

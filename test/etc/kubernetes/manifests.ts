@@ -1,0 +1,44 @@
+/** What is in etc/kubernetes. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { projectFile } from '../../support/files.ts';
+
+export const FOLDER = projectFile('etc/kubernetes');
+
+/** An object of Kubernetes, of which each test looks at other fields. */
+// biome-ignore lint/suspicious/noExplicitAny: the fields of a manifest are not known to the types; a test that reads a wrong one fails.
+export type Manifest = any;
+
+/** The names of all manifests. */
+export const MANIFESTS = readdirSync(FOLDER).filter(
+  (name) => name.endsWith('.yaml') && name !== 'kustomization.yaml',
+);
+
+/** The objects in some of its files, or in all. */
+export function manifests(...names: string[]): Manifest[] {
+  return (names.length === 0 ? MANIFESTS : names).flatMap((name) =>
+    parse(readFileSync(join(FOLDER, name), 'utf8')),
+  );
+}
+
+/** @throws the mistakes of a text that is no YAML. */
+export function parse(text: string): Manifest[] {
+  return parseAllDocuments(text).map((document) => {
+    if (document.errors.length > 0) {
+      throw new AggregateError(document.errors);
+    }
+    return document.toJS();
+  });
+}
+
+/** That of a kind, and maybe of a name, of which there is one. */
+export function only(objects: readonly Manifest[], kind: string, name?: string): Manifest {
+  const found = objects.filter(
+    (one) => one.kind === kind && (name === undefined || one.metadata.name === name),
+  );
+  if (found.length !== 1) {
+    throw new Error(`expected one ${kind} ${name ?? ''}, found ${found.length}`);
+  }
+  return found[0];
+}

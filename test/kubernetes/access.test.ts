@@ -1,0 +1,334 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type Account,
+  type Binding,
+  PolicyAccess,
+  type Role,
+  serviceAccount,
+} from '../../src/kubernetes/access.ts';
+import type { Rule, Subject } from '../../src/kubernetes/rbac-schema.ts';
+
+const GROUPS = ['extensions', 'scheduling.blazar-enforcement'];
+const POLICIES = ['gold', 'iron', 'silver'];
+const USE_GOLD: Rule = {
+  apiGroups: ['extensions'],
+  resources: ['schedulingpolicies'],
+  verbs: ['use'],
+  resourceNames: ['gold'],
+};
+const BUILDER = serviceAccount('team', 'builder');
+const TO_BUILDER: Subject = { kind: 'ServiceAccount', name: 'builder', namespace: 'team' };
+
+function clusterRole(name: string, ...rules: Rule[]): Role {
+  return { kind: 'ClusterRole', name, namespace: undefined, rules };
+}
+
+function roleIn(namespace: string, name: string, ...rules: Rule[]): Role {
+  return { kind: 'Role', name, namespace, rules };
+}
+
+function everywhere(role: string, ...subjects: Subject[]): Binding {
+  return {
+    kind: 'ClusterRoleBinding',
+    name: role,
+    namespace: undefined,
+    roleRef: { kind: 'ClusterRole', name: role },
+    subjects,
+  };
+}
+
+function boundIn(namespace: string, kind: Role['kind'], role: string, ...subjects: Subject[]): Binding {
+  return { kind: 'RoleBinding', name: role, namespace, roleRef: { kind, name: role }, subjects };
+}
+
+function usable(account: Account, roles: readonly Role[], bindings: readonly Binding[]): readonly string[] {
+  return new PolicyAccess(POLICIES, roles, bindings, GROUPS).usableBy(account);
+}
+
+/** What one rule lets a service account use that it is bound to. */
+function usableByRule(rule: Rule): readonly string[] {
+  return usable(BUILDER, [clusterRole('one', rule)], [everywhere('one', TO_BUILDER)]);
+}
+
+describe('a rule', () => {
+  it.each<[string, Partial<Rule>]>([
+    ['is about this verb', { verbs: ['get', 'use'] }],
+    ['has a wildcard for verbs', { verbs: ['*'] }],
+    ['is about either group', { apiGroups: ['scheduling.blazar-enforcement'] }],
+    ['has a wildcard for groups', { apiGroups: ['*'] }],
+    ['has a wildcard for resources', { resources: ['*'] }],
+    ['is about other resources too', { resources: ['pods', 'schedulingpolicies'] }],
+  ])('grants where it %s', (_, part) => {
+    expect(usableByRule({ ...USE_GOLD, ...part })).toEqual(['gold']);
+  });
+
+  it.each<[string, Partial<Rule>]>([
+    ['another verb', { verbs: ['get', 'list', 'Use', 'us*'] }],
+    ['no verb', { verbs: [] }],
+    ['another group', { apiGroups: ['', 'apps', 'extensions/v1alpha1', 'ext*'] }],
+    ['no group', { apiGroups: null }],
+    ['another resource', { resources: ['podsecuritypolicies', 'SchedulingPolicies', 'scheduling*'] }],
+    ['a part of the resource', { resources: ['schedulingpolicies/status', 'schedulingpolicies/*'] }],
+    ['no resource', { resources: undefined }],
+    ['paths instead of resources', { resources: [], nonResourceURLs: ['*'] }],
+  ])('grants nothing where it is about %s', (_, part) => {
+    expect(usableByRule({ ...USE_GOLD, ...part })).toEqual([]);
+    expect(usableByRule({ ...USE_GOLD, resourceNames: null, ...part })).toEqual([]);
+  });
+
+  it('without names is about all policies', () => {
+    for (const resourceNames of [undefined, null, []]) {
+      expect(usableByRule({ ...USE_GOLD, resourceNames })).toEqual(POLICIES);
+    }
+  });
+
+  it('takes a name for what it is: there is no wildcard, and what is not there is not granted', () => {
+    for (const resourceNames of [['*'], ['g*'], ['Gold'], ['gold '], [''], ['bronze', 'constructor']]) {
+      expect(usableByRule({ ...USE_GOLD, resourceNames })).toEqual([]);
+    }
+    expect(usableByRule({ ...USE_GOLD, resourceNames: ['silver', '*', 'gold', 'gold'] })).toEqual([
+      'gold',
+      'silver',
+    ]);
+  });
+
+  it('is not completed by another one of its role', () => {
+    const rules = [
+      { ...USE_GOLD, verbs: ['get'], resourceNames: null },
+      { ...USE_GOLD, apiGroups: ['apps'], resourceNames: ['silver'] },
+    ];
+    expect(usable(BUILDER, [clusterRole('one', ...rules)], [everywhere('one', TO_BUILDER)])).toEqual([]);
+  });
+});
+
+describe('a binding', () => {
+  const toAll: Subject = { kind: 'Group', name: 'system:authenticated' };
+  const iron = { ...USE_GOLD, resourceNames: ['iron'] };
+
+  it('of the cluster counts in every namespace, and where there is none', () => {
+    const bindings = [everywhere('one', toAll)];
+    for (const account of [
+      BUILDER,
+      serviceAccount('other', 'x'),
+      { user: 'jane', groups: ['system:authenticated'] },
+    ]) {
+      expect(usable(account, [clusterRole('one', USE_GOLD)], bindings)).toEqual(['gold']);
+    }
+  });
+
+  it('of a namespace counts only there', () => {
+    const roles = [clusterRole('one', USE_GOLD)];
+    const bindings = [boundIn('team', 'ClusterRole', 'one', toAll)];
+    expect(usable(BUILDER, roles, bindings)).toEqual(['gold']);
+    expect(usable(serviceAccount('other', 'builder'), roles, bindings)).toEqual([]);
+    expect(usable({ user: 'jane', groups: ['system:authenticated'] }, roles, bindings)).toEqual([]);
+    const jane = { user: 'jane', groups: ['system:authenticated'], namespace: 'team' };
+    expect(usable(jane, roles, bindings)).toEqual(['gold']);
+  });
+
+  it('can be about an account of another namespace', () => {
+    const bindings = [boundIn('other', 'ClusterRole', 'one', TO_BUILDER)];
+    const roles = [clusterRole('one', USE_GOLD)];
+    expect(usable({ ...BUILDER, namespace: 'other' }, roles, bindings)).toEqual(['gold']);
+    expect(usable(BUILDER, roles, bindings)).toEqual([]);
+  });
+
+  it('to a Role means that of its own namespace', () => {
+    const roles = [roleIn('team', 'one', USE_GOLD), roleIn('other', 'one', iron)];
+    expect(usable(BUILDER, roles, [boundIn('team', 'Role', 'one', toAll)])).toEqual(['gold']);
+    expect(usable(BUILDER, roles.slice(1), [boundIn('team', 'Role', 'one', toAll)])).toEqual([]);
+  });
+
+  it('to a ClusterRole does not mean a Role of that name, nor the other way round', () => {
+    const roles = [clusterRole('one', USE_GOLD), roleIn('team', 'one', iron)];
+    expect(usable(BUILDER, roles, [boundIn('team', 'ClusterRole', 'one', toAll)])).toEqual(['gold']);
+    expect(usable(BUILDER, roles, [boundIn('team', 'Role', 'one', toAll)])).toEqual(['iron']);
+    expect(usable(BUILDER, roles.slice(0, 1), [boundIn('team', 'Role', 'one', toAll)])).toEqual([]);
+    expect(usable(BUILDER, roles.slice(1), [boundIn('team', 'ClusterRole', 'one', toAll)])).toEqual([]);
+  });
+
+  it('to a role that is not there grants nothing, and one without subjects neither', () => {
+    expect(usable(BUILDER, [clusterRole('one', USE_GOLD)], [everywhere('two', toAll)])).toEqual([]);
+    expect(usable(BUILDER, [clusterRole('one', USE_GOLD)], [everywhere('one')])).toEqual([]);
+  });
+
+  it('adds to what the others grant, each name once and in order', () => {
+    const roles = [
+      clusterRole('one', { ...USE_GOLD, resourceNames: ['silver', 'gold'] }),
+      roleIn('team', 'one', iron, USE_GOLD),
+    ];
+    const bindings = [everywhere('one', toAll, TO_BUILDER), boundIn('team', 'Role', 'one', TO_BUILDER)];
+    expect(usable(BUILDER, roles, bindings)).toEqual(['gold', 'iron', 'silver']);
+    expect(usable(serviceAccount('team', 'other'), roles, bindings)).toEqual(['gold', 'silver']);
+  });
+
+  it('to all policies of one namespace says nothing about another', () => {
+    const roles = [clusterRole('one', USE_GOLD), clusterRole('all', { ...USE_GOLD, resourceNames: [] })];
+    const bindings = [everywhere('one', toAll), boundIn('team', 'ClusterRole', 'all', toAll)];
+    expect(usable(BUILDER, roles, bindings)).toEqual(POLICIES);
+    expect(usable(serviceAccount('kube-system', 'builder'), roles, bindings)).toEqual(['gold']);
+  });
+});
+
+describe('a subject', () => {
+  const usableThrough = (subject: Subject, account: Account) =>
+    usable(account, [clusterRole('one', USE_GOLD)], [everywhere('one', subject)]).length > 0;
+
+  it.each<[string, Subject]>([
+    ['ServiceAccount', TO_BUILDER],
+    ['User', { kind: 'User', name: 'system:serviceaccount:team:builder' }],
+    ['Group', { kind: 'Group', name: 'system:serviceaccounts' }],
+    ['Group', { kind: 'Group', name: 'system:serviceaccounts:team' }],
+    ['Group', { kind: 'Group', name: 'system:authenticated' }],
+  ])('a service account is a %s: %j', (_, subject) => {
+    expect(usableThrough(subject, BUILDER)).toBe(true);
+  });
+
+  it.each<[Subject]>([
+    [{ kind: 'ServiceAccount', name: 'builder', namespace: 'other' }],
+    [{ kind: 'ServiceAccount', name: 'Builder', namespace: 'team' }],
+    [{ kind: 'Group', name: 'system:serviceaccounts:other' }],
+    [{ kind: 'Group', name: 'system:serviceaccounts:tea' }],
+    [{ kind: 'Group', name: 'system:serviceaccount:team:builder' }],
+    [{ kind: 'Group', name: 'system:unauthenticated' }],
+    [{ kind: 'Group', name: '*' }],
+    [{ kind: 'User', name: '*' }],
+    [{ kind: 'User', name: 'builder' }],
+    [{ kind: 'User', name: 'system:authenticated' }],
+  ])('it is not %j', (subject) => {
+    expect(usableThrough(subject, BUILDER)).toBe(false);
+  });
+
+  it('is no group for its name, nor a user', () => {
+    expect(usableThrough({ kind: 'Group', name: 'jane' }, { user: 'jane', groups: [] })).toBe(false);
+    expect(usableThrough({ kind: 'User', name: 'admins' }, { user: 'jane', groups: ['admins'] })).toBe(false);
+    expect(usableThrough({ kind: 'Group', name: 'admins' }, { user: 'jane', groups: ['x', 'admins'] })).toBe(
+      true,
+    );
+  });
+
+  it.each([
+    'x\nGroup admins',
+    'Group admins',
+    '\nGroup admins',
+    'admins\n',
+    'User root',
+    'team\nUser root',
+    '',
+  ])('is not found by a name that is made to look like another: %j', (name) => {
+    const roles = [clusterRole('one', USE_GOLD)];
+    const bindings = [
+      everywhere('one', { kind: 'Group', name: 'admins' }, { kind: 'User', name: 'root' }),
+      boundIn('team', 'ClusterRole', 'one', { kind: 'User', name: 'root' }),
+    ];
+    for (const namespace of [undefined, 'other']) {
+      expect(usable({ user: name, groups: [name, `project:${name}`], namespace }, roles, bindings)).toEqual(
+        [],
+      );
+    }
+  });
+
+  it.each(['__proto__', 'constructor', 'a\nb', '\u{1f600}', 'x'.repeat(10_000)])(
+    'may have any name: %j',
+    (name) => {
+      expect(usableThrough({ kind: 'User', name }, { user: name, groups: [] })).toBe(true);
+      expect(usableThrough({ kind: 'User', name }, { user: 'jane', groups: [name] })).toBe(false);
+    },
+  );
+});
+
+describe('whatever the roles and bindings', () => {
+  const some = <Value>(...values: Value[]) =>
+    fc.option(fc.uniqueArray(fc.constantFrom(...values), { maxLength: 2 }), { freq: 5 });
+  const rule: fc.Arbitrary<Rule> = fc.record({
+    verbs: some('use', '*', 'get'),
+    apiGroups: some('extensions', 'scheduling.blazar-enforcement', '*', 'apps'),
+    resources: some('schedulingpolicies', '*', 'pods'),
+    resourceNames: some('gold', 'iron', 'silver', '*', 'gone'),
+  });
+  const namespace = fc.constantFrom('team', 'other');
+  const name = fc.constantFrom('one', 'two');
+  const rules = fc.array(rule, { maxLength: 3 });
+  const role = fc.oneof(
+    fc.tuple(namespace, name, rules).map(([place, id, all]) => roleIn(place, id, ...all)),
+    fc.tuple(name, rules).map(([id, all]) => clusterRole(id, ...all)),
+  );
+  const subject: fc.Arbitrary<Subject> = fc.oneof(
+    fc.record({ kind: fc.constant('ServiceAccount' as const), name: fc.constantFrom('a', 'b'), namespace }),
+    fc.record({
+      kind: fc.constant('Group' as const),
+      name: fc.constantFrom('system:authenticated', 'system:serviceaccounts:team', 'admins'),
+    }),
+    fc.record({
+      kind: fc.constant('User' as const),
+      name: fc.constantFrom('jane', 'admins', 'system:serviceaccount:other:a'),
+    }),
+  );
+  const subjects = fc.array(subject, { maxLength: 2 });
+  const binding = fc.oneof(
+    fc.tuple(name, subjects).map(([id, all]) => everywhere(id, ...all)),
+    fc
+      .tuple(namespace, fc.constantFrom('Role', 'ClusterRole'), name, subjects)
+      .map(([place, kind, id, all]) => boundIn(place, kind, id, ...all)),
+  );
+  const account: fc.Arbitrary<Account> = fc.oneof(
+    fc.tuple(namespace, fc.constantFrom('a', 'b')).map((parts) => serviceAccount(...parts)),
+    fc.record({
+      user: fc.constant('jane'),
+      groups: fc.constant(['admins']),
+      namespace: fc.option(namespace, { nil: undefined }),
+    }),
+  );
+  const roleKey = (one: Role) => `${one.kind} ${one.namespace} ${one.name}`;
+
+  /** As the words of Kubernetes have it: some binding, some subject, its role, some rule. */
+  function mayUse(
+    policy: string,
+    who: Account,
+    roles: readonly Role[],
+    bindings: readonly Binding[],
+  ): boolean {
+    const has = (list: readonly string[] | null | undefined, ...wanted: string[]) =>
+      list?.includes('*') || wanted.some((one) => list?.includes(one));
+    return bindings.some(
+      (bound) =>
+        (bound.kind === 'ClusterRoleBinding' || bound.namespace === who.namespace) &&
+        bound.subjects.some((one) =>
+          one.kind === 'Group'
+            ? who.groups.includes(one.name)
+            : who.user ===
+              (one.kind === 'User' ? one.name : `system:serviceaccount:${one.namespace}:${one.name}`),
+        ) &&
+        roles.some(
+          (one) =>
+            one.kind === bound.roleRef.kind &&
+            one.name === bound.roleRef.name &&
+            (one.kind === 'ClusterRole' || one.namespace === bound.namespace) &&
+            one.rules.some(
+              ({ verbs, apiGroups, resources, resourceNames }) =>
+                has(verbs, 'use') &&
+                has(apiGroups, ...GROUPS) &&
+                has(resources, 'schedulingpolicies') &&
+                (!resourceNames?.length || resourceNames.includes(policy)),
+            ),
+        ),
+    );
+  }
+
+  it('an account may use what a walk through all of them finds', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(role, { selector: roleKey, maxLength: 5 }),
+        fc.array(binding, { maxLength: 5 }),
+        account,
+        (roles, bindings, who) => {
+          expect(usable(who, roles, bindings)).toEqual(
+            POLICIES.filter((policy) => mayUse(policy, who, roles, bindings)),
+          );
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { from, type Part, part, subset } from './arbitrary-parts.ts';
+import { PREFERRED, REQUIRED } from './obvious-affinities.ts';
+
+const KEYS = ['arch', 'zone'] as const;
+const VALUES = ['1', '2'] as const;
+
+const expression = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      key: from(KEYS),
+      operator: from(['In', 'In', 'NotIn'] as const),
+      values: subset(VALUES, 1),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ key: from(KEYS), operator: from(['Exists', 'DoesNotExist'] as const) }),
+  },
+);
+
+const nodeName = fc.record({
+  key: fc.constant('metadata.name'),
+  operator: from(['In', 'In', 'NotIn'] as const),
+  values: subset(VALUES, 1),
+});
+
+const few = <Value>(item: fc.Arbitrary<Value>, minLength = 0) => fc.array(item, { minLength, maxLength: 2 });
+
+const term = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ matchExpressions: few(expression, 1) }) },
+  { weight: 1, arbitrary: fc.record({ matchFields: few(nodeName, 1) }) },
+  { weight: 1, arbitrary: fc.record({ matchExpressions: few(expression), matchFields: few(nodeName) }) },
+);
+
+const preference = (one: typeof term) =>
+  fc.record({ weight: fc.constant(1), preference: one as fc.Arbitrary<object> });
+
+const podTerm = fc.record({ topologyKey: from(['host', 'zone'] as const) });
+const podPreference = fc.record({ weight: fc.constant(1), podAffinityTerm: podTerm });
+
+function affinity(minLength: number) {
+  const ofPods = fc.record(
+    { [REQUIRED]: few(podTerm, minLength), [PREFERRED]: few(podPreference, minLength) },
+    { requiredKeys: [] },
+  );
+  return {
+    nodeAffinity: fc.record(
+      {
+        [REQUIRED]: fc.record({ nodeSelectorTerms: few(term, minLength) }),
+        [PREFERRED]: few(preference(term), minLength),
+      },
+      { requiredKeys: [] },
+    ),
+    podAffinity: ofPods,
+    podAntiAffinity: ofPods,
+  };
+}
+
+/** As the draft writes it: a list of one key and one operator. */
+function draft(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(draft);
+  }
+  if (typeof value !== 'object' || value === null) {
+    return value;
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) =>
+      name === 'key' || name === 'operator' ? [`${name}s`, [member]] : [name, draft(member)],
+    ),
+  );
+}
+
+const expressionRule = fc.record(
+  {
+    keys: subset(KEYS),
+    operators: subset(['In', 'NotIn', 'Exists', 'DoesNotExist'] as const),
+    values: subset(VALUES),
+  },
+  { requiredKeys: [] },
+);
+const fieldRule = fc.record(
+  { keys: from([['metadata.name'], []] as const), values: subset(VALUES) },
+  { requiredKeys: [] },
+);
+
+function rules(terms: fc.Arbitrary<unknown>, minKeys: number) {
+  const ofTime = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ nodeSelectorTerms: terms }) },
+    { weight: 1, arbitrary: fc.constant({}) },
+  );
+  const times = (one: fc.Arbitrary<unknown>) =>
+    fc.record({ [REQUIRED]: one, [PREFERRED]: one }, { requiredKeys: [] });
+  return fc
+    .record(
+      {
+        nodeAffinities: times(ofTime),
+        podAffinities: times(fc.constant({})),
+        podAntiAffinities: times(fc.constant({})),
+      },
+      { requiredKeys: [] },
+    )
+    .filter((written) => Object.keys(written).length >= minKeys);
+}
+
+const requiredTerm = fc.record({ matchExpressions: few(expressionRule, 1) });
+const allowedTerm = fc.record(
+  { matchExpressions: few(expressionRule), matchFields: few(fieldRule) },
+  { requiredKeys: [] },
+);
+
+export const affinityPart: fc.Arbitrary<Part> = part({
+  required: rules(few(requiredTerm, 1), 1).map((affinities) => ({ affinities })),
+  allowed: rules(few(allowedTerm), 0).map((affinities) => ({ affinities })),
+  default: fc
+    .tuple(fc.record(affinity(1), { requiredKeys: [] }), fc.boolean())
+    .map(([chosen, isDraft]) => ({ affinity: isDraft ? draft(chosen) : chosen })),
+  pod: fc
+    .oneof(
+      { weight: 9, arbitrary: fc.record(affinity(0), { requiredKeys: [] }) },
+      { weight: 1, arbitrary: fc.constant(null) },
+      // A kind that is not known yet.
+      {
+        weight: 1,
+        arbitrary: fc.record({ rackAffinity: fc.record({ host: from([[], ['rack-1'], 'rack-1', null]) }) }),
+      },
+    )
+    .map((chosen) => ({ affinity: chosen })),
+});

@@ -1,0 +1,216 @@
+/**
+ * What becomes of a pod, said once more: slowly, from the documents as they are written, with nothing of src/kubernetes.
+ * Source: the proposal "Scheduling Policy" of Kubernetes, and how docs/kubernetes.md reads it.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { askedAt, isAffinityAllowed, isAffinityEnough, type PodAffinities } from './obvious-affinities.ts';
+import {
+  type Applying,
+  alone,
+  merge,
+  type PolicyDocument,
+  read,
+  type Strategy,
+} from './obvious-documents.ts';
+
+export interface ObviousPod {
+  readonly spec: PodSpec;
+}
+
+export interface PodSpec {
+  readonly schedulerName?: string | null;
+  readonly nodeName?: string | null;
+  readonly priorityClassName?: string | null;
+  readonly priority?: number | null;
+  readonly preemptionPolicy?: string | null;
+  readonly nodeSelector?: Labels | null;
+  readonly tolerations?: readonly PodToleration[] | null;
+  readonly affinity?: PodAffinities | null;
+}
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface PodToleration {
+  readonly key?: string | null;
+  readonly operator?: string | null;
+  readonly value?: string | null;
+  readonly effect?: string | null;
+  readonly tolerationSeconds?: number | null;
+}
+
+/** An absent or empty part means any. */
+interface TolerationRule {
+  readonly keys?: readonly string[];
+  readonly operators?: readonly string[];
+  readonly values?: readonly string[];
+  readonly effects?: readonly string[];
+}
+
+const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+
+export interface ObviousOptions {
+  readonly addDefaults: boolean;
+  readonly isForOneNode?: boolean;
+}
+
+/** Whether the pod may be, and what becomes of it. */
+export function evaluate(
+  documents: readonly PolicyDocument[],
+  strategy: Strategy,
+  pod: ObviousPod,
+  options: ObviousOptions,
+): { readonly allowed: boolean; readonly pod: ObviousPod } {
+  const policies = [...documents].sort((a, b) => (a.name < b.name ? -1 : 1)).map(({ spec }) => read(spec));
+  const together = merge(policies, strategy);
+  const judges = strategy === 'intersection' && policies.length > 0 ? policies.map(alone) : [together];
+  for (const judge of judges) {
+    const withItsDefaults = options.addDefaults ? complete(pod, judge, [judge]) : pod;
+    if (!isAllowed(withItsDefaults, judge, options)) {
+      return { allowed: false, pod };
+    }
+  }
+  const completed = options.addDefaults ? complete(pod, together, judges) : pod;
+  const allowed = judges.every((judge) => isAllowed(completed, judge, options));
+  return { allowed, pod: allowed ? completed : pod };
+}
+
+function complete(
+  { spec, ...rest }: ObviousPod,
+  applying: Applying,
+  judges: readonly Applying[],
+): ObviousPod {
+  const completed: { -readonly [Field in keyof PodSpec]: PodSpec[Field] } = { ...spec };
+  const scheduler = applying.default.schedulerName as string | undefined;
+  const isTheApiServers =
+    spec.schedulerName === 'default-scheduler' &&
+    !judges.every((judge) => isNameAllowed('scheduler', 'default-scheduler', judge));
+  if (scheduler !== undefined && (!spec.schedulerName || isTheApiServers)) {
+    completed.schedulerName = scheduler;
+  }
+  const priorityClass = applying.default.priorityClassName as string | undefined;
+  if (priorityClass !== undefined && !spec.priorityClassName) {
+    completed.priorityClassName = priorityClass;
+    delete completed.priority;
+    delete completed.preemptionPolicy;
+  }
+  for (const [label, value] of Object.entries((applying.default.nodeSelector ?? {}) as Labels)) {
+    if (!Object.hasOwn(spec.nodeSelector ?? {}, label)) {
+      completed.nodeSelector = { ...completed.nodeSelector, [label]: value };
+    }
+  }
+  if ((spec.tolerations ?? []).every(isOfTheSystem)) {
+    for (const toleration of (applying.default.tolerations ?? []) as PodToleration[]) {
+      const there = completed.tolerations ?? [];
+      if (!there.some((one) => isDeepStrictEqual(one, toleration))) {
+        completed.tolerations = [...there, toleration];
+      }
+    }
+  }
+  for (const [kind, times] of Object.entries((applying.default.affinity ?? {}) as PodAffinities)) {
+    for (const [time, value] of Object.entries(times ?? {})) {
+      if (askedAt(spec.affinity, kind, time).length === 0) {
+        const ofKind = { ...completed.affinity?.[kind], [time]: value };
+        completed.affinity = { ...completed.affinity, [kind]: ofKind };
+      }
+    }
+  }
+  return { ...rest, spec: completed };
+}
+
+function isAllowed({ spec }: ObviousPod, applying: Applying, options: ObviousOptions): boolean {
+  return (
+    isNameAllowed('scheduler', spec.schedulerName, applying) &&
+    isNameAllowed('priorityClass', spec.priorityClassName, applying) &&
+    isNodeAllowed(spec.nodeName, applying) &&
+    areLabelsAllowed(spec.nodeSelector ?? {}, applying) &&
+    (spec.tolerations ?? []).every((one) => isOfTheSystem(one) || isTolerationAllowed(one, applying)) &&
+    isAffinityAllowed(spec.affinity ?? {}, applying, options.isForOneNode === true) &&
+    isAffinityEnough(spec.affinity ?? {}, applying)
+  );
+}
+
+function isNameAllowed(
+  what: 'scheduler' | 'priorityClass',
+  name: string | null | undefined,
+  { required, allowed, default: defaults }: Applying,
+): boolean {
+  const must = required[`${what}Names`] as string[] | undefined;
+  if (must !== undefined) {
+    return must.includes(name ?? '');
+  }
+  const lists = (allowed[`${what}Names`] ?? []) as string[][];
+  return (
+    !name ||
+    name === defaults[`${what}Name`] ||
+    lists.some((list) => list.length === 0 || list.includes(name))
+  );
+}
+
+/** Such a pod passes by every scheduler. */
+function isNodeAllowed(name: string | null | undefined, { required, allowed }: Applying): boolean {
+  const lists = (allowed.schedulerNames ?? []) as string[][];
+  return !name || (required.schedulerNames === undefined && lists.some((list) => list.length === 0));
+}
+
+function areLabelsAllowed(labels: Labels, { required, allowed, default: defaults }: Applying): boolean {
+  type Rules = Readonly<Record<string, readonly string[]>>;
+  const must = (required.nodeSelectors ?? {}) as Rules;
+  const may = (allowed.nodeSelectors ?? []) as Rules[];
+  const added = (defaults.nodeSelector ?? {}) as Labels;
+  const fits = (values: readonly string[], value: string) => values.length === 0 || values.includes(value);
+  const own = <Value>(mapping: Readonly<Record<string, Value>>, name: string): Value | undefined =>
+    Object.hasOwn(mapping, name) ? mapping[name] : undefined;
+  const isThere = Object.keys(must).every((label) => own(labels, label) !== undefined);
+  const isEachAllowed = Object.entries(labels).every(([label, value]) => {
+    const values = own(must, label);
+    return values !== undefined
+      ? fits(values, value)
+      : own(added, label) === value ||
+          may.some((rules) => Object.keys(rules).length === 0 || fits(own(rules, label) ?? ['\n'], value));
+  });
+  return isThere && isEachAllowed;
+}
+
+/** With the default of `[kubernetes] system_tolerations`. */
+function isOfTheSystem({ key, operator, effect, tolerationSeconds }: PodToleration): boolean {
+  const seconds = tolerationSeconds ?? undefined;
+  const isGone = key === 'node.kubernetes.io/not-ready' || key === 'node.kubernetes.io/unreachable';
+  const pressures = [
+    'disk-pressure',
+    'memory-pressure',
+    'pid-pressure',
+    'unschedulable',
+    'network-unavailable',
+  ];
+  const isPressed = pressures.some((pressure) => key === `node.kubernetes.io/${pressure}`);
+  return (
+    operator === 'Exists' &&
+    ((isGone && effect === 'NoExecute' && (seconds === 300 || seconds === undefined)) ||
+      (isPressed && effect === 'NoSchedule' && seconds === undefined))
+  );
+}
+
+function isTolerationAllowed(toleration: PodToleration, applying: Applying): boolean {
+  const { key, value, effect } = toleration;
+  const operator = toleration.operator || 'Equal';
+  const lists = (applying.allowed.tolerations ?? []) as TolerationRule[][];
+  const isCovered = ({ keys = [], operators = [], values = [], effects = [] }: TolerationRule) => {
+    const keyFits = keys.length === 0 || keys.includes(key || '\n');
+    const operatorFits = operators.length === 0 || operators.includes(operator);
+    const valueFits =
+      values.length === 0 ||
+      (operator === 'Exists' ? operators.includes('Exists') : values.includes(value ?? ''));
+    const asked = effect ? [effect] : EFFECTS;
+    const effectFits = effects.length === 0 || asked.every((one) => effects.includes(one));
+    return keyFits && operatorFits && valueFits && effectFits;
+  };
+  const isAsDefault = (one: PodToleration) =>
+    (!one.key || one.key === key) &&
+    (one.operator || 'Equal') === operator &&
+    (operator === 'Exists' || (one.value ?? '') === (value ?? '')) &&
+    (!one.effect || one.effect === effect);
+  return (
+    lists.some((rules) => rules.length === 0 || rules.some(isCovered)) ||
+    ((applying.default.tolerations ?? []) as PodToleration[]).some(isAsDefault)
+  );
+}
