@@ -87,7 +87,7 @@ function rowsOf({ option, value, origin, beats, members = [] }: Setting, withOri
     option.section,
     name,
     option.type,
-    shown === undefined ? '(not set)' : valueText(shown),
+    cellText(shown, place),
     ...(withOrigin ? [placeText(place)] : []),
   ];
   if (withOrigin && members.length > 0 && isMapping(value)) {
@@ -97,6 +97,17 @@ function rowsOf({ option, value, origin, beats, members = [] }: Setting, withOri
 }
 
 type Placed = Pick<Setting, 'origin' | 'beats'>;
+
+/** Of a default that nobody wrote; the sample has the whole. */
+const MAX_DEFAULT = 39;
+
+function cellText(value: unknown, { origin }: Placed): string {
+  if (value === undefined) {
+    return '(not set)';
+  }
+  const text = valueText(value);
+  return origin.kind === 'default' && text.length > MAX_DEFAULT ? `${text.slice(0, MAX_DEFAULT - 1)}…` : text;
+}
 
 /** `etc/site.conf:3 (over etc/blazar.conf:7)` */
 function placeText({ origin, beats }: Placed): string {

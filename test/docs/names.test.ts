@@ -7,6 +7,7 @@ import { conformanceCommand } from '../../src/cli/conformance.ts';
 import { decisionsCommand } from '../../src/cli/decisions.ts';
 import { filtersCommand } from '../../src/cli/filters.ts';
 import { knownOptions } from '../../src/cli/known-options.ts';
+import { schedulingPolicyCommand } from '../../src/cli/scheduling-policy.ts';
 import { serveCommand } from '../../src/cli/serve.ts';
 import { skypilotCommand } from '../../src/cli/skypilot.ts';
 import * as library from '../../src/index.ts';
@@ -33,6 +34,7 @@ const commands = [
   conformanceCommand(),
   decisionsCommand(),
   skypilotCommand(),
+  schedulingPolicyCommand(),
 ];
 const COMMANDS = commands.map((command) => command.name());
 /** The last two are there for every command. */

@@ -196,7 +196,8 @@ describe('the decision log', () => {
 
   it('has the operations that the page explains', () => {
     const ofBlazar = ['create', 'update', 'end'];
-    expect([...ofBlazar, ...namesUnder(page, 'Operations of SkyPilot')]).toEqual(OPERATIONS);
+    const further = ['Operations of SkyPilot', 'Operations of Kubernetes'];
+    expect([...ofBlazar, ...further.flatMap((title) => namesUnder(page, title))]).toEqual(OPERATIONS);
   });
 
   it('has the outcomes that the page explains', () => {
@@ -217,7 +218,7 @@ describe('the decision log', () => {
 });
 
 it('the log says what the page explains', () => {
-  const source = ['src', 'src/server', 'src/skypilot']
+  const source = ['src', 'src/server', 'src/skypilot', 'src/kubernetes']
     .flatMap((folder) =>
       readdirSync(projectFile(folder))
         .filter((name) => name.endsWith('.ts'))

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   type Account,
@@ -238,97 +237,29 @@ describe('a subject', () => {
   );
 });
 
-describe('whatever the roles and bindings', () => {
-  const some = <Value>(...values: Value[]) =>
-    fc.option(fc.uniqueArray(fc.constantFrom(...values), { maxLength: 2 }), { freq: 5 });
-  const rule: fc.Arbitrary<Rule> = fc.record({
-    verbs: some('use', '*', 'get'),
-    apiGroups: some('extensions', 'scheduling.blazar-enforcement', '*', 'apps'),
-    resources: some('schedulingpolicies', '*', 'pods'),
-    resourceNames: some('gold', 'iron', 'silver', '*', 'gone'),
-  });
-  const namespace = fc.constantFrom('team', 'other');
-  const name = fc.constantFrom('one', 'two');
-  const rules = fc.array(rule, { maxLength: 3 });
-  const role = fc.oneof(
-    fc.tuple(namespace, name, rules).map(([place, id, all]) => roleIn(place, id, ...all)),
-    fc.tuple(name, rules).map(([id, all]) => clusterRole(id, ...all)),
-  );
-  const subject: fc.Arbitrary<Subject> = fc.oneof(
-    fc.record({ kind: fc.constant('ServiceAccount' as const), name: fc.constantFrom('a', 'b'), namespace }),
-    fc.record({
-      kind: fc.constant('Group' as const),
-      name: fc.constantFrom('system:authenticated', 'system:serviceaccounts:team', 'admins'),
-    }),
-    fc.record({
-      kind: fc.constant('User' as const),
-      name: fc.constantFrom('jane', 'admins', 'system:serviceaccount:other:a'),
-    }),
-  );
-  const subjects = fc.array(subject, { maxLength: 2 });
-  const binding = fc.oneof(
-    fc.tuple(name, subjects).map(([id, all]) => everywhere(id, ...all)),
-    fc
-      .tuple(namespace, fc.constantFrom('Role', 'ClusterRole'), name, subjects)
-      .map(([place, kind, id, all]) => boundIn(place, kind, id, ...all)),
-  );
-  const account: fc.Arbitrary<Account> = fc.oneof(
-    fc.tuple(namespace, fc.constantFrom('a', 'b')).map((parts) => serviceAccount(...parts)),
-    fc.record({
-      user: fc.constant('jane'),
-      groups: fc.constant(['admins']),
-      namespace: fc.option(namespace, { nil: undefined }),
-    }),
-  );
-  const roleKey = (one: Role) => `${one.kind} ${one.namespace} ${one.name}`;
-
-  /** As the words of Kubernetes have it: some binding, some subject, its role, some rule. */
-  function mayUse(
-    policy: string,
-    who: Account,
-    roles: readonly Role[],
-    bindings: readonly Binding[],
-  ): boolean {
-    const has = (list: readonly string[] | null | undefined, ...wanted: string[]) =>
-      list?.includes('*') || wanted.some((one) => list?.includes(one));
-    return bindings.some(
-      (bound) =>
-        (bound.kind === 'ClusterRoleBinding' || bound.namespace === who.namespace) &&
-        bound.subjects.some((one) =>
-          one.kind === 'Group'
-            ? who.groups.includes(one.name)
-            : who.user ===
-              (one.kind === 'User' ? one.name : `system:serviceaccount:${one.namespace}:${one.name}`),
-        ) &&
-        roles.some(
-          (one) =>
-            one.kind === bound.roleRef.kind &&
-            one.name === bound.roleRef.name &&
-            (one.kind === 'ClusterRole' || one.namespace === bound.namespace) &&
-            one.rules.some(
-              ({ verbs, apiGroups, resources, resourceNames }) =>
-                has(verbs, 'use') &&
-                has(apiGroups, ...GROUPS) &&
-                has(resources, 'schedulingpolicies') &&
-                (!resourceNames?.length || resourceNames.includes(policy)),
-            ),
-        ),
-    );
-  }
-
-  it('an account may use what a walk through all of them finds', () => {
-    fc.assert(
-      fc.property(
-        fc.uniqueArray(role, { selector: roleKey, maxLength: 5 }),
-        fc.array(binding, { maxLength: 5 }),
-        account,
-        (roles, bindings, who) => {
-          expect(usable(who, roles, bindings)).toEqual(
-            POLICIES.filter((policy) => mayUse(policy, who, roles, bindings)),
-          );
-        },
-      ),
-      { numRuns: 2000 },
-    );
+describe('the list of grants', () => {
+  it('has each subject once for each place, in order, with the policies that there are', () => {
+    const roles = [
+      clusterRole('one', { ...USE_GOLD, resourceNames: ['silver', 'gone', 'gold'] }),
+      clusterRole('all', { ...USE_GOLD, resourceNames: null }),
+      clusterRole('none', { ...USE_GOLD, verbs: ['get'] }),
+    ];
+    const group: Subject = { kind: 'Group', name: 'a\nb' };
+    const bindings = [
+      boundIn('z', 'ClusterRole', 'one', group),
+      everywhere('one', TO_BUILDER, group),
+      boundIn('a', 'ClusterRole', 'all', group),
+      boundIn('z', 'ClusterRole', 'one', group),
+    ];
+    expect(new PolicyAccess(POLICIES, roles, bindings, GROUPS).grants()).toEqual([
+      { subject: 'Group a\nb', namespace: undefined, policies: ['gold', 'silver'] },
+      { subject: 'Group a\nb', namespace: 'a', policies: POLICIES },
+      { subject: 'Group a\nb', namespace: 'z', policies: ['gold', 'silver'] },
+      {
+        subject: 'User system:serviceaccount:team:builder',
+        namespace: undefined,
+        policies: ['gold', 'silver'],
+      },
+    ]);
   });
 });

@@ -46,11 +46,13 @@ function frozen<Value>(value: Value): Value {
 const names = fc.array(fc.constantFrom('x', 'y', 'z'), { maxLength: 3 });
 const labels = <Value>(value: fc.Arbitrary<Value>) => fc.dictionary(fc.constantFrom(...HOSTILE), value);
 const part = { requiredKeys: [] } satisfies { requiredKeys: [] };
-const terms = fc.record(
-  { [REQUIRED]: fc.constant({}), [PREFERRED]: fc.constant({ nodeSelectorTerms: [] }) },
-  part,
+const affinities = fc.constantFrom(
+  {},
+  { podAffinities: {} },
+  { nodeAffinities: {} },
+  { nodeAffinities: { [REQUIRED]: {} } },
+  { nodeAffinities: { [REQUIRED]: { nodeSelectorTerms: [] }, [PREFERRED]: {} } },
 );
-const affinities = fc.record({ nodeAffinities: terms, podAffinities: fc.constant({}) }, part);
 const sections = fc.record({
   required: fc.record(
     { schedulerNames: names, priorityClassNames: names, nodeSelectors: labels(names), affinities },

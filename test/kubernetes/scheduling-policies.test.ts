@@ -85,7 +85,7 @@ describe('reading', () => {
     const { problems, message } = thrown as ConfigurationError;
     const places = problems.map((problem) => formatProblem(problem).split(': ').slice(0, 2));
     expect(places.map(([place = '', field]) => [place.replace(/^.*\//, ''), field])).toEqual([
-      ['d.yaml:1', 'could not be read'],
+      ['d.yaml', 'could not be read'],
       ['a.yaml:2', 'spec.required.schedulerNames'],
       ['a.yaml:2', 'spec.x'],
       ['b.yaml:1', 'kind'],

@@ -7,7 +7,7 @@ import { apiDescription, type DescribedOperation, descriptionWith } from '../sup
 import { body, inside, wireBody } from '../support/skypilot.ts';
 import { PATH, runSkypilot } from '../support/skypilot-service.ts';
 
-const api = descriptionWith(PATH);
+const api = descriptionWith({ skypilotPath: PATH });
 
 function operationOf(document: typeof apiDescription, path: string): DescribedOperation {
   const operation = document.paths[path]?.post;
@@ -26,10 +26,10 @@ describe('the description', () => {
       { skypilot: { path: '/sky', tokens: ['s3cret'] } },
     );
     const { json, text } = await elsewhere.request('/openapi.json');
-    expect(json).toEqual(descriptionWith('/sky').document);
+    expect(json).toEqual(descriptionWith({ skypilotPath: '/sky' }).document);
     expect(text).not.toContain('s3cret');
-    expect(Object.keys(descriptionWith('/sky').document.paths)).toContain('/sky');
-    expect(Object.keys(descriptionWith('/sky').document.paths)).not.toContain(PATH);
+    expect(Object.keys(descriptionWith({ skypilotPath: '/sky' }).document.paths)).toContain('/sky');
+    expect(Object.keys(descriptionWith({ skypilotPath: '/sky' }).document.paths)).not.toContain(PATH);
   });
 
   it('tells nothing of it where it is not served', async () => {

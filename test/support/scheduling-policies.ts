@@ -2,7 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { EffectivePolicy, type PodReview } from '../../src/kubernetes/effective-policy.ts';
+import {
+  EffectivePolicy,
+  type PodReview,
+  type ReviewOptions,
+} from '../../src/kubernetes/effective-policy.ts';
 import type { MergeStrategy } from '../../src/kubernetes/merge-strategy.ts';
 import { type Pod, parsePod } from '../../src/kubernetes/pod.ts';
 import { type SchedulingPolicy, schedulingPolicy } from '../../src/kubernetes/policy.ts';
@@ -41,13 +45,14 @@ export function pod(spec: unknown = {}): Pod {
   });
 }
 
-/** Judges a pod by policies; defaults are added. */
+/** Judges a pod by policies; defaults are added unless the options say otherwise. */
 export function review(
   policies: readonly SchedulingPolicy[],
   reviewed: Pod,
   strategy: MergeStrategy = 'deep',
+  options: Partial<ReviewOptions> = {},
 ): PodReview {
-  return new EffectivePolicy(policies, strategy).review(reviewed, { addDefaults: true });
+  return new EffectivePolicy(policies, strategy).review(reviewed, { addDefaults: true, ...options });
 }
 
 /** Why a pod is refused, a line for each reason; none where it is allowed. */

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Makes the certificate that the policy service shows to the API server, and once the authority that vouches for it. Writes into
+# `certificate` beside this file, or into the folder that is named, and prints the authority as `caBundle` wants it.
+# Run it again, and `kubectl apply -k`, before the certificate has expired: the authority stays, so old and new pods are believed.
+# ca.key is needed for that alone. It need not stay here.
+set -eu
+folder=${1:-"$(dirname "$0")/certificate"}
+name=blazar-enforcement.blazar-enforcement.svc
+authority_days=3650
+certificate_days=730
+
+umask 077
+mkdir -p "$folder"
+cd "$folder"
+
+# What openssl.cnf of this machine says is not meant.
+cat >openssl.cnf <<END
+[req]
+distinguished_name = subject
+prompt = no
+[subject]
+commonName = $name
+[authority]
+basicConstraints = critical, CA:TRUE, pathlen:0
+keyUsage = critical, keyCertSign
+subjectKeyIdentifier = hash
+[server]
+basicConstraints = critical, CA:FALSE
+keyUsage = critical, digitalSignature
+extendedKeyUsage = serverAuth
+subjectAltName = DNS:$name
+END
+trap 'rm -f openssl.cnf tls.csr tls.crt.new tls.key.new' EXIT
+
+if [ -e ca.crt ] && [ ! -e ca.key ]; then
+  echo "$PWD/ca.key is not there: put it back, or remove ca.crt for a new authority" >&2
+  exit 1
+fi
+if [ ! -e ca.crt ]; then
+  openssl ecparam -name prime256v1 -genkey -noout -out ca.key
+  openssl req -x509 -new -sha256 -days "$authority_days" -config openssl.cnf -extensions authority \
+    -subj '/CN=blazar-enforcement webhooks' -key ca.key -out ca.crt
+fi
+openssl ecparam -name prime256v1 -genkey -noout -out tls.key.new
+openssl req -new -sha256 -config openssl.cnf -key tls.key.new -out tls.csr
+openssl x509 -req -sha256 -days "$certificate_days" -set_serial "0x$(openssl rand -hex 16)" \
+  -extfile openssl.cnf -extensions server -in tls.csr -CA ca.crt -CAkey ca.key -out tls.crt.new 2>/dev/null
+mv tls.key.new tls.key
+mv tls.crt.new tls.crt
+
+echo "$PWD/tls.crt for $name: $(openssl x509 -in tls.crt -noout -enddate)" >&2
+openssl base64 -A -in ca.crt
+echo

@@ -1,0 +1,134 @@
+/** certificate.sh of etc/kubernetes: the API server believes the service, by the name under which it asks. */
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startService } from '../../../src/server/service.ts';
+import { recordingLogger } from '../../support/logger.ts';
+import { copyOfFolder, makeCertificate, need } from './certificate.ts';
+import { manifests, only } from './manifests.ts';
+
+const MOUNTS = '/etc/blazar-enforcement';
+const { service } = only(manifests(), 'MutatingWebhookConfiguration').webhooks[0].clientConfig;
+const NAME = `${service.name}.${service.namespace}.svc`;
+
+const certificateAt = (path: string) => new X509Certificate(readFileSync(path));
+
+describe('etc/kubernetes/certificate.sh', () => {
+  it('makes a certificate for the name under which the API server asks', (context) => {
+    need(context, 'openssl', 'version');
+    const folder = copyOfFolder();
+    const { status, stdout, stderr } = makeCertificate(folder);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining(NAME) });
+    const made = join(folder, 'certificate');
+    expect(readdirSync(made).sort()).toEqual(['ca.crt', 'ca.key', 'tls.crt', 'tls.key']);
+
+    const authority = certificateAt(join(made, 'ca.crt'));
+    const certificate = certificateAt(join(made, 'tls.crt'));
+    expect(certificate.subjectAltName).toBe(`DNS:${NAME}`);
+    expect(certificate.checkHost(NAME)).toBe(NAME);
+    expect(certificate.checkIssued(authority) && certificate.verify(authority.publicKey)).toBe(true);
+    expect([authority.ca, certificate.ca]).toEqual([true, false]);
+    const days = (Date.parse(certificate.validTo) - Date.now()) / 86_400_000;
+    expect(Math.round(days)).toBe(730);
+    expect(Buffer.from(stdout.trim(), 'base64').toString()).toBe(authority.toString());
+    for (const key of ['ca.key', 'tls.key']) {
+      expect(statSync(join(made, key)).mode & 0o077, key).toBe(0);
+    }
+  });
+
+  it('keeps the authority when it is run again, so that the certificate before it is believed too', (context) => {
+    need(context, 'openssl', 'version');
+    const folder = copyOfFolder();
+    const made = join(folder, 'elsewhere');
+    const first = makeCertificate(folder, made);
+    const before = certificateAt(join(made, 'tls.crt'));
+    const second = makeCertificate(folder, made);
+    expect(second.stdout).toBe(first.stdout);
+    const after = certificateAt(join(made, 'tls.crt'));
+    expect(after.serialNumber).not.toBe(before.serialNumber);
+    expect(after.checkPrivateKey).toBeDefined();
+    for (const certificate of [before, after]) {
+      expect(certificate.verify(certificateAt(join(made, 'ca.crt')).publicKey)).toBe(true);
+    }
+
+    rmSync(join(made, 'ca.key'));
+    const third = makeCertificate(folder, made);
+    expect(third.status).toBe(1);
+    expect(third.stderr).toContain('ca.key is not there');
+    expect(certificateAt(join(made, 'tls.crt')).serialNumber).toBe(after.serialNumber);
+  });
+});
+
+describe('etc/kubernetes/policy-service.conf', () => {
+  it('starts a service that the API server can ask', async (context) => {
+    need(context, 'openssl', 'version');
+    const folder = copyOfFolder();
+    const caBundle = Buffer.from(makeCertificate(folder).stdout, 'base64').toString();
+    const root = join(folder, 'mounts');
+    mount(root, 'policies', ['policies.yaml', 'roles.yaml'], folder);
+    mount(root, 'tls', ['tls.crt', 'tls.key', 'ca.crt'], join(folder, 'certificate'));
+    const conf = join(folder, 'policy-service.conf');
+    writeFileSync(conf, readFileSync(conf, 'utf8').replaceAll(MOUNTS, root));
+    const { url, close } = await startService(
+      { environment: {}, configFiles: [conf], values: { service: { host: '127.0.0.1', port: 0 } } },
+      { logger: recordingLogger() },
+    );
+    onTestFinished(close);
+
+    const ask = async (path: string, spec: unknown) => {
+      const asking = request(new URL(`${path}?timeout=5s`, url), {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        ca: caBundle,
+        servername: NAME,
+        agent: false,
+      });
+      asking.end(JSON.stringify(reviewOf(spec)));
+      const [answer] = await once(asking, 'response');
+      return (await json(answer)) as { response: unknown };
+    };
+    for (const { webhooks } of manifests().filter(({ kind }) => kind.endsWith('WebhookConfiguration'))) {
+      const { path } = webhooks[0].clientConfig.service;
+      expect((await ask(path, {})).response).toMatchObject({ uid: 'one', allowed: true });
+      expect((await ask(path, { tolerations: [{ key: 'gpu', operator: 'Exists' }] })).response).toMatchObject(
+        {
+          allowed: false,
+          status: { code: 403 },
+        },
+      );
+    }
+  });
+});
+
+/** As the kubelet does it: links to a folder that it replaces. */
+function mount(root: string, volume: string, files: string[], from: string): void {
+  const current = join(root, volume, '..2026_11_21');
+  mkdirSync(current, { recursive: true });
+  symlinkSync('..2026_11_21', join(root, volume, '..data'));
+  for (const file of files) {
+    writeFileSync(join(current, file), readFileSync(join(from, file)));
+    symlinkSync(join('..data', file), join(root, volume, file));
+  }
+}
+
+function reviewOf(spec: unknown) {
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    request: {
+      uid: 'one',
+      kind: { group: '', version: 'v1', kind: 'Pod' },
+      resource: { group: '', version: 'v1', resource: 'pods' },
+      namespace: 'shop',
+      operation: 'CREATE',
+      userInfo: { username: 'alice' },
+      object: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'shop' }, spec },
+      oldObject: null,
+      dryRun: false,
+    },
+  };
+}

@@ -1,0 +1,100 @@
+/** What the tests of SchedulingPolicyFilter share: policies, who may use them, and leases as Blazar sends them. */
+import { type CreateRequest, type Decision, type Reservation, UsageEnforcement } from '../../src/index.ts';
+import { confFile, temporaryFile } from '../support/files.ts';
+import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
+import { createPhysicalHost } from '../support/requests.ts';
+
+/** Of the captured requests. */
+export const PROJECT = 'a0b86a98b0d343cb948e00689182efd4';
+export const USER = 'c631173edec04bb7a0c3f7711153c06c';
+
+export const EVERYBODY = { kind: 'Group', name: 'system:authenticated' };
+
+export function policyDocument(name: string, spec: object): object {
+  return {
+    apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
+    kind: 'SchedulingPolicy',
+    metadata: { name },
+    spec,
+  };
+}
+
+/** A role that may use the policy of its name, and a binding of it. */
+export function grantDocuments(policy: string, subject: object, binding: object = {}): object[] {
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  return [
+    {
+      apiVersion,
+      kind: 'ClusterRole',
+      metadata: { name: policy },
+      rules: [
+        {
+          apiGroups: ['scheduling.blazar-enforcement'],
+          resources: ['schedulingpolicies'],
+          resourceNames: [policy],
+          verbs: ['use'],
+        },
+      ],
+    },
+    {
+      apiVersion,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: policy },
+      roleRef: { kind: 'ClusterRole', name: policy },
+      subjects: [subject],
+      ...binding,
+    },
+  ];
+}
+
+/** JSON is YAML. */
+export function asYaml(documents: readonly object[]): string {
+  return documents.map((document) => JSON.stringify(document)).join('\n---\n');
+}
+
+/** A file with policies that everybody may use: name → spec. */
+export function policiesForAll(specs: Readonly<Record<string, object>>): string {
+  const documents = Object.entries(specs).flatMap(([name, spec]) => [
+    policyDocument(name, spec),
+    ...grantDocuments(name, EVERYBODY),
+  ]);
+  return temporaryFile('policies.yaml', asYaml(documents));
+}
+
+/** The filter as an operator enables it, in a blazar.conf. */
+export function loadFilter(
+  policies: string,
+  options: Readonly<Record<string, string>> = {},
+  logger: RecordingLogger = recordingLogger(),
+): Promise<UsageEnforcement> {
+  const lines = Object.entries({
+    enabled_filters: 'SchedulingPolicyFilter',
+    scheduling_policy_path: policies,
+    ...options,
+  }).map(([name, value]) => `${name} = ${value}\n`);
+  const configFiles = [confFile(`[enforcement]\n${lines.join('')}`)];
+  return UsageEnforcement.load({ environment: {}, configFiles }, { logger });
+}
+
+/** Two hosts for two days, with these reservations in place of the captured one, each over it. */
+export function leaseOf(...reservations: Readonly<Record<string, unknown>>[]): CreateRequest {
+  const { context, lease } = createPhysicalHost();
+  const [captured] = lease.reservations ?? [];
+  return { context, lease: { ...lease, reservations: reservations.map((one) => ({ ...captured, ...one })) } };
+}
+
+/** A lease whose one reservation demands this of its machines. */
+export function demanding(resource_properties: unknown, hypervisor_properties: unknown = ''): CreateRequest {
+  return leaseOf({ resource_properties, hypervisor_properties });
+}
+
+export function equals(name: string, value: string): string {
+  return JSON.stringify(['==', `$${name}`, value]);
+}
+
+/** What the reservations of a decision's lease demand. */
+export function propertiesOf({ lease }: Decision): unknown[] {
+  return (lease.reservations ?? []).map((reservation: Reservation) => reservation.resource_properties);
+}
+
+export const REJECTED = 'The lease does not fit the scheduling policies: ';

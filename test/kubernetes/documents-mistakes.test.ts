@@ -1,0 +1,292 @@
+/** What is wrong with a policy, word for word and with its line. */
+import { describe } from 'vitest';
+import { testMistakes } from './annotated-mistakes.ts';
+
+describe('a section of a policy is refused that has', () => {
+  testMistakes(`
+== no required names
+kind: SchedulingPolicy
+spec:
+  required:
+    schedulerNames: []
+#! spec.required.schedulerNames: expected at least one name: an empty list would require nothing that exists, got an empty list
+    priorityClassNames: []
+#! spec.required.priorityClassNames: expected at least one name: an empty list would require nothing that exists, got an empty list
+== no required labels, and no required kinds of affinity
+kind: SchedulingPolicy
+spec:
+  required:
+    nodeSelectors: {}
+#! spec.required.nodeSelectors: expected at least one label, got a mapping
+    affinities: {}
+#! spec.required.affinities: expected at least one kind of affinity, got a mapping
+== no default tolerations
+kind: SchedulingPolicy
+spec:
+  default: {tolerations: []}
+#! spec.default.tolerations: expected at least one toleration, got an empty list
+== both spellings of names
+kind: SchedulingPolicy
+spec:
+  required: {schedulerNames: [a],
+    SchedulerNames: [a]}
+#! spec.required.SchedulerNames: expected nothing, since schedulerNames is there too, got a list of 1
+  allowed: {priorityClassNames: [], priorityClasseNames: []}
+#! spec.allowed.priorityClasseNames: expected nothing, since priorityClassNames is there too, got an empty list
+  default: {schedulerName: a, SchedulerName: a, priorityClassName: b, priorityClasseName: b}
+#! spec.default.SchedulerName: expected nothing, since schedulerName is there too, got "a"
+#! spec.default.priorityClasseName: expected nothing, since priorityClassName is there too, got "b"
+== both spellings of affinities
+kind: SchedulingPolicy
+spec:
+  allowed: {affinities: {}}
+  allowedAffinities: {}
+#! spec.allowedAffinities: expected nothing, since allowed.affinities is there too, got a mapping
+== no kind of section
+kind: SchedulingPolicy
+spec:
+  required: []
+#! spec.required: expected a mapping, got an empty list
+  allowed: 3
+#! spec.allowed: expected a mapping, got 3
+  default: text
+#! spec.default: expected a mapping, got "text"
+  allowedAffinities: [1]
+#! spec.allowedAffinities: expected a mapping, got a list of 1
+== what is no list
+kind: SchedulingPolicy
+spec:
+  required: {schedulerNames: a}
+#! spec.required.schedulerNames: expected a list, got "a"
+  allowed: {tolerations: {}, nodeSelectors: {a: b}}
+#! spec.allowed.nodeSelectors.a: expected a list, got "b"
+#! spec.allowed.tolerations: expected a list, got a mapping
+  default: {tolerations: yes}
+#! spec.default.tolerations: expected a list, got true
+== what is no mapping
+kind: SchedulingPolicy
+spec:
+  allowed: {nodeSelectors: [a], affinities: [], tolerations: [x]}
+#! spec.allowed.nodeSelectors: expected a mapping of labels, got a list of 1
+#! spec.allowed.tolerations[0]: expected a mapping, got "x"
+#! spec.allowed.affinities: expected a mapping, got an empty list
+  default: {nodeSelector: x, affinity: []}
+#! spec.default.nodeSelector: expected a mapping of labels, got "x"
+#! spec.default.affinity: expected a mapping, got an empty list
+== what is no text
+kind: SchedulingPolicy
+spec:
+  required: {schedulerNames: [1, ~, {}]}
+#! spec.required.schedulerNames[0]: expected a text, got 1
+#! spec.required.schedulerNames[1]: expected a text, got null
+#! spec.required.schedulerNames[2]: expected a text, got a mapping
+  default: {schedulerName: [a], nodeSelector: {a: yes, b: 012}}
+#! spec.default.schedulerName: expected a text, got a list of 1
+#! spec.default.nodeSelector.a: expected a text, got true
+#! spec.default.nodeSelector.b: expected a text, got 10
+== an empty text for a name
+kind: SchedulingPolicy
+spec:
+  required: {schedulerNames: [""]}
+#! spec.required.schedulerNames[0]: expected a text that is not empty, got ""
+  default: {priorityClassName: ""}
+#! spec.default.priorityClassName: expected a text that is not empty, got ""
+== null further down
+kind: SchedulingPolicy
+spec:
+  allowed: {tolerations: [{keys: ~}], affinities: {podAffinities: ~}, nodeSelectors: {a: ~}}
+#! spec.allowed.nodeSelectors.a: expected a list, got null
+#! spec.allowed.tolerations[0].keys: expected a list, got null
+#! spec.allowed.affinities.podAffinities: expected a mapping, got null
+== a word that is none of those
+kind: SchedulingPolicy
+spec:
+  allowed: {tolerations: [{operators: [exists],
+#! spec.allowed.tolerations[0].operators[0]: expected one of Equal, Exists, Lt, Gt, got "exists"
+    effects: [Noschedule]}]}
+#! spec.allowed.tolerations[0].effects[0]: expected one of NoSchedule, PreferNoSchedule, NoExecute, got "Noschedule"
+== a long text
+kind: SchedulingPolicy
+spec:
+  allowed: {tolerations: [{effects: [xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]}]}
+#! spec.allowed.tolerations[0].effects[0]: expected one of NoSchedule, PreferNoSchedule, NoExecute, got "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
+`);
+});
+
+describe('a field that nobody knows', () => {
+  testMistakes(`
+== has a nearest name
+kind: SchedulingPolicy
+spec:
+  reqired: {}
+#! spec.reqired: unknown field; the nearest right name is "required"
+  required: {schedulerName: [a]}
+#! spec.required.schedulerName: unknown field; the nearest right name is "schedulerNames"
+  default: {schedulerNames: a,
+#! spec.default.schedulerNames: unknown field; the nearest right name is "schedulerName"
+    affinities: {}}
+#! spec.default.affinities: unknown field; the nearest right name is "affinity"
+== is not led to a spelling of the draft
+kind: SchedulingPolicy
+spec:
+  allowedAffinity: {}
+#! spec.allowedAffinity: unknown field; the nearest right name is "allowed"
+  allowed: {priorityClasseName: [], schedulernames: []}
+#! spec.allowed.priorityClasseName: unknown field; the nearest right name is "priorityClassNames"
+#! spec.allowed.schedulernames: unknown field; the nearest right name is "schedulerNames"
+== stands beside the spec
+kind: SchedulingPolicy
+Spec: {}
+#! Spec: unknown field; the nearest right name is "spec"
+spec: {}
+status: {}
+#! status: unknown field; the nearest right name is "spec"
+== is a kind of affinity, nested too deep
+kind: SchedulingPolicy
+spec:
+  allowed:
+    affinities:
+      nodeAffinities:
+        podAffinities: {}
+#! spec.allowed.affinities.nodeAffinities.podAffinities: nested too deep: it belongs under spec.allowed.affinities
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms:
+          - nodeAffinities: {}
+#! spec.allowed.affinities.nodeAffinities.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].nodeAffinities: nested too deep: it belongs under spec.allowed.affinities
+  allowedAffinities: {podAffinities: {podAntiAffinities: {}}}
+#! spec.allowedAffinities.podAffinities.podAntiAffinities: nested too deep: it belongs under spec.allowedAffinities
+#! spec.allowedAffinities: expected nothing, since allowed.affinities is there too, got a mapping
+== is a kind of affinity, elsewhere
+kind: SchedulingPolicy
+spec:
+  allowed: {podAffinities: {}}
+#! spec.allowed.podAffinities: unknown field; the nearest right name is "affinities"
+== is finer than affinities to pods can be
+kind: SchedulingPolicy
+spec:
+  allowed: {affinities: {podAffinities: {preferredDuringSchedulingIgnoredDuringExecution: {labelSelector: {}}}}}
+#! spec.allowed.affinities.podAffinities.preferredDuringSchedulingIgnoredDuringExecution.labelSelector: unknown field; {} allows all of it, and there is nothing finer
+== is required and can only be allowed
+kind: SchedulingPolicy
+spec:
+  required: {affinities: {nodeAffinities: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: []}]}}}}
+#! spec.required.affinities.nodeAffinities.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions: expected a list
+#! spec.required.affinities.nodeAffinities.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields: unknown field; the nearest right name is "matchExpressions"
+== has a name that every object has
+kind: SchedulingPolicy
+spec:
+  constructor: 1
+#! spec.constructor: unknown field; the nearest right name is "default"
+  allowed: {toString: 1, hasOwnProperty: 2}
+#! spec.allowed.toString: unknown field; the nearest right name is "tolerations"
+#! spec.allowed.hasOwnProperty: unknown field; the nearest right name is "affinities"
+== is "__proto__", wherever it is
+kind: SchedulingPolicy
+metadata: {name: a}
+spec:
+  allowed:
+    nodeSelectors:
+      __proto__: [a]
+#! spec.allowed.nodeSelectors.__proto__: expected another name
+---
+__proto__: {kind: Role}
+#! __proto__: expected another name
+---
+kind: List
+items:
+- {a: [{__proto__: 1}]}
+#! items[0].a[0].__proto__: expected another name
+`);
+});
+
+describe('a default is refused that has other than one of its', () => {
+  testMistakes(`
+== keys and operators
+kind: SchedulingPolicy
+spec:
+  default:
+    affinity:
+      nodeAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms:
+          - matchExpressions:
+            - keys: [a, b]
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].keys: expected exactly one key: a default is what is added, got a list of 2
+              operators: [In, NotIn]
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operators: expected exactly one operator: a default is what is added, got a list of 2
+              values: [x]
+            - keys: []
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].keys: expected exactly one key: a default is what is added, got an empty list
+              operators: []
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].operators: expected exactly one operator: a default is what is added, got an empty list
+            - operator: Exists
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[2]: expected a mapping with key, got a mapping
+            - keys: [a]
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[3]: expected a mapping with operator, got a mapping
+            - {key: a, operator: In,
+              keys: [a],
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[4].keys: expected nothing, since key is there too, got a list of 1
+              operators: [In]}
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[4].operators: expected nothing, since operator is there too, got a list of 1
+            - {key: a, operator: Equal}
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[5].operator: expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt, got "Equal"
+            - {key: "", operator: In, values: [1]}
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[6].key: expected a text that is not empty, got ""
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[6].values[0]: expected a text, got 1
+            - key
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[7]: expected a mapping, got "key"
+`);
+});
+
+describe('a default is refused that has', () => {
+  testMistakes(`
+== a toleration with both value and values
+kind: SchedulingPolicy
+spec:
+  default: {tolerations: [{key: a, value: b,
+    values: [b]}]}
+#! spec.default.tolerations[0].values: expected nothing, since value is there too, got a list of 1
+== values beside Exists
+kind: SchedulingPolicy
+spec:
+  default: {tolerations: [{operator: Exists, value: b}, {operator: Exists, values: [b]}]}
+#! spec.default.tolerations[0].value: expected nothing, since the operator is Exists, got "b"
+#! spec.default.tolerations[1].values: expected nothing, since the operator is Exists, got a list of 1
+== no values, no key, or other types
+kind: SchedulingPolicy
+spec:
+  default:
+    tolerations:
+    - values: []
+#! spec.default.tolerations[0].values: expected at least one, got an empty list
+    - key: ""
+#! spec.default.tolerations[1].key: expected a text that is not empty, got ""
+    - tolerationSeconds: 1.5
+#! spec.default.tolerations[2].tolerationSeconds: expected a whole number of seconds, got 1.5
+    - tolerationSeconds: "3"
+#! spec.default.tolerations[3].tolerationSeconds: expected a whole number of seconds, got "3"
+    - value: 1
+#! spec.default.tolerations[4].value: expected a text, got 1
+    - {keys: [a], effects: []}
+#! spec.default.tolerations[5].keys: unknown field; the nearest right name is "key"
+#! spec.default.tolerations[5].effects: unknown field; the nearest right name is "effect"
+== affinities to pods without what they need
+kind: SchedulingPolicy
+spec:
+  default:
+    affinity:
+      podAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution: []
+#! spec.default.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution: expected at least one, got an empty list
+        preferredDuringSchedulingIgnoredDuringExecution:
+        - {weight: 0, podAffinityTerm: {topologyKey: ""}}
+#! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: expected a weight from 1 to 100, got 0
+#! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: expected a text that is not empty, got ""
+        - {weight: 101, podAffinityTerm: {}}
+#! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[1].weight: expected a weight from 1 to 100, got 101
+#! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[1].podAffinityTerm.topologyKey: expected a text
+        - {weight: 1.5}
+#! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[2].weight: expected a whole number, got 1.5
+#! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[2].podAffinityTerm: expected a mapping
+`);
+});

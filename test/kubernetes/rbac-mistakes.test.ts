@@ -1,0 +1,275 @@
+/** What is wrong with whole documents, with roles and bindings: word for word and with its line. */
+import { describe } from 'vitest';
+import { testMistakes } from './annotated-mistakes.ts';
+
+describe('a document is refused', () => {
+  testMistakes(`
+== without a spec
+metadata: {name: a}
+#! spec: expected a mapping
+kind: SchedulingPolicy
+== with a spec of null, or of another type
+kind: SchedulingPolicy
+spec:
+#! spec: expected a mapping, got null
+---
+kind: SchedulingPolicy
+metadata: {name: b}
+spec: []
+#! spec: expected a mapping, got an empty list
+== of another version
+apiVersion: v1
+#! apiVersion: expected one of extensions/v1alpha1, scheduling.blazar-enforcement/v1alpha1, extensions/valpha1, got "v1"
+kind: SchedulingPolicy
+spec: {}
+---
+apiVersion: rbac.authorization.k8s.io/v1beta1
+#! apiVersion: expected rbac.authorization.k8s.io/v1, got "rbac.authorization.k8s.io/v1beta1"
+kind: ClusterRole
+metadata: {name: c}
+---
+kind: ClusterRole
+#! apiVersion: expected rbac.authorization.k8s.io/v1
+metadata: {name: d}
+== of a kind that is not read
+kind: SchedulingPolcy
+#! kind: expected one of SchedulingPolicy, Role, ClusterRole, RoleBinding, ClusterRoleBinding, List, got "SchedulingPolcy"; the nearest right name is "SchedulingPolicy"
+---
+# 3
+kind: ClusterRoleBindng
+#! kind: expected one of SchedulingPolicy, Role, ClusterRole, RoleBinding, ClusterRoleBinding, List, got "ClusterRoleBindng"; the nearest right name is "ClusterRoleBinding"
+---
+kind: [a]
+#! kind: expected one of SchedulingPolicy, Role, ClusterRole, RoleBinding, ClusterRoleBinding, List, got a list of 1
+---
+kind:
+#! kind: expected one of SchedulingPolicy, Role, ClusterRole, RoleBinding, ClusterRoleBinding, List, got null
+== that is no mapping
+- a
+#! expected a mapping with kind
+---
+text
+#! expected a mapping with kind
+---
+~
+#! expected a mapping with kind
+== whose name is none
+kind: SchedulingPolicy
+spec: {}
+metadata: {name: 123}
+#! metadata.name: expected a text, got 123
+---
+kind: SchedulingPolicy
+spec: []
+#! spec: expected a mapping, got an empty list
+metadata: {name: b}
+== in a list, and the others are read
+kind: List
+items:
+- kind: SchedulingPolicy
+  metadata: {name: a}
+  spec: {x: 1}
+#! spec.x: unknown field; the nearest right name is "allowed"
+- kind: SchedulingPolicy
+  metadata: {name: a}
+#! metadata.name: expected another name, since there is a SchedulingPolicy of this one at p.yaml:3
+  spec:
+    required: {schedulerNames: []}
+#! spec.required.schedulerNames: expected at least one name: an empty list would require nothing that exists, got an empty list
+== that is a list without items
+kind: List
+items:
+#! items: expected a list
+---
+kind: List
+items: {}
+#! items: expected a list
+---
+kind: List
+#! items: expected a list
+== behind a right one
+kind: SchedulingPolicy
+metadata: {name: a}
+spec:
+  allowed: {}
+---
+kind: SchedulingPolicy
+metadata: {name: b}
+spec: {z: 1}
+#! spec.z: unknown field; the nearest right name is "allowed"
+== twice
+kind: SchedulingPolicy
+metadata: {name: a}
+spec:
+  allowed: {}
+---
+# 6
+kind: SchedulingPolicy
+metadata: {name: a}
+#! metadata.name: expected another name, since there is a SchedulingPolicy of this one at p.yaml:1
+spec:
+  allowed: {}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: a}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: a}
+#! metadata.name: expected another name, since there is a ClusterRole of this one at p.yaml:13
+== twice without a name, since both have that of the file
+kind: SchedulingPolicy
+spec: {}
+---
+Kind: SchedulingPolicy
+#! metadata.name: expected another name, since there is a SchedulingPolicy of this one at p.yaml:1
+spec: {}
+`);
+});
+
+describe('a role or a binding is refused', () => {
+  testMistakes(`
+== without a name or a namespace
+apiVersion: rbac.authorization.k8s.io/v1
+#! metadata.name: expected a name
+kind: Role
+rules: []
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: a}
+#! metadata.namespace: expected a namespace, since a Role is in one
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: a, namespace: ""}
+#! metadata.namespace: expected a namespace, since a RoleBinding is in one
+roleRef: {kind: Role, name: a}
+== with rules of other types
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: a}
+rules:
+- apiGroups: extensions
+#! rules[0].apiGroups: expected a list, got "extensions"
+  resource: [a]
+#! rules[0].resource: unknown field; the nearest right name is "resources"
+  verbs: [1]
+#! rules[0].verbs[0]: expected a text, got 1
+- use
+#! rules[1]: expected a mapping, got "use"
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: b}
+rules: {}
+#! rules: expected a list, got a mapping
+rule: []
+#! rule: unknown field; the nearest right name is "rules"
+== with subjects that are none
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: a}
+roleRef: {kind: ClusterRole, name: a}
+subjects:
+- {kind: user, name: a}
+#! subjects[0].kind: expected one of ServiceAccount, User, Group, got "user"
+- {name: a}
+#! subjects[1].kind: expected one of ServiceAccount, User, Group
+- {kind: User, name: ""}
+#! subjects[2].name: expected a text that is not empty, got ""
+- {kind: Group, name: a, apiGroup: ""}
+#! subjects[3].apiGroup: expected rbac.authorization.k8s.io, got ""
+- {kind: ServiceAccount, name: a}
+#! subjects[4].namespace: expected a text, since a service account has a namespace
+- {kind: ServiceAccount, name: a, namespace: ""}
+#! subjects[5].namespace: expected a namespace, got ""
+- a
+#! subjects[6]: expected a mapping, got "a"
+== with no role that it can have
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: a}
+roleRef: {kind: Role, name: ""}
+#! roleRef.kind: expected ClusterRole, got "Role"
+#! roleRef.name: expected a text that is not empty, got ""
+---
+apiVersion: rbac.authorization.k8s.io/v1
+#! roleRef: expected a mapping
+kind: ClusterRoleBinding
+metadata: {name: b}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: c, namespace: d}
+roleRef: {kind: clusterrole, name: a, apiGroup: x}
+#! roleRef.apiGroup: expected rbac.authorization.k8s.io, got "x"
+#! roleRef.kind: expected one of Role, ClusterRole, got "clusterrole"
+`);
+});
+
+describe('what leads nowhere is a warning', () => {
+  testMistakes(`
+== a policy that is not there
+kind: SchedulingPolicy
+metadata: {name: a}
+spec:
+  allowed: {}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader}
+rules:
+- {resources: [schedulingpolicies], resourceNames: [a, b,
+#? rules[0].resourceNames[1]: there is no SchedulingPolicy "b"; the nearest right name is "a"
+  "*"]}
+#? rules[0].resourceNames[2]: there is no SchedulingPolicy "*"; a name has no wildcard: without resourceNames all policies are meant
+== a role that is not there
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: b, namespace: n}
+roleRef: {kind: ClusterRole, name: reader}
+#? roleRef.name: there is no ClusterRole "reader"
+== a role of nearly that name
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader}
+rules:
+- {resources: [schedulingpolicies], resourceNames: []}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: b, namespace: n}
+roleRef: {kind: ClusterRole, name: raeder}
+#? roleRef.name: there is no ClusterRole "raeder"; the nearest right name is "reader"
+== a role of another kind or namespace
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader}
+rules:
+- {resources: [schedulingpolicies], resourceNames: []}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader, namespace: other}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: b, namespace: n}
+roleRef: {kind: Role, name: reader}
+#? roleRef.name: there is no Role "reader"
+== but not a policy that is there and wrong
+kind: SchedulingPolicy
+metadata: {name: a}
+spec:
+  x: 1
+#! spec.x: unknown field; the nearest right name is "allowed"
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader}
+rules:
+- {resources: [schedulingpolicies], resourceNames: [a]}
+`);
+});

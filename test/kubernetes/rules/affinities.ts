@@ -1,0 +1,51 @@
+/** Affinities as a pod writes them, in few words. */
+
+export interface Expression {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[];
+}
+
+/** `arch In amd64 arm64`, `zone Exists` */
+export function expression(text: string): Expression {
+  const [key = '', operator = '', ...values] = text.split(' ');
+  return { key, operator, ...(values.length > 0 && { values }) };
+}
+
+/** What a pod requires of nodes: alternatives, each with the expressions of one list. */
+export function requiring(...terms: readonly (readonly string[])[]) {
+  return {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: terms.map((term) => ({ matchExpressions: term.map(expression) })),
+      },
+    },
+  };
+}
+
+/** What a pod prefers of nodes. */
+export function preferring(...terms: readonly (readonly string[])[]) {
+  return {
+    nodeAffinity: {
+      preferredDuringSchedulingIgnoredDuringExecution: terms.map((term) => ({
+        weight: 1,
+        preference: { matchExpressions: term.map(expression) },
+      })),
+    },
+  };
+}
+
+/** Terms that are not looked into, at one time of one kind. */
+export function ofPods(
+  kind: 'podAffinity' | 'podAntiAffinity',
+  time: 'required' | 'preferred',
+  ...topologies: readonly string[]
+) {
+  const terms = topologies.map((topologyKey) => ({ topologyKey }));
+  return {
+    [kind]: {
+      [`${time}DuringSchedulingIgnoredDuringExecution`]:
+        time === 'required' ? terms : terms.map((podAffinityTerm) => ({ weight: 1, podAffinityTerm })),
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { EffectivePolicy } from '../../../src/kubernetes/effective-policy.ts';
+import { pod, policy, reasonsOf, review } from '../../support/scheduling-policies.ts';
+
+const judged = (spec: unknown, ...specs: unknown[]) =>
+  reasonsOf(
+    review(
+      specs.map((one, index) => policy('abcd'.charAt(index), one)),
+      pod(spec),
+      'intersection',
+    ),
+  );
+
+const schedulers = (names: string) => `required: {schedulerNames: [${names}]}`;
+const disks = (values: string) => `required: {nodeSelectors: {disk: [${values}]}}`;
+
+describe('an intersection of policies that require what has nothing in common', () => {
+  it('denies everything, and names both', () => {
+    const reason = [
+      'schedulerName: nothing fulfils what is required: a requires green and b requires blue or red (scheduling policies a and b)',
+    ];
+    for (const spec of ['{schedulerName: green}', '{schedulerName: blue}', '{}']) {
+      expect(judged(spec, schedulers('green'), schedulers('blue, red'))).toEqual(reason);
+    }
+  });
+
+  it('says so of each field: schedulers, priority classes and each label', () => {
+    expect(
+      judged(
+        {},
+        '{required: {schedulerNames: [x], priorityClassNames: [gold], nodeSelectors: {disk: [ssd], zone: [n]}}}',
+        '{required: {schedulerNames: [x], priorityClassNames: [iron], nodeSelectors: {disk: [hdd], zone: [n, s]}}}',
+      ),
+    ).toEqual([
+      'priorityClassName: nothing fulfils what is required: a requires gold and b requires iron (scheduling policies a and b)',
+      'nodeSelector disk: nothing fulfils what is required: a requires ssd and b requires hdd (scheduling policies a and b)',
+    ]);
+  });
+
+  it('names the two that exclude each other among others that do not', () => {
+    expect(judged({}, schedulers('x, y'), schedulers('x'), schedulers('y'), schedulers('x, y'))).toEqual([
+      'schedulerName: nothing fulfils what is required: b requires x and c requires y (scheduling policies b and c)',
+    ]);
+  });
+
+  it('names all that are needed for it where any two would still have something in common', () => {
+    expect(judged({}, schedulers('x, y'), schedulers('y, z'), schedulers('z, x'))).toEqual([
+      'schedulerName: nothing fulfils what is required: a requires x or y, b requires y or z and c requires z or x (scheduling policies a, b and c)',
+    ]);
+  });
+
+  it('denies a pod that is judged as it stands, too', () => {
+    const policies = [policy('a', schedulers('green')), policy('b', schedulers('blue'))];
+    const effective = new EffectivePolicy(policies, 'intersection');
+    expect(effective.review(pod('{schedulerName: green}'), { addDefaults: false }).allowed).toBe(false);
+  });
+
+  it('is no conflict in any other merge: the first one counts', () => {
+    const policies = [policy('a', schedulers('green')), policy('b', schedulers('blue'))];
+    for (const strategy of ['deep', 'first', 'simple'] as const) {
+      expect(review(policies, pod('{schedulerName: green}'), strategy).allowed).toBe(true);
+    }
+  });
+});
+
+describe('an intersection of policies that require what has something in common', () => {
+  it('lets through what each lets through', () => {
+    expect(judged('{schedulerName: y}', schedulers('x, y'), schedulers('y, z'))).toEqual([]);
+    expect(judged('{schedulerName: x}', schedulers('x, y'), schedulers('y, z')).at(0)).toBe(
+      'schedulerName: expected y or z, got "x" (scheduling policy b)',
+    );
+  });
+
+  it('takes a label without values for any value', () => {
+    const spec = 'allowed: {nodeSelectors: {}}';
+    expect(judged('{nodeSelector: {disk: ssd}}', disks(''), disks('ssd'), spec)).toEqual([]);
+    expect(judged('{nodeSelector: {disk: ssd}}', disks('ssd'), disks(''), spec)).toEqual([]);
+  });
+
+  it('is refused where one requires a label that another does not allow', () => {
+    expect(
+      judged('{nodeSelector: {disk: ssd}}', disks('ssd'), 'allowed: {nodeSelectors: {zone: []}}').at(0),
+    ).toBe(
+      'nodeSelector disk: expected nothing, got "ssd"; labels that may be asked for are zone (scheduling policy b)',
+    );
+  });
+});

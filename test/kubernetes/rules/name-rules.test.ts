@@ -1,0 +1,212 @@
+import { describe, expect, it } from 'vitest';
+import { pod, policy, proposalPolicies, reasonsOf, review } from '../../support/scheduling-policies.ts';
+
+const judged = (spec: unknown, ...specs: unknown[]) =>
+  reasonsOf(
+    review(
+      specs.map((one, index) => policy('abc'.charAt(index), one)),
+      pod(spec),
+    ),
+  );
+
+describe('the scheduler of a pod', () => {
+  it('is refused where no policy mentions schedulers, with words that say so', () => {
+    expect(judged('{schedulerName: green}', {})).toEqual([
+      'schedulerName: expected nothing, got "green" (no scheduling policy that may be used mentions it)',
+    ]);
+    expect(judged('{schedulerName: green}')).toHaveLength(1);
+    expect(judged('{schedulerName: default-scheduler}', 'allowed: {priorityClassNames: []}')).toHaveLength(1);
+  });
+
+  it.each([undefined, null, ''])(
+    'need not be named where none is required: %j is fine even where nothing is allowed',
+    (schedulerName) => {
+      expect(judged({ schedulerName })).toEqual([]);
+      expect(judged({ schedulerName }, 'allowed: {schedulerNames: [green]}')).toEqual([]);
+    },
+  );
+
+  it('is one of those that are required', () => {
+    const required = proposalPolicies(2);
+    for (const schedulerName of ['green-scheduler', 'my-scheduler']) {
+      expect(review(required, pod({ schedulerName })).allowed).toBe(true);
+    }
+    expect(reasonsOf(review(required, pod({ schedulerName: 'blue' })))).toEqual([
+      'schedulerName: expected green-scheduler or my-scheduler, got "blue" (scheduling policy example)',
+    ]);
+  });
+
+  it.each([undefined, null, ''])('is refused as nothing where one is required: %j', (schedulerName) => {
+    expect(reasonsOf(review(proposalPolicies(2), pod({ schedulerName })))).toEqual([
+      'schedulerName: expected green-scheduler or my-scheduler, got nothing (scheduling policy example)',
+    ]);
+  });
+
+  it('is refused where it is allowed and another one is required: what is required binds', () => {
+    const both = '{required: {schedulerNames: [green]}, allowed: {schedulerNames: [blue]}}';
+    expect(judged('{schedulerName: blue}', both)).toEqual([
+      'schedulerName: expected green, got "blue" (scheduling policy a)',
+    ]);
+    expect(
+      judged('{schedulerName: blue}', 'required: {schedulerNames: [green]}', 'allowed: {schedulerNames: []}'),
+    ).toEqual(['schedulerName: expected green, got "blue" (scheduling policy a)']);
+    expect(judged('{schedulerName: green}', both)).toEqual([]);
+  });
+
+  it('is one of those that are allowed, by any policy', () => {
+    const allowed = proposalPolicies(4);
+    expect(review(allowed, pod({ schedulerName: 'my-scheduler' })).allowed).toBe(true);
+    expect(reasonsOf(review(allowed, pod({ schedulerName: 'default-scheduler' })))).toEqual([
+      'schedulerName: expected green-scheduler or my-scheduler, got "default-scheduler" (scheduling policy example)',
+    ]);
+    expect(
+      judged('{schedulerName: c}', 'allowed: {schedulerNames: [b]}', 'allowed: {schedulerNames: [d]}'),
+    ).toEqual(['schedulerName: expected b or d, got "c" (scheduling policies a and b)']);
+  });
+
+  it('is any where an empty list is allowed, also beside a list with names', () => {
+    expect(review(proposalPolicies(5), pod({ schedulerName: 'whatever' })).allowed).toBe(true);
+    for (const specs of [
+      ['allowed: {schedulerNames: []}', 'allowed: {schedulerNames: [blue]}'],
+      ['allowed: {schedulerNames: [blue]}', 'allowed: {schedulerNames: []}'],
+    ]) {
+      expect(judged('{schedulerName: whatever}', ...specs)).toEqual([]);
+    }
+  });
+
+  it('is the default where nothing is said, which is thereby allowed', () => {
+    const [example] = proposalPolicies(6);
+    const policies = example === undefined ? [] : [example];
+    expect(review(policies, pod()).pod.spec.schedulerName).toBe('my-scheduler');
+    expect(review(policies, pod({ schedulerName: 'my-scheduler' })).allowed).toBe(true);
+    expect(reasonsOf(review(policies, pod({ schedulerName: 'green' })))).toEqual([
+      'schedulerName: expected my-scheduler, got "green" (scheduling policy example)',
+    ]);
+  });
+
+  it('is refused where the default is not among those that are required', () => {
+    expect(judged({}, 'required: {schedulerNames: [green]}', 'default: {schedulerName: blue}')).toEqual([
+      'schedulerName: expected green, got "blue" (scheduling policy a)',
+    ]);
+  });
+
+  it('has a name that is compared as it is written', () => {
+    for (const schedulerName of ['Green', 'green ', 'gre', 'constructor', '__proto__']) {
+      expect(judged({ schedulerName }, 'allowed: {schedulerNames: [green]}')).toHaveLength(1);
+    }
+  });
+});
+
+describe('the name that the API server fills in', () => {
+  const chosen = (...specs: string[]) =>
+    review(
+      specs.map((one, index) => policy('abc'.charAt(index), one)),
+      pod('{schedulerName: default-scheduler}'),
+    ).pod.spec.schedulerName;
+
+  it('counts as nothing said where it is not allowed and there is a default', () => {
+    expect(chosen('default: {schedulerName: green}')).toBe('green');
+    expect(chosen('{allowed: {schedulerNames: [blue]}, default: {schedulerName: green}}')).toBe('green');
+    expect(chosen('{required: {schedulerNames: [green]}, default: {schedulerName: green}}')).toBe('green');
+    expect(
+      chosen(
+        '{required: {schedulerNames: [green]}, allowed: {schedulerNames: []}}',
+        'default: {schedulerName: green}',
+      ),
+    ).toBe('green');
+  });
+
+  it('stays where it is allowed, or required', () => {
+    for (const spec of [
+      '{allowed: {schedulerNames: []}, default: {schedulerName: green}}',
+      '{allowed: {schedulerNames: [default-scheduler]}, default: {schedulerName: green}}',
+      '{required: {schedulerNames: [default-scheduler, green]}, default: {schedulerName: green}}',
+    ]) {
+      expect(chosen(spec)).toBe('default-scheduler');
+    }
+    expect(chosen('default: {schedulerName: green}', 'allowed: {schedulerNames: [default-scheduler]}')).toBe(
+      'default-scheduler',
+    );
+  });
+
+  it('is judged like any other where there is no default', () => {
+    expect(judged('{schedulerName: default-scheduler}', 'required: {schedulerNames: [green]}')).toEqual([
+      'schedulerName: expected green, got "default-scheduler" (scheduling policy a)',
+    ]);
+    expect(review(proposalPolicies(28), pod('{schedulerName: default-scheduler}')).allowed).toBe(true);
+  });
+
+  it('is the only name that does: another one that is not allowed is refused', () => {
+    expect(judged('{schedulerName: Default-Scheduler}', 'default: {schedulerName: green}')).toHaveLength(1);
+  });
+});
+
+describe('the node that a pod names itself', () => {
+  it.each([
+    ['nothing', []],
+    ['some schedulers are allowed', ['allowed: {schedulerNames: [green, default-scheduler]}']],
+    ['a scheduler is the default', ['default: {schedulerName: green}']],
+  ])('is refused where %s', (_, specs) => {
+    expect(judged('{schedulerName: "", nodeName: node-1}', ...specs).join()).toMatch(
+      /^nodeName: expected nothing, since a pod that names its node passes by every scheduler \(/,
+    );
+  });
+
+  it('is refused where a scheduler is required, whatever is allowed, by the policy that requires it', () => {
+    expect(
+      judged(
+        '{schedulerName: green, nodeName: node-1}',
+        'required: {schedulerNames: [green]}',
+        'allowed: {schedulerNames: []}',
+      ),
+    ).toEqual([
+      'nodeName: expected nothing, since a pod that names its node passes by every scheduler (scheduling policy a)',
+    ]);
+  });
+
+  it('is fine where all schedulers are allowed', () => {
+    expect(judged('{nodeName: node-1}', 'allowed: {schedulerNames: []}')).toEqual([]);
+    expect(
+      judged('{nodeName: node-1}', 'allowed: {schedulerNames: [x]}', 'allowed: {schedulerNames: []}'),
+    ).toEqual([]);
+  });
+
+  it.each([null, ''])('is none where it is %j', (nodeName) => {
+    expect(judged({ nodeName })).toEqual([]);
+  });
+});
+
+describe('the priority class of a pod', () => {
+  it('is refused where no policy mentions classes', () => {
+    expect(judged('{priorityClassName: gold}', 'allowed: {schedulerNames: []}')).toEqual([
+      'priorityClassName: expected nothing, got "gold" (no scheduling policy that may be used mentions it)',
+    ]);
+  });
+
+  it('is the only one that is required, and so by default', () => {
+    const single = proposalPolicies(12);
+    expect(review(single, pod()).pod.spec.priorityClassName).toBe('high-priority');
+    expect(review(single, pod('{priorityClassName: high-priority}')).allowed).toBe(true);
+    expect(reasonsOf(review(single, pod('{priorityClassName: low-priority}')))).toEqual([
+      'priorityClassName: expected high-priority, got "low-priority" (scheduling policy example)',
+    ]);
+  });
+
+  it('is missed where it is required and there is no default', () => {
+    expect(judged({}, 'required: {priorityClassNames: [gold, silver, bronze]}')).toEqual([
+      'priorityClassName: expected gold, silver or bronze, got nothing (scheduling policy a)',
+    ]);
+  });
+
+  it('is any where all are allowed, and need not be', () => {
+    for (const spec of ['{priorityClassName: whatever}', '{}']) {
+      expect(review(proposalPolicies(13), pod(spec)).allowed).toBe(true);
+    }
+  });
+
+  it('is no default scheduler: that name has no meaning here', () => {
+    expect(
+      judged('{priorityClassName: default-scheduler}', 'default: {priorityClassName: gold}'),
+    ).toHaveLength(1);
+  });
+});

@@ -1,0 +1,362 @@
+/** What the API server of Kubernetes is answered. Source: Kubernetes docs, "Dynamic Admission Control". */
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { text } from 'node:stream/consumers';
+import jsonPatch from 'fast-json-patch';
+import { describe, expect, it } from 'vitest';
+import {
+  ADMISSION,
+  admissionReview,
+  creating,
+  grant,
+  patched,
+  policies,
+  policiesForAll,
+  runKubernetes,
+  updating,
+  VALIDATION,
+} from '../support/kubernetes-service.ts';
+import { runService } from '../support/running-service.ts';
+import { tlsFiles } from '../support/tls.ts';
+
+const DEDICATED = { key: 'dedicated', operator: 'Equal', value: 'web', effect: 'NoSchedule' };
+/** A default for each part of a pod. */
+const PARTS = {
+  allowed: { nodeSelectors: {} },
+  default: {
+    schedulerName: 'batch',
+    priorityClassName: 'low',
+    nodeSelector: { 'kubernetes.io/arch': 'amd64' },
+    tolerations: [DEDICATED],
+  },
+};
+const DISKS = { required: { nodeSelectors: { disk: ['ssd', 'hdd'] } }, allowed: { schedulerNames: [] } };
+const UNTOUCHED = { status: 200, allowed: true, patch: [], warnings: [], message: undefined };
+
+describe('a pod that says nothing', () => {
+  it('is given the defaults by a patch that names only what changes', async () => {
+    const { ask } = await runKubernetes(policiesForAll({ parts: PARTS }));
+    const review = admissionReview('create-by-replica-set');
+    const { patch, uid, answer, ...came } = await ask(review);
+    expect(came).toMatchObject({ status: 200, allowed: true, message: undefined, warnings: [] });
+    expect(uid).toBe('9f1c0a52-3f0e-4a7e-8d5b-6a4f2f9d1c11');
+    expect(answer.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
+    expect(answer.headers.get('X-Enforcement-Generation')).toBe('1');
+    expect(answer.json).toMatchObject({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' });
+    expect([...patch].sort((a, b) => (a.path < b.path ? -1 : 1))).toEqual([
+      { op: 'add', path: '/spec/nodeSelector', value: { 'kubernetes.io/arch': 'amd64' } },
+      { op: 'remove', path: '/spec/preemptionPolicy' },
+      { op: 'remove', path: '/spec/priority' },
+      { op: 'add', path: '/spec/priorityClassName', value: 'low' },
+      { op: 'replace', path: '/spec/schedulerName', value: 'batch' },
+      { op: 'add', path: '/spec/tolerations/2', value: DEDICATED },
+    ]);
+    const { object } = patched(review, patch).request;
+    const { priority: _, preemptionPolicy: __, ...spec } = review.request.object.spec;
+    const tolerations = [...(spec.tolerations as object[]), DEDICATED];
+    expect(object).toEqual({ ...review.request.object, spec: { ...spec, ...PARTS.default, tolerations } });
+  });
+
+  it('is given nothing more when it comes again as it has become', async () => {
+    const { ask } = await runKubernetes(policiesForAll({ parts: PARTS }));
+    for (const name of ['create-by-replica-set', 'create-by-daemon-set'] as const) {
+      const review = admissionReview(name);
+      const first = await ask(review);
+      expect(first.patch, name).not.toEqual([]);
+      const again = patched(review, first.patch);
+      for (const path of [ADMISSION, VALIDATION]) {
+        expect(await ask(again, path), `${name} ${path}`).toMatchObject(UNTOUCHED);
+      }
+    }
+  });
+
+  it('keeps its own labels, beside which those that it lacks are added with their names escaped', async () => {
+    const nodeSelector = { 'kubernetes.io/arch': 'amd64', 'a~b/c': 'd' };
+    const { ask } = await runKubernetes(
+      policiesForAll({ labels: { allowed: { nodeSelectors: {} }, default: { nodeSelector } } }),
+    );
+    const review = creating({ nodeSelector: { disk: 'ssd' } });
+    const { patch } = await ask(review);
+    expect(patch.map(({ path }) => path).sort()).toEqual([
+      '/spec/nodeSelector/a~0b~1c',
+      '/spec/nodeSelector/kubernetes.io~1arch',
+    ]);
+    expect(patched(review, patch).request.object.spec.nodeSelector).toEqual({ disk: 'ssd', ...nodeSelector });
+  });
+
+  it('is given an affinity place by place', async () => {
+    const term = { matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }] };
+    const affinity = {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } },
+    };
+    const spec = { allowed: { affinities: { podAntiAffinities: {} } }, default: { affinity } };
+    const { ask } = await runKubernetes(policiesForAll({ zones: spec }));
+    const apart = { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone' }] };
+    const review = creating({ affinity: { podAntiAffinity: apart } });
+    expect((await ask(review)).patch).toEqual([
+      { op: 'add', path: '/spec/affinity/nodeAffinity', value: affinity.nodeAffinity },
+    ]);
+  });
+
+  it('is left as it is where nothing is default', async () => {
+    const { ask } = await runKubernetes(policiesForAll({ all: { allowed: { schedulerNames: [] } } }));
+    const { answer, ...came } = await ask(admissionReview('create-by-replica-set'));
+    expect(came).toMatchObject(UNTOUCHED);
+    expect(Object.keys((answer.json as { response: object }).response)).toEqual(['uid', 'allowed']);
+  });
+});
+
+describe('a pod that does not fit', () => {
+  it('is refused with 403 within 200, and a message that names field, values and policy', async () => {
+    const { ask } = await runKubernetes(policiesForAll({ disks: DISKS, more: PARTS }));
+    const { answer, ...came } = await ask(creating({ nodeSelector: { disk: 'tape' } }));
+    const message =
+      'the pod does not fit the scheduling policies of system:serviceaccount:shop:default: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)';
+    expect(came).toEqual({ status: 200, uid: 'u-1', allowed: false, message, warnings: [], patch: [] });
+    expect(answer.json).toMatchObject({ response: { status: { code: 403, reason: 'Forbidden', message } } });
+  });
+
+  it('is refused where its account may use no policy at all', async () => {
+    const { ask } = await runKubernetes(policies({ disks: DISKS }));
+    const { allowed, message } = await ask(creating({ nodeSelector: { disk: 'ssd' } }));
+    expect({ allowed, message }).toEqual({
+      allowed: false,
+      message: expect.stringContaining('(no scheduling policy that may be used mentions it)'),
+    });
+  });
+
+  it('hears of everything that is wrong at once', async () => {
+    const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
+    const { message } = await ask(
+      creating({ nodeSelector: { disk: 'tape' }, priorityClassName: 'high', tolerations: [DEDICATED] }),
+    );
+    for (const field of ['nodeSelector disk', 'priorityClassName', 'tolerations[0]']) {
+      expect(message).toContain(`${field}: expected`);
+    }
+  });
+});
+
+describe('whose policies count', () => {
+  const ssd = { required: { nodeSelectors: { disk: ['ssd'] } }, allowed: { schedulerNames: [] } };
+  const hdd = { required: { nodeSelectors: { disk: ['hdd'] } }, allowed: { schedulerNames: [] } };
+
+  it('is that of the service account and the namespace of the request, for each request of its own', async () => {
+    const { ask } = await runKubernetes(
+      [
+        policies({ ssd, hdd }),
+        grant(['ssd'], ['ServiceAccount', 'fast', 'shop']),
+        grant(['hdd'], ['Group', 'system:serviceaccounts'], 'archive'),
+      ].join('---\n'),
+    );
+    const asks = (namespace: string, account: string | undefined, disk: string) => {
+      const spec = { nodeSelector: { disk }, ...(account && { serviceAccountName: account }) };
+      const review = creating(spec, { namespace });
+      review.request.object.metadata.namespace = namespace === 'shop' ? 'archive' : 'shop';
+      return ask(review);
+    };
+    const answers = await Promise.all([
+      asks('shop', 'fast', 'ssd'),
+      asks('archive', undefined, 'hdd'),
+      asks('shop', 'fast', 'hdd'),
+      asks('archive', 'fast', 'ssd'),
+      asks('shop', undefined, 'hdd'),
+      asks('shop', 'default', 'ssd'),
+    ]);
+    expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false, false, false, false]);
+  });
+
+  it('is not that of the user who asks the API server', async () => {
+    const text = [policies({ ssd }), grant(['ssd'], ['User', 'lin'])].join('---\n');
+    const { ask } = await runKubernetes(text);
+    const review = creating({ nodeSelector: { disk: 'ssd' } }, { userInfo: { username: 'lin' } });
+    expect((await ask(review)).allowed).toBe(false);
+  });
+
+  it('is merged as merge_strategy says', async () => {
+    const text = policiesForAll({
+      a: ssd,
+      b: { allowed: { schedulerNames: [], priorityClassNames: ['low'] } },
+    });
+    const pod = creating({ nodeSelector: { disk: 'ssd' }, priorityClassName: 'low' });
+    const allowed = ['deep', 'first', 'intersection'].map(async (merge_strategy) => {
+      const { ask } = await runKubernetes(text, { kubernetes: { merge_strategy } });
+      return (await ask(pod)).allowed;
+    });
+    expect(await Promise.all(allowed)).toEqual([true, false, false]);
+  });
+});
+
+describe('the validating webhook', () => {
+  it('never patches, and refuses what lacks a part that is required', async () => {
+    const spec = { ...DISKS, default: { nodeSelector: { disk: 'ssd' } } };
+    const { ask } = await runKubernetes(policiesForAll({ disks: spec }));
+    const review = creating();
+    const admitted = await ask(review);
+    expect(admitted).toMatchObject({ allowed: true, patch: [{ op: 'add', path: '/spec/nodeSelector' }] });
+    expect(await ask(review, VALIDATION)).toMatchObject({
+      status: 200,
+      allowed: false,
+      message: expect.stringContaining('nodeSelector disk: expected ssd or hdd, got nothing'),
+      patch: [],
+    });
+    expect(await ask(patched(review, admitted.patch), VALIDATION)).toMatchObject(UNTOUCHED);
+  });
+});
+
+describe('what is not judged', () => {
+  const { resource } = creating().request;
+  const OTHERS: readonly [what: string, changes: Readonly<Record<string, unknown>>][] = [
+    ['a deployment', { resource: { group: 'apps', version: 'v1', resource: 'deployments' } }],
+    ['pods of another group', { resource: { group: 'metrics.k8s.io', version: 'v1', resource: 'pods' } }],
+    ['pods/exec', { resource, subResource: 'exec', operation: 'CONNECT' }],
+    ['pods/status', { resource, subResource: 'status', operation: 'UPDATE' }],
+    ['pods/binding', { resource, subResource: 'binding' }],
+    ['DELETE', { operation: 'DELETE', object: null }],
+    ['CONNECT', { operation: 'CONNECT' }],
+  ];
+
+  it('passes untouched, whatever its object is', async () => {
+    const { ask } = await runKubernetes(policies({ disks: DISKS }));
+    for (const [what, changes] of OTHERS) {
+      for (const object of [{ spec: { nodeSelector: { disk: 'tape' } } }, null, undefined, 7, 'x', [{}]]) {
+        for (const path of [ADMISSION, VALIDATION]) {
+          const { answer, ...came } = await ask(creating({}, { object, ...changes, namespace: null }), path);
+          expect({ what, ...came }).toEqual({ what, uid: 'u-1', ...UNTOUCHED });
+          expect(answer.headers.has('X-Enforcement-Generation'), what).toBe(false);
+        }
+      }
+    }
+    const judged = creating({ nodeSelector: { disk: 'tape' } }, { subResource: '' });
+    expect((await ask(judged)).allowed).toBe(false);
+  });
+});
+
+describe('a change of a pod', () => {
+  const TAPE = { nodeSelector: { disk: 'tape' } };
+  const run = () => runKubernetes(policiesForAll({ disks: { ...DISKS, ...PARTS } }));
+
+  it('passes where it is not about scheduling, also of a pod that would be refused', async () => {
+    const { ask } = await run();
+    const before = { ...TAPE, nodeName: 'n1', containers: [{ name: 'a', image: 'one' }], affinity: null };
+    const { affinity: _, ...rest } = before;
+    const after = { ...rest, containers: [{ name: 'a', image: 'two' }] };
+    for (const path of [ADMISSION, VALIDATION]) {
+      expect((await ask(creating(before), path)).allowed).toBe(false);
+      expect(await ask(updating(before, after), path)).toMatchObject(UNTOUCHED);
+    }
+  });
+
+  it('is judged where it adds a toleration, and is not patched', async () => {
+    const { ask } = await run();
+    const { allowed, message, patch } = await ask(admissionReview('update-adding-a-toleration'));
+    expect({ allowed, patch }).toEqual({ allowed: false, patch: [] });
+    expect(message).toContain('tolerations[2]: expected one that is allowed, got "dedicated" Equal "gpu"');
+    const generous = { allowed: { tolerations: [{ keys: ['dedicated'] }], schedulerNames: [] } };
+    const free = await runKubernetes(
+      policiesForAll({ all: { ...generous, default: { nodeSelector: { disk: 'ssd' } } } }),
+    );
+    expect(await free.ask(admissionReview('update-adding-a-toleration'))).toMatchObject(UNTOUCHED);
+  });
+
+  it('of a pod that is on a node by now is not about that node', async () => {
+    const { ask } = await runKubernetes(
+      policiesForAll({ one: { allowed: { schedulerNames: ['batch'], tolerations: [] } } }),
+    );
+    const bound = { nodeName: 'n1', schedulerName: 'batch' };
+    const tolerating = { ...bound, tolerations: [DEDICATED] };
+    expect(await ask(updating(bound, tolerating))).toMatchObject(UNTOUCHED);
+    const moved = await ask(updating(bound, { ...tolerating, nodeName: 'n2' }));
+    expect(moved).toMatchObject({ allowed: false, message: expect.stringContaining('nodeName: ') });
+    expect((await ask(creating(bound))).allowed).toBe(false);
+  });
+});
+
+describe('a pod of a DaemonSet', () => {
+  const run = () => runKubernetes(policiesForAll({ plain: { allowed: { schedulerNames: [] } } }));
+
+  it('may name its node, and has the tolerations that Kubernetes gives it', async () => {
+    const { ask } = await run();
+    expect(await ask(admissionReview('create-by-daemon-set'))).toMatchObject(UNTOUCHED);
+  });
+
+  it('may not where somebody else makes it', async () => {
+    const { ask } = await run();
+    const review = admissionReview('create-by-daemon-set');
+    for (const userInfo of [{ username: 'lin' }, {}, null, undefined]) {
+      expect(await ask({ ...review, request: { ...review.request, userInfo } })).toMatchObject({
+        allowed: false,
+        message: expect.stringContaining('affinity.nodeAffinity'),
+      });
+    }
+  });
+});
+
+it('system_tolerations takes the place of those that are known', async () => {
+  const text = policiesForAll({ plain: { allowed: { schedulerNames: [] } } });
+  const system_tolerations = ['dedicated=web:NoSchedule'];
+  const { ask } = await runKubernetes(text, { kubernetes: { system_tolerations } });
+  expect(await ask(creating({ tolerations: [DEDICATED] }))).toMatchObject(UNTOUCHED);
+  expect((await ask(creating({ tolerations: [{ ...DEDICATED, value: 'other' }] }))).allowed).toBe(false);
+  expect((await ask(admissionReview('create-by-replica-set'))).message).toContain('tolerations[0]: ');
+});
+
+describe('the paths', () => {
+  it('are not there without policies', async () => {
+    const { post, request: send } = await runService();
+    for (const path of [ADMISSION, VALIDATION]) {
+      expect((await post(path, creating())).status).toBe(404);
+      expect((await send(path)).status).toBe(404);
+    }
+  });
+
+  it('are these, to the letter', async () => {
+    const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
+    for (const path of [
+      `${ADMISSION}/`,
+      `${VALIDATION}/`,
+      '/Kubernetes/admission',
+      '/kubernetes',
+      `/v1${ADMISSION}`,
+    ]) {
+      expect((await ask(creating(), path)).status, path).toBe(404);
+    }
+  });
+
+  it('take POST and nothing else', async () => {
+    const { request: send } = await runKubernetes(policiesForAll({ disks: DISKS }));
+    for (const path of [ADMISSION, VALIDATION]) {
+      for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+        const { status, headers } = await send(path, { method });
+        expect({ method, status, allow: headers.get('Allow') }).toEqual({
+          method,
+          status: 405,
+          allow: 'POST',
+        });
+      }
+    }
+  });
+
+  it('leave the leases as they are', async () => {
+    const { post } = await runKubernetes(policies({ disks: DISKS }));
+    expect((await post('/check-create', {})).status).toBe(400);
+  });
+});
+
+it('over TLS it is the same', async () => {
+  const { options, caFile } = tlsFiles();
+  const { url } = await runKubernetes(policiesForAll({ parts: PARTS }), { service: options });
+  const agent = new Agent({ ca: readFileSync(caFile) });
+  const review = admissionReview('create-by-replica-set');
+  const answer = await new Promise<string>((resolve, reject) => {
+    const headers = { 'Content-Type': 'application/json', Accept: 'application/json' };
+    request(`${url}${ADMISSION}?timeout=10s`, { agent, method: 'POST', headers, servername: 'localhost' })
+      .on('response', (response) => resolve(text(response)))
+      .on('error', reject)
+      .end(JSON.stringify(review));
+  });
+  const { response } = JSON.parse(answer) as { response: { patch: string; allowed: boolean } };
+  expect(response.allowed).toBe(true);
+  const operations = JSON.parse(Buffer.from(response.patch, 'base64').toString()) as [];
+  const { newDocument } = jsonPatch.applyPatch(structuredClone(review.request.object), operations, true);
+  expect(newDocument.spec).toMatchObject({ schedulerName: 'batch', priorityClassName: 'low' });
+});

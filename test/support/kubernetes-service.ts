@@ -1,0 +1,182 @@
+/** A policy service that the API server of Kubernetes asks, and what it asks. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import jsonPatch, { type Operation } from 'fast-json-patch';
+import type { AdmissionAnswer } from '../../src/kubernetes/admission-review.ts';
+import { projectFile } from './files.ts';
+import { temporaryFolder } from './filter-folder.ts';
+import { type RunningPolicyService, runServiceOn, type ServiceAnswer } from './running-service.ts';
+
+export const ADMISSION = '/kubernetes/admission';
+export const VALIDATION = '/kubernetes/validation';
+
+export interface WirePod {
+  metadata: Record<string, unknown>;
+  spec: Record<string, unknown>;
+}
+
+export interface WireRequest extends Record<string, unknown> {
+  uid: string;
+  operation: string;
+  namespace: string;
+  object: WirePod;
+  oldObject: WirePod | null;
+}
+
+/** The body of a webhook's request, as it is about pods. */
+export interface WireReview {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly request: WireRequest;
+}
+
+export type CapturedReview = 'create-by-replica-set' | 'create-by-daemon-set' | 'update-adding-a-toleration';
+
+/** What an API server of 1.33 sends, parsed anew for each caller. */
+export function admissionReview(name: CapturedReview): WireReview {
+  const file = projectFile(`test/fixtures/kubernetes/admission/${name}.json`);
+  return JSON.parse(readFileSync(file, 'utf8')) as WireReview;
+}
+
+/** A pod that is to be created, with as little in it as there can be. `changes`: members of the request. */
+export function creating(spec: object = {}, changes: Readonly<Record<string, unknown>> = {}): WireReview {
+  const resource = { group: '', version: 'v1', resource: 'pods' };
+  const object = { metadata: { name: 'web', namespace: 'shop' }, spec: { ...spec } };
+  const request = { uid: 'u-1', resource, operation: 'CREATE', namespace: 'shop', oldObject: null, object };
+  return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: { ...request, ...changes } };
+}
+
+/** A pod that is to be changed, from one spec to another. */
+export function updating(
+  before: object,
+  after: object,
+  changes: Readonly<Record<string, unknown>> = {},
+): WireReview {
+  const { object: oldObject } = creating(before).request;
+  return creating(after, { operation: 'UPDATE', oldObject, ...changes });
+}
+
+/** Whom a policy is for: the subject of a binding. */
+export type Subject = readonly [kind: 'ServiceAccount' | 'User' | 'Group', name: string, namespace?: string];
+
+export const EVERYBODY: Subject = ['Group', 'system:serviceaccounts'];
+
+/** Policies by their names, which everybody may use, in YAML. */
+export function policiesForAll(specs: Readonly<Record<string, object>>): string {
+  return [policies(specs), grant(Object.keys(specs), EVERYBODY)].join('---\n');
+}
+
+/** Policies that nobody may use yet. */
+export function policies(specs: Readonly<Record<string, object>>): string {
+  return documents(
+    Object.entries(specs).map(([name, spec]) => ({ kind: 'SchedulingPolicy', metadata: { name }, spec })),
+  );
+}
+
+/** A role and a binding that let somebody use policies; with a namespace, in that one only. */
+export function grant(names: readonly string[], [kind, name, at]: Subject, namespace?: string): string {
+  const id = [...names, kind, name, at, namespace].filter((part) => part !== undefined).join('.');
+  const where = namespace === undefined ? {} : { namespace };
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: id };
+  const rule = {
+    apiGroups: ['extensions'],
+    resources: ['schedulingpolicies'],
+    verbs: ['use'],
+    resourceNames: names,
+  };
+  return documents([
+    { apiVersion: RBAC, kind: 'ClusterRole', metadata: { name: id }, rules: [rule] },
+    {
+      apiVersion: RBAC,
+      kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+      metadata: { name: id, ...where },
+      roleRef,
+      subjects: [{ kind, name, ...(at !== undefined && { namespace: at }) }],
+    },
+  ]);
+}
+
+const RBAC = 'rbac.authorization.k8s.io/v1';
+
+/** JSON is YAML. */
+function documents(objects: readonly object[]): string {
+  return objects.map((object) => `${JSON.stringify(object)}\n`).join('---\n');
+}
+
+/** What came back. Of what is no review of an admission there is only the status and `answer`. */
+export interface Reviewed {
+  readonly status: number;
+  readonly uid: string | undefined;
+  readonly allowed: boolean | undefined;
+  readonly message: string | undefined;
+  readonly warnings: readonly string[];
+  readonly patch: readonly Operation[];
+  readonly answer: ServiceAnswer;
+}
+
+export function reviewed(answer: ServiceAnswer): Reviewed {
+  const { response } = (answer.status === 200 ? answer.json : {}) as Partial<AdmissionAnswer>;
+  return {
+    status: answer.status,
+    uid: response?.uid,
+    allowed: response?.allowed,
+    message: response?.status?.message,
+    warnings: response?.warnings ?? [],
+    patch: operationsOf(response),
+    answer,
+  };
+}
+
+/** As the API server reads them: base64, and of a type that is named. */
+export function operationsOf(response: AdmissionAnswer['response'] | undefined): Operation[] {
+  if ((response?.patch === undefined) !== (response?.patchType === undefined)) {
+    throw new Error('expected patch and patchType, or neither');
+  }
+  return response?.patch === undefined
+    ? []
+    : (JSON.parse(Buffer.from(response.patch, 'base64').toString('utf8')) as Operation[]);
+}
+
+/** The review as it would come again, after the API server has applied the patch to its object. */
+export function patched({ request, ...review }: WireReview, patch: readonly Operation[]): WireReview {
+  const object = jsonPatch.applyPatch(structuredClone(request.object), patch, true, false).newDocument;
+  return { ...review, request: { ...request, object } };
+}
+
+export interface KubernetesService extends RunningPolicyService {
+  /** Where the policies are. */
+  readonly folder: string;
+  /** Sends a review, or a body as it is, to `/kubernetes/admission`, or to another path. */
+  ask(body: WireReview | object | string, path?: string): Promise<Reviewed>;
+}
+
+/** The sections of a configuration in which these options are added. */
+export interface KubernetesSettings {
+  readonly kubernetes?: Readonly<Record<string, unknown>>;
+  readonly service?: Readonly<Record<string, unknown>>;
+  readonly enforcement?: Readonly<Record<string, unknown>>;
+}
+
+/** The service with policies and who may use them, in YAML. */
+export async function runKubernetes(
+  text: string,
+  { kubernetes, service, enforcement }: KubernetesSettings = {},
+): Promise<KubernetesService> {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'policies.yaml'), text);
+  const running = await runServiceOn({
+    environment: {},
+    configFiles: [],
+    values: {
+      service: { port: 0, ...service },
+      kubernetes: { scheduling_policies: [folder], ...kubernetes },
+      enforcement: { ...enforcement },
+    },
+  });
+  return { ...running, folder, ask: asking(running) };
+}
+
+/** What asks a service that runs. */
+export function asking({ post }: Pick<RunningPolicyService, 'post'>): KubernetesService['ask'] {
+  return async (body, path = ADMISSION) => reviewed(await post(path, body));
+}
