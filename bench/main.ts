@@ -1,5 +1,6 @@
 /** `npm run bench`: what the README promises about speed, measured. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { suite as admission } from './admission.ts';
 import { suite as check } from './check.ts';
 import { suite as coldStart } from './cold-start.ts';
 import { suite as externalService } from './external-service.ts';
@@ -21,6 +22,7 @@ const MATTERS: readonly (Suite | Trial)[] = [
   externalService,
   coldStart,
   skypilotReview,
+  admission,
   service,
   latency,
   memory,

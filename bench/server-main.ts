@@ -1,9 +1,11 @@
-/** The process of one server: `server-main.js KIND [DECISION-LOG]`. Answers until its parent is gone. */
+/** The process of one server: `server-main.js KIND FOLDER`. Answers until its parent is gone. */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { CAPTURED_SECONDS } from './requests.ts';
+import { LOG, POLICIES } from './server-files.ts';
 
 /** What is asked of the server's process: what it has used, or to read its configuration anew. */
 export type ServerQuestion = 'processor' | 'memory' | 'reload';
@@ -24,8 +26,8 @@ interface Running {
   close?(): Promise<void>;
 }
 
-/** Each answers what it must with 204. */
-const SERVERS: Readonly<Record<string, (decisionLog?: string) => Promise<Running>>> = {
+/** Each answers what it must, with 204 or, reviews, with 200. Logs and policies are in the folder. */
+const SERVERS: Readonly<Record<string, (folder: string) => Promise<Running>>> = {
   'node:http': () =>
     listen((request, response) => {
       const chunks: Buffer[] = [];
@@ -33,6 +35,18 @@ const SERVERS: Readonly<Record<string, (decisionLog?: string) => Promise<Running
       request.on('end', () => {
         JSON.parse(Buffer.concat(chunks).toString());
         response.writeHead(204).end();
+      });
+    }),
+
+  'node:http, reviews': () =>
+    listen((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk) => chunks.push(chunk));
+      request.on('end', () => {
+        const { apiVersion, kind, request: asked } = JSON.parse(Buffer.concat(chunks).toString());
+        const body = JSON.stringify({ apiVersion, kind, response: { uid: asked.uid, allowed: true } });
+        const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
+        response.writeHead(200, headers).end(body);
       });
     }),
 
@@ -54,16 +68,33 @@ const SERVERS: Readonly<Record<string, (decisionLog?: string) => Promise<Running
     return listen(app.callback());
   },
 
-  service: async (decisionLog) => {
-    const { startService } = await import('../src/server/service.ts');
-    const { createLogger } = await import('../src/logger.ts');
-    const values = {
-      enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: CAPTURED_SECONDS },
-      service: { port: 0, ...(decisionLog !== undefined && { decision_log: decisionLog }) },
-    };
-    return startService({ environment: {}, configFiles: [], values }, { logger: createLogger('warn') });
-  },
+  service: () => service(LIMIT),
+
+  'service, decision log': (folder) => service({ ...LIMIT, service: { decision_log: join(folder, LOG) } }),
+
+  'service, reviews': (folder) =>
+    service({
+      service: { decision_log: join(folder, LOG) },
+      kubernetes: { scheduling_policies: [join(folder, POLICIES)] },
+    }),
 };
+
+const LIMIT = {
+  enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: CAPTURED_SECONDS },
+};
+
+async function service(
+  values: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+): Promise<Running> {
+  const { startService } = await import('../src/server/service.ts');
+  const { createLogger } = await import('../src/logger.ts');
+  const sources = {
+    environment: {},
+    configFiles: [],
+    values: { ...values, service: { port: 0, ...values.service } },
+  };
+  return startService(sources, { logger: createLogger('error') });
+}
 
 function listen(answer: RequestListener): Promise<Running> {
   const server = createServer(answer);
@@ -95,8 +126,8 @@ function tellParent(message: ServerMessage): void {
   process.send?.(message);
 }
 
-const [kind = '', decisionLog] = process.argv.slice(2);
-const server = await SERVERS[kind]?.(decisionLog);
+const [kind = '', folder = ''] = process.argv.slice(2);
+const server = await SERVERS[kind]?.(folder);
 if (server === undefined) {
   throw new Error(`there is no server ${kind}`);
 }

@@ -1,11 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { ADMISSION_PATH, policiesFor, reviewText, USED } from './admission-reviews.ts';
 import { capturedRequests, withLease } from './requests.ts';
+import { LOG, POLICIES } from './server-files.ts';
 import type { ServerMessage, ServerQuestion } from './server-main.ts';
 
 export type ServerKind =
@@ -14,7 +16,11 @@ export type ServerKind =
   | 'Koa, co-body'
   | 'service'
   /** As it is meant to run: metrics are always on. */
-  | 'service, decision log';
+  | 'service, decision log'
+  /** Parses reviews of pods, and allows them all. */
+  | 'node:http, reviews'
+  /** Judges them by policies, and logs what it decides. */
+  | 'service, reviews';
 
 /** A decision waits so long at most until it stands in the log. */
 const LOGGED_WITHIN_MS = 5000;
@@ -34,10 +40,12 @@ export class ServerProcess {
   /** Resolves when it has proven that it does what it is measured for. */
   static async start(kind: ServerKind): Promise<ServerProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-bench-'));
-    const log = join(folder, 'decisions.jsonl');
-    const [name, withLog] = kind === 'service, decision log' ? ['service', true] : [kind, false];
+    const isOfReviews = kind.endsWith('reviews');
+    if (isOfReviews) {
+      writeFileSync(join(folder, POLICIES), policiesFor(USED));
+    }
     const main = new URL(`./server-main${extname(import.meta.url)}`, import.meta.url);
-    const child = fork(fileURLToPath(main), [name, ...(withLog ? [log] : [])], {
+    const child = fork(fileURLToPath(main), [kind, folder], {
       stdio: ['ignore', 2, 2, 'ipc'],
     });
     try {
@@ -45,9 +53,10 @@ export class ServerProcess {
       if (url === undefined) {
         throw new Error(`${kind}: expected a URL`);
       }
-      await proveAnswers(url, name === 'service');
-      if (withLog) {
-        await proveLogged(log);
+      const isOurs = kind.startsWith('service');
+      await (isOfReviews ? proveReviews(url, isOurs) : proveAnswers(url, isOurs));
+      if (isOurs && kind !== 'service') {
+        await proveLogged(join(folder, LOG));
       }
       return new ServerProcess(child, url, folder);
     } catch (thrown) {
@@ -125,6 +134,21 @@ async function proveAnswers(url: string, hasLimit: boolean): Promise<void> {
     });
     if (answer.status !== status) {
       throw new Error(`expected ${status}, got ${answer.status} ${await answer.text()}`);
+    }
+  }
+}
+
+/** What fits is allowed, and where it is judged, what does not fit is not. */
+async function proveReviews(url: string, isJudged: boolean): Promise<void> {
+  for (const [disk, expected] of [['ssd', true] as const, ['tape', !isJudged] as const]) {
+    const answer = await fetch(url + ADMISSION_PATH, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: reviewText(0, disk),
+    });
+    const { response } = (await answer.json()) as { response?: { allowed?: boolean } };
+    if (response?.allowed !== expected) {
+      throw new Error(`expected ${expected} for ${disk}, got ${answer.status} ${JSON.stringify(response)}`);
     }
   }
 }

@@ -1,0 +1,91 @@
+/** How many pods a second the admission webhook judges, and whether policies that nobody may use cost anything. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { admissionAnswer, parseAdmissionReview } from '../src/kubernetes/admission-review.ts';
+import { PodAdmission } from '../src/kubernetes/pod-admission.ts';
+import { SchedulingPolicies } from '../src/kubernetes/scheduling-policies.ts';
+import { ADMISSION_PATH, policiesFor, reviewTexts, USED } from './admission-reviews.ts';
+import { processorOf, type Subject, type Suite } from './harness/suite.ts';
+import { saturate } from './load.ts';
+import { type ServerKind, ServerProcess } from './server-process.ts';
+
+const BATCH = 4000;
+
+async function server(kind: ServerKind): Promise<Subject> {
+  const running = await ServerProcess.start(kind);
+  const questions = { path: ADMISSION_PATH, bodies: reviewTexts() };
+  return {
+    operations: BATCH,
+    batch: async () => ({ milliseconds: await saturate(running.url, BATCH, questions) }),
+    processor: () => running.processor(),
+    close: () => running.stop(),
+  };
+}
+
+/** Without HTTP: from the parsed body to the answer. `others`: policies that the accounts may not use. */
+function judging(others: number): Subject {
+  const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-bench-'));
+  const file = join(folder, 'policies.yaml');
+  writeFileSync(file, policiesFor({ ...USED, others }));
+  const admission = new PodAdmission(SchedulingPolicies.read([file]).policies);
+  rmSync(folder, { recursive: true });
+  const bodies = reviewTexts().map((text) => JSON.parse(text) as unknown);
+  const judge = (body: unknown) => {
+    const request = parseAdmissionReview(body);
+    if (request.pod === undefined) {
+      throw new Error('expected a pod');
+    }
+    const decided = admission.review(request, { addDefaults: true });
+    if (!decided.allowed) {
+      throw new Error(decided.message ?? '');
+    }
+    return admissionAnswer(request.uid, decided);
+  };
+  return {
+    operations: BATCH,
+    batch() {
+      let length = 0;
+      for (let count = 0; count < BATCH; count += 1) {
+        length += judge(bodies[count % bodies.length]).kind.length;
+      }
+      return length;
+    },
+  };
+}
+
+const BARE = 'node:http, reviews' satisfies ServerKind;
+const SERVICE = 'service, reviews' satisfies ServerKind;
+
+export const suite: Suite = {
+  name: 'admission',
+  file: import.meta.url,
+  rounds: 7,
+  turnMilliseconds: 700,
+  subjects: {
+    [BARE]: () => server(BARE),
+    [SERVICE]: () => server(SERVICE),
+    '10 policies of others': async () => judging(10),
+    '10,000 policies of others': async () => judging(10_000),
+  },
+  comparisons: [
+    { name: 'requests', measured: SERVICE, comparedWith: BARE, of: 'rate', target: { atLeast: 0.4 } },
+    {
+      name: 'requests, by its processor',
+      measured: processorOf(SERVICE),
+      comparedWith: processorOf(BARE),
+      of: 'rate',
+    },
+    {
+      name: 'policies of others',
+      measured: '10,000 policies of others',
+      comparedWith: '10 policies of others',
+      of: 'time',
+      target: { atMost: 1.2 },
+    },
+  ],
+  notes: [
+    'POST /kubernetes/admission with a pod as an API server sends it, from 64 service accounts. The service has 50 policies and 200 bindings, of which each account may use two, and logs its decisions; node:http collects the body, parses it and answers a review that allows.',
+    'The policies of others are judged without HTTP: from the parsed review to the answer, beside 10 and 10,000 policies that the accounts may not use.',
+  ],
+};

@@ -1,0 +1,271 @@
+/** What /openapi.json says of admission webhooks, and that a real service does no less and no more. */
+import { Validator } from '@seriousme/openapi-schema-validator';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { PodAdmission } from '../../src/kubernetes/pod-admission.ts';
+import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
+import { apiDescription, descriptionWith } from '../support/api-description.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import {
+  ADMISSION,
+  admissionReview,
+  creating,
+  policiesForAll,
+  runKubernetes,
+  updating,
+  VALIDATION,
+  type WireReview,
+} from '../support/kubernetes-service.ts';
+import { postHead } from '../support/raw-http.ts';
+import { createLasting } from '../support/requests.ts';
+
+const api = descriptionWith({ kubernetes: true });
+const PATHS = [ADMISSION, VALIDATION];
+const SCHEMA = { $ref: '#/components/schemas/AdmissionReview' };
+const POLICIES = policiesForAll({
+  disks: {
+    required: { nodeSelectors: { disk: ['ssd', 'hdd'] } },
+    allowed: { schedulerNames: [] },
+    default: { nodeSelector: { disk: 'ssd' } },
+  },
+});
+
+describe('the description', () => {
+  it('has the endpoints where there are scheduling policies', async () => {
+    const { request } = await runKubernetes(POLICIES);
+    const { json, text } = await request('/openapi.json');
+    expect(json).toEqual(api.document);
+    expect(Object.keys(api.document.paths)).toEqual(expect.arrayContaining(PATHS));
+    expect(text).not.toContain('policies.yaml');
+    expect(JSON.stringify(apiDescription.paths) + JSON.stringify(apiDescription.components)).not.toMatch(
+      /kubernetes|Admission/i,
+    );
+  });
+
+  it('has both where SkyPilot is served too', () => {
+    const { paths } = descriptionWith({ kubernetes: true, skypilotPath: '/sky' }).document;
+    expect(Object.keys(paths)).toEqual(expect.arrayContaining(['/sky', ...PATHS]));
+  });
+
+  it('is valid OpenAPI 3.1', async () => {
+    expect(await new Validator().validate({ ...api.document })).toEqual({ valid: true });
+  });
+
+  it('says of everything else what it says without them', () => {
+    const { [ADMISSION]: _, [VALIDATION]: __, ...others } = api.document.paths;
+    expect(others).toEqual(apiDescription.paths);
+    for (const [kind, parts] of Object.entries(apiDescription.components)) {
+      expect(api.document.components[kind]).toMatchObject(parts);
+    }
+  });
+
+  it('refers to parts that are there, and has none that nothing refers to', () => {
+    const references = [...JSON.stringify(api.document).matchAll(/"\$ref":"([^"]+)"/g)].map(
+      ([, reference = '']) => reference,
+    );
+    const { securitySchemes: _, ...components } = api.document.components;
+    const parts = Object.entries(components).flatMap(([kind, named]) =>
+      Object.keys(named).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect([...new Set(references)].sort()).toEqual(parts.sort());
+  });
+
+  it('names the timeout, which an API server adds to the address, and asks for no token', () => {
+    for (const path of PATHS) {
+      const described: { parameters?: unknown; security?: unknown } = api.document.paths[path]?.post ?? {};
+      const { parameters, security } = described;
+      expect(parameters).toContainEqual(
+        expect.objectContaining({ name: 'timeout', in: 'query', schema: expect.anything() }),
+      );
+      expect(security).toEqual([]);
+    }
+  });
+
+  it('has a schema that reviews of an API server fulfil', () => {
+    for (const name of [
+      'create-by-replica-set',
+      'create-by-daemon-set',
+      'update-adding-a-toleration',
+    ] as const) {
+      const review = admissionReview(name);
+      expect(api.mistakes(SCHEMA, review)).toEqual([]);
+      expect(api.mistakes(SCHEMA, { ...review, request: { ...review.request, uid: 7 } })).not.toEqual([]);
+    }
+  });
+
+  it('has examples that are right, and a request that is answered with 200', async () => {
+    const { post } = await runKubernetes(POLICIES);
+    for (const path of PATHS) {
+      const { schema = {}, example } =
+        api.document.paths[path]?.post?.requestBody?.content['application/json'] ?? {};
+      expect(api.mistakes(schema, example)).toEqual([]);
+      expect((await post(path, example)).status).toBe(200);
+    }
+    for (const { content = {} } of Object.values(api.document.components.responses)) {
+      for (const { schema, examples = {} } of Object.values(content)) {
+        for (const { value } of Object.values(examples)) {
+          expect({ value, mistakes: api.mistakes(schema, value) }).toMatchObject({ mistakes: [] });
+        }
+      }
+    }
+  });
+});
+
+const JUNK: fc.Arbitrary<unknown> = fc.constantFrom(undefined, null, '', 'x', 0, true, [], {}, [1]);
+const mostly = (right: fc.Arbitrary<unknown>) =>
+  fc.oneof({ weight: 14, arbitrary: right }, { weight: 1, arbitrary: JUNK });
+
+/** The pod itself, and that it has a namespace, is not described: other resources may have what they like there. */
+const reviews = fc.record(
+  {
+    apiVersion: mostly(fc.constant('admission.k8s.io/v1')),
+    kind: mostly(fc.constant('AdmissionReview')),
+    request: mostly(
+      fc.record({
+        uid: mostly(fc.string({ minLength: 1 })),
+        resource: mostly(
+          fc.record({
+            group: mostly(fc.constantFrom('', 'apps')),
+            version: mostly(fc.constant('v1')),
+            resource: mostly(fc.constantFrom('pods', 'deployments')),
+          }),
+        ),
+        subResource: mostly(fc.constantFrom(undefined, null, '', 'exec')),
+        operation: mostly(fc.constantFrom('CREATE', 'UPDATE', 'DELETE', 'CONNECT', 'OTHER')),
+        namespace: fc.oneof(
+          { weight: 20, arbitrary: fc.constant('shop') },
+          { weight: 1, arbitrary: fc.nat() },
+        ),
+        userInfo: mostly(fc.constantFrom(undefined, null, {}, { username: 'lin' }, { username: null })),
+        dryRun: mostly(fc.constantFrom(undefined, null, true, false)),
+        object: fc.constant({ spec: {} }),
+        options: JUNK,
+      }),
+    ),
+  },
+  { requiredKeys: [] },
+);
+
+it('accepts what the service judges, and refuses what the service does not', async () => {
+  const { post } = await runKubernetes(POLICIES);
+  const seen = { judged: 0, refused: 0 };
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...PATHS), reviews, async (path, value) => {
+      const body = JSON.parse(JSON.stringify(value)) as unknown;
+      const wrong = api.mistakes(SCHEMA, body);
+      const { status, text } = await post(path, body);
+      seen[status === 200 ? 'judged' : 'refused'] += 1;
+      expect({ body, status, text, wrong }).toMatchObject({ status: wrong.length === 0 ? 200 : 400 });
+    }),
+    { numRuns: 200 },
+  );
+  expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(20);
+});
+
+async function send(url: string, path: string, text: string, headers = {}, method = 'POST'): Promise<Answer> {
+  const init = { method, body: text, headers: { 'Content-Type': 'application/json', ...headers } };
+  const answer = await fetch(url + path, { ...init, redirect: 'manual' });
+  return {
+    method: 'post',
+    path: path.replace(/\?.*/, ''),
+    status: answer.status,
+    headers: answer.headers,
+    text: await answer.text(),
+  };
+}
+
+/** The one that is refused in the description. */
+function refused(): WireReview {
+  const spec = { nodeSelector: { disk: 'tape' } };
+  return creating(spec, { uid: '705ab4f5-6393-11e8-b7cc-42010a800002', namespace: 'research' });
+}
+
+const TEXT = JSON.stringify(creating());
+
+async function fromOneService(): Promise<Answer[]> {
+  const { url, raw } = await runKubernetes(POLICIES);
+  return Promise.all(
+    PATHS.flatMap((path) => {
+      const post = (body: unknown, headers = {}, method = 'POST') =>
+        send(url, path, typeof body === 'string' ? body : JSON.stringify(body), headers, method);
+      const longHeaders = `POST ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
+      return [
+        post(TEXT),
+        post(refused()),
+        post(updating({}, { nodeName: 'n1' })),
+        post(creating({}, { operation: 'DELETE' })),
+        post('{'),
+        post({}),
+        post(creating({}, { object: null })),
+        send(url, `${path}?timeout=soon`, TEXT),
+        post(TEXT, {}, 'PUT'),
+        post(TEXT, { 'Content-Type': 'text/plain' }),
+        post(TEXT, { 'Content-Type': 'application/json; charset=latin1' }),
+        post(TEXT, { 'Content-Encoding': 'zstd' }),
+        ...[`${postHead(path, 8_388_609)}{`, longHeaders].map(async (bytes) =>
+          parsedAnswer('post', path, await raw(bytes)),
+        ),
+      ];
+    }),
+  );
+}
+
+async function fromATrial(): Promise<Answer[]> {
+  const { url } = await runKubernetes(POLICIES, { kubernetes: { audit: ['*'] } });
+  return Promise.all(PATHS.map((path) => send(url, path, JSON.stringify(refused()))));
+}
+
+async function fromAFault(): Promise<Answer[]> {
+  const { url } = await runKubernetes(POLICIES);
+  const review = vi.spyOn(PodAdmission.prototype, 'review').mockImplementation(() => {
+    throw new Error('a fault');
+  });
+  onTestFinished(() => review.mockRestore());
+  const answers = await Promise.all(PATHS.map((path) => send(url, path, TEXT)));
+  review.mockRestore();
+  return answers;
+}
+
+async function fromAFullHouse(): Promise<Answer[]> {
+  let finish = () => {};
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const begun = new Promise<void>((begin) => {
+    vi.stubGlobal('heldDecision', () => {
+      begin();
+      return finished;
+    });
+  });
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const create = 'return heldDecision().then(allow);';
+  const filters_path = [filterFolder({ 'held-filter.js': filterSource('HeldFilter', { create }) })];
+  const { url, post } = await runKubernetes(POLICIES, {
+    service: { max_concurrent: 1, max_queued: 0 },
+    enforcement: { filters_path, enabled_filters: ['HeldFilter'] },
+  });
+  const held = post('/check-create', createLasting(60));
+  await begun;
+  const answers = await Promise.all(PATHS.map((path) => send(url, path, TEXT)));
+  finish();
+  await held;
+  return answers;
+}
+
+async function fromWaiting(): Promise<Answer[]> {
+  const { raw } = await runKubernetes(POLICIES, { service: { deadline: 1 } });
+  return Promise.all(
+    PATHS.map(async (path) => parsedAnswer('post', path, await raw(`${postHead(path, 100)}{`))),
+  );
+}
+
+it('an API server is given every answer that is described, as it is described, and no other', async () => {
+  const fault = await fromAFault();
+  const groups = await Promise.all([fromOneService(), fromATrial(), fromAFullHouse(), fromWaiting()]);
+  const answers = [...fault, ...groups.flat()];
+  // Of each kind: allowed, patched, refused and warned of.
+  for (const member of ['"patch"', '"status"', '"warnings"', '"allowed":true}']) {
+    expect(answers.filter(({ status, text }) => status === 200 && text.includes(member))).not.toEqual([]);
+  }
+  expectDescribed(api, answers, (path) => PATHS.includes(path));
+});
