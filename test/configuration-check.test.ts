@@ -19,7 +19,7 @@ const source = (body: string) => `import { BaseFilter, allow } from 'blazar-enfo
 import { z } from 'zod';
 export class CheckedFilter extends BaseFilter {
   static options = z.object({ checked_path: z.string().default('none'), checked_number: z.int().default(1) });
-  static check = (options) => { asked.push(options); ${body} };
+  static check(options) { asked.push(options); ${body} }
   constructor() { throw new Error('constructed'); }
   checkCreate() { return allow(); }
   checkUpdate() { return allow(); }
@@ -79,15 +79,30 @@ describe('the check of a filter', () => {
   it('is not asked of a filter that is not enabled, and is of one that is audited', async () => {
     await problems(AT_OPTION, 'checked_path = here');
     expect(asked).toEqual([]);
-    expect(await problems(AT_OPTION, 'audit_filters = CheckedFilter', 'checked_path = here')).toEqual([
-      'error: blazar.conf:4: [enforcement] checked_path: expected a path',
-    ]);
+    const audited = await problems(AT_OPTION, 'audit_filters = CheckedFilter', 'checked_path = here');
+    expect(audited).toContain('error: blazar.conf:4: [enforcement] checked_path: expected a path');
     expect(asked).toHaveLength(1);
+  });
+
+  it('that throws is one more mistake, and hides no other', async () => {
+    for (const body of ["throw new Error('no luck');", "return Promise.reject(new Error('no luck'));"]) {
+      expect(await problems(body, enabled, 'colour = red')).toEqual([
+        'error: blazar.conf:3: [enforcement] enabled_filters: CheckedFilter could not check its options: no luck',
+        expect.stringMatching(/^error: blazar\.conf:4: \[enforcement\] colour: /),
+      ]);
+    }
+  });
+
+  it('may be a method that calls others of its class', async () => {
+    expect(await problems('return this.name === "CheckedFilter" ? [] : [7];', enabled)).toEqual([]);
   });
 });
 
 describe('the check of a section', () => {
-  const schema = z.object({ checked_path: z.string().default('none'), a_list: z.array(z.string()).default([]) });
+  const schema = z.object({
+    checked_path: z.string().default('none'),
+    a_list: z.array(z.string()).default([]),
+  });
   const read = async (check: FurtherSection['check'], text: string) => {
     const further = { section: 'further', schema, check };
     const { problems: found } = await readConfiguration(
@@ -116,7 +131,9 @@ describe('the check of a section', () => {
     const further = { section: 'further', schema: z.object({ checked_number: z.int().default(1) }), check };
     const sources = { configFiles: [configFile('[further]\nchecked_number = one\n')], environment: {} };
     const { problems: found } = await readConfiguration(sources, [further]);
-    expect(shown(found)).toEqual([expect.stringMatching(/^blazar\.conf:2: \[further\] checked_number: expected /)]);
+    expect(shown(found, 'error')).toEqual([
+      expect.stringMatching(/^blazar\.conf:2: \[further\] checked_number: expected /),
+    ]);
     expect(check).not.toHaveBeenCalled();
   });
 });
@@ -134,11 +151,9 @@ describe('what is to be watched', () => {
   };
 
   it('is what such options name, in texts and in lists', async () => {
-    expect(await named('[further]\nchecked_path = /etc/a\npaths = /etc/b, /etc/c\nother = /etc/d\n')).toEqual([
-      '/etc/a',
-      '/etc/b',
-      '/etc/c',
-    ]);
+    expect(await named('[further]\nchecked_path = /etc/a\npaths = /etc/b, /etc/c\nother = /etc/d\n')).toEqual(
+      ['/etc/a', '/etc/b', '/etc/c'],
+    );
     expect(await named('')).toEqual([]);
   });
 });

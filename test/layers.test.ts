@@ -46,10 +46,16 @@ const FORBIDDEN: Record<string, [from: string, specifier: string, to: string][]>
     ['src/core-c.ts', './cli/cli.ts', 'src/cli/cli.ts'],
     ['src/core-g.ts', './conformance/run.ts', 'src/conformance/run.ts'],
     ['src/core-h.ts', './skypilot/policy.ts', 'src/skypilot/policy.ts'],
+    ['src/core-i.ts', './kubernetes/index.ts', 'src/kubernetes/index.ts'],
+  ],
+  'scheduling-policies-know-no-door': [
+    ['src/kubernetes/pods-a.ts', '../server/server.ts', 'src/server/server.ts'],
+    ['src/kubernetes/pods-b.ts', '../skypilot/policy.ts', 'src/skypilot/policy.ts'],
   ],
   'policies-know-no-door': [
     ['src/skypilot/policy-a.ts', '../server/server.ts', 'src/server/server.ts'],
     ['src/skypilot/policy-b.ts', '../cli/cli.ts', 'src/cli/cli.ts'],
+    ['src/skypilot/policy-c.ts', '../kubernetes/index.ts', 'src/kubernetes/index.ts'],
   ],
   'conformance-tests-strangers': [
     ['src/conformance/run-a.ts', '../server/server.ts', 'src/server/server.ts'],
@@ -62,6 +68,7 @@ const FORBIDDEN: Record<string, [from: string, specifier: string, to: string][]>
     ['filters/four-filter.ts', '../src/cli/cli.ts', 'src/cli/cli.ts'],
     ['filters/five-filter.ts', './one-filter.ts', 'filters/one-filter.ts'],
     ['filters/eight-filter.ts', '../src/enforcement.ts', 'src/enforcement.ts'],
+    ['filters/nine-filter.ts', '../src/kubernetes/rules.ts', 'src/kubernetes/rules.ts'],
   ],
   'example-stands-alone': [
     ['external-service-example/server-a.ts', '../src/index.ts', 'src/index.ts'],
@@ -96,15 +103,19 @@ const ALLOWED: Record<string, string> = {
   'src/conformance/run.ts': "import '../http/client.ts'; import '../errors.ts'; import 'undici';",
   'src/http/client.ts': 'export {};',
   'src/skypilot/policy.ts': "import '../enforcement.ts'; import '../config/config.ts';",
+  'src/kubernetes/index.ts': "import './rules.ts'; import '../errors.ts'; import '../config/config.ts';",
+  'src/kubernetes/rules.ts': 'export {};',
   'src/server/server.ts':
-    "import '../skypilot/policy.ts'; import '../enforcement.ts'; import '../config/config.ts'; import 'koa';",
+    "import '../skypilot/policy.ts'; import '../kubernetes/index.ts'; import '../enforcement.ts'; import '../config/config.ts'; import 'koa';",
   'src/cli/cli.ts':
     "import '../server/server.ts'; import '../conformance/run.ts'; import '../enforcement.ts'; import('../config/config.ts');",
-  'filters/one-filter.ts': "import '../src/index.ts'; import 'zod'; import 'node:fs';",
+  'filters/one-filter.ts':
+    "import '../src/index.ts'; import '../src/kubernetes/index.ts'; import 'zod'; import 'node:fs';",
   'external-service-example/server.ts': "import 'koa'; import 'luxon';",
   'test/helper.ts': "import '../src/enforcement.ts'; import '../filters/one-filter.ts'; import 'vitest';",
   'bench/bench.ts': "import '../src/index.ts'; import 'tinybench';",
   'examples/filters/my-filter.js': "import 'blazar-enforcement'; import 'zod';",
+  'examples/filters/their-filter.js': "import 'blazar-enforcement/kubernetes';",
   'examples/admin-policies/my-policy.js': "import 'blazar-enforcement/skypilot';",
 };
 

@@ -32,14 +32,18 @@ function converted(requirements: unknown): string[] {
 }
 
 function isComparison(list: unknown): list is [string, string, string] {
+  if (!Array.isArray(list) || list.length !== 3) {
+    return false;
+  }
+  const [op, name, value] = list as unknown[];
   return (
-    Array.isArray(list) &&
-    list.length === 3 &&
-    list.every((one) => typeof one === 'string') &&
-    ['=', '==', '!=', '>=', '<=', '>', '<'].includes(list[0]) &&
-    list[1].length > 1 &&
-    list[1].startsWith('$') &&
-    list[2].length > 0
+    typeof op === 'string' &&
+    typeof name === 'string' &&
+    typeof value === 'string' &&
+    ['=', '==', '!=', '>=', '<=', '>', '<'].includes(op) &&
+    name.length > 1 &&
+    name.startsWith('$') &&
+    value.length > 0
   );
 }
 

@@ -23,7 +23,6 @@ export async function checkPod(file: string, flags: CheckFlags): Promise<void> {
     namespaceOf(pod, file, flags),
     flags.serviceAccount ?? serviceAccountName(pod),
   );
-  const usable = policies.usableBy(account);
   const effective = policies.effectiveFor(account);
   const { allowed, pod: reviewed, reasons } = effective.review(pod, { addDefaults: true });
   if (allowed && !effective.review(withScheduler(reviewed), { addDefaults: true }).allowed) {
@@ -37,7 +36,7 @@ export async function checkPod(file: string, flags: CheckFlags): Promise<void> {
   const diff = after === document ? '' : await unifiedDiff(names, document.format(), after.format());
   if (flags.format === 'json') {
     const shown = reasons.map((reason) => ({ ...reason, message: formatReason(reason) }));
-    printJson({ file, user: account.user, policies: usable, allowed, reasons: shown, diff });
+    printJson({ file, user: account.user, policies: effective.policies, allowed, reasons: shown, diff });
   } else {
     process.stdout.write(`${allowed ? 'allowed' : 'rejected'} for ${onOneLine(account.user)}\n`);
     if (reasons.length > 0) {

@@ -33,7 +33,7 @@ export async function showMerged(flags: MergeFlags): Promise<void> {
     const { user, groups, namespace } = account;
     printJson({
       account: { user, groups, namespace: namespace ?? null },
-      policies: policies.usableBy(account),
+      policies: effective.policies,
       merge_strategy: flags.mergeStrategy,
       parts: parts.map(({ path, value, policy }) => ({ part: formatPath(path), value, policy })),
       conflicts: effective.conflicts.map(formatReason),

@@ -3,6 +3,9 @@ import { closeSync, openSync, readSync } from 'node:fs';
 /** No configuration is this long; `/dev/zero` is. */
 const MAX_BYTES = 1024 * 1024;
 
+/** Most files are no longer; what is, gets more room step by step. */
+const FIRST_BYTES = 64 * 1024;
+
 /**
  * The text of a file in UTF-8, of at most so many bytes; by default 1 MiB. Reads pipes too (`--config-file <(…)`).
  * Throws an `Error` whose message completes "could not be read: …".
@@ -20,9 +23,12 @@ function readBounded(path: string, maxBytes: number): Buffer {
   let descriptor: number | undefined;
   try {
     descriptor = openSync(path, 'r');
-    const buffer = Buffer.allocUnsafe(maxBytes + 1);
+    let buffer = Buffer.allocUnsafe(Math.min(FIRST_BYTES, maxBytes) + 1);
     let length = 0;
     for (;;) {
+      if (length === buffer.length) {
+        buffer = Buffer.concat([buffer], Math.min(2 * length, maxBytes + 1));
+      }
       const read = readSync(descriptor, buffer, length, buffer.length - length, null);
       length += read;
       if (length > maxBytes) {

@@ -37,7 +37,7 @@ const policyDocument = mapping({
   spec: policySpecSchema,
 });
 
-const ofRbac = { apiVersion: rbacVersion, kind: z.string(), metadata };
+const ofRbac = { apiVersion: rbacVersion, kind: z.string('a text'), metadata };
 const roleDocument = mapping({ ...ofRbac, ...roleSchema });
 const clusterRoleDocument = mapping({ ...ofRbac, ...clusterRoleSchema });
 const roleBindingDocument = mapping({ ...ofRbac, ...roleBindingSchema });
@@ -83,8 +83,11 @@ class Documents {
   readonly #references: Reference[] = [];
 
   add(item: Item): void {
-    const field = 'kind' in item.value ? 'kind' : 'Kind';
+    const field = 'Kind' in item.value && !('kind' in item.value) ? 'Kind' : 'kind';
     const kind = item.value[field];
+    if (field === 'kind' && 'Kind' in item.value) {
+      this.#mistake(item, ['Kind'], 'expected nothing, since kind is there too');
+    }
     switch (kind) {
       case 'SchedulingPolicy':
         this.#addPolicy(item);
@@ -111,13 +114,21 @@ class Documents {
 
   /** What refers to something that is not there grants nothing, and may be a slip. */
   deadEnds(): Problem[] {
+    const names = new Map<string, string[]>();
+    for (const key of this.#known.keys()) {
+      const [kind, namespace, name] = JSON.parse(key) as [string, string | null, string];
+      const place = placeOf(kind, namespace ?? undefined);
+      const others = names.get(place);
+      if (others === undefined) {
+        names.set(place, [name]);
+      } else {
+        others.push(name);
+      }
+    }
     return this.#references
       .filter(({ kind, namespace, name }) => !this.#known.has(id(kind, namespace, name)))
       .map(({ item, path, kind, namespace, name }) => {
-        const there = [...this.#known.keys()]
-          .map((one) => JSON.parse(one) as [string, string | null, string])
-          .filter(([otherKind, place]) => otherKind === kind && place === (namespace ?? null))
-          .map(([, , other]) => other);
+        const there = names.get(placeOf(kind, namespace)) ?? [];
         const hint =
           kind === 'SchedulingPolicy' && name === '*'
             ? '; a name has no wildcard: without resourceNames all policies are meant'
@@ -128,6 +139,9 @@ class Documents {
 
   #addPolicy(item: Item): void {
     const document = this.#parsed(item, policyDocument);
+    if (document === undefined && nameOf(item) === undefined) {
+      return;
+    }
     const name = nameOf(item) ?? item.file.replace(/^.*\//, '').replace(/\.(ya?ml|json)$/, '');
     if (this.#isNew(item, 'SchedulingPolicy', undefined, name) && document !== undefined) {
       this.policies.push(schedulingPolicy(name, document.spec));
@@ -161,7 +175,16 @@ class Documents {
       return;
     }
     const { roleRef, subjects } = document;
-    this.bindings.push({ kind, ...identity, roleRef, subjects: subjects ?? [] });
+    this.bindings.push({
+      kind,
+      ...identity,
+      roleRef,
+      subjects: (subjects ?? []).map((subject) =>
+        subject.kind === 'ServiceAccount'
+          ? { ...subject, namespace: subject.namespace || (identity.namespace ?? '') }
+          : subject,
+      ),
+    });
     const namespace = roleRef.kind === 'Role' ? identity.namespace : undefined;
     this.#references.push({
       item,
@@ -176,7 +199,9 @@ class Documents {
   #identity(item: Item, kind: string, isNamespaced: boolean): Pick<Role, 'name' | 'namespace'> | undefined {
     const name = nameOf(item);
     if (name === undefined) {
-      this.#mistake(item, ['metadata', 'name'], 'expected a name');
+      if (!isWrongName(item)) {
+        this.#mistake(item, ['metadata', 'name'], 'expected a name');
+      }
       return undefined;
     }
     const { metadata: written } = item.value;
@@ -193,7 +218,7 @@ class Documents {
     const key = id(kind, namespace, name);
     const first = this.#known.get(key);
     if (first !== undefined) {
-      const expected = `expected another name, since there is a ${kind} of this one at ${first}`;
+      const expected = `expected another name, since there is a ${kind} of this name at ${first}`;
       this.#mistake(item, ['metadata', 'name'], expected);
       return false;
     }
@@ -222,6 +247,17 @@ class Documents {
 function nameOf({ value: { metadata: written } }: Item): string | undefined {
   const name = isMapping(written) ? written.name : undefined;
   return typeof name === 'string' && name !== '' ? name : undefined;
+}
+
+/** One that the schema has refused already. */
+function isWrongName({ value: { metadata: written } }: Item): boolean {
+  return isMapping(written)
+    ? 'name' in written && written.name !== null
+    : written !== undefined && written !== null;
+}
+
+function placeOf(kind: string, namespace: string | undefined): string {
+  return JSON.stringify([kind, namespace]);
 }
 
 function id(kind: string, namespace: string | undefined, name: string): string {

@@ -18,6 +18,9 @@ import { SystemTolerations } from './system-tolerations.ts';
 /** What the API server fills in where a pod names no scheduler. */
 const DEFAULT_SCHEDULER = 'default-scheduler';
 
+/** What the field of a reason begins with that is about a label. */
+const LABEL = 'nodeSelector ';
+
 export interface ReviewOptions {
   /** Whether defaults may be added where the pod says nothing. Where not, the pod is judged as it stands. */
   readonly addDefaults: boolean;
@@ -43,6 +46,8 @@ export interface NodeSelectorReview {
 }
 
 export class EffectivePolicy {
+  /** The names of the policies, in order. */
+  readonly policies: readonly string[];
   /** What was merged: one, but of `intersection` one for each policy, all of which must agree. */
   readonly merged: readonly MergedPolicy[];
   readonly #rules: readonly Rules[];
@@ -57,12 +62,14 @@ export class EffectivePolicy {
     strategy: MergeStrategy,
     systemTolerations: SystemTolerations = new SystemTolerations(),
   ) {
+    const sorted = [...policies].sort(byName);
+    this.policies = sorted.map(({ name }) => name);
     this.#systemTolerations = systemTolerations;
-    const together = new Rules(mergePolicies(policies, strategy === 'intersection' ? 'deep' : strategy));
+    const together = new Rules(mergePolicies(sorted, strategy === 'intersection' ? 'deep' : strategy));
     this.#defaults = together;
     this.#rules =
-      strategy === 'intersection' && policies.length > 0
-        ? [...policies].sort(byName).map((policy) => new Rules(mergePolicies([policy], 'first')))
+      strategy === 'intersection' && sorted.length > 0
+        ? sorted.map((policy) => new Rules(mergePolicies([policy], 'first')))
         : [together];
     this.merged = this.#rules.map(({ merged }) => merged);
     this.conflicts = strategy === 'intersection' ? conflicts(this.merged) : [];
@@ -77,13 +84,13 @@ export class EffectivePolicy {
     // What one policy refuses is not let through for the defaults of another.
     if (options.addDefaults && this.#rules.length > 1) {
       const reasons = this.#rules.flatMap((rules) =>
-        this.#judge(this.#completed(pod, rules), rules, options),
+        this.#judge(this.#completed(pod, rules, [rules]), rules, options),
       );
       if (reasons.length > 0) {
         return refuse(reasons);
       }
     }
-    const completed = options.addDefaults ? this.#completed(pod, this.#defaults) : pod;
+    const completed = options.addDefaults ? this.#completed(pod, this.#defaults, this.#rules) : pod;
     const reasons = this.#rules.flatMap((rules) => this.#judge(completed, rules, options));
     return reasons.length > 0 ? refuse(reasons) : { allowed: true, pod: completed, reasons };
   }
@@ -94,8 +101,13 @@ export class EffectivePolicy {
     part: string,
     { addDefaults }: Pick<ReviewOptions, 'addDefaults'>,
   ): NodeSelectorReview {
-    if (this.conflicts.length > 0) {
-      return { added: [], reasons: this.conflicts };
+    const conflicting = this.conflicts.flatMap((reason) =>
+      reason.field.startsWith(LABEL)
+        ? [{ ...reason, field: `${part} ${reason.field.slice(LABEL.length)}` }]
+        : [],
+    );
+    if (conflicting.length > 0) {
+      return { added: [], reasons: conflicting };
     }
     const judge = (defaults: Rules, judges: readonly Rules[]): NodeSelectorReview => {
       const added = [...(addDefaults ? defaults.nodeSelectors.default : [])]
@@ -139,10 +151,10 @@ export class EffectivePolicy {
   }
 
   /** The pod with the defaults where it says nothing; the same one where there is nothing to add. */
-  #completed(pod: Pod, defaults: Rules): Pod {
+  #completed(pod: Pod, defaults: Rules, judges: readonly Rules[]): Pod {
     const { spec } = pod;
     const added: Partial<Pod['spec']> = {
-      ...this.#scheduler(spec, defaults),
+      ...scheduler(spec, defaults, judges),
       ...priorityClass(spec, defaults),
       ...nodeSelector(spec, defaults),
       ...this.#tolerations(spec, defaults),
@@ -157,15 +169,6 @@ export class EffectivePolicy {
       delete completed[name];
     }
     return { ...pod, spec: completed };
-  }
-
-  /** Nobody can tell who has named the default scheduler; where it is not accepted, it is taken for the API server. */
-  #scheduler(spec: Pod['spec'], { schedulers }: Rules): Partial<Pod['spec']> {
-    const name = said(spec.schedulerName);
-    const isSaid =
-      name !== undefined &&
-      (name !== DEFAULT_SCHEDULER || this.#rules.every((rules) => rules.schedulers.accepts(name)));
-    return isSaid || schedulers.default === undefined ? {} : { schedulerName: schedulers.default };
   }
 
   #tolerations(spec: Pod['spec'], { tolerations }: Rules): Partial<Pod['spec']> {
@@ -195,6 +198,15 @@ class Rules {
     this.tolerations = new TolerationRules(merged);
     this.affinities = new AffinityRules(merged);
   }
+}
+
+/** Nobody can tell who has named the default scheduler; where it is not accepted, it is taken for the API server. */
+function scheduler(spec: Pod['spec'], { schedulers }: Rules, judges: readonly Rules[]): Partial<Pod['spec']> {
+  const name = said(spec.schedulerName);
+  const isSaid =
+    name !== undefined &&
+    (name !== DEFAULT_SCHEDULER || judges.every((rules) => rules.schedulers.accepts(name)));
+  return isSaid || schedulers.default === undefined ? {} : { schedulerName: schedulers.default };
 }
 
 /** What the API server has computed from no class at all, it refuses beside one. Source: Kubernetes, admission plugin Priority. */

@@ -90,6 +90,9 @@ function itemsOf(file: string, document: YamlDocument, report: Report): Item[] {
     report(whole.problem([], 'expected a mapping with kind'));
     return [];
   }
+  for (const { name, line } of document.repetitions()) {
+    report(problemAt(file, line, `${name}: expected once, since this mapping has it already`));
+  }
   const hostile = pathTo('__proto__', value);
   if (hostile !== undefined) {
     report(whole.problem(hostile, 'expected another name'));

@@ -20,6 +20,11 @@ export function* mistakes(
     }
     return;
   }
+  if (issue.code === 'invalid_key') {
+    const [key] = path.slice(-1);
+    yield { path: path.slice(0, -1), message: `expected names of labels, got ${shown(key)}` };
+    return;
+  }
   const got = valueAt(value, path);
   yield { path, message: `expected ${issue.message}${got === undefined ? '' : `, got ${shown(got)}`}` };
 }
@@ -28,6 +33,9 @@ function unknownField(key: string, path: Path, known: readonly string[]): string
   const affinities = path.findIndex((step) => AFFINITIES.includes(String(step)));
   if (AFFINITY_KINDS.includes(key) && affinities >= 0) {
     return `nested too deep: it belongs under ${formatPath(path.slice(0, affinities + 1))}`;
+  }
+  if (key === 'tolerations' && path.at(-1) === 'required') {
+    return 'unknown field: tolerations can be allowed and a default, not required';
   }
   return known.every((name) => name === '')
     ? 'unknown field; {} allows all of it, and there is nothing finer'
@@ -49,5 +57,8 @@ export function shown(value: unknown): string {
   if (Array.isArray(value)) {
     return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
   }
-  return value === undefined ? 'nothing' : isMapping(value) ? 'a mapping' : String(value);
+  if (isMapping(value)) {
+    return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping';
+  }
+  return value === undefined ? 'nothing' : String(value);
 }

@@ -37,12 +37,15 @@ export interface DecidedAdmission extends Admission {
 /** Reviews the pods of a cluster. */
 export class PodAdmission {
   readonly #policies: SchedulingPolicies;
+  /** Those that are not tried. */
+  readonly #enforced: SchedulingPolicies;
   readonly #audited: ReadonlySet<string>;
 
   /** `audit`: the names of the policies that are tried; `*` = all. */
   constructor(policies: SchedulingPolicies, audit: readonly string[] = []) {
     this.#policies = policies;
     this.#audited = new Set(audit);
+    this.#enforced = audit.length === 0 ? policies : policies.without(this.#audited);
   }
 
   /** `addDefaults`: whether the pod may be patched; where not, it is judged as it stands. */
@@ -78,19 +81,12 @@ export class PodAdmission {
   /** Who is only tried changes nothing: neither what it would refuse nor what it would allow. */
   #judges(account: Account) {
     const all = this.#policies.effectiveFor(account);
-    if (this.#audited.size === 0) {
+    const isTried = (name: string) => this.#audited.has(name);
+    if (!isTried(AUDIT_ALL) && !all.policies.some(isTried)) {
       return { enforced: all, tried: undefined };
     }
-    if (this.#audited.has(AUDIT_ALL)) {
-      return { enforced: undefined, tried: all };
-    }
-    const usable = this.#policies.usableBy(account);
-    if (!usable.some((name) => this.#audited.has(name))) {
-      return { enforced: all, tried: undefined };
-    }
-    return usable.every((name) => this.#audited.has(name))
-      ? { enforced: undefined, tried: all }
-      : { enforced: this.#policies.effectiveFor(account, this.#audited), tried: all };
+    const isAllTried = isTried(AUDIT_ALL) || all.policies.every(isTried);
+    return { enforced: isAllTried ? undefined : this.#enforced.effectiveFor(account), tried: all };
   }
 
   #message({ user }: Account, reasons: readonly Reason[]): string {

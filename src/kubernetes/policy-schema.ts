@@ -87,6 +87,19 @@ const tolerationRule = mapping({
   effects: listOf(oneOf(EFFECTS)).optional(),
 });
 
+/** These say nothing without values. */
+const LISTING = ['In', 'NotIn'] as const;
+
+/** The schema of an expression with one of some operators, whichever way it is written. */
+function ofOperators(operators: readonly string[]) {
+  return {
+    anyOf: [
+      { required: ['operator'], properties: { operator: { enum: operators } } },
+      { required: ['operators'], properties: { operators: { items: { enum: operators } } } },
+    ],
+  };
+}
+
 /** What is both an affinity of a pod and of a default: the draft writes `keys` and `operators` there too. */
 const defaultExpression = notTogether(
   mapping({
@@ -111,11 +124,22 @@ const defaultExpression = notTogether(
         check.addIssue({ code: 'custom', path: [], message: `a mapping with ${one}` });
       }
     }
+    const operator = value.operator ?? value.operators?.[0];
+    if (LISTING.some((one) => one === operator) && (value.values ?? []).length === 0) {
+      const path = 'values' in value ? ['values'] : [];
+      check.addIssue({ code: 'custom', path, message: `values, since the operator is ${operator}` });
+    }
   })
   .meta({
     allOf: [
       { oneOf: [{ required: ['key'] }, { required: ['keys'] }] },
       { oneOf: [{ required: ['operator'] }, { required: ['operators'] }] },
+      {
+        anyOf: [
+          { not: ofOperators(LISTING) },
+          { required: ['values'], properties: { values: { minItems: 1 } } },
+        ],
+      },
     ],
   });
 
@@ -248,11 +272,12 @@ const defaults = notTogether(
   ['priorityClassName', 'priorityClasseName'],
 );
 
+/** Of `allowed`, where it is null, nothing is asked. */
 const AFFINITIES_ONCE = {
-  not: {
-    required: ['allowed', 'allowedAffinities'],
-    properties: { allowed: { required: ['affinities'] } },
-  },
+  anyOf: [
+    { not: { required: ['allowedAffinities'] } },
+    { properties: { allowed: { not: { required: ['affinities'] } } } },
+  ],
 };
 
 /** Of a SchedulingPolicy. A member that is `null` is as one that is not there. */

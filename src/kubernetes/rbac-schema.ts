@@ -12,31 +12,40 @@ const rule = mapping({
   verbs: texts,
 });
 
-const subject = z.discriminatedUnion(
-  'kind',
-  [
-    mapping({
-      kind: z.literal('ServiceAccount'),
-      name: z.string('a text').min(1, 'a text that is not empty'),
-      namespace: z.string('a text, since a service account has a namespace').min(1, 'a namespace'),
-      apiGroup: z.literal('', 'an empty text').nullish(),
-    }),
-    ...(['User', 'Group'] as const).map((kind) =>
+function subject<Namespace extends z.ZodType>(namespace: Namespace) {
+  return z.discriminatedUnion(
+    'kind',
+    [
       mapping({
-        kind: z.literal(kind),
+        kind: z.literal('ServiceAccount'),
         name: z.string('a text').min(1, 'a text that is not empty'),
-        apiGroup: z.literal('rbac.authorization.k8s.io', 'rbac.authorization.k8s.io').nullish(),
+        namespace,
+        apiGroup: z.literal('', 'an empty text').nullish(),
       }),
-    ),
-  ],
-  { error: ({ code }) => (code === 'invalid_union' ? 'one of ServiceAccount, User, Group' : 'a mapping') },
-);
+      ...(['User', 'Group'] as const).map((kind) =>
+        mapping({
+          kind: z.literal(kind),
+          name: z.string('a text').min(1, 'a text that is not empty'),
+          apiGroup: z.literal('rbac.authorization.k8s.io', 'rbac.authorization.k8s.io').nullish(),
+        }),
+      ),
+    ],
+    { error: ({ code }) => (code === 'invalid_union' ? 'one of ServiceAccount, User, Group' : 'a mapping') },
+  );
+}
+
+const anywhere = subject(z.string('a text, since a service account has a namespace').min(1, 'a namespace'));
+/** Where it names no namespace, that of the binding is meant. */
+const inItsNamespace = subject(z.string('a text').nullish());
 
 export const roleSchema = { rules: z.array(rule, 'a list').nullish() };
 /** The control plane writes the rules of such a role: see docs/kubernetes.md. */
 export const clusterRoleSchema = { ...roleSchema, aggregationRule: z.unknown().optional() };
 
-function bindingSchema<const Kinds extends readonly [string, ...string[]]>(kinds: Kinds) {
+function bindingSchema<const Kinds extends readonly [string, ...string[]], Subjects extends z.ZodType>(
+  kinds: Kinds,
+  subject: Subjects,
+) {
   return {
     subjects: z.array(subject, 'a list').nullish(),
     roleRef: mapping({
@@ -47,8 +56,8 @@ function bindingSchema<const Kinds extends readonly [string, ...string[]]>(kinds
   };
 }
 
-export const roleBindingSchema = bindingSchema(['Role', 'ClusterRole']);
-export const clusterRoleBindingSchema = bindingSchema(['ClusterRole']);
+export const roleBindingSchema = bindingSchema(['Role', 'ClusterRole'], inItsNamespace);
+export const clusterRoleBindingSchema = bindingSchema(['ClusterRole'], anywhere);
 
 export type Rule = z.infer<typeof rule>;
-export type Subject = z.infer<typeof subject>;
+export type Subject = z.infer<typeof anywhere>;

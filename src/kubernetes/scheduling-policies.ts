@@ -22,18 +22,20 @@ export interface SchedulingPoliciesOptions {
 export class SchedulingPolicies {
   /** In the order of their names. */
   readonly policies: readonly SchedulingPolicy[];
+  readonly #documents: PolicyDocuments;
+  readonly #options: SchedulingPoliciesOptions;
   readonly #byName: ReadonlyMap<string, SchedulingPolicy>;
   readonly #access: PolicyAccess;
-  readonly #strategy: MergeStrategy;
   readonly #systemTolerations: SystemTolerations;
   readonly #accounts = new LRUCache<string, EffectivePolicy>({ max: ACCOUNTS });
 
   constructor(documents: PolicyDocuments, options: SchedulingPoliciesOptions = {}) {
     this.policies = [...documents.policies].sort(byName);
+    this.#documents = documents;
+    this.#options = options;
     this.#byName = new Map(this.policies.map((policy) => [policy.name, policy]));
     const names = this.policies.map(({ name }) => name);
     this.#access = new PolicyAccess(names, documents.roles, documents.bindings, API_GROUPS);
-    this.#strategy = options.strategy ?? 'deep';
     this.#systemTolerations = new SystemTolerations(options.systemTolerations);
   }
 
@@ -49,9 +51,10 @@ export class SchedulingPolicies {
     return { policies: new SchedulingPolicies(documents, options), warnings: documents.problems };
   }
 
-  /** The names of the policies that an account may use, in order. */
-  usableBy(account: Account): readonly string[] {
-    return this.#access.usableBy(account);
+  /** The same as if there were no policies of these names. */
+  without(names: ReadonlySet<string>): SchedulingPolicies {
+    const policies = this.policies.filter(({ name }) => !names.has(name));
+    return new SchedulingPolicies({ ...this.#documents, policies }, this.#options);
   }
 
   /** Who is named in a binding, and may use which policies by it. */
@@ -59,17 +62,17 @@ export class SchedulingPolicies {
     return this.#access.grants();
   }
 
-  /** What applies to an account. `without`: policies that are left out, as if it might not use them. */
-  effectiveFor(account: Account, without?: ReadonlySet<string>): EffectivePolicy {
+  /** What applies to an account: the policies that it may use, merged. */
+  effectiveFor(account: Account): EffectivePolicy {
     const { user, groups, namespace } = account;
-    const key = JSON.stringify([user, groups, namespace, without === undefined]);
+    const key = JSON.stringify([user, groups, namespace]);
     const known = this.#accounts.get(key);
     if (known !== undefined) {
       return known;
     }
-    const names = this.usableBy(account).filter((name) => without?.has(name) !== true);
-    const policies = names.flatMap((name) => this.#byName.get(name) ?? []);
-    const effective = new EffectivePolicy(policies, this.#strategy, this.#systemTolerations);
+    const policies = this.#access.usableBy(account).flatMap((name) => this.#byName.get(name) ?? []);
+    const { strategy = 'deep' } = this.#options;
+    const effective = new EffectivePolicy(policies, strategy, this.#systemTolerations);
     this.#accounts.set(key, effective);
     return effective;
   }

@@ -19,14 +19,19 @@ export const SYSTEM_TOLERATIONS: readonly string[] = [
 
 /** `key:effect`, `key=value:effect`, and with seconds behind: the notation of `kubectl taint`. */
 export const SYSTEM_TOLERATION_PATTERN =
-  /^[^\s:=,]+(=[^\s:=,]*)?:(NoSchedule|PreferNoSchedule|NoExecute)(:\d+)?$/;
+  /^([^\s:=,]+)(?:=([^\s:=,]*))?:(NoSchedule|PreferNoSchedule|NoExecute)(?::(\d+))?$/;
 
 /** Tells tolerations that are exactly one of these from all others. */
 export class SystemTolerations {
   readonly #known: ReadonlySet<string>;
 
   constructor(written: readonly string[] = SYSTEM_TOLERATIONS) {
-    this.#known = new Set(written);
+    this.#known = new Set(
+      written.map((text) => {
+        const [, key, value, effect, seconds] = SYSTEM_TOLERATION_PATTERN.exec(text) ?? [];
+        return id(key, value, effect, seconds === undefined ? undefined : Number(seconds));
+      }),
+    );
   }
 
   has({ key, operator, value, effect, tolerationSeconds }: Toleration): boolean {
@@ -34,9 +39,16 @@ export class SystemTolerations {
     if (!isExists && operator && operator !== 'Equal') {
       return false;
     }
-    const what = isExists ? key : `${key}=${value ?? ''}`;
-    const seconds =
-      tolerationSeconds === undefined || tolerationSeconds === null ? '' : `:${tolerationSeconds}`;
-    return this.#known.has(`${what}:${effect}${seconds}`);
+    return this.#known.has(id(key, isExists ? undefined : (value ?? ''), effect, tolerationSeconds));
   }
+}
+
+/** Without a value it is for all of them. */
+function id(
+  key: string | null | undefined,
+  value: string | undefined,
+  effect: string | null | undefined,
+  seconds: number | null | undefined,
+): string {
+  return JSON.stringify([key, value, effect, seconds]);
 }

@@ -10,9 +10,13 @@ const COMMANDS = [
   ...['', 'check', 'serve', 'config', 'config show', 'config validate', 'config sample'],
   ...['filters', 'filters list', 'conformance', 'decisions', 'decisions tail', 'decisions stats'],
   ...['skypilot', 'skypilot review', 'skypilot config'],
+  ...['check', 'merge', 'validate'].map((name) => `scheduling-policy ${name}`),
+  'scheduling-policy',
 ];
 /** Those that read [enforcement] and do something with its values. */
 const READERS = ['check', 'serve', 'config show', 'config validate'];
+/** Those that read any section. */
+const WITH_OPTIONS = [...READERS, 'skypilot review'];
 
 const words = (line: string) => line.split(' ').filter((word) => word !== '');
 
@@ -28,6 +32,7 @@ describe('--help', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(['Usage: blazar-enforcement', ...words(command)].join(' '));
     expect(stdout).toContain('-h, --help');
+    expect(stdout.includes('\nOptions of [')).toBe(WITH_OPTIONS.includes(command));
     if (READERS.includes(command)) {
       expect(enforcementOptions).toContain('max_lease_duration_extension_window');
       for (const name of enforcementOptions) {
@@ -89,6 +94,9 @@ describe('wrong usage', () => {
     'skypilot review',
     'skypilot review x.yaml --format yaml',
     'skypilot config all',
+    'scheduling-policy',
+    'scheduling-policy chekc',
+    'scheduling-policy check pod.yaml',
   ])('ends with 2 and one line: "%s"', async (line) => {
     const { code, stdout, stderr } = await runCommand(words(line), { cwd: projectFile('.') });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

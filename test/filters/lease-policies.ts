@@ -76,6 +76,16 @@ export function loadFilter(
   return UsageEnforcement.load({ environment: {}, configFiles }, { logger });
 }
 
+const chains = new Map<string, Promise<UsageEnforcement>>();
+
+/** The filter with policies that everybody may use, by their specs: loaded once, since it judges any number of leases. */
+export function filterFor(specs: Readonly<Record<string, object>>): Promise<UsageEnforcement> {
+  const key = JSON.stringify(specs);
+  const chain = chains.get(key) ?? loadFilter(policiesForAll(specs));
+  chains.set(key, chain);
+  return chain;
+}
+
 /** Two hosts for two days, with these reservations in place of the captured one, each over it. */
 export function leaseOf(...reservations: Readonly<Record<string, unknown>>[]): CreateRequest {
   const { context, lease } = createPhysicalHost();

@@ -5,8 +5,8 @@ import { runService } from '../support/running-service.ts';
 import {
   demanding,
   equals,
+  filterFor,
   leaseOf,
-  loadFilter,
   policiesForAll,
   propertiesOf,
   REJECTED,
@@ -27,7 +27,7 @@ const BOTH = {
 
 describe('SchedulingPolicyFilter adds defaults', () => {
   it('to a reservation that demands nothing', async () => {
-    const enforcement = await loadFilter(policiesForAll(TYPE));
+    const enforcement = await filterFor(TYPE);
     for (const nothing of ['', '[]', null, undefined]) {
       const decision = await enforcement.checkCreate(demanding(nothing));
       expect(decision).toMatchObject({ allowed: true, changed: true, message: null });
@@ -36,7 +36,7 @@ describe('SchedulingPolicyFilter adds defaults', () => {
   });
 
   it('behind what it demands, which stays as it was', async () => {
-    const enforcement = await loadFilter(policiesForAll(BOTH));
+    const enforcement = await filterFor(BOTH);
     const decision = await enforcement.checkCreate(
       demanding('["and", ["!=", "$rack", "1"], ["=", "$gpu", "True"]]', '[">=", "$vcpus", "16"]'),
     );
@@ -51,7 +51,7 @@ describe('SchedulingPolicyFilter adds defaults', () => {
   });
 
   it('and changes nothing else, nor what was sent', async () => {
-    const enforcement = await loadFilter(policiesForAll(TYPE));
+    const enforcement = await filterFor(TYPE);
     const request = deepFreeze(
       leaseOf({ resource_properties: '' }, { resource_properties: equals('rack', '1') }),
     );
@@ -67,7 +67,7 @@ describe('SchedulingPolicyFilter adds defaults', () => {
   });
 
   it('only to the reservations that lack them', async () => {
-    const enforcement = await loadFilter(policiesForAll(TYPE));
+    const enforcement = await filterFor(TYPE);
     const named = '["==", "$node_type", "haswell"]';
     const decision = await enforcement.checkCreate(
       leaseOf(
@@ -81,13 +81,13 @@ describe('SchedulingPolicyFilter adds defaults', () => {
   });
 
   it('not where the property is asked for otherwise than by a value', async () => {
-    const enforcement = await loadFilter(policiesForAll(BOTH));
+    const enforcement = await filterFor(BOTH);
     const decision = await enforcement.checkCreate(demanding('["!=", "$node_type", "haswell"]'));
     expect(propertiesOf(decision)).toEqual(['["and",["!=","$node_type","haswell"],["==","$gpu","False"]]']);
   });
 
   it('for good: what it has changed it allows as it is', async () => {
-    const enforcement = await loadFilter(policiesForAll(BOTH));
+    const enforcement = await filterFor(BOTH);
     const { context, lease } = leaseOf(
       { resource_properties: '' },
       { resource_properties: equals('a', 'b') },
@@ -100,7 +100,7 @@ describe('SchedulingPolicyFilter adds defaults', () => {
   });
 
   it('not to a lease that is refused for something else', async () => {
-    const enforcement = await loadFilter(policiesForAll(TYPE));
+    const enforcement = await filterFor(TYPE);
     const request = leaseOf({ resource_properties: '' }, { resource_properties: equals('zone', 'a') });
     expect(await enforcement.checkCreate(request)).toMatchObject({
       allowed: false,
@@ -112,9 +112,7 @@ describe('SchedulingPolicyFilter adds defaults', () => {
   });
 
   it('that the lease may hold by themselves', async () => {
-    const enforcement = await loadFilter(
-      policiesForAll({ d: { default: { nodeSelector: { gpu: 'False' } } } }),
-    );
+    const enforcement = await filterFor({ d: { default: { nodeSelector: { gpu: 'False' } } } });
     expect(propertiesOf(await enforcement.checkCreate(demanding('')))).toEqual([equals('gpu', 'False')]);
     expect(await enforcement.checkCreate(demanding(equals('gpu', 'False')))).toMatchObject({ allowed: true });
     expect(await enforcement.checkCreate(demanding(equals('gpu', 'True')))).toMatchObject({ allowed: false });
@@ -122,7 +120,7 @@ describe('SchedulingPolicyFilter adds defaults', () => {
 
   it('with signs that JSON escapes, as Blazar reads them', async () => {
     const specs = { d: { default: { nodeSelector: { 'a/b"c\\': ' "x" \\ é\n' } } } };
-    const decision = await (await loadFilter(policiesForAll(specs))).checkCreate(demanding(''));
+    const decision = await (await filterFor(specs)).checkCreate(demanding(''));
     expect(propertiesOf(decision).map(parseResourceProperties)).toEqual([
       [{ name: 'a/b"c\\', operator: '==', value: ' "x" \\ é\n' }],
     ]);
@@ -131,7 +129,7 @@ describe('SchedulingPolicyFilter adds defaults', () => {
 
 describe('SchedulingPolicyFilter, asked by a caller that can not take another lease', () => {
   it('refuses, and says which text to set where', async () => {
-    const enforcement = await loadFilter(policiesForAll(TYPE));
+    const enforcement = await filterFor(TYPE);
     const request = leaseOf(
       { resource_properties: equals('node_type', 'haswell') },
       { resource_properties: equals('rack', '1') },

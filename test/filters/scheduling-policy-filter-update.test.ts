@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Lease, Reservation } from '../../src/index.ts';
 import { updateExtend } from '../support/requests.ts';
-import { equals, loadFilter, policiesForAll } from './lease-policies.ts';
+import { equals, filterFor } from './lease-policies.ts';
 
 const TYPE = {
   type: {
@@ -20,7 +20,7 @@ async function update(
   specs: Record<string, object> = TYPE,
 ) {
   const { context, currentLease, lease } = updateExtend();
-  const enforcement = await loadFilter(policiesForAll(specs));
+  const enforcement = await filterFor(specs);
   const decision = await enforcement.checkUpdate({
     context,
     currentLease: { ...currentLease, reservations: current } as Lease,
@@ -34,7 +34,7 @@ const REFUSED = 'The lease would not fit the scheduling policies: ';
 
 describe('SchedulingPolicyFilter at an update', () => {
   it('allows the captured extension, without touching it', async () => {
-    const enforcement = await loadFilter(policiesForAll(TYPE));
+    const enforcement = await filterFor(TYPE);
     expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({
       allowed: true,
       changed: false,
@@ -108,9 +108,7 @@ describe('SchedulingPolicyFilter at an update', () => {
   });
 
   it('has nothing to say of an end', async () => {
-    const enforcement = await loadFilter(
-      policiesForAll({ none: { required: { nodeSelectors: { x: [] } } } }),
-    );
+    const enforcement = await filterFor({ none: { required: { nodeSelectors: { x: [] } } } });
     const { context, currentLease } = updateExtend();
     expect(await enforcement.onEnd({ context, lease: currentLease })).toMatchObject({
       failed: false,

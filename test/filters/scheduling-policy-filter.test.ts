@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CreateRequest, UsageEnforcement } from '../../src/index.ts';
+import type { CreateRequest } from '../../src/index.ts';
 import { temporaryFile } from '../support/files.ts';
 import { createGpuAndFloatingIp, createPhysicalHost } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
@@ -8,6 +8,7 @@ import {
   demanding,
   EVERYBODY,
   equals,
+  filterFor,
   grantDocuments,
   leaseOf,
   loadFilter,
@@ -27,14 +28,8 @@ testFilter({
 
 const GPU = { gpu: { allowed: { nodeSelectors: { gpu: ['True', 'False'], zone: [] } } } };
 
-/** By their specs: a chain judges any number of leases. */
-const chains = new Map<string, Promise<UsageEnforcement>>();
-
 async function create(specs: Record<string, object>, request: CreateRequest) {
-  const key = JSON.stringify(specs);
-  const chain = chains.get(key) ?? loadFilter(policiesForAll(specs));
-  chains.set(key, chain);
-  return (await chain).checkCreate(request);
+  return (await filterFor(specs)).checkCreate(request);
 }
 
 /** Why a lease is refused, behind the words that all have in common; `null` = allowed. */

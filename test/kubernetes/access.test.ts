@@ -162,6 +162,13 @@ describe('a binding', () => {
     expect(usable(serviceAccount('team', 'other'), roles, bindings)).toEqual(['gold', 'silver']);
   });
 
+  it('to all policies is not taken back, whichever binding comes last', () => {
+    const roles = [clusterRole('one', USE_GOLD), clusterRole('all', { ...USE_GOLD, resourceNames: [] })];
+    const bindings = [everywhere('all', toAll), everywhere('one', toAll)];
+    expect(usable(BUILDER, roles, bindings)).toEqual(POLICIES);
+    expect(usable(BUILDER, roles, bindings.toReversed())).toEqual(POLICIES);
+  });
+
   it('to all policies of one namespace says nothing about another', () => {
     const roles = [clusterRole('one', USE_GOLD), clusterRole('all', { ...USE_GOLD, resourceNames: [] })];
     const bindings = [everywhere('one', toAll), boundIn('team', 'ClusterRole', 'all', toAll)];

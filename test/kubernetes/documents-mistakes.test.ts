@@ -17,9 +17,9 @@ kind: SchedulingPolicy
 spec:
   required:
     nodeSelectors: {}
-#! spec.required.nodeSelectors: expected at least one label, got a mapping
+#! spec.required.nodeSelectors: expected at least one label, got an empty mapping
     affinities: {}
-#! spec.required.affinities: expected at least one kind of affinity, got a mapping
+#! spec.required.affinities: expected at least one kind of affinity, got an empty mapping
 == no default tolerations
 kind: SchedulingPolicy
 spec:
@@ -41,7 +41,7 @@ kind: SchedulingPolicy
 spec:
   allowed: {affinities: {}}
   allowedAffinities: {}
-#! spec.allowedAffinities: expected nothing, since allowed.affinities is there too, got a mapping
+#! spec.allowedAffinities: expected nothing, since allowed.affinities is there too, got an empty mapping
 == no kind of section
 kind: SchedulingPolicy
 spec:
@@ -60,7 +60,7 @@ spec:
 #! spec.required.schedulerNames: expected a list, got "a"
   allowed: {tolerations: {}, nodeSelectors: {a: b}}
 #! spec.allowed.nodeSelectors.a: expected a list, got "b"
-#! spec.allowed.tolerations: expected a list, got a mapping
+#! spec.allowed.tolerations: expected a list, got an empty mapping
   default: {tolerations: yes}
 #! spec.default.tolerations: expected a list, got true
 == what is no mapping
@@ -79,7 +79,7 @@ spec:
   required: {schedulerNames: [1, ~, {}]}
 #! spec.required.schedulerNames[0]: expected a text, got 1
 #! spec.required.schedulerNames[1]: expected a text, got null
-#! spec.required.schedulerNames[2]: expected a text, got a mapping
+#! spec.required.schedulerNames[2]: expected a text, got an empty mapping
   default: {schedulerName: [a], nodeSelector: {a: yes, b: 012}}
 #! spec.default.schedulerName: expected a text, got a list of 1
 #! spec.default.nodeSelector.a: expected a text, got true
@@ -91,6 +91,11 @@ spec:
 #! spec.required.schedulerNames[0]: expected a text that is not empty, got ""
   default: {priorityClassName: ""}
 #! spec.default.priorityClassName: expected a text that is not empty, got ""
+== a label without a name
+kind: SchedulingPolicy
+spec:
+  allowed: {nodeSelectors: {"": [a]}}
+#! spec.allowed.nodeSelectors: expected names of labels, got ""
 == null further down
 kind: SchedulingPolicy
 spec:
@@ -223,10 +228,10 @@ spec:
 #! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[2]: expected a mapping with key, got a mapping
             - keys: [a]
 #! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[3]: expected a mapping with operator, got a mapping
-            - {key: a, operator: In,
+            - {key: a, operator: Exists,
               keys: [a],
 #! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[4].keys: expected nothing, since key is there too, got a list of 1
-              operators: [In]}
+              operators: [Exists]}
 #! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[4].operators: expected nothing, since operator is there too, got a list of 1
             - {key: a, operator: Equal}
 #! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[5].operator: expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt, got "Equal"

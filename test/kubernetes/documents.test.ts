@@ -210,6 +210,16 @@ describe('roles and bindings', () => {
     expect([roles[0]?.rules, bindings[0]?.subjects]).toEqual([[], []]);
   });
 
+  it('mean the account of their own namespace where they name none', () => {
+    const role = `${RBAC}\nkind: Role\nmetadata: {name: r, namespace: team}\n`;
+    const subjects = '[{kind: ServiceAccount, name: a}, {kind: ServiceAccount, name: a, namespace: other}]';
+    const binding = `${RBAC}\nkind: RoleBinding\nmetadata: {name: b, namespace: team}\nroleRef: {kind: Role, name: r}\nsubjects: ${subjects}\n`;
+    expect(readText(`${role}---\n${binding}`).bindings[0]?.subjects).toEqual([
+      { kind: 'ServiceAccount', name: 'a', namespace: 'team' },
+      { kind: 'ServiceAccount', name: 'a', namespace: 'other' },
+    ]);
+  });
+
   it('may name each other before they are there, in other files too', () => {
     const folder = folderOf({
       'a.yaml': `${RBAC}\nkind: ClusterRoleBinding\nmetadata: {name: x}\nroleRef: {kind: ClusterRole, name: r}\n`,

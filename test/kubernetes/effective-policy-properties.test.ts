@@ -44,8 +44,8 @@ describe('for any policies and pods', () => {
       { numRuns: 10_000 },
     );
     // Where one of them was rare, little would be proved.
-    expect(Math.min(...Object.values(seen))).toBeGreaterThan(3_000);
-  });
+    expect(Math.min(...Object.values(seen))).toBeGreaterThan(2_500);
+  }, 60_000);
 
   it('one policy alone means the same whichever way it is merged', () => {
     fc.assert(
@@ -55,7 +55,7 @@ describe('for any policies and pods', () => {
           new EffectivePolicy(policies, one).review(parsePod(pod), options);
         expect(judge(strategy)).toStrictEqual(judge('first'));
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 
@@ -71,7 +71,7 @@ describe('for any policies and pods', () => {
           expect(again.pod).toBe(review.pod);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 
@@ -84,7 +84,7 @@ describe('for any policies and pods', () => {
         fc.pre(judge(policies).allowed);
         expect(judge([...policies, ...policiesIn([added])]).reasons).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 
@@ -100,7 +100,7 @@ describe('for any policies and pods', () => {
           expect(new EffectivePolicy([one], 'deep').review(together.pod, asItIs).reasons).toEqual([]);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 
@@ -116,7 +116,7 @@ describe('for any policies and pods', () => {
           new EffectivePolicy(policiesIn(all), strategy).review(parsePod(pod), options);
         expect(judge(other)).toStrictEqual(judge(documents));
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 
@@ -136,7 +136,7 @@ describe('for any policies and pods', () => {
           expect(documents.map(({ name }) => name)).toEqual(expect.arrayContaining([...policies]));
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 });

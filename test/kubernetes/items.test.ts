@@ -77,7 +77,7 @@ describe('a file is refused', () => {
   it('that is given twice, by itself and with its folder', () => {
     const file = temporaryFile('p.yaml', policy('allowed: {}'));
     expect(problemsOf(file, join(file, '..'))).toEqual([
-      `${file}:2: metadata.name: expected another name, since there is a SchedulingPolicy of this one at ${file}:1`,
+      `${file}:2: metadata.name: expected another name, since there is a SchedulingPolicy of this name at ${file}:1`,
     ]);
   });
 });

@@ -116,7 +116,7 @@ describe('the order', () => {
       fc.property(shuffled, fc.constantFrom(...MERGE_STRATEGIES), (paths, strategy) => {
         const { policies, warnings } = SchedulingPolicies.read(paths, { strategy });
         expect(warnings).toEqual([]);
-        expect(policies.usableBy(jane)).toEqual(['a', 'b', 'c']);
+        expect(policies.effectiveFor(jane).policies).toEqual(['a', 'b', 'c']);
         expect(policies.effectiveFor(jane).merged[0]?.required).toEqual({ schedulerNames: ['a'] });
       }),
       { numRuns: 20 },

@@ -93,8 +93,7 @@ describe('partsOf', () => {
   });
 
   it("shows the proposal's merge with the policy that each part is from", () => {
-    const number = 19;
-    const policies = proposalPolicies(number);
+    const policies = proposalPolicies(22);
     expect(policies.map(({ name }) => name)).toEqual(['schedpol-a', 'schedpol-b']);
     expect(shown(mergePolicies(policies, 'deep'))).toEqual([
       'required.nodeSelectors.beta.kubernetes.io/arch = ["amd64","arm64"] (schedpol-a)',

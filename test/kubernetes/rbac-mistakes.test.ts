@@ -53,11 +53,44 @@ text
 ---
 ~
 #! expected a mapping with kind
+== in both spellings of its kind
+kind: SchedulingPolicy
+Kind: Role
+#! Kind: expected nothing, since kind is there too
+spec: {}
+== of RBAC in the spelling of the draft
+apiVersion: rbac.authorization.k8s.io/v1
+#! kind: expected a text
+Kind: ClusterRole
+#! Kind: unknown field; the nearest right name is "kind"
+metadata: {name: a}
+== that says something twice, since of these only the last would count
+kind: SchedulingPolicy
+spec:
+  required: {schedulerNames: [a]}
+  required:
+#! required: expected once, since this mapping has it already
+    nodeSelectors: {a: [b], "a": [c]}
+#! a: expected once, since this mapping has it already
+== of no kind
+---
+spec: {}
+#! kind: expected one of SchedulingPolicy, Role, ClusterRole, RoleBinding, ClusterRoleBinding, List, got nothing
 == whose name is none
 kind: SchedulingPolicy
 spec: {}
 metadata: {name: 123}
 #! metadata.name: expected a text, got 123
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: ""}
+#! metadata.name: expected a name, got ""
+---
+kind: SchedulingPolicy
+metadata: []
+#! metadata: expected a mapping, got an empty list
+spec: {}
 ---
 kind: SchedulingPolicy
 spec: []
@@ -72,7 +105,7 @@ items:
 #! spec.x: unknown field; the nearest right name is "allowed"
 - kind: SchedulingPolicy
   metadata: {name: a}
-#! metadata.name: expected another name, since there is a SchedulingPolicy of this one at p.yaml:3
+#! metadata.name: expected another name, since there is a SchedulingPolicy of this name at p.yaml:3
   spec:
     required: {schedulerNames: []}
 #! spec.required.schedulerNames: expected at least one name: an empty list would require nothing that exists, got an empty list
@@ -106,7 +139,7 @@ spec:
 # 6
 kind: SchedulingPolicy
 metadata: {name: a}
-#! metadata.name: expected another name, since there is a SchedulingPolicy of this one at p.yaml:1
+#! metadata.name: expected another name, since there is a SchedulingPolicy of this name at p.yaml:1
 spec:
   allowed: {}
 ---
@@ -117,13 +150,13 @@ metadata: {name: a}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: a}
-#! metadata.name: expected another name, since there is a ClusterRole of this one at p.yaml:13
+#! metadata.name: expected another name, since there is a ClusterRole of this name at p.yaml:13
 == twice without a name, since both have that of the file
 kind: SchedulingPolicy
 spec: {}
 ---
 Kind: SchedulingPolicy
-#! metadata.name: expected another name, since there is a SchedulingPolicy of this one at p.yaml:1
+#! metadata.name: expected another name, since there is a SchedulingPolicy of this name at p.yaml:1
 spec: {}
 `);
 });
@@ -164,7 +197,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: b}
 rules: {}
-#! rules: expected a list, got a mapping
+#! rules: expected a list, got an empty mapping
 rule: []
 #! rule: unknown field; the nearest right name is "rules"
 == with subjects that are none

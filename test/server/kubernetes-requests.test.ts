@@ -12,12 +12,12 @@ import {
   updating,
   VALIDATION,
 } from '../support/kubernetes-service.ts';
-import { postHead } from '../support/raw-http.ts';
 import { createLasting } from '../support/requests.ts';
 
 const DISKS = { allowed: { schedulerNames: [], nodeSelectors: { disk: ['ssd'] } } };
 const { request, ...review } = creating();
-const { object, resource } = request;
+const { object } = request;
+const resource = { group: '', version: 'v1', resource: 'pods' };
 const { metadata } = object;
 
 /** A review in which these members of the request, or of the pod's spec, are something else. */
@@ -156,12 +156,6 @@ describe('what is no review', () => {
       (await post(ADMISSION, gzipSync(JSON.stringify(asking({}))), { 'Content-Encoding': 'gzip' })).status,
     ).toBe(200);
   });
-
-  it('whose connection ends in the middle keeps nobody from an answer', async () => {
-    const { raw, ask } = await runKubernetes(policies({ disks: DISKS }), { service: { deadline: 1 } });
-    expect(await raw(`${postHead(ADMISSION, 5000)}{"apiVersion":`)).toMatch(/^HTTP\/1\.1 408 /);
-    expect((await ask(creating())).status).toBe(200);
-  });
 });
 
 describe('names that JavaScript has of its own', () => {
@@ -209,7 +203,7 @@ it('a large pod is judged, and its message is bounded', async () => {
 describe('the parameter timeout', () => {
   /** How long a decision may take that was asked for with a query, in seconds. */
   async function waiting(...queries: string[]): Promise<unknown[]> {
-    const { ask } = await runKubernetes(policies({ disks: DISKS }), { service: { deadline: 30 } });
+    const { ask } = await runKubernetes(policies({ disks: DISKS }), { service: { deadline: 600 } });
     const inTurn = vi.spyOn(Generation.prototype, 'inTurn');
     try {
       for (const query of queries) {
@@ -231,7 +225,7 @@ describe('the parameter timeout', () => {
         '?timeout=1m30s',
         '?timeout=1h0m0s',
       ),
-    ).toEqual([30, 10, 0.5, 1.5, 30, 30]);
+    ).toEqual([600, 10, 0.5, 1.5, 90, 600]);
   });
 
   it('that is over at once keeps nobody from an answer that needs no waiting', async () => {

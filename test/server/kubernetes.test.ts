@@ -218,7 +218,7 @@ describe('what is not judged', () => {
   it('passes untouched, whatever its object is', async () => {
     const { ask } = await runKubernetes(policies({ disks: DISKS }));
     for (const [what, changes] of OTHERS) {
-      for (const object of [{ spec: { nodeSelector: { disk: 'tape' } } }, null, undefined, 7, 'x', [{}]]) {
+      for (const object of [{ spec: { nodeSelector: { disk: 'tape' } } }, null, undefined, [7]]) {
         for (const path of [ADMISSION, VALIDATION]) {
           const { answer, ...came } = await ask(creating({}, { object, ...changes, namespace: null }), path);
           expect({ what, ...came }).toEqual({ what, uid: 'u-1', ...UNTOUCHED });

@@ -157,9 +157,9 @@ it('accepts what the service judges, and refuses what the service does not', asy
       seen[status === 200 ? 'judged' : 'refused'] += 1;
       expect({ body, status, text, wrong }).toMatchObject({ status: wrong.length === 0 ? 200 : 400 });
     }),
-    { numRuns: 200 },
+    { numRuns: 120 },
   );
-  expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(20);
+  expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(10);
 });
 
 async function send(url: string, path: string, text: string, headers = {}, method = 'POST'): Promise<Answer> {
@@ -197,6 +197,7 @@ async function fromOneService(): Promise<Answer[]> {
         post('{'),
         post({}),
         post(creating({}, { object: null })),
+        post(creating({}, { uid: '' })),
         send(url, `${path}?timeout=soon`, TEXT),
         post(TEXT, {}, 'PUT'),
         post(TEXT, { 'Content-Type': 'text/plain' }),

@@ -132,9 +132,15 @@ export function operationsOf(response: AdmissionAnswer['response'] | undefined):
   if ((response?.patch === undefined) !== (response?.patchType === undefined)) {
     throw new Error('expected patch and patchType, or neither');
   }
-  return response?.patch === undefined
-    ? []
-    : (JSON.parse(Buffer.from(response.patch, 'base64').toString('utf8')) as Operation[]);
+  if (response?.patch === undefined) {
+    return [];
+  }
+  const bytes = Buffer.from(response.patch, 'base64');
+  // Of Node's readers it is let through however it is written.
+  if (bytes.toString('base64') !== response.patch) {
+    throw new Error('expected base64 with +, / and =');
+  }
+  return JSON.parse(bytes.toString('utf8')) as Operation[];
 }
 
 /** The review as it would come again, after the API server has applied the patch to its object. */

@@ -98,6 +98,15 @@ export class YamlDocument {
     return view(this.#read().root, 'texts');
   }
 
+  /** Where a name stands in a mapping that has it already: of these the value has only the last one. */
+  repetitions(): { readonly name: string; readonly line: number }[] {
+    const { root, lines } = this.#read();
+    return [...repeatedKeys(root)].map((key) => ({
+      name: nameOf(key),
+      line: lines.linePos(asNode(key)?.range?.[0] ?? 0).line,
+    }));
+  }
+
   /** The line of what stands at a path, from 1; of what is nearest to it where nothing does. */
   lineOf(path: Path): number {
     const { root, lines } = this.#read();
@@ -158,7 +167,8 @@ function contentOf(document: Document.Parsed, text: string, lines: LineCounter):
   if (contents !== null) {
     refuseAmbiguous(contents, (offset) => lines.linePos(offset).line);
   }
-  const mayHaveAliases = text.includes('*') || text.includes('<<');
+  const own = text.slice(document.range[0], document.range[2]);
+  const mayHaveAliases = own.includes('*') || own.includes('<<');
   const root = contents !== null && mayHaveAliases ? withoutAliases(contents) : contents;
   // Everything below walks down the same levels.
   view(root, 'values');
@@ -196,8 +206,11 @@ function* documentsOf(text: string, lineCounter: LineCounter): Generator<Documen
       throw new YamlError(`it has more than ${MAX_TOKENS} tokens`);
     }
     for (const token of parser.next(lexeme)) {
-      for (const document of composer.next(token)) {
+      // The composer gives a document away only when it has met the end of the next one.
+      if (token.type === 'document') {
         tokens = 0;
+      }
+      for (const document of composer.next(token)) {
         yield document as Document.Parsed;
       }
     }
@@ -238,6 +251,24 @@ function view(node: Node | null, as: View, depth = 0): unknown {
     return value === null ? '' : typeof value === 'string' ? value : (source ?? String(value));
   }
   return value instanceof Special ? value.text : value;
+}
+
+function* repeatedKeys(node: Node | null): Generator<unknown> {
+  if (isSeq(node)) {
+    for (const item of node.items) {
+      yield* repeatedKeys(asNode(item));
+    }
+  } else if (isMap(node)) {
+    const seen = new Set<string>();
+    for (const { key, value } of node.items) {
+      const name = nameOf(key);
+      if (seen.has(name)) {
+        yield key;
+      }
+      seen.add(name);
+      yield* repeatedKeys(asNode(value));
+    }
+  }
 }
 
 function lastPair(map: YAMLMap, name: string): Pair | undefined {

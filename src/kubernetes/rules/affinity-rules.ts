@@ -26,6 +26,9 @@ const KINDS = {
 
 type Kind = keyof typeof KINDS;
 
+/** Those whose terms are looked into. */
+const NODE_PLACES: readonly string[] = AFFINITY_TIMES.map((time) => `nodeAffinity.${time}`);
+
 /** What a rule allows. */
 interface Rule {
   readonly keys: Listed;
@@ -165,7 +168,7 @@ export class AffinityRules {
       expectation: `expected ${expected}, got ${got}`,
       policies,
     });
-    if (!name.startsWith('nodeAffinity.')) {
+    if (!NODE_PLACES.includes(name)) {
       return terms.flatMap((term, index) =>
         place?.terms.some((one) => isDeepStrictEqual(one, term)) === true
           ? []
@@ -181,18 +184,15 @@ export class AffinityRules {
       if (place === undefined && isForOneNode !== true) {
         return [refuse(at, 'nothing', 'a term')];
       }
-      const judge = (list: string, rules: readonly Rule[], asked: readonly Expression[]) =>
-        asked.flatMap((expression, position) =>
-          rules.some((rule) => allows(rule, expression))
-            ? []
-            : [
-                refuse(
-                  `${at}.${list}[${position}]`,
-                  rules.length === 0 ? 'nothing' : `an expression that is allowed ${keysOf(rules)}`,
-                  describe(expression),
-                ),
-              ],
+      const judge = (list: string, rules: readonly Rule[], asked: readonly Expression[]) => {
+        const refused = [...asked.entries()].filter(
+          ([, expression]) => !rules.some((rule) => allows(rule, expression)),
         );
+        const expected = refused.length === 0 || rules.length === 0 ? 'nothing' : describeRules(rules);
+        return refused.map(([position, expression]) =>
+          refuse(`${at}.${list}[${position}]`, expected, describe(expression)),
+        );
+      };
       return [
         ...judge('matchExpressions', place?.expressions ?? [], expressions),
         ...judge('matchFields', place?.fields ?? [], fields),
@@ -203,12 +203,15 @@ export class AffinityRules {
 
 /** What the pod says nothing about is left out. Kinds and times that nobody here knows are asked for like others. */
 export function askedIn(affinity: Affinity): Asked[] {
-  return Object.entries(affinity).flatMap(([kind, times]) =>
-    Object.entries(times ?? {}).flatMap(([time, value]) => {
+  return Object.entries(affinity).flatMap(([kind, times]: [string, unknown]) => {
+    if (typeof times !== 'object') {
+      return times === undefined ? [] : [{ place: kind, terms: [times] }];
+    }
+    return Object.entries(times ?? {}).flatMap(([time, value]) => {
       const terms = termsOf(kind, time, value);
       return terms.length === 0 ? [] : [{ place: `${kind}.${time}`, terms }];
-    }),
-  );
+    });
+  });
 }
 
 function termsOf(kind: string, time: string, value: unknown): readonly unknown[] {
@@ -346,8 +349,8 @@ function isNodeName({ key, operator, values }: Expression): boolean {
   return key === 'metadata.name' && operator === 'In' && values?.length === 1;
 }
 
-function keysOf(rules: readonly Rule[]): string {
-  return `(${listed(rules.map(describeRule), 'or')})`;
+function describeRules(rules: readonly Rule[]): string {
+  return `an expression that is allowed (${listed([...new Set(rules.map(describeRule))], 'or')})`;
 }
 
 function describe({ key, operator, values }: Expression): string {

@@ -11,11 +11,10 @@ export class NameRules {
   /** What is added where nothing is said. */
   readonly default: string | undefined;
   readonly required: readonly string[] | undefined;
-  readonly #requiredBy: string;
   readonly #all: boolean;
   /** By name, the policy that allows it. */
   readonly #allowed = new Map<string, string>();
-  /** Those that allow something. */
+  /** The one that requires something, else those that allow something. */
   readonly policies: readonly string[];
 
   constructor(field: NameField, merged: MergedPolicy) {
@@ -23,7 +22,6 @@ export class NameRules {
     this.field = field;
     this.default = merged.default[field];
     this.required = merged.required[list];
-    this.#requiredBy = merged.sourceOf('required', list);
     const grants = merged.allowed.filter(({ allowed }) => allowed[list] !== undefined);
     this.#all = grants.some(({ allowed }) => allowed[list]?.length === 0);
     for (const { policy, allowed } of grants) {
@@ -36,9 +34,10 @@ export class NameRules {
     for (const [name, policy] of implied) {
       this.#allowed.set(name, this.#allowed.get(name) ?? policy);
     }
-    this.policies = [
-      ...new Set([...grants.map(({ policy }) => policy), ...implied.map(([, policy]) => policy)]),
-    ];
+    this.policies =
+      this.required === undefined
+        ? [...new Set([...grants.map(({ policy }) => policy), ...implied.map(([, policy]) => policy)])]
+        : [merged.sourceOf('required', list)];
   }
 
   /** Whether every name is allowed, and none required. */
@@ -59,7 +58,7 @@ export class NameRules {
     const got = name === undefined ? 'nothing' : quoted(name);
     if (required !== undefined) {
       const expectation = `expected ${listed(required, 'or')}, got ${got}`;
-      return { field, expectation, policies: [this.#requiredBy] };
+      return { field, expectation, policies: this.policies };
     }
     const names = [...this.#allowed.keys()];
     return {

@@ -40,7 +40,8 @@ export class NodeSelectorRules {
       })),
     ];
     this.#all = grants.some(({ nodeSelectors }) => Object.keys(nodeSelectors).length === 0);
-    this.#policies = [...new Set(grants.map(({ policy }) => policy))];
+    const requiring = [...this.#required.values()].flatMap(({ policies }) => policies);
+    this.#policies = [...new Set([...requiring, ...grants.map(({ policy }) => policy)])];
     for (const { policy, nodeSelectors } of grants) {
       for (const [label, values] of Object.entries(nodeSelectors)) {
         this.#allow(label, values, policy);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { MergedPolicy } from '../merge.ts';
 import type { Toleration } from '../pod.ts';
 import type { TolerationRule } from '../policy-schema.ts';
@@ -22,7 +23,9 @@ export class TolerationRules {
   readonly #policies: readonly string[];
 
   constructor(merged: MergedPolicy) {
-    this.default = merged.default.tolerations ?? [];
+    this.default = (merged.default.tolerations ?? []).filter(
+      (one, index, all) => all.findIndex((other) => isDeepStrictEqual(one, other)) === index,
+    );
     const grants = merged.allowed.flatMap(({ policy, allowed: { tolerations } }) =>
       tolerations === undefined ? [] : [{ policy, tolerations }],
     );
@@ -52,7 +55,7 @@ export class TolerationRules {
 
 /**
  * Whether a rule is as broad as a toleration, which without a key is for taints of all keys, without an effect for all
- * effects, and with Exists for all values. Where a rule lists values, they bind an operator that it does not name.
+ * effects, and with Exists for all values. Where a rule lists values, an operator that asks for others must be named by it.
  */
 function covers({ keys, operators, values, effects }: Rule, toleration: Toleration): boolean {
   const { key, effect } = toleration;
@@ -61,7 +64,8 @@ function covers({ keys, operators, values, effects }: Rule, toleration: Tolerati
     (keys === undefined || (isSaid(key) && keys.includes(key))) &&
     (operators === undefined || operators.includes(operator)) &&
     (values === undefined ||
-      (operator === 'Exists' ? operators !== undefined : values.includes(toleration.value ?? ''))) &&
+      ((operator === 'Equal' || operators !== undefined) &&
+        (operator === 'Exists' || values.includes(toleration.value ?? '')))) &&
     (effects === undefined ||
       (isSaid(effect) ? effects.includes(effect) : ALL_EFFECTS.every((one) => effects.includes(one))))
   );

@@ -87,6 +87,18 @@ describe('the documents of a text', () => {
   });
 });
 
+describe('a name that stands twice', () => {
+  it('is told with its line, in whichever mapping of whichever document', () => {
+    const [first, second] = YamlDocument.parseAll('a: 1\nb: [{c: 1,\n  c: 2}]\n---\nd: 1\n"d": 2\nd: 3\n');
+    expect(first?.repetitions()).toEqual([{ name: 'c', line: 3 }]);
+    expect(second?.repetitions()).toEqual([
+      { name: 'd', line: 6 },
+      { name: 'd', line: 7 },
+    ]);
+    expect(YamlDocument.parse('a: {b: 1}\nb: {<<: {b: 2}, b: 3}\n').repetitions()).toEqual([]);
+  });
+});
+
 describe('a line in one of several documents', () => {
   const TEXT =
     '# 1\n---\n# 3\na: 1\nb:\n- x\n- y: z\n...\n\n%YAML 1.1\n---\n# 12\n\nc: 1\nd: {e: 1,\n  f: 2}\n';
@@ -142,6 +154,12 @@ describe('a mistake in one of several documents', () => {
     expect(values('b: 1\n---\na: []\n')).toHaveLength(2);
   });
 
+  it('is found in a document that holds nothing else', () => {
+    for (const text of ['%x\n', ']\n', 'a: 1\n---\n&\n', '--- &a &b\n---\na: 1\n', 'a: 1\n---\n]\n']) {
+      expect(refusal(text)).toBeInstanceOf(YamlError);
+    }
+  });
+
   it('is an alias to what stands in another', () => {
     expect(refusal('a: &x 1\n---\nb: *x\n')).toBeInstanceOf(YamlError);
   });
@@ -152,8 +170,8 @@ describe('how much there may be', { timeout: 20_000 }, () => {
   const comments = (count: number) => '#\n'.repeat(count);
 
   it('is bounded for each document, not for all of them', () => {
-    const some = `a: 1\n${comments(30_000)}`;
-    expect(values(Array(5).fill(some).join('---\n'))).toHaveLength(5);
+    const some = `a: 1\n${comments(100_000)}`;
+    expect(values([some, some, some].join('---\n'))).toHaveLength(3);
     for (const text of [`a: 1\n${comments(130_000)}`, `a: 1\n---\nb: 1\n${comments(130_000)}`]) {
       expect(refusal(text)).toEqual(new YamlError('it has more than 250000 tokens'));
     }

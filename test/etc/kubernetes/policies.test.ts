@@ -69,9 +69,16 @@ describe('the policies and roles of etc/kubernetes', () => {
   });
 
   it('give everybody the restricted one, and kube-system all', () => {
-    expect(policies.usableBy(serviceAccount('shop', 'web'))).toEqual(['restricted']);
-    expect(policies.usableBy(serviceAccount('kube-system', 'coredns'))).toEqual(['privileged', 'restricted']);
-    expect(policies.usableBy({ user: 'system:anonymous', groups: ['system:unauthenticated'] })).toEqual([]);
+    expect(policies.effectiveFor(serviceAccount('shop', 'web')).policies).toEqual(['restricted']);
+    expect(policies.effectiveFor(serviceAccount('kube-system', 'coredns')).policies).toEqual([
+      'privileged',
+      'restricted',
+    ]);
+    const guest = { ...serviceAccount('shop', 'web'), namespace: 'kube-system' };
+    expect(policies.effectiveFor(guest).policies).toEqual(['restricted']);
+    expect(
+      policies.effectiveFor({ user: 'system:anonymous', groups: ['system:unauthenticated'] }).policies,
+    ).toEqual([]);
   });
 
   it('are about both groups in which policies may be', () => {
@@ -132,7 +139,12 @@ describe('the policies and roles of etc/kubernetes', () => {
       },
     });
     expect(completed.spec).toEqual({ ...FILLED_IN, affinity: affinity(both) });
-    expect(reviewBy(name, { affinity: affinity(both) }).allowed).toBe(true);
+    const others = [labelIn('kubernetes.io/arch', 'arm64'), labelIn('kubernetes.io/os', 'windows')];
+    expect(reviewBy(name, { affinity: affinity(both, others) }).allowed).toBe(true);
+    expect(
+      reviewBy(name, { affinity: affinity([labelIn('kubernetes.io/arch', 's390x'), ...both.slice(1)]) })
+        .allowed,
+    ).toBe(false);
     expect(reviewBy(name, { affinity: affinity(both, both.slice(0, 1)) }).allowed).toBe(false);
   });
 });

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { temporaryFile } from '../support/files.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { runCommand } from '../support/run-command.ts';
+import {
+  basicPolicies,
+  EVERYBODY,
+  grant,
+  podFile,
+  policy,
+  policyFile,
+  run,
+} from './scheduling-policy-files.ts';
+
+const POD = 'kind: Pod\nspec: {}\n';
+const LARGEST = 3 * 1024 * 1024;
+
+/** Checks a file, which is refused; what is said of it. */
+async function refusal(content: string | Uint8Array): Promise<string> {
+  const file = temporaryFile('pod.yaml', content);
+  const { code, stdout, stderr } = await run('check', file, '--policies', basicPolicies());
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(/^error: .+\n$/);
+  return stderr.slice('error: '.length, -1).replace(`${file}: `, '');
+}
+
+describe('scheduling-policy check refuses what is no pod', () => {
+  it.for<[string, string, string]>([
+    ['two pods', `${POD}---\n${POD}`, 'expected one object of kind Pod'],
+    ['another kind', 'kind: Deployment\nspec: {}', 'expected one object of kind Pod'],
+    ['a kind in other letters', 'kind: pod\nspec: {}', 'expected one object of kind Pod'],
+    ['a list of pods', `kind: List\nitems: [{kind: Pod, spec: {}}]`, 'expected one object of kind Pod'],
+    ['nothing', '', 'expected one object of kind Pod'],
+    ['only comments', '# kind: Pod\n---\n', 'expected one object of kind Pod'],
+    ['a text', 'Pod', 'expected one object of kind Pod'],
+    ['a list', '- kind: Pod', 'expected one object of kind Pod'],
+    ['no spec', 'kind: Pod\n', 'spec: '],
+    ['a number for a label', 'kind: Pod\nspec: {nodeSelector: {disk: 1}}', 'spec.nodeSelector.disk: '],
+    ['a text for tolerations', 'kind: Pod\nspec: {tolerations: x}', 'spec.tolerations: '],
+    ['broken YAML', 'kind: Pod\nspec:\n  a: [1, 2\n', 'line '],
+    ['a name that is ambiguous', 'kind: Pod\nspec: {a: 1, <<: [*x]}', ''],
+    ['too deep a list', `kind: Pod\nspec: ${'['.repeat(5000)}`, ''],
+  ])('%s', async ([, text, expected]) => {
+    expect(await refusal(text)).toContain(expected);
+  });
+
+  it('what is no text', async () => {
+    expect(await refusal(Uint8Array.of(0x6b, 0xff, 0xfe))).toBe('could not be read: it is not UTF-8 text');
+  });
+
+  it('what is longer than any request to an API server, from a file and from standard input', async () => {
+    const longest = `${POD}#${' '.repeat(LARGEST - POD.length - 1)}`;
+    const tooLong = `could not be read: it is longer than ${LARGEST} bytes`;
+    const policies = basicPolicies();
+    expect((await run('check', temporaryFile('p.yaml', longest), '--policies', policies)).code).toBe(0);
+    expect(await refusal(`${longest} `)).toBe(tooLong);
+    const args = ['scheduling-policy', 'check', '-', '--policies', policies];
+    expect(await runCommand(args, { stdin: `${longest} ` })).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: standard input: ${tooLong}\n`,
+    });
+    expect(await runCommand(args, { stdin: Uint8Array.of(0xff) })).toMatchObject({
+      code: 2,
+      stderr: 'error: standard input: could not be read: it is not UTF-8 text\n',
+    });
+  });
+
+  it('what is no file', async () => {
+    const folder = temporaryFolder();
+    const policies = basicPolicies();
+    const tried = async (path: string) => {
+      const { code, stdout, stderr } = await run('check', path, '--policies', policies);
+      return { code, stdout, stderr: stderr.replace(folder, '') };
+    };
+    expect(await tried(folder)).toEqual({
+      ...{ code: 2, stdout: '' },
+      stderr: 'error: : could not be read: it is a folder\n',
+    });
+    expect((await tried(`${folder}/none`)).stderr).toBe(
+      'error: /none: could not be read: there is no such file\n',
+    );
+  });
+});
+
+describe('mistakes in policies', () => {
+  const WRONG = policy('wrong', '{allowed: {schedulerName: x}}');
+
+  it.for(['check', 'merge'] as const)('keep %s from answering', async (command) => {
+    const policies = policyFile(WRONG, grant('gone', EVERYBODY));
+    const args = command === 'check' ? [podFile('{}')] : [];
+    const { code, stdout, stderr } = await run(command, ...args, '--policies', policies);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr.split('\n')).toEqual([
+      `error: ${policies}:4: spec.allowed.schedulerName: unknown field; the nearest right name is "schedulerNames"`,
+      expect.stringMatching(/^warning: .*there is no SchedulingPolicy "gone"/),
+      '',
+    ]);
+  });
+
+  it.for([
+    'check pod.yaml',
+    'check --policies x.yaml',
+    'check a.yaml b.yaml --policies x.yaml',
+    'check pod.yaml --policies x.yaml --merge-strategy union',
+    'check pod.yaml --policies x.yaml --format table',
+    'check pod.yaml --policies x.yaml --user lin',
+    'merge',
+    'merge x.yaml --policies x.yaml',
+    'merge --policies x.yaml --merge-strategy Deep',
+    'merge --policies x.yaml --format diff',
+    'merge --policies /nowhere.yaml',
+    'validate',
+    'validate /nowhere.yaml',
+  ])('of the command end with 2: "%s"', async (line) => {
+    const [command = '', ...args] = line.split(' ');
+    const { code, stdout, stderr } = await run(command as 'check', ...args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^error: .+\n/);
+  });
+});

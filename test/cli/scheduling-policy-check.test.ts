@@ -1,0 +1,261 @@
+import { describe, expect, it } from 'vitest';
+import { unifiedDiff } from '../../src/cli/unified-diff.ts';
+import { temporaryFile } from '../support/files.ts';
+import { runCommand } from '../support/run-command.ts';
+import {
+  basicPolicies,
+  EVERYBODY,
+  grant,
+  podFile,
+  policy,
+  policyFile,
+  run,
+} from './scheduling-policy-files.ts';
+
+const WEB = `# Whoever wrote this
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web   # as it is called
+  namespace: shop
+spec:
+  containers:
+    - {name: web, image: nginx}
+`;
+const TOLERANT = '{tolerations: [{key: ci, operator: Exists}]}';
+const RAW = '{nodeSelector: {disk: tape}, schedulerName: own, tolerations: [{key: ci, operator: Exists}]}';
+
+describe('scheduling-policy check', () => {
+  it('allows a pod, and shows what is added to it', async () => {
+    const file = temporaryFile('web.yaml', WEB);
+    const args = ['scheduling-policy', 'check', file, '--policies', basicPolicies()];
+    expect(await runCommand(args)).toEqual({
+      code: 0,
+      stdout: `allowed for system:serviceaccount:shop:default
+
+--- ${file}
++++ as the policies leave it
+@@ -7,3 +7,5 @@
+ spec:
+   containers:
+     - { name: web, image: nginx }
++  nodeSelector:
++    disk: ssd
+`,
+      stderr: '',
+    });
+  });
+
+  it('says no more where nothing is added', async () => {
+    const file = podFile('{nodeSelector: {disk: hdd}, schedulerName: default-scheduler}');
+    expect(await run('check', file, '--policies', basicPolicies())).toEqual({
+      code: 0,
+      stdout: 'allowed for system:serviceaccount:default:default\n',
+      stderr: '',
+    });
+  });
+
+  it('rejects a pod with every reason and whose rule it is, and shows no pod', async () => {
+    const args = ['scheduling-policy', 'check', podFile(RAW), '--policies', basicPolicies()];
+    expect(await runCommand(args)).toEqual({
+      code: 1,
+      stdout: `rejected for system:serviceaccount:default:default
+FIELD              REASON                                                   POLICIES
+schedulerName      expected default-scheduler, got "own"                    basic
+nodeSelector disk  expected hdd or ssd, got "tape"                          basic
+tolerations[0]     expected nothing, got "ci" with any value, every effect
+`,
+      stderr: '',
+    });
+  });
+
+  it('prints JSON for programs', async () => {
+    const file = temporaryFile('web.yaml', WEB);
+    const policies = basicPolicies();
+    const { code, stdout, stderr } = await run('check', file, '--policies', policies, '--format', 'json');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^\{.*\}\n$/);
+    expect(JSON.parse(stdout)).toEqual({
+      file,
+      user: 'system:serviceaccount:shop:default',
+      policies: ['basic'],
+      allowed: true,
+      reasons: [],
+      diff: expect.stringMatching(
+        /^--- \S+web\.yaml\n\+\+\+ as the policies leave it\n@@ .*\n\+ {4}disk: ssd\n$/s,
+      ),
+    });
+    const refused = await run('check', podFile(RAW), '--policies', policies, '--format', 'json');
+    expect(refused.code).toBe(1);
+    expect(JSON.parse(refused.stdout)).toMatchObject({
+      allowed: false,
+      diff: '',
+      reasons: [
+        {},
+        {
+          field: 'nodeSelector disk',
+          expectation: 'expected hdd or ssd, got "tape"',
+          policies: ['basic'],
+          message: 'nodeSelector disk: expected hdd or ssd, got "tape" (scheduling policy basic)',
+        },
+        {
+          policies: [],
+          message: expect.stringContaining('no scheduling policy that may be used mentions it'),
+        },
+      ],
+    });
+  });
+
+  it('reads standard input, and JSON', async () => {
+    const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: {}, spec: {} }, null, 2);
+    const args = ['scheduling-policy', 'check', '-', '--policies', basicPolicies()];
+    const { code, stdout, stderr } = await runCommand(args, { stdin });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('\n--- standard input\n+++ as the policies leave it\n');
+    expect((await runCommand(args, { stdin: WEB.replace('Pod', 'Job') })).stderr).toBe(
+      'error: standard input: expected one object of kind Pod\n',
+    );
+  });
+});
+
+describe('the diff', () => {
+  it('has the head of diff -u, whatever the two are called', async () => {
+    for (const name of ['a', 'b']) {
+      expect(await unifiedDiff(['a', name], 'x\n', 'y\n')).toBe(
+        `--- a\n+++ ${name}\n@@ -1,1 +1,1 @@\n-x\n+y\n`,
+      );
+    }
+  });
+});
+
+describe('scheduling-policy check asks for whom the pod runs', () => {
+  const verdict = async (file: string, ...flags: string[]) => {
+    const { code, stdout, stderr } = await run('check', file, '--policies', basicPolicies(), ...flags);
+    expect(stderr).toBe('');
+    return [code, stdout.split('\n')[0]];
+  };
+  const tolerant = (metadata: string, account = '') => podFile(`{${account}${TOLERANT.slice(1)}`, metadata);
+  const allowed = [0, 'allowed for system:serviceaccount:ci:builder'];
+
+  it('the service account that it names, in its namespace', async () => {
+    expect(await verdict(tolerant('{namespace: ci}', 'serviceAccountName: builder, '))).toEqual(allowed);
+    expect(await verdict(tolerant('{namespace: ci}', 'serviceAccount: builder, '))).toEqual(allowed);
+  });
+
+  it('not by a RoleBinding of another namespace, nor for another of the same', async () => {
+    expect(await verdict(tolerant('{namespace: shop}', 'serviceAccountName: builder, '))).toEqual([
+      1,
+      'rejected for system:serviceaccount:shop:builder',
+    ]);
+    expect(await verdict(tolerant('{namespace: ci}'))).toEqual([
+      1,
+      'rejected for system:serviceaccount:ci:default',
+    ]);
+  });
+
+  it('or whom the flags say, where the pod leaves it open', async () => {
+    const flags = ['--namespace', 'ci', '--service-account', 'builder'];
+    expect(await verdict(tolerant('{name: x}'), ...flags)).toEqual(allowed);
+    expect(await verdict(tolerant('{namespace: ci}'), ...flags)).toEqual(allowed);
+    expect(await verdict(tolerant("{namespace: ''}"), ...flags)).toEqual(allowed);
+    expect(await verdict(tolerant('{namespace: ci}', 'serviceAccountName: other, '), ...flags)).toEqual(
+      allowed,
+    );
+    expect(await verdict(tolerant('{name: x}'))).toEqual([
+      1,
+      'rejected for system:serviceaccount:default:default',
+    ]);
+  });
+
+  it('and refuses a pod of another namespace than the flag says', async () => {
+    const file = tolerant('{namespace: shop}');
+    expect(await run('check', file, '--policies', basicPolicies(), '--namespace', 'ci')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: ${file}: expected a pod in ci, as --namespace says, got one in shop\n`,
+    });
+  });
+
+  it.for(['--namespace', '--service-account'])('and refuses %s without a name', async (flag) => {
+    const { code, stdout, stderr } = await run(
+      'check',
+      podFile('{}'),
+      '--policies',
+      basicPolicies(),
+      `${flag}=`,
+    );
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(flag);
+  });
+});
+
+describe('scheduling-policy check judges as the webhook does', () => {
+  it('by the strategy that it is told, deep where it is told none', async () => {
+    const policies = policyFile(
+      policy('a', '{required: {nodeSelectors: {disk: [ssd]}}}'),
+      grant('a', EVERYBODY),
+      policy('b', '{required: {nodeSelectors: {disk: [hdd], zone: []}}, allowed: {schedulerNames: []}}'),
+      grant('b', EVERYBODY),
+    );
+    const judge = async (spec: string, ...flags: string[]) =>
+      (await run('check', podFile(spec), '--policies', policies, ...flags)).code;
+    const ssd = '{nodeSelector: {disk: ssd}}';
+    const both = '{nodeSelector: {disk: ssd, zone: x}}';
+    expect([await judge(ssd), await judge(both)]).toEqual([1, 0]);
+    expect([await judge(ssd, '--merge-strategy', 'deep'), await judge(both)]).toEqual([1, 0]);
+    const first = ['--merge-strategy', 'first'];
+    expect([await judge(ssd, ...first), await judge(both, ...first)]).toEqual([0, 1]);
+    const simple = ['--merge-strategy', 'simple'];
+    expect([await judge(ssd, ...simple), await judge(both, ...simple)]).toEqual([0, 1]);
+    const intersection = await run(
+      'check',
+      podFile(both),
+      '--policies',
+      policies,
+      '--merge-strategy',
+      'intersection',
+    );
+    expect(intersection.code).toBe(1);
+    expect(intersection.stdout).toContain('a requires ssd and b requires hdd');
+  });
+
+  it('by all policies that are named', async () => {
+    const basic = basicPolicies();
+    const tape = policyFile(
+      policy('tape', '{allowed: {nodeSelectors: {disk: [tape]}}}'),
+      grant('tape', EVERYBODY),
+    );
+    const file = podFile('{schedulerName: default-scheduler, nodeSelector: {disk: tape}}');
+    expect((await run('check', file, '--policies', basic)).code).toBe(1);
+    expect((await run('check', file, '--policies', tape)).code).toBe(1);
+    expect((await run('check', file, '--policies', basic, '--policies', tape)).code).toBe(0);
+  });
+
+  it('and warns where the API server would name a scheduler that is refused', async () => {
+    const policies = policyFile(
+      policy('own', '{allowed: {schedulerNames: [own], nodeSelectors: {}}}'),
+      grant('own', EVERYBODY),
+    );
+    const stderr =
+      'warning: the pod names no scheduler; the API server fills in default-scheduler, which these policies refuse\n';
+    expect(await run('check', podFile('{}'), '--policies', policies)).toMatchObject({ code: 0, stderr });
+    const spec = (name: string) => podFile(`{schedulerName: ${name}}`);
+    expect(await run('check', spec('own'), '--policies', policies)).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('check', spec('x'), '--policies', policies)).toMatchObject({ code: 1, stderr: '' });
+    expect(await run('check', spec("''"), '--policies', policies)).toMatchObject({ code: 0, stderr });
+    const added = policyFile(policy('d', '{default: {schedulerName: own}}'), grant('d', EVERYBODY));
+    expect(await run('check', podFile('{}'), '--policies', added)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('warns of names that lead nowhere, and goes on', async () => {
+    const policies = policyFile(grant('gone', EVERYBODY));
+    expect(await run('check', podFile('{}'), '--policies', policies)).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(
+        new RegExp(
+          `^warning: ${policies}:4: .*there is no SchedulingPolicy "gone"\nwarning: the pod names no scheduler`,
+        ),
+      ),
+    });
+  });
+});
