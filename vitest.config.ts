@@ -5,9 +5,7 @@ export default defineConfig({
   resolve: {
     // Filters outside of the tree import the package by its name; in the tests that is the source.
     alias: {
-      'blazar-enforcement/kubernetes': fileURLToPath(
-        new URL('src/kubernetes/index.ts', import.meta.url),
-      ),
+      'blazar-enforcement/kubernetes': fileURLToPath(new URL('src/kubernetes/index.ts', import.meta.url)),
       'blazar-enforcement/skypilot': fileURLToPath(new URL('src/skypilot/index.ts', import.meta.url)),
       'blazar-enforcement': fileURLToPath(new URL('src/index.ts', import.meta.url)),
     },

@@ -47,6 +47,10 @@ const CAPACITIES: ReadonlySet<string> = new Set([
   'hypervisor_version',
 ]);
 
+/** Of what is shown to the user. */
+const MAX_REASONS = 10;
+const MAX_VALUE = 200;
+
 /** They reserve no machine. */
 const NOT_ON_NODES: ReadonlySet<string> = new Set(['virtual:floatingip', 'network']);
 
@@ -82,7 +86,7 @@ export class SchedulingPolicyFilter extends BaseFilter<Options> {
     const reviews = this.#review(context, reservations, { addDefaults: true });
     const reasons = reviews.flatMap((review) => review.reasons);
     if (reasons.length > 0) {
-      return reject(`The lease does not fit the scheduling policies: ${reasons.join('; ')}.`);
+      return reject(`The lease does not fit the scheduling policies: ${listed(reasons)}.`);
     }
     return reviews.every(({ changed }) => changed === undefined)
       ? allow()
@@ -95,15 +99,20 @@ export class SchedulingPolicyFilter extends BaseFilter<Options> {
   /** The lease is judged as it would be. Nothing is added: it may be running. */
   checkUpdate(context: Context, currentLease: Lease, newLease: Lease): Verdict {
     const current = currentLease.reservations ?? [];
-    const reservations = (newLease.reservations ?? current).map((reservation) => ({
-      ...current.find(({ id }) => id !== undefined && id === reservation.id),
-      ...reservation,
-    }));
+    const wanted = newLease.reservations ?? [];
+    const isWanted = ({ id }: Reservation) => id !== undefined && wanted.some((one) => one.id === id);
+    const reservations = [
+      ...wanted.map((reservation) => ({
+        ...current.find(({ id }) => id !== undefined && id === reservation.id),
+        ...reservation,
+      })),
+      ...current.filter((reservation) => !isWanted(reservation)),
+    ];
     const reviews = this.#review(context, reservations, { addDefaults: false });
     const reasons = reviews.flatMap((review) => review.reasons);
     return reasons.length === 0
       ? allow()
-      : reject(`The lease would not fit the scheduling policies: ${reasons.join('; ')}.`);
+      : reject(`The lease would not fit the scheduling policies: ${listed(reasons)}.`);
   }
 
   onEnd(): void {}
@@ -166,7 +175,17 @@ function demandsOf(reservation: Reservation): Demands {
 function selector({ name, operator, value }: PropertyRequirement): NodeSelector {
   return operator === '=='
     ? { label: name, value }
-    : { label: name, value: undefined, written: `${operator} ${JSON.stringify(value)}` };
+    : { label: name, value: undefined, written: `${operator} ${quoted(value)}` };
+}
+
+/** A lease may hold any number of demands of any length. */
+function quoted(value: string): string {
+  return JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE)}…` : value);
+}
+
+function listed(reasons: readonly string[]): string {
+  const more = reasons.length - MAX_REASONS;
+  return `${reasons.slice(0, MAX_REASONS).join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
 }
 
 function withDefaults(

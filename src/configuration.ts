@@ -12,7 +12,7 @@ import { type Resolution, resolve, type Setting, schemaInput } from './config/re
 import { showText } from './config/secret.ts';
 import { type ConfigSources, type ReadSources, readSources } from './config/sources.ts';
 import { brokenFilters, idleOptions, misplacedOptions } from './configuration-warnings.ts';
-import { ConfigurationError, type Problem } from './errors.ts';
+import { ConfigurationError, errorText, type Problem } from './errors.ts';
 import {
   type FilterCatalog,
   type InstalledFilter,
@@ -137,8 +137,12 @@ export async function readConfiguration(
   const filters = await Promise.all(
     chain.filters.map(async ({ filter, audit }) => {
       const named = audit ? 'audit_filters' : 'enabled_filters';
-      const { options: schema, check } = filter.filterClass;
-      const group = { section: SECTION, schema, check, named };
+      const group = {
+        section: SECTION,
+        schema: filter.filterClass.options,
+        check: checkOf(filter, named),
+        named,
+      };
       return { filter, audit, checked: await checkTogether(group, settings, wrong) };
     }),
   );
@@ -240,7 +244,11 @@ export async function requireConfiguration(
   sources: ConfigSources,
   further?: readonly FurtherSection[],
 ): Promise<Configuration> {
-  const configuration = await readConfiguration(sources, further);
+  return withoutMistakes(await readConfiguration(sources, further));
+}
+
+/** The same one. Throws `ConfigurationError`. */
+export function withoutMistakes(configuration: Configuration): Configuration {
   if (configuration.problems.some(({ severity }) => severity === 'error')) {
     throw new ConfigurationError(configuration.problems);
   }
@@ -270,6 +278,17 @@ function atOrigin(problem: Problem, settings: readonly Setting[]): Problem {
   return { ...problem, message, origin: setting?.origin.kind === 'default' ? undefined : setting?.origin };
 }
 
+/** A filter may be anybody's: what its check throws is one more mistake, and hides no other. */
+function checkOf({ name, filterClass }: InstalledFilter, named: string): OptionsCheck {
+  return async (values) => {
+    try {
+      return (await filterClass.check?.(values)) ?? [];
+    } catch (thrown) {
+      return [{ option: named, message: `${name} could not check its options: ${errorText(thrown)}` }];
+    }
+  };
+}
+
 /** Options that one schema holds together: those of a filter that runs, or of a section. */
 interface Group extends FurtherSection {
   /** Where a mistake is reported that is no single option's. */
@@ -291,12 +310,13 @@ async function checkTogether(
   const parsed = schema.safeParse(schemaInput(own, names));
   const report = (option: string | undefined, message: string) =>
     problems.push(atOrigin({ severity: 'error', section, option, message }, settings));
-  if (!parsed.success && !own.some(({ option }) => wrong.has(optionId(option.section, option.name)))) {
+  const hasWrong = own.some(({ option }) => wrong.has(optionId(option.section, option.name)));
+  if (!parsed.success && !hasWrong) {
     for (const { path, message } of parsed.error.issues) {
       report(path[0] === undefined ? named : String(path[0]), message);
     }
   }
-  if (parsed.success && problems.length === 0) {
+  if (parsed.success && !hasWrong && problems.length === 0) {
     for (const problem of (await check?.(parsed.data as never)) ?? []) {
       if ('severity' in problem) {
         problems.push(problem);

@@ -16,9 +16,9 @@ import { skypilotCommand } from './skypilot.ts';
 const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
   check: ['enforcement'],
   serve: ['service', 'enforcement', 'skypilot', 'kubernetes'],
-  show: ['enforcement', 'service', 'skypilot', 'kubernetes'],
-  validate: ['enforcement', 'service', 'skypilot', 'kubernetes'],
-  review: ['skypilot'],
+  'config show': ['enforcement', 'service', 'skypilot', 'kubernetes'],
+  'config validate': ['enforcement', 'service', 'skypilot', 'kubernetes'],
+  'skypilot review': ['skypilot'],
 };
 
 function createProgram(): Command {
@@ -52,11 +52,17 @@ function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
 
+/** With those of the commands that it is below, but for the program's. */
+function nameOf(command: Command): string {
+  const { parent } = command;
+  return parent === null || parent.parent === null ? command.name() : `${nameOf(parent)} ${command.name()}`;
+}
+
 /** Behind the flags of a command, the options of the sections that it reads: from the filters, which take time to load. */
 async function addOptionsHelp(program: Command): Promise<void> {
   const { optionsHelp } = await import('./known-options.ts');
   for (const command of allCommands(program)) {
-    const sections = OPTIONS_IN_HELP[command.name()];
+    const sections = OPTIONS_IN_HELP[nameOf(command)];
     if (sections !== undefined) {
       command.addHelpText('after', await optionsHelp(sections));
     }

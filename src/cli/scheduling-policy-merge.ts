@@ -14,7 +14,7 @@ export async function showMerged(flags: MergeFlags): Promise<void> {
   if (account === undefined) {
     const grants = policies.grants();
     if (flags.format === 'json') {
-      printJson(grants);
+      printJson(grants.map((grant) => ({ ...grant, namespace: grant.namespace ?? null })));
       return;
     }
     await printTable(

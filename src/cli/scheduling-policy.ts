@@ -1,5 +1,5 @@
 /** `scheduling-policy`: what scheduling policies say, without a cluster. */
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { MERGE_STRATEGIES, type MergeStrategy } from '../kubernetes/merge-strategy.ts';
 import { formatFlag } from './sources.ts';
 
@@ -50,7 +50,7 @@ function mergeCommand(): Command {
     'Show what applies to an account, part by part, and which policy each part is from; without an account, who may use which policies.',
   );
   return addAccountFlags(command)
-    .option('--user <name>', 'In place of a service account, a user, such as one who wants a lease.')
+    .option('--user <name>', 'In place of a service account, a user, such as one who wants a lease.', named)
     .addOption(new Option('--group <name>', 'A group of that user; repeatable.').argParser(repeatable))
     .addOption(formatFlag('table', 'json'))
     .action(async (flags: MergeFlags) => {
@@ -81,13 +81,20 @@ function addAccountFlags(command: Command): Command {
         .argParser(repeatable)
         .makeOptionMandatory(),
     )
-    .option('--namespace <name>', "The namespace. Default: the pod's, else default.")
-    .option('--service-account <name>', "The service account. Default: the pod's, else default.")
+    .option('--namespace <name>', "The namespace. Default: the pod's, else default.", named)
+    .option('--service-account <name>', "The service account. Default: the pod's, else default.", named)
     .addOption(
       new Option('--merge-strategy <strategy>', 'What several policies say together.')
         .choices(MERGE_STRATEGIES)
         .default('deep'),
     );
+}
+
+function named(value: string): string {
+  if (value === '') {
+    throw new InvalidArgumentError('It is empty.');
+  }
+  return value;
 }
 
 function repeatable(value: string, before: readonly string[] = []): readonly string[] {

@@ -4,8 +4,7 @@ export async function unifiedDiff(
   before: string,
   after: string,
 ): Promise<string> {
-  const { createTwoFilesPatch } = await import('diff');
-  const patch = createTwoFilesPatch(...names, before, after, undefined, undefined, { context: 3 });
-  // Without the line that stands for the head of a mail.
-  return patch.replace(/^=+\n/, '');
+  const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import('diff');
+  const options = { context: 3, headerOptions: FILE_HEADERS_ONLY };
+  return createTwoFilesPatch(...names, before, after, undefined, undefined, options);
 }

@@ -1,7 +1,7 @@
 /** What the API server of Kubernetes asks a webhook, and is answered. Source: Kubernetes API, admission.k8s.io/v1. */
 import { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
-import { type Pod, parsePod } from './pod.ts';
+import { invalidRequest, type Pod, parsePod } from './pod.ts';
 
 const API_VERSION = 'admission.k8s.io/v1';
 const KIND = 'AdmissionReview';
@@ -12,20 +12,20 @@ export const admissionReviewSchema = z
     kind: z.literal(KIND, `expected ${KIND}`),
     request: z
       .looseObject({
-        uid: z.string('expected a text').min(1, 'expected a text that is not empty'),
+        uid: z.string().min(1, 'expected a text that is not empty'),
         resource: z.looseObject({
-          group: z.string('expected a text'),
-          version: z.string('expected a text'),
-          resource: z.string('expected a text'),
+          group: z.string(),
+          version: z.string(),
+          resource: z.string(),
         }),
-        subResource: z.string('expected a text').nullish(),
-        operation: z.string('expected a text').meta({ examples: ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'] }),
-        namespace: z.string('expected a text').nullish(),
+        subResource: z.string().nullish(),
+        operation: z.string().meta({ examples: ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'] }),
+        namespace: z.string().nullish(),
         userInfo: z
-          .looseObject({ username: z.string('expected a text').nullish() })
+          .looseObject({ username: z.string().nullish() })
           .nullish()
           .meta({ description: 'Who asks the API server.' }),
-        dryRun: z.boolean('expected true or false').nullish(),
+        dryRun: z.boolean().nullish(),
       })
       .meta({ description: 'What is asked of the API server. Of pods there are `object` and `oldObject`.' }),
   })
@@ -83,8 +83,7 @@ export function parseAdmissionReview(
 ): { readonly uid: string; readonly pod: undefined } | PodRequest {
   const parsed = compiled.safeParse(body);
   if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new InvalidRequestError((issue?.path ?? []).join('.'), issue?.message ?? 'expected a review');
+    throw invalidRequest(parsed.error.issues);
   }
   // As it came: zod would copy it.
   const { request } = body as WireReview;

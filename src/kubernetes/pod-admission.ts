@@ -112,6 +112,9 @@ function warning(reason: Reason): string {
   return cut(`a scheduling policy is tried that would refuse this pod: ${formatReason(reason)}`, MAX_WARNING);
 }
 
+/** What is left of a pair of code units that was cut in two. */
+const HALF_A_LETTER = /[\ud800-\udbff]$/;
+
 function cut(text: string, length: number): string {
-  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+  return text.length > length ? `${text.slice(0, length - 1).replace(HALF_A_LETTER, '')}…` : text;
 }

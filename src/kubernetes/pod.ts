@@ -80,9 +80,27 @@ export function parsePod(input: unknown, at = ''): Pod {
   if (parsed.success) {
     return input as Pod;
   }
-  const [issue] = parsed.error.issues;
+  throw invalidRequest(parsed.error.issues, at);
+}
+
+/** In the words of the other protocols. */
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+/** The first of what zod has against a request; its path begins below `at`. */
+export function invalidRequest([issue]: readonly z.core.$ZodIssue[], at = ''): InvalidRequestError {
   const field = [at, ...(issue?.path ?? [])].filter((step) => step !== '').join('.');
-  throw new InvalidRequestError(field, issue?.message ?? 'expected a pod');
+  const expected = issue?.code === 'invalid_type' ? KINDS[issue.expected] : undefined;
+  return new InvalidRequestError(
+    field,
+    expected === undefined ? (issue?.message ?? '') : `expected ${expected}`,
+  );
 }
 
 /** The name under which the pod runs in its namespace: `default` where it names none. */

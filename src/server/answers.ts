@@ -246,8 +246,8 @@ export const answers = {
   },
   ReviewedPod: {
     status: 200,
-    description: 'Whether the pod is admitted. Of what is not judged there is no generation.',
-    headers: ANSWERED,
+    description: 'Whether the pod is admitted.',
+    headers: DECIDED,
     body: 'ReviewedAdmission',
     examples: {
       refused: {
@@ -264,6 +264,17 @@ export const answers = {
           },
         },
       },
+    },
+  },
+  NoReview: {
+    status: 400,
+    description: 'The body is no review, or no JSON, or `timeout` is no duration.',
+    headers: ANSWERED,
+    body: 'InvalidRequest',
+    examples: {
+      noReview: { message: 'request.uid: expected a text that is not empty', field: 'request.uid' },
+      noJson: { message: 'expected a body in JSON' },
+      noDuration: { message: 'expected a duration such as 10s as the query parameter timeout' },
     },
   },
   RequestRejected: {

@@ -1,6 +1,6 @@
 /** Which configuration decides, and how the next one takes over: built beside it, and swapped in one step. */
 import type { ConfigSources } from '../config/sources.ts';
-import { type Configuration, requireConfiguration } from '../configuration.ts';
+import { type Configuration, readConfiguration, withoutMistakes } from '../configuration.ts';
 import type { EnforcementServices } from '../enforcement.ts';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
@@ -20,6 +20,7 @@ export class Generations {
   readonly #sources: ConfigSources;
   readonly #services: GenerationServices;
   #current: Generation;
+  #read: Configuration;
   #problems: readonly Problem[] = [];
   #reloading: Promise<boolean> | undefined;
   #next: Promise<boolean> | undefined;
@@ -31,6 +32,7 @@ export class Generations {
     this.#sources = sources;
     this.#services = services;
     this.#current = first;
+    this.#read = first.configuration;
     this.#atStart = first.options;
   }
 
@@ -45,6 +47,11 @@ export class Generations {
 
   get current(): Generation {
     return this.#current;
+  }
+
+  /** The configuration that was read last: the one that decides, unless there is a mistake in it. */
+  get read(): Configuration {
+    return this.#read;
   }
 
   /** The mistakes that kept the last reload from taking over; empty when it did. */
@@ -95,7 +102,9 @@ export class Generations {
     const { logger, reloaded, swapped } = this.#services;
     const before = this.#current;
     try {
-      const configuration = await requireConfiguration(this.#sources, SECTIONS);
+      const configuration = await readConfiguration(this.#sources, SECTIONS);
+      this.#read = configuration;
+      withoutMistakes(configuration);
       refuseEmptied(before.configuration, configuration);
       const next = await Generation.create(before.number + 1, configuration, this.#services);
       this.#current = next;

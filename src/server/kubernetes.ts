@@ -14,7 +14,8 @@ import { stateOf } from './request-state.ts';
 /** Answers where there are scheduling policies, which a reload may change; everything else goes on. */
 export function kubernetesEndpoints(keepers: DecisionKeepers): Middleware {
   return async (ctx, next) => {
-    const { kubernetes } = stateOf(ctx).generation;
+    const { generation, headers } = stateOf(ctx);
+    const { kubernetes } = generation;
     const { path } = ctx;
     const isAdmission = path === KUBERNETES_PATHS.admission;
     if (kubernetes === undefined || !(isAdmission || path === KUBERNETES_PATHS.validation)) {
@@ -31,6 +32,7 @@ export function kubernetesEndpoints(keepers: DecisionKeepers): Middleware {
       request.pod === undefined
         ? admissionAnswer(request.uid, UNTOUCHED)
         : await review(ctx, request, kubernetes, { addDefaults: isAdmission, seconds }, keepers);
+    headers.push('X-Enforcement-Generation', String(generation.number));
     ctx.type = 'application/json';
     ctx.body = JSON.stringify(answer);
   };
@@ -50,7 +52,7 @@ async function review(
   { addDefaults, seconds }: ReviewOptions,
   keepers: DecisionKeepers,
 ) {
-  const { generation, requestId, headers } = stateOf(ctx);
+  const { generation, requestId } = stateOf(ctx);
   const { number } = generation;
   const started = performance.now();
   return generation.inTurn(async (deadline) => {
@@ -62,7 +64,6 @@ async function review(
       const facts = { requestId, generation: number, milliseconds, request };
       await keep(admissionRecord(operation, admission, facts), keepers, deadline);
     }
-    headers.push('X-Enforcement-Generation', String(number));
     return admissionAnswer(request.uid, admission);
   }, seconds);
 }

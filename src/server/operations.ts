@@ -168,7 +168,7 @@ const OF_A_POD: Pick<Operation, 'tag' | 'parameters' | 'body' | 'answers'> = {
   tag: 'kubernetes',
   parameters: ['timeout'],
   body: { schema: 'AdmissionReview', example: admissionExample },
-  answers: ['ReviewedPod', 'NoRequest', 'TooLarge', 'WrongType', 'Faulty', 'Overloaded'],
+  answers: ['ReviewedPod', 'NoReview', 'TooLarge', 'WrongType', 'Faulty', 'Overloaded'],
 };
 
 /** Only where there are scheduling policies. */

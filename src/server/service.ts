@@ -128,7 +128,9 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     }
     log?.reopen();
     const applied = await generations.reload();
-    await configurationFiles.watch(filesRead(generations.current.configuration));
+    const { current, read } = generations;
+    // A mistake may be in a file that only the new one names.
+    await configurationFiles.watch([...filesRead(current.configuration), ...filesRead(read)]);
     const files = filesOf(generations.current.options, atStart);
     // Before they are read, as at the start.
     await credentialFiles.watch(files);
