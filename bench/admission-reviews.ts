@@ -1,6 +1,10 @@
 /** Scheduling policies of a cluster, and what its API server asks about pods. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { PolicyDocuments } from '../src/kubernetes/documents.ts';
+import { schedulingPolicy } from '../src/kubernetes/policy.ts';
+import type { WrittenSpec } from '../src/kubernetes/policy-schema.ts';
+import type { Subject } from '../src/kubernetes/rbac-schema.ts';
 import { ROOT } from './requests.ts';
 
 export const ADMISSION_PATH = '/kubernetes/admission?timeout=10s';
@@ -19,42 +23,116 @@ export interface PolicyCounts {
   readonly others: number;
 }
 
-/** All in one text of YAML. Each account may use two policies: its own, and one that holds for all. */
-export function policiesFor({ policies, bindings, others }: PolicyCounts): string {
-  const names = Array.from({ length: policies - 1 }, (_, index) => `team-${index}`);
-  const everyone = policy('everyone', {
-    allowed: { schedulerNames: ['default-scheduler'], nodeSelectors: { disk: ['ssd', 'hdd'] } },
-  });
-  return [
-    everyone,
-    ...names.map((name, index) =>
-      policy(name, {
-        required: { nodeSelectors: { 'kubernetes.io/arch': ['amd64', 'arm64'] } },
-        allowed: {
-          nodeSelectors: { pool: [`pool-${index}`, 'shared'] },
-          tolerations: [{ keys: ['team'], operators: ['Equal'], values: [name], effects: ['NoSchedule'] }],
+/** A cluster's documents. Each account may use two policies: its own, and one that holds for all. */
+export interface ClusterDocuments {
+  readonly policies: readonly { readonly name: string; readonly spec: WrittenSpec }[];
+  readonly roles: readonly { readonly name: string; readonly resourceNames: string[] }[];
+  readonly bindings: readonly {
+    readonly name: string;
+    readonly role: string;
+    readonly subject: Subject;
+  }[];
+}
+
+export function clusterDocuments({ policies, bindings, others }: PolicyCounts): ClusterDocuments {
+  const teams = Array.from({ length: policies - 1 }, (_, index) => `team-${index}`);
+  const strangers = Array.from({ length: others }, (_, index) => `other-${index}`);
+  return {
+    policies: [
+      {
+        name: 'everyone',
+        spec: {
+          allowed: { schedulerNames: ['default-scheduler'], nodeSelectors: { disk: ['ssd', 'hdd'] } },
         },
-        default: { nodeSelector: { 'kubernetes.io/arch': 'amd64' } },
-      }),
-    ),
-    ...Array.from({ length: others }, (_, index) =>
-      policy(`other-${index}`, { allowed: { nodeSelectors: { pool: [`other-${index}`] } } }),
-    ),
-    ...['everyone', ...names].map((name) => role(name, [name])),
-    role('others', others === 0 ? ['none'] : Array.from({ length: others }, (_, index) => `other-${index}`)),
-    binding('everyone', 'everyone', { kind: 'Group', name: 'system:authenticated' }),
-    binding('others', 'others', { kind: 'Group', name: 'others' }),
-    ...Array.from({ length: bindings - 1 }, (_, index) =>
-      binding(`account-${index}`, names[index % names.length] ?? 'everyone', {
-        kind: 'ServiceAccount',
+      },
+      ...teams.map((name, index) => ({
+        name,
+        spec: {
+          required: { nodeSelectors: { 'kubernetes.io/arch': ['amd64', 'arm64'] } },
+          allowed: {
+            nodeSelectors: { pool: [`pool-${index}`, 'shared'] },
+            tolerations: [
+              {
+                keys: ['team'],
+                operators: ['Equal' as const],
+                values: [name],
+                effects: ['NoSchedule' as const],
+              },
+            ],
+          },
+          default: { nodeSelector: { 'kubernetes.io/arch': 'amd64' } },
+        },
+      })),
+      ...strangers.map((name) => ({ name, spec: { allowed: { nodeSelectors: { pool: [name] } } } })),
+    ],
+    roles: [
+      ...['everyone', ...teams].map((name) => ({ name, resourceNames: [name] })),
+      { name: 'strangers', resourceNames: strangers },
+    ],
+    bindings: [
+      { name: 'everyone', role: 'everyone', subject: { kind: 'Group', name: 'system:authenticated' } },
+      ...strangers
+        .slice(0, 1)
+        .map((name) => ({ name, role: 'strangers', subject: { kind: 'Group' as const, name: 'strangers' } })),
+      ...Array.from({ length: bindings - 1 }, (_, index) => ({
         name: `account-${index}`,
-        namespace: 'research',
-      }),
-    ),
+        role: teams[index % teams.length] ?? 'everyone',
+        subject: { kind: 'ServiceAccount' as const, name: `account-${index}`, namespace: 'research' },
+      })),
+    ],
+  };
+}
+
+/** As a file of YAML. */
+export function policyFile({ policies, roles, bindings }: ClusterDocuments): string {
+  const kubernetes = 'rbac.authorization.k8s.io';
+  return [
+    ...policies.map(({ name, spec }) => ({
+      apiVersion: 'extensions/v1alpha1',
+      kind: 'SchedulingPolicy',
+      metadata: { name },
+      spec,
+    })),
+    ...roles.map(({ name, resourceNames }) => ({
+      apiVersion: `${kubernetes}/v1`,
+      kind: 'ClusterRole',
+      metadata: { name },
+      rules: [{ ...RULE, resourceNames }],
+    })),
+    ...bindings.map(({ name, role, subject }) => ({
+      apiVersion: `${kubernetes}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      roleRef: { apiGroup: kubernetes, kind: 'ClusterRole', name: role },
+      subjects: [subject],
+    })),
   ]
     .map((document) => JSON.stringify(document))
     .join('\n---\n');
 }
+
+/** As they are once they are read: ten thousand take seconds. */
+export function policyDocuments({ policies, roles, bindings }: ClusterDocuments): PolicyDocuments {
+  return {
+    policies: policies.map(({ name, spec }) => schedulingPolicy(name, spec)),
+    roles: roles.map(({ name, resourceNames }) => ({
+      kind: 'ClusterRole',
+      name,
+      namespace: undefined,
+      rules: [{ ...RULE, resourceNames }],
+    })),
+    bindings: bindings.map(({ name, role, subject }) => ({
+      kind: 'ClusterRoleBinding',
+      name,
+      namespace: undefined,
+      roleRef: { kind: 'ClusterRole', name: role },
+      subjects: [subject],
+    })),
+    problems: [],
+  };
+}
+
+const RULE = { apiGroups: ['extensions'], resources: ['schedulingpolicies'], verbs: ['use'] };
 
 /** A pod of an ordinary size, from one of the accounts, which asks for a disk. */
 export function reviewText(account: number, disk = 'ssd'): string {
@@ -71,25 +149,4 @@ export function reviewText(account: number, disk = 'ssd'): string {
 
 export function reviewTexts(): string[] {
   return Array.from({ length: 64 }, (_, index) => reviewText(index * 3));
-}
-
-function policy(name: string, spec: object): object {
-  return { apiVersion: 'extensions/v1alpha1', kind: 'SchedulingPolicy', metadata: { name }, spec };
-}
-
-function role(name: string, resourceNames: readonly string[]): object {
-  const rules = [
-    { apiGroups: ['extensions'], resources: ['schedulingpolicies'], verbs: ['use'], resourceNames },
-  ];
-  return { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name }, rules };
-}
-
-function binding(name: string, roleName: string, subject: object): object {
-  return {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: roleName },
-    subjects: [subject],
-  };
 }

@@ -1,11 +1,8 @@
 /** How many pods a second the admission webhook judges, and whether policies that nobody may use cost anything. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { admissionAnswer, parseAdmissionReview } from '../src/kubernetes/admission-review.ts';
 import { PodAdmission } from '../src/kubernetes/pod-admission.ts';
 import { SchedulingPolicies } from '../src/kubernetes/scheduling-policies.ts';
-import { ADMISSION_PATH, policiesFor, reviewTexts, USED } from './admission-reviews.ts';
+import { ADMISSION_PATH, clusterDocuments, policyDocuments, reviewTexts, USED } from './admission-reviews.ts';
 import { processorOf, type Subject, type Suite } from './harness/suite.ts';
 import { saturate } from './load.ts';
 import { type ServerKind, ServerProcess } from './server-process.ts';
@@ -25,11 +22,8 @@ async function server(kind: ServerKind): Promise<Subject> {
 
 /** Without HTTP: from the parsed body to the answer. `others`: policies that the accounts may not use. */
 function judging(others: number): Subject {
-  const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-bench-'));
-  const file = join(folder, 'policies.yaml');
-  writeFileSync(file, policiesFor({ ...USED, others }));
-  const admission = new PodAdmission(SchedulingPolicies.read([file]).policies);
-  rmSync(folder, { recursive: true });
+  const documents = policyDocuments(clusterDocuments({ ...USED, others }));
+  const admission = new PodAdmission(new SchedulingPolicies(documents));
   const bodies = reviewTexts().map((text) => JSON.parse(text) as unknown);
   const judge = (body: unknown) => {
     const request = parseAdmissionReview(body);

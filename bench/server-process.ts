@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { ADMISSION_PATH, policiesFor, reviewText, USED } from './admission-reviews.ts';
+import { ADMISSION_PATH, clusterDocuments, policyFile, reviewText, USED } from './admission-reviews.ts';
 import { capturedRequests, withLease } from './requests.ts';
 import { LOG, POLICIES } from './server-files.ts';
 import type { ServerMessage, ServerQuestion } from './server-main.ts';
@@ -42,7 +42,7 @@ export class ServerProcess {
     const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-bench-'));
     const isOfReviews = kind.endsWith('reviews');
     if (isOfReviews) {
-      writeFileSync(join(folder, POLICIES), policiesFor(USED));
+      writeFileSync(join(folder, POLICIES), policyFile(clusterDocuments(USED)));
     }
     const main = new URL(`./server-main${extname(import.meta.url)}`, import.meta.url);
     const child = fork(fileURLToPath(main), [kind, folder], {

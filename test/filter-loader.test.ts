@@ -16,7 +16,7 @@ async function reasons(files: Readonly<Record<string, string>>, reserved: readon
 describe('a folder of filters', () => {
   it('adds its filters to those that come with the package', async () => {
     expect(await reasons({ 'my-filter.js': filterSource('MyFilter'), 'helper.js': 'throw 1;' })).toEqual({
-      names: ['ExternalServiceFilter', 'MaxLeaseDurationFilter', 'MyFilter'],
+      names: ['ExternalServiceFilter', 'MaxLeaseDurationFilter', 'SchedulingPolicyFilter', 'MyFilter'],
       reasons: [],
     });
   });
@@ -55,7 +55,11 @@ describe('a folder of filters', () => {
     ],
   ])('has no use for a file that %s', async (_, files, reason) => {
     const found = await reasons(files as unknown as Record<string, string>, ['audit_filters']);
-    expect(found.names).toEqual(['ExternalServiceFilter', 'MaxLeaseDurationFilter']);
+    expect(found.names).toEqual([
+      'ExternalServiceFilter',
+      'MaxLeaseDurationFilter',
+      'SchedulingPolicyFilter',
+    ]);
     expect(found.reasons).toEqual([typeof reason === 'string' ? reason : expect.stringMatching(reason)]);
   });
 });

@@ -22,6 +22,7 @@ describe('the description of an option', () => {
       secret: false,
       file: false,
       serverOnly: false,
+      watched: false,
       help: 'How long.',
       unit: 'seconds',
       expected: 'a whole number of seconds, 0 or more',

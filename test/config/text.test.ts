@@ -117,7 +117,7 @@ describe('a sample', () => {
     );
 
     const uncommented = sample.replace(
-      /^#(\w+ = .+|(?:\w+_filters|\w+_token|\w+_projects|\w+_path) =)$/gm,
+      /^#(\w+ = .+|(?:\w+_filters|\w+_token|\w+_projects|filters_path) =)$/gm,
       '$1',
     );
     expect(uncommented).not.toBe(sample);

@@ -2,11 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/configuration.ts';
 import { OWN_PATHS } from '../../src/server/own-paths.ts';
 import { SECTIONS } from '../../src/server/sections.ts';
+import { projectFile } from '../support/files.ts';
 import { runService } from '../support/running-service.ts';
 
 describe('the paths of the service', () => {
   it('are all answered', async () => {
-    const { request } = await runService();
+    const { request } = await runService({
+      kubernetes: { scheduling_policies: [projectFile('etc/kubernetes/policies.yaml')] },
+    });
     for (const path of OWN_PATHS) {
       expect((await request(path)).status, path).not.toBe(404);
     }

@@ -52,6 +52,7 @@ export interface ServiceOptions {
   readonly enforcement?: Readonly<Record<string, unknown>>;
   readonly service?: Readonly<Record<string, unknown>>;
   readonly skypilot?: Readonly<Record<string, unknown>>;
+  readonly kubernetes?: Readonly<Record<string, unknown>>;
   readonly filters?: Readonly<Record<string, string>>;
 }
 
@@ -69,6 +70,7 @@ export function runService(options: ServiceOptions = {}): Promise<RunningPolicyS
       },
       service: { port: 0, ...options.service },
       skypilot: { ...options.skypilot },
+      kubernetes: { ...options.kubernetes },
     },
   });
 }
