@@ -3,7 +3,12 @@
  * is added to it. Whatever else is answered refuses the pod too: see `failurePolicy` in etc/kubernetes.
  */
 import type { Context, Middleware } from 'koa';
-import { admissionAnswer, type PodRequest, parseAdmissionReview } from '../kubernetes/admission-review.ts';
+import {
+  type AdmissionAnswer,
+  admissionAnswer,
+  type PodRequest,
+  parseAdmissionReview,
+} from '../kubernetes/admission-review.ts';
 import { jsonBody } from './body.ts';
 import { type DecisionKeepers, keep } from './deciding.ts';
 import { admissionRecord } from './decision-record.ts';
@@ -14,10 +19,11 @@ import { stateOf } from './request-state.ts';
 /** Answers where there are scheduling policies, which a reload may change; everything else goes on. */
 export function kubernetesEndpoints(keepers: DecisionKeepers): Middleware {
   return async (ctx, next) => {
-    const { generation, headers } = stateOf(ctx);
-    const { kubernetes } = generation;
-    const { path } = ctx;
+    // Koa takes an address apart each time that it is asked for a part of it.
+    const path = ctx.req.url?.startsWith(PREFIX) === true ? ctx.path : undefined;
     const isAdmission = path === KUBERNETES_PATHS.admission;
+    const state = stateOf(ctx);
+    const { number, kubernetes } = state.generation;
     if (kubernetes === undefined || !(isAdmission || path === KUBERNETES_PATHS.validation)) {
       return next();
     }
@@ -32,12 +38,13 @@ export function kubernetesEndpoints(keepers: DecisionKeepers): Middleware {
       request.pod === undefined
         ? admissionAnswer(request.uid, UNTOUCHED)
         : await review(ctx, request, kubernetes, { addDefaults: isAdmission, seconds }, keepers);
-    headers.push('X-Enforcement-Generation', String(generation.number));
-    ctx.type = 'application/json';
-    ctx.body = JSON.stringify(answer);
+    state.headers.push('X-Enforcement-Generation', String(number));
+    state.json = JSON.stringify(answer);
+    ctx.status = 200;
   };
 }
 
+const PREFIX = '/kubernetes/';
 const UNTOUCHED = { allowed: true, message: null, patch: [], warnings: [] } as const;
 
 interface ReviewOptions {
@@ -45,13 +52,13 @@ interface ReviewOptions {
   readonly seconds: number;
 }
 
-async function review(
+function review(
   ctx: Context,
   request: PodRequest,
   { podAdmission }: KubernetesParts,
   { addDefaults, seconds }: ReviewOptions,
   keepers: DecisionKeepers,
-) {
+): Promise<AdmissionAnswer> {
   const { generation, requestId } = stateOf(ctx);
   const { number } = generation;
   const started = performance.now();
@@ -62,7 +69,10 @@ async function review(
       const milliseconds = performance.now() - started;
       const operation = addDefaults ? 'kubernetes.admission' : 'kubernetes.validation';
       const facts = { requestId, generation: number, milliseconds, request };
-      await keep(admissionRecord(operation, admission, facts), keepers, deadline);
+      const room = keep(admissionRecord(operation, admission, facts), keepers, deadline);
+      if (room !== undefined) {
+        await room;
+      }
     }
     return admissionAnswer(request.uid, admission);
   }, seconds);
@@ -71,19 +81,27 @@ async function review(
 /** As Go prints a duration: `10s`, `1m30s`, `500ms`. */
 const DURATION =
   /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/;
+/** What an API server sends, in all that it sends. */
+const PLAIN = /^timeout=(\d{1,6})s$/;
 
 /** How long the API server waits, and no longer than any decision may take. */
 function requestedSeconds(ctx: Context): number {
   const { deadline } = stateOf(ctx).generation.options;
+  const plain = PLAIN.exec(ctx.querystring)?.[1];
+  return plain === undefined
+    ? Math.min(writtenSeconds(ctx) ?? deadline, deadline)
+    : Math.min(Number(plain), deadline);
+}
+
+function writtenSeconds(ctx: Context): number | undefined {
   const { timeout } = ctx.query;
   if (timeout === undefined) {
-    return deadline;
+    return undefined;
   }
   const parts = typeof timeout === 'string' && timeout !== '' ? DURATION.exec(timeout) : null;
   if (parts === null) {
     return ctx.throw(400, 'expected a duration such as 10s as the query parameter timeout');
   }
   const [, hours = 0, minutes = 0, seconds = 0, milliseconds = 0] = parts;
-  const asked = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(milliseconds) / 1000;
-  return Math.min(asked, deadline);
+  return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(milliseconds) / 1000;
 }

@@ -10,6 +10,8 @@ export interface RequestState {
   readonly requestId: string;
   /** What the answer says besides: names and values by turns. */
   readonly headers: string[];
+  /** A body in JSON that is to be sent with 200 and no further headers. */
+  json?: string;
 }
 
 /** As OpenStack's middleware takes it for an id: `req-` and a UUID. Anything else would be the caller's text in our log. */
