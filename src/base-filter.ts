@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { OptionsCheck } from './configuration.ts';
 import type { HttpClient, HttpClientOptions } from './http/client.ts';
 import type { Context, Lease } from './lease.ts';
 import type { Logger } from './logger.ts';
+import type { OptionsCheck } from './option-groups.ts';
 import type { Verdict } from './verdict.ts';
 
 /** What tells a filter class from any other, also when a second copy of this package is installed beside a filter. */

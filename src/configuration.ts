@@ -2,14 +2,11 @@
  * `[enforcement]`, from the sources to checked values: which filters run, in which order, with which options.
  * Everything that is wrong is found here, before any filter is constructed.
  */
-import { accessSync, constants } from 'node:fs';
 import { z } from 'zod';
 import { permittedLayers } from './config/client-layers.ts';
 import type { Layer } from './config/layer.ts';
 import { describeOptions, type Option } from './config/option.ts';
-import { systemErrorText } from './config/read-file.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from './config/resolve.ts';
-import { showText } from './config/secret.ts';
 import { type ConfigSources, type ReadSources, readSources } from './config/sources.ts';
 import { brokenFilters, idleOptions, misplacedOptions } from './configuration-warnings.ts';
 import { ConfigurationError, errorText, type Problem } from './errors.ts';
@@ -20,6 +17,13 @@ import {
   loadFilterCatalog,
 } from './filter-loader.ts';
 import { chainOf } from './named-filters.ts';
+import {
+  atOrigin,
+  checkTogether,
+  type OptionsCheck,
+  optionId,
+  type SectionProblem,
+} from './option-groups.ts';
 
 const SECTION = 'enforcement';
 
@@ -88,17 +92,6 @@ export interface SectionExtension {
   readonly schemas: readonly z.ZodObject[];
   readonly problems: readonly SectionProblem[];
 }
-
-/** What is wrong with an option of a section. */
-export interface SectionProblem {
-  readonly option: string;
-  readonly message: string;
-}
-
-/** Looks at the values of a group of options. A mistake in a file that they name has its own place: it is a whole problem. */
-export type OptionsCheck = (
-  values: never,
-) => readonly (SectionProblem | Problem)[] | Promise<readonly (SectionProblem | Problem)[]>;
 
 /** Reads, types and checks the configuration. Constructs nothing and throws nothing: see `problems`. */
 export async function readConfiguration(
@@ -269,15 +262,6 @@ function coreValues({ settings }: Resolution): EnforcementOptions {
   return enforcementOptions.parse(schemaInput(settings, new Set(Object.keys(enforcementOptions.shape))));
 }
 
-/** A problem about a list is reported where that list was written. */
-function atOrigin(problem: Problem, settings: readonly Setting[]): Problem {
-  const setting = settings.find(
-    ({ option }) => option.section === problem.section && option.name === problem.option,
-  );
-  const message = setting?.secret === true ? 'a wrong value that is not shown' : problem.message;
-  return { ...problem, message, origin: setting?.origin.kind === 'default' ? undefined : setting?.origin };
-}
-
 /** A filter may be anybody's: what its check throws is one more mistake, and hides no other. */
 function checkOf({ name, filterClass }: InstalledFilter, named: string): OptionsCheck {
   return async (values) => {
@@ -287,61 +271,4 @@ function checkOf({ name, filterClass }: InstalledFilter, named: string): Options
       return [{ option: named, message: `${name} could not check its options: ${errorText(thrown)}` }];
     }
   };
-}
-
-/** Options that one schema holds together: those of a filter that runs, or of a section. */
-interface Group extends FurtherSection {
-  /** Where a mistake is reported that is no single option's. */
-  readonly named: string | undefined;
-}
-
-/**
- * The options of a group, held against its whole schema: what they must fulfil together, and their files. With an option
- * that is wrong by itself (`wrong`) there is nothing to say about them together.
- */
-async function checkTogether(
-  { section, schema, named, check }: Group,
-  settings: readonly Setting[],
-  wrong: ReadonlySet<string>,
-): Promise<{ options: unknown; problems: Problem[] }> {
-  const names = new Set(Object.keys(schema.shape));
-  const own = settings.filter(({ option }) => option.section === section && names.has(option.name));
-  const problems = own.flatMap((setting) => unreadableFile(setting));
-  const parsed = schema.safeParse(schemaInput(own, names));
-  const report = (option: string | undefined, message: string) =>
-    problems.push(atOrigin({ severity: 'error', section, option, message }, settings));
-  const hasWrong = own.some(({ option }) => wrong.has(optionId(option.section, option.name)));
-  if (!parsed.success && !hasWrong) {
-    for (const { path, message } of parsed.error.issues) {
-      report(path[0] === undefined ? named : String(path[0]), message);
-    }
-  }
-  if (parsed.success && !hasWrong && problems.length === 0) {
-    for (const problem of (await check?.(parsed.data as never)) ?? []) {
-      if ('severity' in problem) {
-        problems.push(problem);
-      } else {
-        report(problem.option, problem.message);
-      }
-    }
-  }
-  return { options: parsed.data, problems };
-}
-
-function unreadableFile({ option, value, origin, secret }: Setting): Problem[] {
-  if (!option.file || typeof value !== 'string') {
-    return [];
-  }
-  try {
-    accessSync(value, constants.R_OK);
-    return [];
-  } catch (thrown) {
-    const shown = secret ? 'a value that is not shown' : showText(value);
-    const message = `expected a file that can be read, got ${shown} (${systemErrorText(thrown)})`;
-    return [{ severity: 'error', origin, section: option.section, option: option.name, message }];
-  }
-}
-
-function optionId(section: string | undefined, option: string | undefined): string {
-  return `${section}.${option}`;
 }

@@ -6,7 +6,6 @@
 
 export { BaseFilter, type Call, type Clock, type FilterServices } from './base-filter.ts';
 export type { ConfigSources } from './config/sources.ts';
-export type { OptionsCheck, SectionProblem } from './configuration.ts';
 export { type DateValue, formatDuration, type Instant, MICROSECONDS_PER_SECOND, toInstant } from './dates.ts';
 export { type Deadline, withinDeadline } from './deadline.ts';
 export { type CheckOptions, type EnforcementServices, UsageEnforcement } from './enforcement.ts';
@@ -39,6 +38,7 @@ export {
   type UpdateRequest,
 } from './lease.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';
+export type { OptionsCheck, SectionProblem } from './option-groups.ts';
 export {
   formatResourceProperties,
   type PropertyOperator,

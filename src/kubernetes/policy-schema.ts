@@ -3,8 +3,21 @@
  * CustomResourceDefinition in etc/kubernetes is made of the same.
  * Source: the proposal "Scheduling Policy" of Kubernetes.
  */
-import { z } from 'zod';
+import type { z } from 'zod';
+import { defaultAffinity, defaultToleration } from './default-schema.ts';
 import { mapping } from './mapping-schema.ts';
+import {
+  EFFECTS,
+  EXPRESSION_OPERATORS,
+  filled,
+  labels,
+  labelValue,
+  listOf,
+  notTogether,
+  oneOf,
+  TOLERATION_OPERATORS,
+  text,
+} from './schema-words.ts';
 
 export const AFFINITY_TIMES = [
   'requiredDuringSchedulingIgnoredDuringExecution',
@@ -12,44 +25,6 @@ export const AFFINITY_TIMES = [
 ] as const;
 
 export type AffinityTime = (typeof AFFINITY_TIMES)[number];
-
-const EXPRESSION_OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'] as const;
-const TOLERATION_OPERATORS = ['Equal', 'Exists', 'Lt', 'Gt'] as const;
-const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const;
-
-const text = z.string('a text').min(1, 'a text that is not empty');
-/** Of a label: an empty one is a value. */
-const labelValue = z.string('a text');
-
-function listOf<Item extends z.ZodType>(item: Item) {
-  return z.array(item, 'a list');
-}
-
-function filled<Item extends z.ZodType>(item: Item) {
-  return listOf(item).min(1, 'at least one');
-}
-
-function oneOf<const Names extends readonly [string, ...string[]]>(names: Names) {
-  return z.enum(names, `one of ${names.join(', ')}`);
-}
-
-function labels<Value extends z.ZodType>(value: Value) {
-  return z.record(text, value, 'a mapping of labels');
-}
-
-/** Refuses mappings that hold all of some names, here and in the schema that is made of it. */
-function notTogether<Schema extends z.ZodObject>(schema: Schema, ...pairs: readonly [string, string][]) {
-  const refused = pairs.map((pair) => ({ not: { required: pair } }));
-  return schema
-    .superRefine((value, check) => {
-      for (const [kept, other] of pairs) {
-        if (kept in value && other in value) {
-          check.addIssue({ code: 'custom', path: [other], message: `nothing, since ${kept} is there too` });
-        }
-      }
-    })
-    .meta({ allOf: refused });
-}
 
 /** A part that is absent or empty means any. */
 const expressionRule = mapping({
@@ -86,135 +61,6 @@ const tolerationRule = mapping({
   values: listOf(labelValue).optional(),
   effects: listOf(oneOf(EFFECTS)).optional(),
 });
-
-/** These say nothing without values. */
-const LISTING = ['In', 'NotIn'] as const;
-
-/** The schema of an expression with one of some operators, whichever way it is written. */
-function ofOperators(operators: readonly string[]) {
-  return {
-    anyOf: [
-      { required: ['operator'], properties: { operator: { enum: operators } } },
-      { required: ['operators'], properties: { operators: { items: { enum: operators } } } },
-    ],
-  };
-}
-
-/** What is both an affinity of a pod and of a default: the draft writes `keys` and `operators` there too. */
-const defaultExpression = notTogether(
-  mapping({
-    key: text.optional(),
-    keys: z.array(text, 'a list').length(1, 'exactly one key: a default is what is added').optional(),
-    operator: oneOf(EXPRESSION_OPERATORS).optional(),
-    operators: z
-      .array(oneOf(EXPRESSION_OPERATORS), 'a list')
-      .length(1, 'exactly one operator: a default is what is added')
-      .optional(),
-    values: listOf(labelValue).optional(),
-  }),
-  ['key', 'keys'],
-  ['operator', 'operators'],
-)
-  .superRefine((value, check) => {
-    for (const [one, list] of [
-      ['key', 'keys'],
-      ['operator', 'operators'],
-    ] as const) {
-      if (!(one in value) && !(list in value)) {
-        check.addIssue({ code: 'custom', path: [], message: `a mapping with ${one}` });
-      }
-    }
-    const operator = value.operator ?? value.operators?.[0];
-    if (LISTING.some((one) => one === operator) && (value.values ?? []).length === 0) {
-      const path = 'values' in value ? ['values'] : [];
-      check.addIssue({ code: 'custom', path, message: `values, since the operator is ${operator}` });
-    }
-  })
-  .meta({
-    allOf: [
-      { oneOf: [{ required: ['key'] }, { required: ['keys'] }] },
-      { oneOf: [{ required: ['operator'] }, { required: ['operators'] }] },
-      {
-        anyOf: [
-          { not: ofOperators(LISTING) },
-          { required: ['values'], properties: { values: { minItems: 1 } } },
-        ],
-      },
-    ],
-  });
-
-const defaultTerm = mapping({
-  matchExpressions: listOf(defaultExpression).optional(),
-  matchFields: listOf(defaultExpression).optional(),
-});
-
-const weight = z.int('a whole number').min(1, 'a weight from 1 to 100').max(100, 'a weight from 1 to 100');
-
-const labelSelector = mapping({
-  matchLabels: labels(labelValue).optional(),
-  matchExpressions: listOf(
-    mapping({
-      key: text,
-      operator: oneOf(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-      values: listOf(labelValue).optional(),
-    }),
-  ).optional(),
-});
-
-const podAffinityTerm = mapping({
-  topologyKey: text,
-  labelSelector: labelSelector.optional(),
-  namespaceSelector: labelSelector.optional(),
-  namespaces: listOf(text).optional(),
-  matchLabelKeys: listOf(text).optional(),
-  mismatchLabelKeys: listOf(text).optional(),
-});
-
-const ofPods = mapping({
-  requiredDuringSchedulingIgnoredDuringExecution: filled(podAffinityTerm).optional(),
-  preferredDuringSchedulingIgnoredDuringExecution: filled(
-    mapping({ weight, podAffinityTerm: podAffinityTerm }),
-  ).optional(),
-});
-
-const defaultAffinity = mapping({
-  nodeAffinity: mapping({
-    requiredDuringSchedulingIgnoredDuringExecution: mapping({
-      nodeSelectorTerms: filled(defaultTerm),
-    }).optional(),
-    preferredDuringSchedulingIgnoredDuringExecution: filled(
-      mapping({ weight, preference: defaultTerm }),
-    ).optional(),
-  }).optional(),
-  podAffinity: ofPods.optional(),
-  podAntiAffinity: ofPods.optional(),
-});
-
-const EXISTS_WITHOUT_VALUE = {
-  not: {
-    properties: { operator: { enum: ['Exists'] } },
-    required: ['operator'],
-    anyOf: [{ required: ['value'] }, { required: ['values'] }],
-  },
-};
-
-const defaultToleration = mapping({
-  key: text.optional(),
-  operator: oneOf(TOLERATION_OPERATORS).optional(),
-  value: labelValue.optional(),
-  values: filled(labelValue).optional(),
-  effect: oneOf(EFFECTS).optional(),
-  tolerationSeconds: z.int('a whole number of seconds').optional(),
-})
-  .superRefine((value, check) => {
-    if ('value' in value && 'values' in value) {
-      check.addIssue({ code: 'custom', path: ['values'], message: 'nothing, since value is there too' });
-    } else if (value.operator === 'Exists' && ('value' in value || 'values' in value)) {
-      const path = ['value' in value ? 'value' : 'values'];
-      check.addIssue({ code: 'custom', path, message: 'nothing, since the operator is Exists' });
-    }
-  })
-  .meta({ allOf: [{ not: { required: ['value', 'values'] } }, EXISTS_WITHOUT_VALUE] });
 
 const names = listOf(text).nullish();
 const requiredNames = listOf(text)
@@ -301,9 +147,6 @@ export type RequiredAffinities = NonNullable<NonNullable<WrittenSpec['required']
 export type ExpressionRule = z.infer<typeof expressionRule>;
 export type TermRule = z.infer<typeof termRule>;
 export type TolerationRule = z.infer<typeof tolerationRule>;
-export type WrittenToleration = z.infer<typeof defaultToleration>;
-export type WrittenAffinity = z.infer<typeof defaultAffinity>;
-export type WrittenExpression = z.infer<typeof defaultExpression>;
 
 /** The other spellings of the draft: to be read, not to be proposed. */
 export const DRAFT_SPELLINGS: ReadonlySet<string> = new Set([

@@ -1,14 +1,8 @@
 /** A scheduling policy as its rules are read, whichever way it was written. */
+
+import type { WrittenAffinity, WrittenExpression, WrittenToleration } from './default-schema.ts';
 import type { Affinity, Expression, NodeSelectorTerm, Toleration } from './pod.ts';
-import type {
-  AffinityRules,
-  RequiredAffinities,
-  TolerationRule,
-  WrittenAffinity,
-  WrittenExpression,
-  WrittenSpec,
-  WrittenToleration,
-} from './policy-schema.ts';
+import type { AffinityRules, RequiredAffinities, TolerationRule, WrittenSpec } from './policy-schema.ts';
 
 /** What must be there. Of a label without values any will do. */
 export interface Required {

@@ -1,5 +1,5 @@
-import type { SectionProblem } from '../configuration.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
+import type { SectionProblem } from '../option-groups.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { serviceSection } from './options.ts';
 import { OWN_PATHS } from './own-paths.ts';

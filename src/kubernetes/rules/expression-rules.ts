@@ -1,0 +1,79 @@
+/** Rules for expressions about labels, and fields, of nodes. */
+import type { Expression } from '../pod.ts';
+import type { ExpressionRule } from '../policy-schema.ts';
+import { type Listed, listedOf } from './listed.ts';
+import { listed, quoted } from './reason.ts';
+
+/** What a rule allows. */
+export interface Rule {
+  readonly keys: Listed;
+  readonly operators: Listed;
+  readonly values: Listed;
+}
+
+/**
+ * Whether a rule allows an expression: its values lie within those of the rule. Where the rule lists values, an operator
+ * that asks for others than those (`NotIn`, `Exists`, …) must be named by it.
+ */
+export function allows(rule: Rule, { key, operator, values }: Expression): boolean {
+  return (
+    isAbout(rule, key, operator) &&
+    (rule.values === undefined || (values ?? []).every((value) => rule.values?.includes(value)))
+  );
+}
+
+/** Whether an expression sees to it that what the rule says holds. Who must avoid some values must avoid them all. */
+export function holds(rule: Rule, { key, operator, values }: Expression): boolean {
+  const written = values ?? [];
+  if (!isAbout(rule, key, operator)) {
+    return false;
+  }
+  if (rule.values === undefined) {
+    return true;
+  }
+  return operator === 'NotIn'
+    ? rule.values.every((value) => written.includes(value))
+    : written.every((value) => rule.values?.includes(value));
+}
+
+function isAbout({ keys, operators, values }: Rule, key: string, operator: string): boolean {
+  return (
+    (keys === undefined || keys.includes(key)) &&
+    (operators === undefined ? values === undefined || operator === 'In' : operators.includes(operator))
+  );
+}
+
+/** Empty = any; absent = none, since something else in the term is there. */
+export function rulesIn(rules: readonly ExpressionRule[] | undefined): Rule[] {
+  if (rules === undefined) {
+    return [];
+  }
+  return rules.length === 0
+    ? [{ keys: undefined, operators: undefined, values: undefined }]
+    : rules.map(ruleOf);
+}
+
+function ruleOf({ keys, operators, values }: ExpressionRule): Rule {
+  return { keys: listedOf(keys), operators: listedOf(operators), values: listedOf(values) };
+}
+
+/** Of a default: what it is itself. */
+export function impliedRule({ key, operator, values }: Expression): Rule {
+  return { keys: [key], operators: [operator], values: listedOf(values ?? undefined) };
+}
+
+export function describeRules(rules: readonly Rule[]): string {
+  return `an expression that is allowed (${listed([...new Set(rules.map(describeRule))], 'or')})`;
+}
+
+export function describe({ key, operator, values }: Expression): string {
+  const [first] = values ?? [];
+  return `${quoted(key)} ${operator}${first === undefined ? '' : ` ${listed((values ?? []).map(quoted), 'or')}`}`;
+}
+
+export function describeRule({ keys, operators, values }: Rule): string {
+  const key = keys === undefined ? 'any key' : listed(keys, 'or');
+  const operator =
+    operators === undefined ? (values === undefined ? 'with any operator' : 'In') : listed(operators, 'or');
+  return `${key} ${operator}${values === undefined ? '' : ` ${listed(values, 'or')}`}`;
+}
