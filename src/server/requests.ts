@@ -58,7 +58,7 @@ function send(ctx: Context, headers: readonly string[]): void {
     ctx.res.writeHead(204, headers as string[]).end();
     return;
   }
-  if (json !== undefined && ctx.status === 200 && isPlain) {
+  if (json !== undefined && isPlain) {
     const length = String(Buffer.byteLength(json));
     const all = [...headers, 'Content-Type', 'application/json; charset=utf-8', 'Content-Length', length];
     ctx.respond = false;

@@ -206,6 +206,22 @@ items:
 
 describe('a default is refused that has other than one of its', () => {
   testMistakes(`
+== no values where the operator needs some
+kind: SchedulingPolicy
+spec:
+  default:
+    affinity:
+      nodeAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms:
+          - matchExpressions:
+            - {key: a, operator: In}
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0]: expected values, since the operator is In, got a mapping
+            - {keys: [a], operators: [NotIn],
+               values: []}
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].values: expected values, since the operator is NotIn, got an empty list
+            - {key: a, operator: Exists}
+            - {key: a, operator: In, values: [""]}
 == keys and operators
 kind: SchedulingPolicy
 spec:

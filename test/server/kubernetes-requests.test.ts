@@ -224,8 +224,9 @@ describe('the parameter timeout', () => {
         '?timeout=1.5s',
         '?timeout=1m30s',
         '?timeout=1h0m0s',
+        '?timeout=900s',
       ),
-    ).toEqual([600, 10, 0.5, 1.5, 90, 600]);
+    ).toEqual([600, 10, 0.5, 1.5, 90, 600, 600]);
   });
 
   it('that is over at once keeps nobody from an answer that needs no waiting', async () => {
