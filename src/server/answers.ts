@@ -205,7 +205,7 @@ export const answers = {
   },
   Faulty: {
     status: 500,
-    description: 'A fault of the service. Nothing was decided: the lease is not allowed.',
+    description: 'A fault of the service. Nothing was decided, so nothing is allowed.',
     headers: ANSWERED,
     body: 'Fault',
     examples: { faulty: { request_id: 'req-7b1c5f2e-94a1-4a5e-9d5b-2f2c3f1d8e60' } },

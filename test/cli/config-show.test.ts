@@ -129,6 +129,17 @@ describe('config show', () => {
     }
   });
 
+  it('cuts a long value in the table only where nobody wrote it', async () => {
+    const list = 'a.example/first:NoSchedule,a.example/second:NoExecute:300,b.example/third:NoExecute';
+    const conf = confFile(`[kubernetes]\nsystem_tolerations = ${list}\n`);
+    const value = async (file: string) => {
+      const { stdout } = await show(file);
+      return / system_tolerations +list +(.*)$/m.exec(stdout)?.[1];
+    };
+    expect(await value(conf)).toBe(list);
+    expect(await value(confFile('[kubernetes]\n'))).toBe('node.kubernetes.io/not-ready:NoExecute…');
+  });
+
   it('hides secrets, and what was put together from them, in every format', async () => {
     const { conf } = configuration();
     const formats = ['table', 'json', 'table --origin', 'json --origin', 'ini --origin'];

@@ -206,6 +206,12 @@ items:
 
 describe('a default is refused that has other than one of its', () => {
   testMistakes(`
+== what can't be required
+kind: SchedulingPolicy
+spec:
+  required:
+    tolerations: []
+#! spec.required.tolerations: unknown field: tolerations can be allowed and a default, not required
 == no values where the operator needs some
 kind: SchedulingPolicy
 spec:

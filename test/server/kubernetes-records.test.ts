@@ -28,9 +28,10 @@ const SSD = { nodeSelector: { disk: 'ssd' } };
 async function recorded(
   use: (service: KubernetesService) => Promise<unknown>,
   kubernetes: KubernetesSettings['kubernetes'] = {},
+  further: Readonly<Record<string, object>> = {},
 ) {
   const log = join(temporaryFolder(), 'decisions.jsonl');
-  const text = policiesForAll({ disks });
+  const text = policiesForAll({ disks, ...further });
   const service = await runKubernetes(text, { kubernetes, service: { decision_log: log } });
   await use(service);
   const [{ text: metrics }, { text: page }] = [await service.request('/metrics'), await service.request('/')];
@@ -98,6 +99,17 @@ describe('an admission', () => {
       metric(metrics, 'blazar_enforcement_http_requests_total', { path, status: '200' }),
     );
     expect(paths).toEqual([4, 1]);
+  });
+
+  it('that adds a default has changed the pod, also where a policy that is tried would refuse it', async () => {
+    const { records } = await recorded(
+      ({ ask }) => ask(creating({})),
+      { audit: ['tried'] },
+      {
+        tried: { required: { nodeSelectors: { zone: ['a'] } } },
+      },
+    );
+    expect(records).toEqual([line('changed', { warnings: [expect.stringContaining('nodeSelector zone')] })]);
   });
 
   it('that is only tried says so, with what the user was warned of', async () => {

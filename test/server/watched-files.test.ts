@@ -106,13 +106,14 @@ describe.concurrent('a watch', () => {
       [2, () => writeFileSync(further, 'four!')],
       [3, () => rmSync(file)],
       [4, () => writeFileSync(join(folder, 'further.yaml'), 'service: {}')],
+      [5, () => writeFileSync(join(folder, 'policies.json'), '{}')],
     ] as const) {
       change();
       await vi.waitFor(() => context.expect(changed).toHaveBeenCalledTimes(times), SOON);
     }
     writeFileSync(join(folder, 'decisions.jsonl'), 'five');
     await sleep(LONG_ENOUGH);
-    context.expect(changed).toHaveBeenCalledTimes(4);
+    context.expect(changed).toHaveBeenCalledTimes(5);
   });
 
   it('sees what changes before it starts', async (context) => {
