@@ -18,6 +18,8 @@ import { SystemTolerations } from './system-tolerations.ts';
 /** What the API server fills in where a pod names no scheduler. */
 const DEFAULT_SCHEDULER = 'default-scheduler';
 
+const NO_NODE_NAME = 'expected nothing, since a pod that names its node passes by every scheduler';
+
 /** What the field of a reason begins with that is about a label. */
 const LABEL = 'nodeSelector ';
 
@@ -127,27 +129,24 @@ export class EffectivePolicy {
     { schedulers, priorityClasses, nodeSelectors, tolerations, affinities }: Rules,
     options: ReviewOptions,
   ): Reason[] {
-    const reasons = [
+    const names = [
       schedulers.judge(said(spec.schedulerName)),
       priorityClasses.judge(said(spec.priorityClassName)),
-    ].filter((reason) => reason !== undefined);
-    // It passes by the scheduler, whichever is named.
-    if (said(spec.nodeName) !== undefined && !schedulers.allowsAll) {
-      const expectation = 'expected nothing, since a pod that names its node passes by every scheduler';
-      reasons.push({ field: 'nodeName', expectation, policies: schedulers.policies });
-    }
-    const selectors = Object.entries(spec.nodeSelector ?? {}).map(([label, value]) => ({ label, value }));
-    reasons.push(...nodeSelectors.judge(selectors, 'nodeSelector'));
-    for (const [index, toleration] of (spec.tolerations ?? []).entries()) {
-      const reason = this.#systemTolerations.has(toleration)
+      // It passes by the scheduler, whichever is named.
+      said(spec.nodeName) === undefined || schedulers.allowsAll
         ? undefined
-        : tolerations.judge(toleration, index);
-      if (reason !== undefined) {
-        reasons.push(reason);
-      }
-    }
-    reasons.push(...affinities.judge(spec.affinity ?? {}, options));
-    return reasons;
+        : { field: 'nodeName', expectation: NO_NODE_NAME, policies: schedulers.policies },
+    ];
+    const selectors = Object.entries(spec.nodeSelector ?? {}).map(([label, value]) => ({ label, value }));
+    const asked = (spec.tolerations ?? []).map((toleration, index) =>
+      this.#systemTolerations.has(toleration) ? undefined : tolerations.judge(toleration, index),
+    );
+    return [
+      ...names.filter((reason) => reason !== undefined),
+      ...nodeSelectors.judge(selectors, 'nodeSelector'),
+      ...asked.filter((reason) => reason !== undefined),
+      ...affinities.judge(spec.affinity ?? {}, options),
+    ];
   }
 
   /** The pod with the defaults where it says nothing; the same one where there is nothing to add. */

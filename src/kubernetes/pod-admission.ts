@@ -26,6 +26,8 @@ const AUDIT_ALL = '*';
 const MAX_WARNING = 256;
 const MAX_WARNINGS = 10;
 const MAX_MESSAGE = 2000;
+/** More would not fit into a message. */
+const MAX_REASONS = 50;
 
 /** An admission, and whom and what it is about. */
 export interface DecidedAdmission extends Admission {
@@ -67,7 +69,8 @@ export class PodAdmission {
       pod: judged,
       reasons: [],
     };
-    const trial = review.allowed ? tried?.review(judged, options) : undefined;
+    // Also where nothing may be added now: if they were enforced, their defaults would have been added before.
+    const trial = review.allowed ? tried?.review(judged, { ...options, addDefaults: !isUpdate }) : undefined;
     return {
       account,
       allowed: review.allowed,
@@ -90,8 +93,8 @@ export class PodAdmission {
   }
 
   #message({ user }: Account, reasons: readonly Reason[]): string {
-    const text = `the pod does not fit the scheduling policies of ${user}: ${reasons.map(formatReason).join('; ')}`;
-    return cut(text, MAX_MESSAGE);
+    const shown = reasons.slice(0, MAX_REASONS).map(formatReason).join('; ');
+    return cut(`the pod does not fit the scheduling policies of ${user}: ${shown}`, MAX_MESSAGE);
   }
 }
 

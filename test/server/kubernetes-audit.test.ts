@@ -1,6 +1,7 @@
 /** Policies that are tried: what they would refuse is a warning, and what they would allow is not allowed by them. */
 import { describe, expect, it } from 'vitest';
 import {
+  ADMISSION,
   creating,
   type KubernetesService,
   policies,
@@ -53,6 +54,22 @@ describe('audit', () => {
     expect({ allowed, patched }).toEqual({ allowed: true, patched: ['/spec/priorityClassName'] });
     expect(warnings.map((text) => /nodeSelector (\w+):/.exec(text)?.[1]).sort()).toEqual(['disk', 'zone']);
     expect((await asked(service, {}, 'high')).allowed).toBe(false);
+  });
+
+  it('warns of nothing that a default of the same policy would have mended, at neither endpoint', async () => {
+    const disk = {
+      required: { nodeSelectors: { disk: ['ssd'] } },
+      default: { nodeSelector: { disk: 'ssd' } },
+    };
+    const any = { allowed: { schedulerNames: [], nodeSelectors: {}, priorityClassNames: [] } };
+    const { ask } = await run(['disk'], policiesForAll({ any, disk }));
+    for (const path of [ADMISSION, VALIDATION]) {
+      expect(await ask(creating({}), path)).toMatchObject({ allowed: true, warnings: [], patch: [] });
+      const { warnings } = await ask(creating({ nodeSelector: { disk: 'hdd' } }), path);
+      expect(warnings).toEqual([
+        `${WARNED}nodeSelector disk: expected ssd, got "hdd" (scheduling policy disk)`,
+      ]);
+    }
   });
 
   it.each([
