@@ -28,7 +28,7 @@ export function typedValue(value: unknown, option: Option, secret: boolean, code
   };
   const pairAt = (name: string, one: unknown): [string, unknown] => {
     at = name;
-    return [nameText(name, code), itemAt(name, one)];
+    return [nameText(name, option, code), itemAt(name, one)];
   };
   try {
     if (typeof value === 'string') {
@@ -63,7 +63,7 @@ function itemText(text: string, { type }: Option): string {
   return text.trim();
 }
 
-function nameText(name: string, code: boolean): string {
+function nameText(name: string, { itemType }: Option, code: boolean): string {
   // A zod record leaves out this one name without a word, and with it the limit that was written for it.
   if (name === '__proto__') {
     throw new ValueError('__proto__ cannot be the name of a pair');
@@ -71,8 +71,9 @@ function nameText(name: string, code: boolean): string {
   if (code) {
     return name;
   }
-  if (name.trim() === '' || /[:,]/.test(name)) {
-    throw new ValueError('a name is empty, or has a ":" or a comma');
+  // In blazar.conf a pair of texts ends its name at the first colon, any other pair at the last.
+  if (name.trim() === '' || (itemType === 'text' ? /[:,]/ : /,/).test(name)) {
+    throw new ValueError(`a name is empty, or has ${itemType === 'text' ? 'a ":" or a comma' : 'a comma'}`);
   }
   return name.trim();
 }

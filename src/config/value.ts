@@ -89,7 +89,8 @@ function readList(text: string): string[] {
 function readDictionary(text: string, itemType: OptionType): Record<string, unknown> {
   const dictionary: Record<string, unknown> = {};
   for (const pair of readList(text)) {
-    const colon = pair.indexOf(':');
+    // A number has no colon, and a name may have one: physical:host:10.
+    const colon = itemType === 'text' ? pair.indexOf(':') : pair.lastIndexOf(':');
     const key = pair.slice(0, colon).trim();
     if (colon <= 0 || key === '') {
       throw new ValueError('a pair has no name or no ":"');

@@ -70,7 +70,9 @@ describe('files of users and projects', () => {
     const { catalog } = await read(sources(text, `[enforcement]\nfilters_path = ${folder}\n`));
     expect([...catalog.filters.keys()]).toEqual([
       'ExternalServiceFilter',
+      'LeaseDatesFilter',
       'MaxLeaseDurationFilter',
+      'MaxReservationSizeFilter',
       'SchedulingPolicyFilter',
     ]);
     expect(Reflect.get(globalThis, 'evilFilterWasLoaded')).toBeUndefined();
@@ -137,10 +139,15 @@ it("every option of the chain is the server's alone, and so are all of the exter
   const { settings } = await readConfiguration({ configFiles: [], environment: {}, projectFolder: null });
   const left = settings.filter(({ option }) => !option.serverOnly).map(({ option }) => option.name);
   expect(left).toEqual([
+    'lease_dates_earliest_start',
+    'lease_dates_latest_end',
     'max_lease_duration',
     'max_lease_duration_project_limits',
     'max_lease_duration_user_limits',
     'max_lease_duration_extension_window',
+    'max_reservation_size',
+    'max_reservation_size_project_limits',
+    'max_reservation_size_user_limits',
   ]);
   expect(
     Object.values(enforcementOptions.shape).every((one) => z.toJSONSchema(one).serverOnly === true),

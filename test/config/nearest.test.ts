@@ -10,6 +10,18 @@ it('names the right name that is nearest', () => {
   expect(nearestName('Audit_Filters', names)).toBe('; the nearest right name is "audit_filters"');
 });
 
+it('names what is meant by names that real configurations had, though others are nearer', () => {
+  const filters = ['MaxReservationSizeFilter', 'MaxLeaseDurationFilter'];
+  expect(nearestName('MaxReservationLengthFilter', filters)).toBe(
+    '; the nearest right name is "MaxLeaseDurationFilter"',
+  );
+  expect(nearestName('max_reservation_length', ['max_reservation_size', 'max_lease_duration'])).toBe(
+    '; the nearest right name is "max_lease_duration"',
+  );
+  expect(nearestName('max_reservation_length', ['max_reservation_size'])).toContain('max_reservation_size');
+  expect(nearestName('constructor', ['construct'])).toContain('"construct"');
+});
+
 it('says nothing where there is no name', () => {
   expect(nearestName('enabled_filter', [])).toBe('');
 });

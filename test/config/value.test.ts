@@ -210,6 +210,33 @@ describe('a dictionary', () => {
   });
 
   it.each([
+    ['physical:host:10', { 'physical:host': 10 }],
+    ['a:b:c:1, physical : host : -1', { 'a:b:c': 1, 'physical : host': -1 }],
+    ['climate/physical:host:+2', { 'climate/physical:host': 2 }],
+    ['::1', { ':': 1 }],
+  ])('of numbers is split at the last colon, since no number has one: %j', (text, pairs) => {
+    expect(read(text, 'dictionary', 'integer')).toEqual(pairs);
+    expect(read(text, 'dictionary', 'number')).toEqual(pairs);
+  });
+
+  it('of true and false is split at the last colon too, and of texts at the first', () => {
+    expect(read('physical:host:yes', 'dictionary', 'boolean')).toEqual({ 'physical:host': true });
+    expect(read('physical:host:10', 'dictionary', 'text')).toEqual({ physical: 'host:10' });
+    expect(read('site:http://h:80', 'dictionary', 'text')).toEqual({ site: 'http://h:80' });
+  });
+
+  it('of numbers is not made from names with colons that have no number behind them, or come twice', () => {
+    for (const text of ['physical:host', 'physical:host:', 'physical:host:x', 'physical:host:1.5']) {
+      expect(refusal(text, 'dictionary', 'integer'), text).toBe('');
+    }
+    expect(refusal('physical:host:1,physical:host:2', 'dictionary', 'integer')).toBe('a name is given twice');
+    expect(read('physical:host:1,physical:gpu:2', 'dictionary', 'integer')).toEqual({
+      'physical:host': 1,
+      'physical:gpu': 2,
+    });
+  });
+
+  it.each([
     ['a', 'a pair has no name or no ":"'],
     ['a=1', 'a pair has no name or no ":"'],
     ['a:1,b', 'a pair has no name or no ":"'],

@@ -109,9 +109,9 @@ describe('a value in YAML', () => {
       'limits: expected name:value pairs with commas between them, each value a whole number, got {"a":"1","__proto__":"1"} (__proto__ cannot be the name of a pair; see "__proto__")',
     ],
     [
-      'limits: {"a:b": 1}',
+      'limits: {"a,b": 1}',
       2,
-      'limits: expected name:value pairs with commas between them, each value a whole number, got {"a:b":"1"} (a name is empty, or has a ":" or a comma; see "a:b")',
+      'limits: expected name:value pairs with commas between them, each value a whole number, got {"a,b":"1"} (a name is empty, or has a comma; see "a,b")',
     ],
     ['__proto__: 1', 2, '__proto__: unknown option; the nearest right name is "rate"'],
     ['text: http://user:hush@h/', undefined, ''],

@@ -35,6 +35,10 @@ export function refuseAmbiguous(root: Node, lineAt: (offset: number) => number):
     }
     if (isMap(node)) {
       const isFlow = node.flow === true;
+      // Here they have the names that they are written as.
+      if (node.items.filter(({ key }) => isNull(asNode(key))).length > 1) {
+        throw new YamlError('a mapping with two names that are null', lineAt(node.range?.[0] ?? 0));
+      }
       for (const { key, value } of node.items) {
         checkPart(key, isFlow, true);
         checkPart(value, isFlow, false);
@@ -100,4 +104,8 @@ function isOfTag(node: Node, tag: string): boolean {
     default:
       return false;
   }
+}
+
+function isNull(key: Node | null): boolean {
+  return key === null || (isScalar(key) && key.value === null);
 }

@@ -56,11 +56,12 @@ export class YamlDocument {
    *
    * @throws YamlError for what is no YAML, too much of it, or too deep.
    */
-  static parse(text: string): YamlDocument {
+  static parse(written: string): YamlDocument {
+    const text = withoutMark(written);
     const content = read(text);
     const end = content.document.range?.[2] ?? text.length;
     // The end of a line can stand behind the end of the document.
-    return new YamlDocument(text.slice(end).trim() === '' ? text : text.slice(0, end), content);
+    return new YamlDocument(text.slice(end).trim() === '' ? written : text.slice(0, end), content);
   }
 
   /**
@@ -69,9 +70,9 @@ export class YamlDocument {
    *
    * @throws YamlError as `parse`.
    */
-  static parseAll(text: string): YamlDocument[] {
+  static parseAll(written: string): YamlDocument[] {
+    const text = withoutMark(written);
     const lines = new LineCounter();
-    refuseUnreadable(text);
     return [...documentsOf(text, lines)]
       .filter(({ contents, errors }) => errors.length > 0 || !isNothing(contents))
       .map((document) => {
@@ -144,9 +145,17 @@ export class YamlDocument {
   }
 }
 
+/**
+ * A byte order mark at the start says nothing, and the package takes it for a column where a list begins. A second one would
+ * be a letter to PyYAML.
+ */
+function withoutMark(text: string): string {
+  refuseUnreadable(text);
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
+}
+
 function read(text: string): Content {
   const lines = new LineCounter();
-  refuseUnreadable(text);
   for (const document of documentsOf(text, lines)) {
     return contentOf(document, text, lines);
   }
@@ -166,6 +175,7 @@ function contentOf(document: Document.Parsed, text: string, lines: LineCounter):
   const { contents } = document;
   if (contents !== null) {
     refuseAmbiguous(contents, (offset) => lines.linePos(offset).line);
+    refuseUnindented(contents, text, lines);
   }
   const own = text.slice(document.range[0], document.range[2]);
   const mayHaveAliases = own.includes('*') || own.includes('<<');
@@ -175,12 +185,26 @@ function contentOf(document: Document.Parsed, text: string, lines: LineCounter):
   return { document, root, lines };
 }
 
+/** As a whole document a block text may begin at the margin here; to PyYAML it is over there, and `#` begins a comment. */
+function refuseUnindented(root: Node, text: string, lines: LineCounter): void {
+  if (isBlock(root)) {
+    const [start = 0, end = 0] = root.range ?? [];
+    const [, ...written] = text.slice(start, end).split(/\r\n|\r|\n/);
+    if (written.some((line) => /^\S/.test(line))) {
+      throw new YamlError('a block text that is not indented', lines.linePos(start).line);
+    }
+  }
+}
+
+function isBlock(node: Node | null): node is Scalar {
+  return isScalar(node) && (node.type === Scalar.BLOCK_LITERAL || node.type === Scalar.BLOCK_FOLDED);
+}
+
 /** The contents are put back: a copy of the document would cost more than all that is written. */
 function printed(document: Document, root: Node | null): string {
   const { contents } = document;
   // As the whole of a document the lines of such a text would not be indented, which PyYAML expects.
-  const isBlock = isScalar(root) && (root.type === Scalar.BLOCK_LITERAL || root.type === Scalar.BLOCK_FOLDED);
-  const shown = isBlock ? Object.assign(root.clone(), { type: Scalar.QUOTE_DOUBLE }) : root;
+  const shown = isBlock(root) ? Object.assign(root.clone(), { type: Scalar.QUOTE_DOUBLE }) : root;
   try {
     document.contents = shown as ParsedNode;
     return document.toString(layout);

@@ -46,6 +46,23 @@ describe('a text that PyYAML would read differently', () => {
 
   it('may begin with a byte order mark, end its lines as Windows does, and have any character above', () => {
     expect(YamlDocument.parse('\ufeffa: 1\r\nb: é\u00a0😀\r\n').value).toEqual({ a: 1, b: 'é\u00a0😀' });
+    expect(YamlDocument.parse('\ufeff- - a\n  - b\n- c\n').value).toEqual([['a', 'b'], 'c']);
+    expect(YamlDocument.parse('\ufeff- - ').value).toEqual([[null]]);
+    expect(() => YamlDocument.parse('\ufeff\ufeffa: 1')).toThrow(YamlError);
+  });
+
+  it('is refused for a block text at the margin, where PyYAML sees none, and not for one that is indented', () => {
+    for (const text of ['|\n#', '|\r\n#', '>\na\n b\n', '# c\n|\n\ny']) {
+      expect(() => YamlDocument.parse(text), text).toThrow('a block text that is not indented');
+    }
+    expect(YamlDocument.parse('|\n a\n  b\n#c\n').value).toBe('a\n b\n');
+  });
+
+  it('is refused for names that are all null, which are one name to PyYAML', () => {
+    for (const text of ['null:\r\n?', '~: 1\nnull: 2', '{? , null: 1}', 'a: {~: 1, Null: 2}']) {
+      expect(() => YamlDocument.parse(text), text).toThrow('two names that are null');
+    }
+    expect(YamlDocument.parse('null: 1\n"null": 2').value).toEqual({ null: 2 });
   });
 
   it.each([
