@@ -10,6 +10,7 @@ import {
   parseResourceProperties,
   type Reservation,
   reject,
+  reservationsAfterUpdate,
   type SectionProblem,
   type Verdict,
 } from '../src/index.ts';
@@ -98,16 +99,7 @@ export class SchedulingPolicyFilter extends BaseFilter<Options> {
 
   /** The lease is judged as it would be. Nothing is added: it may be running. */
   checkUpdate(context: Context, currentLease: Lease, newLease: Lease): Verdict {
-    const current = currentLease.reservations ?? [];
-    const wanted = newLease.reservations ?? [];
-    const isWanted = ({ id }: Reservation) => id !== undefined && wanted.some((one) => one.id === id);
-    const reservations = [
-      ...wanted.map((reservation) => ({
-        ...current.find(({ id }) => id !== undefined && id === reservation.id),
-        ...reservation,
-      })),
-      ...current.filter((reservation) => !isWanted(reservation)),
-    ];
+    const reservations = reservationsAfterUpdate(currentLease, newLease);
     const reviews = this.#review(context, reservations, { addDefaults: false });
     const reasons = reviews.flatMap((review) => review.reasons);
     return reasons.length === 0

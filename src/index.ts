@@ -35,6 +35,7 @@ export {
   leaseEnd,
   leaseStart,
   type Reservation,
+  reservationsAfterUpdate,
   type UpdateRequest,
 } from './lease.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';

@@ -29,14 +29,16 @@ describe('filters list', () => {
     const filters = list.slice(1).filter(([name]) => name !== '');
     expect(filters.map(([name, use]) => [name, use])).toEqual([
       ['ExternalServiceFilter', 'not enabled'],
+      ['LeaseDatesFilter', 'not enabled'],
       ['MaxLeaseDurationFilter', 'enabled'],
+      ['MaxReservationSizeFilter', 'not enabled'],
       ['SchedulingPolicyFilter', 'not enabled'],
       ['QuietFilter', 'not enabled'],
       ['TriedFilter', 'audit'],
     ]);
     expect(list).toContainEqual(['', 'max_lease_duration_extension_window']);
-    expect(filters[3]).toEqual(['QuietFilter', 'not enabled', `${folder}/quiet-filter.js`]);
-    expect(filters[4]).toEqual(['TriedFilter', 'audit', `${folder}/tried-filter.mjs`, 'tried_note']);
+    expect(filters[5]).toEqual(['QuietFilter', 'not enabled', `${folder}/quiet-filter.js`]);
+    expect(filters[6]).toEqual(['TriedFilter', 'audit', `${folder}/tried-filter.mjs`, 'tried_note']);
   });
 
   it('prints the same as JSON', async () => {
@@ -45,13 +47,14 @@ describe('filters list', () => {
     expect(code).toBe(0);
     const list = JSON.parse(stdout) as { name: string; file: string; options: string[] }[];
     expect(list.map(({ name }) => name)).toEqual([
-      ...['ExternalServiceFilter', 'MaxLeaseDurationFilter', 'SchedulingPolicyFilter'],
+      ...['ExternalServiceFilter', 'LeaseDatesFilter', 'MaxLeaseDurationFilter'],
+      ...['MaxReservationSizeFilter', 'SchedulingPolicyFilter'],
       ...['QuietFilter', 'TriedFilter'],
     ]);
-    expect(list[1]).toMatchObject({ enabled: true, audit: false });
-    expect(list[1]?.options).toContain('max_lease_duration_project_limits');
-    expect(basename(realpathSync(list[1]?.file ?? ''))).toBe('max-lease-duration-filter.js');
-    expect(list[4]).toEqual({
+    expect(list[2]).toMatchObject({ enabled: true, audit: false });
+    expect(list[2]?.options).toContain('max_lease_duration_project_limits');
+    expect(basename(realpathSync(list[2]?.file ?? ''))).toBe('max-lease-duration-filter.js');
+    expect(list[6]).toEqual({
       name: 'TriedFilter',
       enabled: false,
       audit: true,

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import type { Lease, UpdateRequest } from '../../src/index.ts';
+import { updateExtend } from '../support/requests.ts';
+import { DAY, load } from './lease-dates.ts';
+
+describe('LeaseDatesFilter at update', () => {
+  /** The present lease is from 2026-12-01T09:00 to 2026-12-03T09:00. */
+  const update = async (lines: readonly string[], lease: Partial<Lease>, current: Partial<Lease> = {}) => {
+    const { context, currentLease } = updateExtend();
+    const request: UpdateRequest = { context, currentLease: { ...currentLease, ...current }, lease };
+    return (await load(lines)).checkUpdate(request);
+  };
+  const LATE_START = ['lease_dates_earliest_start = 2026-12-02T09:00:00'];
+  const EARLY_END = ['lease_dates_latest_end = 2026-12-02T09:00:00'];
+
+  it('judges the captured extension by its new end', async () => {
+    const ask = async (end: string) =>
+      (await load([`lease_dates_latest_end = ${end}`])).checkUpdate(updateExtend());
+    expect(await ask('2026-12-05T09:00:00')).toMatchObject({ allowed: true });
+    expect(await ask('2026-12-05T08:59:59')).toMatchObject({
+      allowed: false,
+      message: 'The lease ends at 2026-12-05T09:00:00Z; no lease may end after 2026-12-05T08:59:59Z.',
+    });
+  });
+
+  it('does not judge a start that stays or moves later, also where it is too early', async () => {
+    for (const start_date of [
+      '2026-12-01T09:00:00',
+      '2026-12-01T10:00:00+01:00',
+      '2026-12-01T09:00:00.000001',
+    ]) {
+      expect(await update(LATE_START, { start_date }), start_date).toMatchObject({ allowed: true });
+    }
+  });
+
+  it('rejects a start that moves a microsecond earlier where it is too early', async () => {
+    expect(await update(LATE_START, { start_date: '2026-12-01T08:59:59.999999' })).toMatchObject({
+      allowed: false,
+      message: expect.stringMatching(
+        /^The lease starts at .*; no lease may start before 2026-12-02T09:00:00Z\.$/,
+      ),
+    });
+  });
+
+  it('does not judge an end that stays or moves earlier, also where it is too late', async () => {
+    for (const end_date of [
+      '2026-12-03T09:00:00',
+      '2026-12-03T10:00:00+01:00',
+      '2026-12-03T08:59:59.999999',
+    ]) {
+      expect(await update(EARLY_END, { end_date }), end_date).toMatchObject({ allowed: true });
+    }
+  });
+
+  it('rejects an end that moves a microsecond later where it is too late', async () => {
+    expect(await update(EARLY_END, { end_date: '2026-12-03T09:00:00.000001' })).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('no lease may end after 2026-12-02T09:00:00Z.'),
+    });
+  });
+
+  it('allows an earlier start and a later end within the limits', async () => {
+    const lines = ['lease_dates_earliest_start = 2026-11-30', 'lease_dates_latest_end = 2026-12-06'];
+    expect(await update(lines, { start_date: '2026-11-30', end_date: '2026-12-06' })).toMatchObject({
+      allowed: true,
+    });
+    expect(await update(lines, { start_date: '2026-11-29T23:59', end_date: '2026-12-06' })).toMatchObject({
+      allowed: false,
+    });
+    expect(await update(lines, { start_date: '2026-11-30', end_date: '2026-12-06T00:01' })).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  it('does not judge a date that is not sent', async () => {
+    const lines = [...LATE_START, ...EARLY_END];
+    for (const lease of [
+      {},
+      { name: 'renamed' },
+      { start_date: '2026-12-01T09:00:00' },
+      { end_date: '2026-12-02' },
+    ]) {
+      expect(await update(lines, lease), JSON.stringify(lease)).toMatchObject({ allowed: true });
+    }
+    expect(await update(lines, { end_date: '2026-12-04' })).toMatchObject({ allowed: false });
+  });
+
+  it('lets a lease that runs be extended, though it began before the earliest start', async () => {
+    const lines = ['lease_dates_earliest_start = +0', `lease_dates_latest_end = +${30 * DAY}`];
+    const running = { start_date: '2026-11-01T09:00:00', end_date: '2026-11-22T09:00:00' };
+    expect(
+      await update(lines, { start_date: running.start_date, end_date: '2026-12-21T09:00:30' }, running),
+    ).toMatchObject({ allowed: true });
+    expect(await update(lines, { end_date: '2026-12-21T09:00:31' }, running)).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  it('reads end_time in both leases', async () => {
+    const current = JSON.parse('{"end_date": null, "end_time": "2026-12-03T09:00:00"}');
+    expect(await update(EARLY_END, { end_time: '2026-12-03T09:00:00' }, current)).toMatchObject({
+      allowed: true,
+    });
+    expect(await update(EARLY_END, { end_time: '2026-12-03T09:00:01' }, current)).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  it('judges a date that the present lease does not say', async () => {
+    const current = JSON.parse('{"start_date": null, "end_date": null}');
+    const dates = { start_date: '2026-12-02T09:00:00', end_date: '2026-12-02T09:00:00' };
+    const lines = [...LATE_START, ...EARLY_END];
+    expect(await update(lines, dates, current)).toMatchObject({ allowed: true });
+    expect(await update(lines, { ...dates, start_date: '2026-12-02T08:59' }, current)).toMatchObject({
+      allowed: false,
+    });
+    expect(await update(lines, { ...dates, end_date: '2026-12-02T09:01' }, current)).toMatchObject({
+      allowed: false,
+    });
+  });
+});

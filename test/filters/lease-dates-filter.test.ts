@@ -1,0 +1,215 @@
+import { DateTime } from 'luxon';
+import { describe, expect, it } from 'vitest';
+import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
+import { testFilter } from './contract.ts';
+import { create, DAY, ending, load, starting } from './lease-dates.ts';
+
+const START = ['lease_dates_earliest_start = 2026-12-01T09:00:00'];
+const END = ['lease_dates_latest_end = 2026-12-03T09:00:00'];
+
+testFilter({
+  name: 'LeaseDatesFilter',
+  options: () => ({
+    lease_dates_earliest_start: '2026-12-01T09:00:00',
+    lease_dates_latest_end: '2027-01-02T00:00:00',
+  }),
+});
+
+describe('LeaseDatesFilter at create', () => {
+  it('allows every date where neither option is set', async () => {
+    for (const dates of [
+      { start_date: '1970-01-01', end_date: '1970-01-02' },
+      { start_date: '2026-12-01', end_date: '9999-12-31' },
+    ]) {
+      expect(await create([], dates)).toMatchObject({ allowed: true, failed: false });
+    }
+  });
+
+  it('allows a lease that begins exactly at the earliest start, and rejects one a microsecond before', async () => {
+    expect(await starting(START, '2026-12-01T09:00:00.000000')).toMatchObject({ allowed: true });
+    expect(await starting(START, '2026-12-01T08:59:59.999999')).toMatchObject({
+      allowed: false,
+      failed: false,
+      filter: 'LeaseDatesFilter',
+      message:
+        'The lease starts at 2026-12-01T08:59:59.999999Z; no lease may start before 2026-12-01T09:00:00Z.',
+    });
+  });
+
+  it('allows a lease that ends exactly at the latest end, and rejects one a microsecond behind', async () => {
+    expect(await ending(END, '2026-12-03T09:00:00.000000')).toMatchObject({ allowed: true });
+    expect(await ending(END, '2026-12-03T09:00:00.000001')).toMatchObject({
+      allowed: false,
+      failed: false,
+      filter: 'LeaseDatesFilter',
+      message: 'The lease ends at 2026-12-03T09:00:00.000001Z; no lease may end after 2026-12-03T09:00:00Z.',
+    });
+  });
+
+  it('says in UTC when the lease would start or end, and what the first or last date is', async () => {
+    expect((await starting(START, '2026-12-01T09:59:59+01:00')).message).toBe(
+      'The lease starts at 2026-12-01T08:59:59Z; no lease may start before 2026-12-01T09:00:00Z.',
+    );
+    expect((await ending(END, '2026-12-03 09:01')).message).toBe(
+      'The lease ends at 2026-12-03T09:01:00Z; no lease may end after 2026-12-03T09:00:00Z.',
+    );
+  });
+
+  it('says parts of a second where there are any, also before 1970', async () => {
+    expect((await starting(START, '1969-12-31T23:59:59.25')).message).toContain(
+      'The lease starts at 1969-12-31T23:59:59.25Z;',
+    );
+  });
+
+  it('judges the start first where both dates are wrong', async () => {
+    const both = await create([...START, ...END], {
+      start_date: '2026-11-30',
+      end_date: '2026-12-31',
+    });
+    expect(both.message).toContain('The lease starts at 2026-11-30T00:00:00Z');
+  });
+
+  it('holds only the start against the earliest start, and only the end against the latest end', async () => {
+    expect(await starting(START, '2099-01-01')).toMatchObject({ allowed: true });
+    const dates = { start_date: '2001-01-01', end_date: '2001-01-02' };
+    expect(await create(END, dates)).toMatchObject({ allowed: true });
+    expect(
+      await create(START, { ...dates, start_date: '2026-12-01T09:00', end_date: '9999-12-31' }),
+    ).toMatchObject({
+      allowed: true,
+    });
+  });
+
+  it('reads end_time where there is no end_date', async () => {
+    const { context, lease } = createPhysicalHost();
+    const { end_date: _, ...rest } = lease;
+    const enforcement = await load(END);
+    const until = (end_time: string) => enforcement.checkCreate({ context, lease: { ...rest, end_time } });
+    expect(await until('2026-12-03T09:00:00')).toMatchObject({ allowed: true });
+    expect(await until('2026-12-03T09:00:01')).toMatchObject({ allowed: false });
+  });
+
+  it('reads dates from code: Date and DateTime', async () => {
+    for (const [start, allowed] of [
+      ['2026-12-01T09:00:00.000Z', true],
+      ['2026-12-01T08:59:59.999Z', false],
+    ] as const) {
+      expect(await starting(START, new Date(start)), start).toMatchObject({ allowed });
+      const elsewhere = DateTime.fromISO(start, { zone: 'Australia/Sydney' });
+      expect(await starting(START, elsewhere), start).toMatchObject({ allowed });
+    }
+    expect(await ending(END, new Date('2026-12-03T09:00:00.001Z'))).toMatchObject({ allowed: false });
+  });
+
+  it.each([
+    '2026-12-01T09:00:00',
+    '2026-12-01 09:00',
+    '2026-12-01T10:00:00+01:00',
+    '2026-12-01T02:00:00.000-07:00',
+    '20261201T090000Z',
+    '2026-W49-2T09:00',
+  ])('reads %s in the configuration as the instant that it is', async (text) => {
+    const lines = [`lease_dates_earliest_start = ${text}`];
+    expect(await starting(lines, '2026-12-01T09:00:00Z')).toMatchObject({ allowed: true });
+    expect(await starting(lines, '2026-12-01T08:59:59.999999Z')).toMatchObject({ allowed: false });
+  });
+
+  it('takes a day alone for its first instant', async () => {
+    const lines = ['lease_dates_latest_end = 2026-12-03'];
+    expect(await ending(lines, '2026-12-03T00:00:00')).toMatchObject({ allowed: true });
+    expect(await ending(lines, '2026-12-03T00:01:00')).toMatchObject({ allowed: false });
+  });
+});
+
+describe('LeaseDatesFilter with +seconds', () => {
+  it('counts the latest end from now, to the millisecond of the clock', async () => {
+    const lines = [`lease_dates_latest_end = +${DAY}`];
+    expect(await ending(lines, '2026-11-22T09:00:30.500000')).toMatchObject({ allowed: true });
+    expect(await ending(lines, '2026-11-22T09:00:30.500001')).toMatchObject({ allowed: false });
+  });
+
+  it('counts the earliest start from the beginning of the present minute, to which Blazar cuts "now"', async () => {
+    const lines = ['lease_dates_earliest_start = +0'];
+    for (const now of ['2026-11-21T09:00:00.000Z', '2026-11-21T09:00:59.999Z']) {
+      const setup = { now: () => now };
+      expect(await starting(lines, '2026-11-21 09:00', setup), now).toMatchObject({ allowed: true });
+      expect(await starting(lines, '2026-11-21T08:59:59.999999', setup), now).toMatchObject({
+        allowed: false,
+      });
+    }
+    const later = ['lease_dates_earliest_start = +3600'];
+    expect(await starting(later, '2026-11-21T10:00:00')).toMatchObject({ allowed: true });
+    expect(await starting(later, '2026-11-21T09:59:59.999999')).toMatchObject({ allowed: false });
+  });
+
+  it('says what the date is by now, and how it was written', async () => {
+    const setup = { now: () => '2026-11-21T09:00:30Z' };
+    expect((await starting(['lease_dates_earliest_start = +3600'], '2026-11-21T09:59', setup)).message).toBe(
+      'The lease starts at 2026-11-21T09:59:00Z; no lease may start before 2026-11-21T10:00:00Z (+3600 seconds from now).',
+    );
+    expect((await ending(['lease_dates_latest_end = +0060'], '2026-11-21T09:02', setup)).message).toBe(
+      'The lease ends at 2026-11-21T09:02:00Z; no lease may end after 2026-11-21T09:01:30Z (+0060 seconds from now).',
+    );
+  });
+
+  it('moves with the clock, without a reload', async () => {
+    let now = '2026-11-21T09:00:00Z';
+    const enforcement = await load([`lease_dates_latest_end = +${DAY}`, 'lease_dates_earliest_start = +60'], {
+      now: () => now,
+    });
+    const { context, lease } = createPhysicalHost();
+    const ask = async (start_date: string, end_date: string) =>
+      (await enforcement.checkCreate({ context, lease: { ...lease, start_date, end_date } })).allowed;
+    expect(await ask('2026-11-21T09:01', '2026-11-22T09:00:01')).toBe(false);
+    expect(await ask('2026-11-21T09:01', '2026-11-22T09:00:00')).toBe(true);
+    now = '2026-11-21T09:00:01Z';
+    expect(await ask('2026-11-21T09:01', '2026-11-22T09:00:01')).toBe(true);
+    now = '2026-11-21T09:01:00Z';
+    expect(await ask('2026-11-21T09:01', '2026-11-22T09:00:01')).toBe(false);
+    expect(await ask('2026-11-21T09:02', '2026-11-22T09:00:01')).toBe(true);
+  });
+
+  it('does not move fixed dates with the clock', async () => {
+    for (const now of ['2001-01-01T00:00:00Z', '2099-01-01T00:00:00Z']) {
+      const setup = { now: () => now };
+      expect(await starting(START, '2026-12-01T09:00', setup), now).toMatchObject({ allowed: true });
+      expect(await starting(START, '2026-12-01T08:59', setup), now).toMatchObject({ allowed: false });
+      expect(await ending(END, '2026-12-03T09:00', setup), now).toMatchObject({ allowed: true });
+      expect(await ending(END, '2026-12-03T09:01', setup), now).toMatchObject({ allowed: false });
+    }
+  });
+
+  it('may lie further away than any lease', async () => {
+    const [start, end] = [
+      'lease_dates_earliest_start = +999999999999',
+      'lease_dates_latest_end = +999999999999',
+    ];
+    expect(await starting([start], '9999-12-30')).toMatchObject({ allowed: false, failed: false });
+    expect(await ending([end], '9999-12-31')).toMatchObject({ allowed: true });
+  });
+});
+
+describe('LeaseDatesFilter', () => {
+  it('hears of every end without a word, however wrong the dates are', async () => {
+    const enforcement = await load(['lease_dates_latest_end = 2001-01-01']);
+    expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
+  });
+
+  it('allows exempt projects everything', async () => {
+    const request = createPhysicalHost();
+    const lines = ['lease_dates_latest_end = 2001-01-01', `exempt_projects = ${request.context.project_id}`];
+    const enforcement = await load(lines);
+    expect(await enforcement.checkCreate(request)).toMatchObject({ allowed: true, exempt: true });
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true, exempt: true });
+    const other = { ...request, context: { ...request.context, project_id: 'other' } };
+    expect(await enforcement.checkCreate(other)).toMatchObject({ allowed: false, exempt: false });
+  });
+
+  it('only warns where it is tried', async () => {
+    const decision = await create(END, { end_date: '2026-12-04' }, { audit: true });
+    expect(decision).toMatchObject({
+      allowed: true,
+      warnings: [expect.stringContaining('The lease ends at')],
+    });
+  });
+});

@@ -1,0 +1,42 @@
+/** A filter alone, with a blazar.conf on disk and a clock that the test says. */
+import { expect } from 'vitest';
+import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
+import { configFile, shown } from '../config/helpers.ts';
+import { recordingLogger } from '../support/logger.ts';
+
+export interface Setup {
+  /** Default: `NOW`. */
+  readonly now?: () => string;
+  /** Tried, not enforced. */
+  readonly audit?: boolean;
+  /** The text of a YAML file in place of blazar.conf. */
+  readonly yaml?: string;
+}
+
+/** Half a minute behind a full one, ten days before the captured leases begin. */
+export const NOW = '2026-11-21T09:00:30.500Z';
+
+/** The first of the lines is line 3 of blazar.conf. */
+export function loadFilter(
+  name: string,
+  lines: readonly string[],
+  { now = () => NOW, audit = false, yaml }: Setup = {},
+): Promise<UsageEnforcement> {
+  const text = ['[enforcement]', `${audit ? 'audit' : 'enabled'}_filters = ${name}`, ...lines].join('\n');
+  const file = yaml === undefined ? configFile(text) : configFile(yaml, 'blazar.yaml');
+  return UsageEnforcement.load(
+    { configFiles: [file], environment: {}, projectFolder: null },
+    { logger: recordingLogger(), clock: { now: () => new Date(now()) } },
+  );
+}
+
+/** The errors of such a configuration, with the files by their names only. */
+export async function mistakes(name: string, lines: readonly string[], setup?: Setup): Promise<string[]> {
+  try {
+    await (await loadFilter(name, lines, setup)).close();
+    return [];
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(ConfigurationError);
+    return shown((thrown as ConfigurationError).problems, 'error');
+  }
+}

@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import type { Context } from '../../src/index.ts';
+import { mistakes } from './loaded.ts';
+import { hosts, load, of, reserving } from './reservation-sizes.ts';
+
+describe('limits for users and projects', () => {
+  const LINES = [
+    'max_reservation_size = physical:host:10, network:1',
+    'max_reservation_size_project_limits = climate/physical:host:20, a/b/physical:host:5',
+    'max_reservation_size_user_limits = alice/physical:host:30, bob/physical:host:2',
+  ];
+  const most = async (user_id: string, project_id: string, lines: readonly string[] = LINES) => {
+    const enforcement = await load(lines);
+    const ask = async (count: number) =>
+      (await enforcement.checkCreate(reserving([hosts(count)], { user_id, project_id }))).allowed;
+    const asked = await Promise.all(
+      [0, 2, 3, 5, 6, 10, 11, 20, 21, 30, 31].map(async (count) => ({ count, allowed: await ask(count) })),
+    );
+    return asked.findLast(({ allowed }) => allowed)?.count;
+  };
+
+  it('let the limit of a user win over that of the project, and that over the general one', async () => {
+    expect(await most('carol', 'physics')).toBe(10);
+    expect(await most('carol', 'climate')).toBe(20);
+    expect(await most('alice', 'climate')).toBe(30);
+    expect(await most('alice', 'physics')).toBe(30);
+    expect(await most('bob', 'climate')).toBe(2);
+    expect(await most('carol', 'a/b')).toBe(5);
+    expect(await most('carol', 'a')).toBe(10);
+  });
+
+  it('are not mistaken for each other: a project is no user, whatever its name', async () => {
+    expect(await most('climate', 'alice')).toBe(10);
+  });
+
+  it('lift the limit with -1, each at its place', async () => {
+    const general = 'max_reservation_size = physical:host:10';
+    const project = (count: number) => `max_reservation_size_project_limits = climate/physical:host:${count}`;
+    const user = (count: number) => `max_reservation_size_user_limits = alice/physical:host:${count}`;
+    expect(await most('alice', 'climate', [general, project(-1)])).toBe(31);
+    expect(await most('alice', 'physics', [general, project(-1)])).toBe(10);
+    expect(await most('alice', 'climate', [general, project(20), user(-1)])).toBe(31);
+    expect(await most('bob', 'climate', [general, project(20), user(-1)])).toBe(20);
+    expect(await most('alice', 'climate', [general, project(-1), user(2)])).toBe(2);
+    expect(await most('alice', 'climate', ['max_reservation_size = physical:host:-1', project(5)])).toBe(5);
+  });
+
+  it('hold for their resource type alone', async () => {
+    const enforcement = await load(LINES);
+    expect(await enforcement.checkCreate(reserving([of('network', 2), hosts(30)]))).toMatchObject({
+      allowed: false,
+      message: 'The lease reserves up to 2 of network; the most allowed for any lease is 1.',
+    });
+  });
+
+  it('are named where they are exceeded', async () => {
+    const enforcement = await load(LINES);
+    const message = async (count: number, context: Partial<Context>) =>
+      (await enforcement.checkCreate(reserving([hosts(count)], context))).message;
+    expect(await message(31, {})).toBe(
+      'The lease reserves up to 31 of physical:host; the most allowed for user alice is 30.',
+    );
+    expect(await message(21, { user_id: 'carol' })).toBe(
+      'The lease reserves up to 21 of physical:host; the most allowed for project climate is 20.',
+    );
+  });
+});
+
+describe('the options of MaxReservationSizeFilter', () => {
+  const wrong = (name: string, pairs: string, got: string, detail = '') =>
+    `blazar.conf:3: [enforcement] ${name}: expected ${pairs} pairs with commas between them, each value a whole number or -1, got "${got}"${detail}`;
+
+  it.each([
+    ['physical:host:x', ''],
+    ['physical:host:1.5', ''],
+    ['physical:host:', ''],
+    ['physical:host', ''],
+    ['physical:host:1 000', ''],
+    ['physical:host:-2', ' (see "physical:host")'],
+    ['physical:host:9007199254740992', ' (it is too large)'],
+    ['10', ' (a pair has no name or no ":")'],
+    [':10', ' (a pair has no name or no ":")'],
+    ['network:1,,network:2', ' (an item is empty)'],
+    ['physical:host:1, physical:host:2', ' (a name is given twice)'],
+    ['__proto__:1', ' (__proto__ cannot be the name of a pair)'],
+  ])('are no %j: the mistake has its file and line, and the text', async (text, detail) => {
+    expect(await mistakes('MaxReservationSizeFilter', [`max_reservation_size = ${text}`])).toEqual([
+      wrong('max_reservation_size', 'resource type:count', text, detail),
+    ]);
+  });
+
+  it.each([
+    ['physical:host:10', 'physical:host'],
+    ['climate/:10', 'climate/'],
+    ['/physical:host:10', '/physical:host'],
+    ['climate/physical:host:-2', 'climate/physical:host'],
+  ])(
+    'for users and projects are no %j: an id, a slash, a type and a count are needed',
+    async (text, name) => {
+      for (const who of ['project', 'user']) {
+        const option = `max_reservation_size_${who}_limits`;
+        expect(await mistakes('MaxReservationSizeFilter', [`${option} = ${text}`])).toEqual([
+          wrong(option, `${who} id/resource type:count`, text, ` (see "${name}")`),
+        ]);
+      }
+    },
+  );
+
+  it('may be a text in YAML, written as in blazar.conf', async () => {
+    const yaml = `enforcement:
+  enabled_filters: [MaxReservationSizeFilter]
+  max_reservation_size: physical:host:2, network:1
+  max_reservation_size_project_limits: "physics/physical:host:3"
+`;
+    const enforcement = await load([], { yaml });
+    const ask = async (max: number, project_id: string) =>
+      (await enforcement.checkCreate(reserving([hosts(max)], { project_id }))).allowed;
+    expect([await ask(2, 'climate'), await ask(3, 'climate')]).toEqual([true, false]);
+    expect([await ask(3, 'physics'), await ask(4, 'physics')]).toEqual([true, false]);
+  });
+
+  it('may be a mapping in YAML, whose names have colons', async () => {
+    for (const mapping of [
+      '{physical:host: 2, network: 1}',
+      '\n    physical:host: 2',
+      '{"physical:host": "2"}',
+    ]) {
+      const yaml = `enforcement:
+  enabled_filters: [MaxReservationSizeFilter]
+  max_reservation_size: ${mapping}
+  max_reservation_size_project_limits: {physics/physical:host: 3}
+`;
+      const enforcement = await load([], { yaml });
+      const ask = async (max: number, project_id: string) =>
+        (await enforcement.checkCreate(reserving([hosts(max)], { project_id }))).allowed;
+      expect([await ask(2, 'climate'), await ask(3, 'climate')], mapping).toEqual([true, false]);
+      expect([await ask(3, 'physics'), await ask(4, 'physics')], mapping).toEqual([true, false]);
+    }
+    const wrongCount = `enforcement:
+  enabled_filters: [MaxReservationSizeFilter]
+  max_reservation_size:
+    network: 1
+    physical:host: two
+`;
+    expect(await mistakes('MaxReservationSizeFilter', [], { yaml: wrongCount })).toEqual([
+      expect.stringMatching(/^blazar\.yaml:5: .*\(see "physical:host"\)$/),
+    ]);
+  });
+});

@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest';
+import type { Lease, Reservation } from '../../src/index.ts';
+import { updateExtend } from '../support/requests.ts';
+import { hosts, load } from './reservation-sizes.ts';
+
+describe('MaxReservationSizeFilter at update', () => {
+  const two = { id: 'h', resource_type: 'physical:host', min: 1, max: 2 };
+  const ip = { id: 'f', resource_type: 'virtual:floatingip', amount: 1 };
+  const update = async (sizes: string, current: readonly unknown[] | null, lease: Lease) => {
+    const { context, currentLease } = updateExtend();
+    return (await load([`max_reservation_size = ${sizes}`])).checkUpdate({
+      context,
+      currentLease: { ...currentLease, reservations: current as Reservation[] },
+      lease,
+    });
+  };
+
+  it('allows the captured extension, also of a lease that is larger than it may be by now', async () => {
+    for (const sizes of ['physical:host:2', 'physical:host:1', 'physical:host:0']) {
+      const enforcement = await load([`max_reservation_size = ${sizes}`]);
+      expect(await enforcement.checkUpdate(updateExtend()), sizes).toMatchObject({ allowed: true });
+    }
+  });
+
+  it('allows an update of the dates alone', async () => {
+    for (const lease of [{}, { end_date: '2026-12-05' }, { end_date: '2026-12-05', reservations: [] }]) {
+      expect(await update('physical:host:1', [two], lease)).toMatchObject({ allowed: true });
+    }
+    const none = JSON.parse('{"reservations": null}');
+    expect(await update('physical:host:1', [two], none)).toMatchObject({ allowed: true });
+  });
+
+  it('allows growth to the limit, and rejects one more', async () => {
+    const grow = (max: unknown) => update('physical:host:4', [two], { reservations: [{ id: 'h', max }] });
+    expect(await grow(4)).toMatchObject({ allowed: true });
+    expect(await grow('4')).toMatchObject({ allowed: true });
+    expect(await grow(5)).toMatchObject({
+      allowed: false,
+      failed: false,
+      message: 'The lease reserves up to 5 of physical:host; the most allowed for any lease is 4.',
+    });
+  });
+
+  it('allows a lease that is too large to shrink or to stay, but not to grow by one', async () => {
+    const change = (max: number) =>
+      update('physical:host:3', [{ ...two, max: 9 }], { reservations: [{ id: 'h', max }] });
+    expect(await change(9)).toMatchObject({ allowed: true });
+    expect(await change(8)).toMatchObject({ allowed: true });
+    expect(await change(10)).toMatchObject({ allowed: false });
+  });
+
+  it('judges each type by itself: what one has lost does not make room for another', async () => {
+    const lease = {
+      reservations: [
+        { id: 'h', max: 0 },
+        { id: 'f', amount: 2 },
+      ],
+    };
+    expect(await update('physical:host:1, virtual:floatingip:1', [two, ip], lease)).toMatchObject({
+      allowed: false,
+      message: 'The lease reserves up to 2 of virtual:floatingip; the most allowed for any lease is 1.',
+    });
+    expect(await update('physical:host:1, virtual:floatingip:2', [two, ip], lease)).toMatchObject({
+      allowed: true,
+    });
+  });
+
+  it('counts reservations that the update leaves out', async () => {
+    const second = { ...two, id: 'i', max: 3 };
+    const lease = { reservations: [{ id: 'h', max: 3 }] };
+    expect(await update('physical:host:6', [two, second], lease)).toMatchObject({ allowed: true });
+    expect(await update('physical:host:5', [two, second], lease)).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('up to 6 of physical:host'),
+    });
+  });
+
+  it('lets hosts move from one reservation to another', async () => {
+    const second = { ...two, id: 'i', max: 3 };
+    const lease = {
+      reservations: [
+        { id: 'h', max: 4 },
+        { id: 'i', max: 1 },
+      ],
+    };
+    expect(await update('physical:host:1', [two, second], lease)).toMatchObject({ allowed: true });
+  });
+
+  it('counts a reservation that is added, with an id that is not known or none', async () => {
+    for (const added of [hosts(1), hosts(1, { id: 'new' })]) {
+      const lease = { reservations: [added] };
+      expect(await update('physical:host:3', [two], lease)).toMatchObject({ allowed: true });
+      expect(await update('physical:host:2', [two], lease)).toMatchObject({ allowed: false });
+    }
+    expect(await update('network:0', [two], { reservations: [{ resource_type: 'network' }] })).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  it('counts everything as new where the present lease has no reservations', async () => {
+    for (const none of [[], null]) {
+      expect(await update('physical:host:1', none, { reservations: [hosts(2)] })).toMatchObject({
+        allowed: false,
+      });
+    }
+  });
+
+  it('rejects a count that is none, with its place in the lease as it would be', async () => {
+    const lease = {
+      reservations: [
+        { id: 'f', amount: 1 },
+        { id: 'h', max: 'many' },
+      ],
+    };
+    expect(await update('physical:host:9', [two, ip], lease)).toMatchObject({
+      allowed: false,
+      message:
+        "The size of the lease can't be told: reservations.1: expected max or amount as a whole number, 0 or more.",
+    });
+    expect(await update('physical:host:9', [two], { reservations: [{ id: 'h', max: null }] })).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  it('lets a right count take the place of one that is none, within the limit', async () => {
+    const broken = [{ ...two, max: 'many' }];
+    const mend = (max: number) => update('physical:host:2', broken, { reservations: [{ id: 'h', max }] });
+    expect(await mend(2)).toMatchObject({ allowed: true });
+    expect(await mend(3)).toMatchObject({ allowed: false, failed: false });
+  });
+
+  it('counts a reservation that is named twice twice', async () => {
+    const lease = {
+      reservations: [
+        { id: 'h', max: 2 },
+        { id: 'h', max: 2 },
+      ],
+    };
+    expect(await update('physical:host:4', [two], lease)).toMatchObject({ allowed: true });
+    expect(await update('physical:host:3', [two], lease)).toMatchObject({ allowed: false });
+  });
+
+  it('lets the limits of users and projects count', async () => {
+    const request = updateExtend();
+    const { user_id, project_id } = request.context;
+    const lease = { reservations: [{ ...request.lease.reservations?.[0], max: 3 }] };
+    const ask = async (...lines: readonly string[]) =>
+      (await load(['max_reservation_size = physical:host:2', ...lines])).checkUpdate({ ...request, lease });
+    expect(await ask()).toMatchObject({ allowed: false });
+    expect(await ask(`max_reservation_size_project_limits = ${project_id}/physical:host:3`)).toMatchObject({
+      allowed: true,
+    });
+    expect(await ask(`max_reservation_size_user_limits = ${user_id}/physical:host:3`)).toMatchObject({
+      allowed: true,
+    });
+  });
+});

@@ -1,0 +1,246 @@
+import { describe, expect, it } from 'vitest';
+import type { Context, CreateRequest } from '../../src/index.ts';
+import { createGpuAndFloatingIp, createPhysicalHost, endActive } from '../support/requests.ts';
+import { testFilter } from './contract.ts';
+import { hosts, load, of, reserving } from './reservation-sizes.ts';
+
+testFilter({
+  name: 'MaxReservationSizeFilter',
+  options: () => ({ max_reservation_size: { 'physical:host': 2, 'virtual:floatingip': 1 } }),
+});
+
+async function create(
+  sizes: string,
+  reservations: readonly unknown[] | null | undefined,
+  context: Partial<Context> = {},
+) {
+  return (await load([`max_reservation_size = ${sizes}`])).checkCreate(reserving(reservations, context));
+}
+
+describe('MaxReservationSizeFilter at create', () => {
+  it('allows exactly the limit by the captured requests, and rejects one more', async () => {
+    const ask = async (sizes: string, request: CreateRequest) =>
+      (await load([`max_reservation_size = ${sizes}`])).checkCreate(request);
+    expect(await ask('physical:host:2', createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(await ask('physical:host:1', createPhysicalHost())).toMatchObject({
+      allowed: false,
+      failed: false,
+      filter: 'MaxReservationSizeFilter',
+      message: 'The lease reserves up to 2 of physical:host; the most allowed for any lease is 1.',
+    });
+    expect(await ask('physical:host:1, virtual:floatingip:1', createGpuAndFloatingIp())).toMatchObject({
+      allowed: true,
+    });
+    expect(await ask('physical:host:1, virtual:floatingip:0', createGpuAndFloatingIp())).toMatchObject({
+      allowed: false,
+      message: 'The lease reserves up to 1 of virtual:floatingip; the most allowed for any lease is 0.',
+    });
+  });
+
+  it.each([
+    'physical:host',
+    'virtual:instance',
+    'flavor:instance',
+    'virtual:floatingip',
+    'network',
+    'device',
+  ])('counts %s, by amount or by max', async (type) => {
+    for (const field of ['amount', 'max']) {
+      const reserve = (count: number) => [{ resource_type: type, [field]: count }];
+      expect(await create(`${type}:3`, reserve(3)), field).toMatchObject({ allowed: true });
+      expect(await create(`${type}:3`, reserve(4)), field).toMatchObject({
+        allowed: false,
+        message: `The lease reserves up to 4 of ${type}; the most allowed for any lease is 3.`,
+      });
+    }
+  });
+
+  it('counts what could be reserved, not the least, nor what was found', async () => {
+    const found = { min: 1, allocations: [{ id: '1' }] };
+    expect(await create('physical:host:2', [hosts(3, found)])).toMatchObject({ allowed: false });
+    const many = { min: 9, allocations: Array.from({ length: 9 }, (_, id) => ({ id })) };
+    expect(await create('physical:host:2', [hosts(2, many)])).toMatchObject({ allowed: true });
+  });
+
+  it('adds up all reservations of a type, and no two types', async () => {
+    const both = [hosts(2), of('virtual:floatingip', 5), hosts(1)];
+    expect(await create('physical:host:3, virtual:floatingip:5', both)).toMatchObject({ allowed: true });
+    expect(await create('physical:host:2, virtual:floatingip:5', both)).toMatchObject({
+      allowed: false,
+      message: 'The lease reserves up to 3 of physical:host; the most allowed for any lease is 2.',
+    });
+    expect(await create('physical:host:3, virtual:floatingip:4', both)).toMatchObject({
+      allowed: false,
+      message: 'The lease reserves up to 5 of virtual:floatingip; the most allowed for any lease is 4.',
+    });
+  });
+
+  it('counts the larger one where a reservation says both max and amount', async () => {
+    for (const more of [hosts(2, { amount: 5 }), hosts(5, { amount: 2 }), hosts('5', { amount: 2 })]) {
+      expect(await create('physical:host:5', [more])).toMatchObject({ allowed: true });
+      expect(await create('physical:host:4', [more])).toMatchObject({
+        allowed: false,
+        message: expect.stringContaining('up to 5 of physical:host'),
+      });
+    }
+    expect(await create('physical:host:2', [hosts(2, { amount: null })])).toMatchObject({ allowed: true });
+    expect(await create('physical:host:1', [hosts(null, { amount: 2 })])).toMatchObject({ allowed: false });
+  });
+
+  it('reads texts as the numbers that they are', async () => {
+    for (const two of ['2', '02', ' 2 ']) {
+      expect(await create('physical:host:4', [hosts(two), hosts(two)]), two).toMatchObject({ allowed: true });
+      expect(await create('physical:host:3', [hosts(two), hosts(two)]), two).toMatchObject({
+        allowed: false,
+        message: expect.stringContaining('up to 4 of'),
+      });
+    }
+  });
+
+  it('counts a network that says nothing as one', async () => {
+    const networks = [{ resource_type: 'network' }, { resource_type: 'network', amount: null }];
+    expect(await create('network:2', networks)).toMatchObject({ allowed: true });
+    expect(await create('network:1', networks)).toMatchObject({
+      allowed: false,
+      message: 'The lease reserves up to 2 of network; the most allowed for any lease is 1.',
+    });
+    expect(await create('network:2', [of('network', 3)])).toMatchObject({ allowed: false });
+  });
+
+  it.each([
+    ['nothing', undefined],
+    ['null', null],
+  ])('rejects what is no network and says %s of its size, with its place', async (_, size) => {
+    for (const type of ['physical:host']) {
+      expect(
+        await create('physical:host:1', [hosts(1), { resource_type: type, max: size, amount: size }]),
+        type,
+      ).toMatchObject({
+        allowed: false,
+        failed: false,
+        message:
+          "The size of the lease can't be told: reservations.1: expected max or amount as a whole number, 0 or more.",
+      });
+    }
+  });
+
+  it.each([
+    ['negative', -1],
+    ['a negative text', '-1'],
+    ['a fraction', 1.5],
+    ['a fraction as text', '1.5'],
+    ['NaN', Number.NaN],
+    ['NaN as text', 'NaN'],
+    ['without end', Number.POSITIVE_INFINITY],
+    ['larger than numbers are whole', 2 ** 53],
+    ['a huge text', '9007199254740993'],
+    ['a text of a thousand digits', '9'.repeat(1000)],
+    ['an exponent', '1e3'],
+    ['hexadecimal', '0x10'],
+    ['an empty text', ''],
+    ['words', 'two'],
+    ['true', true],
+    ['a list', [1]],
+    ['an object', { valueOf: 1 }],
+  ])('rejects a count that is %s, whatever the other one is', async (_, count) => {
+    const mistake =
+      "The size of the lease can't be told: reservations.0: expected max or amount as a whole number, 0 or more.";
+    const enforcement = await load(['max_reservation_size = physical:host:100, network:100']);
+    for (const reservation of [hosts(count), hosts(count, { amount: 1 }), hosts(1, { amount: count })]) {
+      expect(await enforcement.checkCreate(reserving([reservation]))).toMatchObject({
+        allowed: false,
+        failed: false,
+        message: mistake,
+      });
+    }
+    expect(await enforcement.checkCreate(reserving([of('network', count)]))).toMatchObject({
+      allowed: false,
+      message: mistake,
+    });
+  });
+
+  it('rejects sums that no number holds exactly, and fails with none', async () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    expect(await create(`physical:host:${most}`, [hosts(most)])).toMatchObject({ allowed: true });
+    expect(await create(`physical:host:${most}`, [hosts(most), hosts(most)])).toMatchObject({
+      allowed: false,
+      failed: false,
+    });
+  });
+
+  it('allows nothing of a type with the limit 0, and none at all of it', async () => {
+    expect(await create('physical:host:0', [hosts(1)])).toMatchObject({ allowed: false });
+    expect(await create('physical:host:0', [hosts(0)])).toMatchObject({ allowed: true });
+    expect(await create('physical:host:0', [])).toMatchObject({ allowed: true });
+  });
+
+  it('allows leases without reservations', async () => {
+    for (const none of [[], null, undefined]) {
+      expect(await create('physical:host:0', none)).toMatchObject({ allowed: true, failed: false });
+    }
+  });
+
+  it('does not limit a type that is not named, nor one with -1, nor any where nothing is set', async () => {
+    expect(await create('physical:host:1', [of('virtual:instance', 1e6)])).toMatchObject({ allowed: true });
+    expect(await create('physical:host:-1', [hosts(1e6)])).toMatchObject({ allowed: true });
+    expect(await (await load([])).checkCreate(reserving([hosts(1e6)]))).toMatchObject({ allowed: true });
+  });
+
+  it('takes a type for itself alone: letters, spaces and parts of it are others', async () => {
+    const others = ['physical:hosts', 'Physical:Host', 'physical', 'host', ':host', 'physical:host ', ''];
+    const reservations = others.map((type) => of(type, 9));
+    expect(await create('physical:host:1', reservations)).toMatchObject({ allowed: true });
+    expect(await create('physical:host:1', [{ amount: 9 }])).toMatchObject({ allowed: true });
+  });
+
+  it('takes types that are names of JavaScript for types', async () => {
+    for (const type of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'mistake']) {
+      const decision = await create('physical:host:1', [of(type, 9), hosts(1)]);
+      expect(decision, type).toMatchObject({ allowed: true, failed: false });
+      expect(await create('physical:host:1', [of(type, 9), hosts(2)]), type).toMatchObject({
+        allowed: false,
+        failed: false,
+      });
+    }
+    expect(await create('constructor:1', [of('constructor', 2)])).toMatchObject({ allowed: false });
+    expect(await create('constructor:1', [of('constructor', 1)])).toMatchObject({ allowed: true });
+  });
+
+  it('takes ids that are names of JavaScript for ids', async () => {
+    for (const id of ['__proto__', 'constructor', 'toString']) {
+      const context = { user_id: id, project_id: id };
+      expect(await create('physical:host:1', [hosts(2)], context), id).toMatchObject({
+        allowed: false,
+        failed: false,
+        message: expect.stringContaining('for any lease'),
+      });
+    }
+  });
+});
+
+describe('MaxReservationSizeFilter', () => {
+  it('hears of every end without a word, however large the lease was', async () => {
+    const enforcement = await load(['max_reservation_size = physical:host:0']);
+    expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
+  });
+
+  it('allows exempt projects everything', async () => {
+    const enforcement = await load(['max_reservation_size = physical:host:0', 'exempt_projects = climate']);
+    expect(await enforcement.checkCreate(reserving([hosts(9)]))).toMatchObject({
+      allowed: true,
+      exempt: true,
+    });
+    expect(await enforcement.checkCreate(reserving([hosts(9)], { project_id: 'physics' }))).toMatchObject({
+      allowed: false,
+      exempt: false,
+    });
+  });
+
+  it('only warns where it is tried', async () => {
+    const enforcement = await load(['max_reservation_size = physical:host:1'], { audit: true });
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      allowed: true,
+      warnings: [expect.stringContaining('The lease reserves up to 2 of physical:host')],
+    });
+  });
+});
