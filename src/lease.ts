@@ -199,14 +199,23 @@ export const requestSchemas = {
   LeaseDate: dateSchema,
 } as const;
 
-// Compiled: a check would otherwise cost more than parsing the JSON of its request.
-const compiledCreate = z.compile(createSchema);
-const compiledUpdate = z.compile(updateSchema);
-const compiledEnd = z.compile(endSchema);
+// Compiled: a check would otherwise cost more than parsing the JSON of its request. When it is first needed: a command that
+// asks one thing need not wait for the others.
+const compiledCreate = compiledOnce(createSchema);
+const compiledUpdate = compiledOnce(updateSchema);
+const compiledEnd = compiledOnce(endSchema);
+
+function compiledOnce(schema: z.ZodType): () => z.ZodType {
+  let compiled: z.ZodType | undefined;
+  return () => {
+    compiled ??= z.compile(schema);
+    return compiled;
+  };
+}
 
 /** Checks a request and returns it as it came, not copied. Throws `InvalidRequestError` naming the first wrong field. */
 export function parseCreateRequest(input: unknown): CreateRequest {
-  return check(compiledCreate, input) as CreateRequest;
+  return check(compiledCreate(), input) as CreateRequest;
 }
 
 /** As `parseCreateRequest`; the current lease is read as `current_lease`, its name on the wire, or `currentLease`. */
@@ -215,7 +224,7 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
     isObject(input) && 'currentLease' in input && !('current_lease' in input)
       ? { ...input, current_lease: input.currentLease }
       : input;
-  const { context, current_lease, lease } = check(compiledUpdate, wire) as {
+  const { context, current_lease, lease } = check(compiledUpdate(), wire) as {
     context: Context;
     current_lease: Lease;
     lease: Lease;
@@ -225,7 +234,7 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
 
 /** As `parseCreateRequest`; a lease that has ended need not say when. */
 export function parseEndRequest(input: unknown): EndRequest {
-  return check(compiledEnd, input) as EndRequest;
+  return check(compiledEnd(), input) as EndRequest;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

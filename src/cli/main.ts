@@ -3,15 +3,19 @@
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError, errorText } from '../errors.ts';
 import { packageVersion } from '../version.ts';
-import { checkCommand } from './check.ts';
-import { configCommand } from './config.ts';
-import { conformanceCommand } from './conformance.ts';
-import { decisionsCommand } from './decisions.ts';
-import { filtersCommand } from './filters.ts';
 import { ExitCode, onOneLine, printProblems, UsageError } from './output.ts';
-import { schedulingPolicyCommand } from './scheduling-policy.ts';
-import { serveCommand } from './serve.ts';
-import { skypilotCommand } from './skypilot.ts';
+
+/** In the order of the help. Only the one that is called is loaded: the others would make it start later. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  check: async () => (await import('./check.ts')).checkCommand(),
+  serve: async () => (await import('./serve.ts')).serveCommand(),
+  config: async () => (await import('./config.ts')).configCommand(),
+  filters: async () => (await import('./filters.ts')).filtersCommand(),
+  decisions: async () => (await import('./decisions.ts')).decisionsCommand(),
+  conformance: async () => (await import('./conformance.ts')).conformanceCommand(),
+  skypilot: async () => (await import('./skypilot.ts')).skypilotCommand(),
+  'scheduling-policy': async () => (await import('./scheduling-policy.ts')).schedulingPolicyCommand(),
+};
 
 const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
   check: ['enforcement'],
@@ -21,17 +25,15 @@ const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
   'skypilot review': ['skypilot'],
 };
 
-function createProgram(): Command {
-  const program = new Command('blazar-enforcement')
-    .description('Usage enforcement for reservable clouds: who may lease what, for how long, how much.')
-    .addCommand(checkCommand())
-    .addCommand(serveCommand())
-    .addCommand(configCommand())
-    .addCommand(filtersCommand())
-    .addCommand(decisionsCommand())
-    .addCommand(conformanceCommand())
-    .addCommand(skypilotCommand())
-    .addCommand(schedulingPolicyCommand());
+/** `named`: the command that is called, if it is one; else all of them are there, for help and suggestions. */
+async function createProgram(named = ''): Promise<Command> {
+  const program = new Command('blazar-enforcement').description(
+    'Usage enforcement for reservable clouds: who may lease what, for how long, how much.',
+  );
+  const called = Object.hasOwn(COMMANDS, named) ? COMMANDS[named] : undefined;
+  for (const command of called === undefined ? Object.values(COMMANDS) : [called]) {
+    program.addCommand(await command());
+  }
   for (const command of allCommands(program)) {
     command
       .exitOverride()
@@ -81,7 +83,7 @@ async function main(): Promise<void> {
     process.exit(ExitCode.fault);
   });
   try {
-    const program = createProgram();
+    const program = await createProgram(process.argv[2]);
     if (process.argv.some((argument) => argument === '-h' || argument === '--help')) {
       await addOptionsHelp(program);
     }

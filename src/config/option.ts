@@ -68,13 +68,14 @@ export interface Option {
 
 /** Describes every option of an object schema. Throws an `Error` for a schema that can't be read from text. */
 export function describeOptions(section: string, schema: z.ZodObject): Option[] {
+  // All at once: each conversion has a price of its own, and every command pays it.
+  const { properties = {} } = schema.toJSONSchema({ io: 'input', unrepresentable: 'any' });
   return Object.entries(schema.shape).map(([name, option]) =>
-    describeOption(section, name, option as z.ZodType),
+    describeOption(section, name, option as z.ZodType, properties[name] as JsonSchema),
   );
 }
 
-function describeOption(section: string, name: string, schema: z.ZodType): Option {
-  const json = schema.toJSONSchema({ io: 'input', unrepresentable: 'any' }) as JsonSchema;
+function describeOption(section: string, name: string, schema: z.ZodType, json: JsonSchema): Option {
   const unset = schema.safeParse(undefined);
   if (!unset.success) {
     throw new Error(
