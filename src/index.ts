@@ -35,11 +35,11 @@ export {
   leaseEnd,
   leaseStart,
   type Reservation,
-  reservationsAfterUpdate,
   type UpdateRequest,
 } from './lease.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';
 export type { OptionsCheck, SectionProblem } from './option-groups.ts';
+export { reservationsAfterUpdate } from './reservations.ts';
 export {
   formatResourceProperties,
   type PropertyOperator,

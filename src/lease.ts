@@ -60,23 +60,6 @@ export function leaseEnd(lease: Lease): Instant | undefined {
   return toInstant(lease.end_date ?? lease.end_time);
 }
 
-/**
- * The reservations of a lease as they will be after an update, which may leave out what it does not change: whole
- * reservations, and attributes of those that it names by their `id`.
- */
-export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): Reservation[] {
-  const current = currentLease.reservations ?? [];
-  const wanted = newLease.reservations ?? [];
-  const isWanted = ({ id }: Reservation) => id !== undefined && wanted.some((one) => one.id === id);
-  return [
-    ...wanted.map((reservation) => ({
-      ...current.find(({ id }) => id !== undefined && id === reservation.id),
-      ...reservation,
-    })),
-    ...current.filter((reservation) => !isWanted(reservation)),
-  ];
-}
-
 // Only checked with these, and passed on as it came: zod drops what it does not know from its copy, which costs less.
 const dateSchema = z
   .custom<DateValue>((value) => toInstant(value) !== undefined, 'an ISO 8601 date')

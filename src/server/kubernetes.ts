@@ -88,9 +88,8 @@ const PLAIN = /^timeout=(\d{1,6})s$/;
 function requestedSeconds(ctx: Context): number {
   const { deadline } = stateOf(ctx).generation.options;
   const plain = PLAIN.exec(ctx.querystring)?.[1];
-  return plain === undefined
-    ? Math.min(writtenSeconds(ctx) ?? deadline, deadline)
-    : Math.min(Number(plain), deadline);
+  const asked = plain === undefined ? writtenSeconds(ctx) : Number(plain);
+  return Math.min(asked ?? deadline, deadline);
 }
 
 function writtenSeconds(ctx: Context): number | undefined {
