@@ -3,7 +3,7 @@
  *
  *   cli -> server -> skypilot, kubernetes -> core -> config      cli -> conformance -> core      filters -> kubernetes, core
  */
-const CORE = '^src/(http/)?[^/]+[.]ts$';
+const CORE = '^src/((http|ledger|ledger/migrations)/)?[^/]+[.]ts$';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {

@@ -3,6 +3,7 @@ import {
   allow,
   BaseFilter,
   type Context,
+  formatInstant,
   type Instant,
   type Lease,
   leaseEnd,
@@ -88,12 +89,12 @@ export class LeaseDatesFilter extends BaseFilter<z.infer<typeof options>> {
     const minute = now - (now % MICROSECONDS_PER_MINUTE);
     if (start !== undefined && earliest !== undefined && start < at(earliest, minute)) {
       return reject(
-        `The lease starts at ${written(start)}; no lease may start before ${shown(earliest, minute)}.`,
+        `The lease starts at ${formatInstant(start)}; no lease may start before ${shown(earliest, minute)}.`,
       );
     }
     const latest = this.#latestEnd;
     if (end !== undefined && latest !== undefined && end > at(latest, now)) {
-      return reject(`The lease ends at ${written(end)}; no lease may end after ${shown(latest, now)}.`);
+      return reject(`The lease ends at ${formatInstant(end)}; no lease may end after ${shown(latest, now)}.`);
     }
     return allow();
   }
@@ -113,14 +114,6 @@ function at({ instant, isFromNow }: Bound, now: Instant): Instant {
 }
 
 function shown(bound: Bound, now: Instant): string {
-  const date = written(at(bound, now));
+  const date = formatInstant(at(bound, now));
   return bound.isFromNow ? `${date} (${bound.text} seconds from now)` : date;
-}
-
-/** In UTC; parts of a second only where there are any. */
-function written(instant: Instant): string {
-  // Also of dates before 1970, which are negative.
-  const part = ((instant % MICROSECONDS_PER_SECOND) + MICROSECONDS_PER_SECOND) % MICROSECONDS_PER_SECOND;
-  const seconds = new Date(Number((instant - part) / 1000n)).toISOString().slice(0, -'.000Z'.length);
-  return `${seconds}${part === 0n ? '' : `.${String(part).padStart(6, '0').replace(/0+$/, '')}`}Z`;
 }

@@ -7,6 +7,7 @@ import {
   type Lease,
   type Reservation,
   reject,
+  reservationSize,
   reservationsAfterUpdate,
   type Verdict,
 } from '../src/index.ts';
@@ -118,29 +119,11 @@ function sizesOf(
     if (!isLimited(type)) {
       continue;
     }
-    const size = sizeOf(reservation);
+    const size = reservationSize(reservation);
     if (size === undefined) {
       return { mistake: `reservations.${index}: expected max or amount as a whole number, 0 or more` };
     }
     sizes.set(type, (sizes.get(type) ?? 0) + size);
   }
   return sizes;
-}
-
-/**
- * `max` of hosts, `amount` of everything else, the larger one of both; a network is one. Blazar sends numbers, and texts
- * where the user has.
- */
-function sizeOf({ resource_type, max, amount }: Reservation): number | undefined {
-  const written = [max, amount].filter((one) => one !== undefined && one !== null);
-  if (written.length === 0) {
-    return resource_type === 'network' ? 1 : undefined;
-  }
-  const counts = written.map(countOf);
-  return counts.includes(undefined) ? undefined : Math.max(...counts.filter((count) => count !== undefined));
-}
-
-function countOf(written: unknown): number | undefined {
-  const count = typeof written === 'string' && /^\d+$/.test(written.trim()) ? Number(written) : written;
-  return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { HttpClient, HttpClientOptions } from './http/client.ts';
 import type { Context, Lease } from './lease.ts';
+import type { LedgerService } from './ledger/service.ts';
 import type { Logger } from './logger.ts';
 import type { OptionsCheck } from './option-groups.ts';
 import type { Verdict } from './verdict.ts';
@@ -13,12 +14,18 @@ export interface Clock {
   now(): Date;
 }
 
-/** What every filter is given besides its options. */
-export interface FilterServices {
+/** What filters, and policies, are given besides their options. */
+export interface SharedServices {
   readonly logger: Logger;
   readonly clock: Clock;
   /** Makes clients for calls to other services: bounded in time and size, with kept-alive connections. */
   readonly http: { createClient(options: HttpClientOptions): HttpClient };
+}
+
+/** What every filter is given besides its options. */
+export interface FilterServices extends SharedServices {
+  /** For limits that leases share. `LedgerFilter` asks it; it is opened only when a filter asks for that. */
+  readonly ledger: LedgerService;
 }
 
 /** What a hook is told about the call besides the request. */
@@ -37,7 +44,8 @@ export interface Call {
  * - The constructor is called once, when the configuration is known to be right. To refuse it, throw.
  * - A hook answers `allow()`, `allow(changedCopy)` or `reject('why')`. A hook that throws, never answers or answers
  *   anything else has failed: the lease is refused, the user reads a generic sentence, the log has the cause.
- * - A check has no effects, and may be asked more than once about one lease.
+ * - A check has no effects, and may be asked more than once about one lease. What has effects is done by `commitCreate` and
+ *   `commitUpdate`, which are asked once every filter has allowed the lease. A limit that leases share is a `LedgerFilter`.
  * - Requests are read-only. Attributes that you don't know are to be left as they are.
  * - `onEnd` is a notification and may come late, twice or never.
  */
@@ -63,6 +71,20 @@ export abstract class BaseFilter<Options = unknown> {
 
   /** `currentLease` is about to become `newLease`, which may lack what does not change. */
   abstract checkUpdate(
+    context: Context,
+    currentLease: Lease,
+    newLease: Lease,
+    call: Call,
+  ): Verdict | Promise<Verdict>;
+
+  /**
+   * Every filter has allowed the lease, and it is about to be had: what must be kept of it is kept here. May be left out. A
+   * rejection refuses the lease after all.
+   */
+  commitCreate?(context: Context, lease: Lease, call: Call): Verdict | Promise<Verdict>;
+
+  /** As `commitCreate`, for a change of a lease. May be left out. */
+  commitUpdate?(
     context: Context,
     currentLease: Lease,
     newLease: Lease,

@@ -140,6 +140,14 @@ function isDateTime(value: unknown): value is DateTime {
   );
 }
 
+/** `2026-12-01T09:00:00Z`: in UTC; parts of a second only where there are any. */
+export function formatInstant(instant: Instant): string {
+  // Also of dates before 1970, which are negative.
+  const part = ((instant % MICROSECONDS_PER_SECOND) + MICROSECONDS_PER_SECOND) % MICROSECONDS_PER_SECOND;
+  const seconds = new Date(Number((instant - part) / 1000n)).toISOString().slice(0, -'.000Z'.length);
+  return `${seconds}${part === 0n ? '' : `.${String(part).padStart(6, '0').replace(/0+$/, '')}`}Z`;
+}
+
 /** `172800 seconds (2 days)`: a duration in microseconds as people read it; parts of a second only where there are any. */
 export function formatDuration(duration: Instant): string {
   const whole = duration / MICROSECONDS_PER_SECOND;

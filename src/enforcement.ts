@@ -2,10 +2,12 @@
  * The chain: load, create, update, end. Everything that is refused or let through is decided in this file.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { BaseFilter, Call, Clock, FilterServices } from './base-filter.ts';
+import { askFilter, FAILED_MESSAGE, isThenable, type Link, logFailure, type Question } from './asking.ts';
+import type { Clock, SharedServices } from './base-filter.ts';
+import { Commits } from './commit.ts';
 import type { ConfigSources } from './config/sources.ts';
-import { type Configuration, requireConfiguration } from './configuration.ts';
-import { type Deadline, inTime, type Wait, waitFor } from './deadline.ts';
+import { type Configuration, requireConfiguration, sectionOf } from './configuration.ts';
+import { type Deadline, inTime, waitFor } from './deadline.ts';
 import { accepted, auditWarning, describeChanges, refused } from './decision.ts';
 import { ConfigurationError, errorText, formatProblem } from './errors.ts';
 import { createHttpClient, type HttpClientOptions, type HttpObserver } from './http/client.ts';
@@ -19,14 +21,16 @@ import {
   parseUpdateRequest,
   type UpdateRequest,
 } from './lease.ts';
+import type { LedgerObserver } from './ledger/ledger.ts';
+import { type LedgerOptions, ledgerSection } from './ledger/options.ts';
+import { ChainLedger, type LeaseRequest } from './ledger/service.ts';
 import { createLogger, type Logger } from './logger.ts';
-import { readOnly, withoutViews } from './read-only.ts';
-import { type Decision, type EndReport, isVerdict, type Outcome, reject, type Verdict } from './verdict.ts';
+import { withOrigin } from './option-groups.ts';
+import { readOnly } from './read-only.ts';
+import type { Decision, EndReport, Outcome } from './verdict.ts';
 
 /** After so many rounds filters that keep changing a lease are taken to contradict each other. */
 const MAX_ROUNDS = 5;
-
-const FAILED_MESSAGE = 'The lease could not be checked. Please try again later, or ask the operator.';
 
 /** How a request is to be judged. */
 export interface CheckOptions {
@@ -41,7 +45,9 @@ export interface CheckOptions {
    * the values to set. Default true.
    */
   readonly acceptsChanges?: boolean;
-  /** Stands in the log of what fails. */
+  /** Decide, and record nothing: for trying. Default false. */
+  readonly dryRun?: boolean;
+  /** Stands in the log of what fails, and in the ledger. */
   readonly requestId?: string | undefined;
 }
 
@@ -53,10 +59,12 @@ export interface EnforcementServices {
   readonly clock?: Clock;
   /** Is told of every call that filters make to other services. Default: nobody is. */
   readonly httpObserver?: HttpObserver | undefined;
+  /** Is told of every transaction of the ledger. Default: nobody is. */
+  readonly ledgerObserver?: LedgerObserver | undefined;
 }
 
 /** What filters, and policies, are given. */
-export function createFilterServices({ logger, clock, httpObserver }: EnforcementServices): FilterServices {
+export function createSharedServices({ logger, clock, httpObserver }: EnforcementServices): SharedServices {
   return {
     logger: logger ?? createLogger(),
     clock: clock ?? { now: () => new Date() },
@@ -64,21 +72,13 @@ export function createFilterServices({ logger, clock, httpObserver }: Enforcemen
   };
 }
 
-interface Link {
-  readonly name: string;
-  readonly filter: BaseFilter;
-  readonly audit: boolean;
-}
-
-/** What the filters are asked, one by one. */
-interface Question {
-  readonly operation: Decision['operation'];
-  readonly context: Context;
-  readonly requestId: string | undefined;
-  readonly wait: Wait;
-  readonly ask: (filter: BaseFilter, lease: Lease, call: Call) => unknown;
-  /** Throws if a lease, as a filter has changed it, can't be judged. */
-  readonly verify: (changed: Lease) => unknown;
+/** What a chain is made of. */
+interface Parts {
+  readonly chain: readonly Link[];
+  readonly ledger: ChainLedger;
+  readonly logger: Logger;
+  readonly exemptProjects: readonly string[];
+  readonly commit: LedgerOptions['commit'];
 }
 
 /** The enabled filters, in order, ready to judge leases. Safe to share between any number of concurrent calls. */
@@ -86,11 +86,17 @@ export class UsageEnforcement {
   readonly #chain: readonly Link[];
   readonly #exemptProjects: ReadonlySet<string>;
   readonly #logger: Logger;
+  readonly #ledger: ChainLedger;
+  readonly #commits: Commits;
+  readonly #commitsChecks: boolean;
 
-  private constructor(chain: readonly Link[], exemptProjects: readonly string[], logger: Logger) {
+  private constructor({ chain, ledger, logger, exemptProjects, commit }: Parts) {
     this.#chain = chain;
     this.#exemptProjects = new Set(exemptProjects);
     this.#logger = logger;
+    this.#ledger = ledger;
+    this.#commits = new Commits({ chain, ledger, logger });
+    this.#commitsChecks = commit === 'check' && this.#commits.isNeeded;
   }
 
   /**
@@ -101,7 +107,7 @@ export class UsageEnforcement {
     sources: ConfigSources = {},
     services: EnforcementServices = {},
   ): Promise<UsageEnforcement> {
-    const configuration = await requireConfiguration(sources);
+    const configuration = await requireConfiguration(sources, [ledgerSection]);
     const logger = services.logger ?? createLogger();
     for (const problem of configuration.problems) {
       logger.warn(formatProblem(problem));
@@ -114,8 +120,11 @@ export class UsageEnforcement {
     configuration: Configuration,
     services: EnforcementServices = {},
   ): Promise<UsageEnforcement> {
-    const filterServices = createFilterServices(services);
-    const { logger } = filterServices;
+    const shared = createSharedServices(services);
+    const { logger, clock } = shared;
+    const ledgerOptions = sectionOf(configuration, ledgerSection);
+    const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer: services.ledgerObserver });
+    const filterServices = { ...shared, ledger };
     const chain: Link[] = [];
     for (const { installed, options, audit } of configuration.filters) {
       const { name, filterClass } = installed;
@@ -125,8 +134,11 @@ export class UsageEnforcement {
         await filter.open();
       } catch (thrown) {
         await closeAll(chain, logger);
+        await ledger.close();
         if (thrown instanceof ConfigurationError) {
-          throw thrown;
+          throw new ConfigurationError(
+            thrown.problems.map((problem) => withOrigin(problem, configuration.settings)),
+          );
         }
         throw new ConfigurationError([
           {
@@ -138,39 +150,48 @@ export class UsageEnforcement {
         ]);
       }
     }
-    return new UsageEnforcement(chain, configuration.exemptProjects, logger);
+    const { exemptProjects } = configuration;
+    return new UsageEnforcement({ chain, ledger, logger, exemptProjects, commit: ledgerOptions.commit });
   }
 
   /**
-   * Judges a lease that is about to be created. Whatever a filter does, a decision comes back; only a request that
+   * Judges a lease that is about to be created, and records it when every filter has allowed it (`[ledger] commit`). Whatever a filter does, a decision comes back; only a request that
    * is none throws (`InvalidRequestError`).
    */
   async checkCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
-    const { context, lease } = parseCreateRequest(request);
-    const seen = readOnly(context);
-    return this.#decide(lease, options, {
-      operation: 'create',
-      context,
-      requestId: options.requestId,
-      wait: options.deadline ?? waitFor(options.signal),
-      ask: (filter, proposed, call) => filter.checkCreate(seen, proposed, call),
-      verify: (changed) => parseCreateRequest({ context, lease: changed }),
-    });
+    const parsed = parseCreateRequest(request);
+    const question = this.#creating(parsed, 'create', options);
+    const decision = this.#decide(parsed.lease, options, question);
+    return this.#commitsChecks && options.dryRun !== true
+      ? this.#commit(await decision, parsed, question)
+      : decision;
   }
 
-  /** Judges a change of a lease. `currentLease` may also be called `current_lease`, as on the wire. */
+  /** Judges a change of a lease, and records it as `checkCreate` does. `currentLease` may also be called `current_lease`, as on the wire. */
   async checkUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
-    const { context, currentLease, lease } = parseUpdateRequest(request);
-    const seen = readOnly(context);
-    const current = readOnly(currentLease);
-    return this.#decide(lease, options, {
-      operation: 'update',
-      context,
-      requestId: options.requestId,
-      wait: options.deadline ?? waitFor(options.signal),
-      ask: (filter, proposed, call) => filter.checkUpdate(seen, current, proposed, call),
-      verify: (changed) => parseUpdateRequest({ context, currentLease, lease: changed }),
-    });
+    const parsed = parseUpdateRequest(request);
+    const question = this.#updating(parsed, 'update', options);
+    const decision = this.#decide(parsed.lease, options, question);
+    return this.#commitsChecks && options.dryRun !== true
+      ? this.#commit(await decision, parsed, question)
+      : decision;
+  }
+
+  /**
+   * Records a lease that a check has allowed, where checks record nothing (`[ledger] commit = request`). Limits that leases
+   * share are verified once more; the other filters are not asked again. What is recorded already stays as it is.
+   */
+  async commitCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
+    const parsed = parseCreateRequest(request);
+    const question = this.#creating(parsed, 'commit-create', options);
+    return this.#commit(this.#unasked(parsed, 'commit-create'), parsed, question);
+  }
+
+  /** As `commitCreate`, for a change of a lease. */
+  async commitUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
+    const parsed = parseUpdateRequest(request);
+    const question = this.#updating(parsed, 'commit-update', options);
+    return this.#commit(this.#unasked(parsed, 'commit-update'), parsed, question);
   }
 
   /** Tells every filter that a lease has ended, all at the same time: none can keep another from hearing it. */
@@ -179,6 +200,7 @@ export class UsageEnforcement {
     options: Pick<CheckOptions, 'signal' | 'deadline' | 'requestId'> = {},
   ): Promise<EndReport> {
     const { context, lease } = parseEndRequest(request);
+    const { requestId } = options;
     const wait = options.deadline ?? waitFor(options.signal);
     const seen = readOnly(context);
     const ended = readOnly(lease);
@@ -193,8 +215,7 @@ export class UsageEnforcement {
           }
         } catch (thrown) {
           failed = true;
-          const { requestId } = options;
-          this.#logFailure(link, { operation: 'end', context, requestId }, thrown);
+          logFailure(this.#logger, link.name, { operation: 'end', context, requestId }, thrown);
         }
         const message = failed ? `${link.name} could not be told that the lease has ended.` : null;
         const milliseconds = performance.now() - started;
@@ -214,9 +235,10 @@ export class UsageEnforcement {
     return { operation: 'end', failed: warnings.length > 0, warnings, outcomes };
   }
 
-  /** Lets every filter release what it holds. The chain must not be asked afterwards. */
+  /** Lets every filter release what it holds, and then the ledger. The chain must not be asked afterwards. */
   async close(): Promise<void> {
     await closeAll(this.#chain, this.#logger);
+    await this.#ledger.close();
   }
 
   /**
@@ -229,10 +251,9 @@ export class UsageEnforcement {
     question: Question,
   ): Promise<Decision> {
     const { operation, context } = question;
-    if (this.#exemptProjects.has(context.project_id)) {
-      const warning = `Project ${context.project_id} is in exempt_projects: no filter was asked.`;
-      this.#logger.info({ operation, project_id: context.project_id }, warning);
-      return { ...accepted(operation, original, false, []), exempt: true, warnings: [warning] };
+    const exemption = this.#exemption(operation, context, original);
+    if (exemption !== undefined) {
+      return exemption;
     }
 
     const outcomes: Outcome[] = [];
@@ -245,7 +266,7 @@ export class UsageEnforcement {
       for (let position = 0; position < this.#chain.length; position += 1) {
         const link = this.#chain[position] as Link;
         const started = performance.now();
-        const asked = this.#ask(link, seen, question);
+        const asked = askFilter(link, seen, question, this.#logger);
         // Most filters answer at once, and waiting for what is there costs more than such a filter.
         const { verdict, failed } = asked instanceof Promise ? await asked : asked;
         const proposal = verdict.allowed && !isSame(verdict.lease, lease) ? verdict.lease : undefined;
@@ -297,26 +318,55 @@ export class UsageEnforcement {
     return accepted(operation, lease, lastChange !== undefined, outcomes);
   }
 
-  /** One filter's verdict on a lease. Whatever goes wrong is a failure, and a failure is a rejection. */
-  #ask(link: Link, lease: Lease, question: Question): Answer | Promise<Answer> {
-    const { wait, ask, verify } = question;
-    const failure = (thrown: unknown): Answer => {
-      this.#logFailure(link, question, thrown);
-      return { verdict: reject(FAILED_MESSAGE), failed: true };
-    };
-    try {
-      wait.throwIfOver();
-      const answer = ask(link.filter, lease, wait);
-      if (isThenable(answer)) {
-        return inTime(answer, wait)
-          .then((late) => verified(late, verify))
-          .catch(failure);
-      }
-      wait.throwIfOver();
-      return verified(answer, verify);
-    } catch (thrown) {
-      return failure(thrown);
+  /** Records what is allowed; a refusal stays one. */
+  async #commit(decision: Decision, request: LeaseRequest, question: Question): Promise<Decision> {
+    if (!decision.allowed || decision.exempt) {
+      return decision;
     }
+    return this.#commits.commit(decision, { ...request, lease: decision.lease }, question);
+  }
+
+  /** What there is to say of a lease before anything is recorded. */
+  #unasked({ context, lease }: CreateRequest, operation: Decision['operation']): Decision {
+    return this.#exemption(operation, context, lease) ?? accepted(operation, lease, false, []);
+  }
+
+  #exemption(operation: Decision['operation'], { project_id }: Context, lease: Lease): Decision | undefined {
+    if (!this.#exemptProjects.has(project_id)) {
+      return undefined;
+    }
+    const warning = `Project ${project_id} is in exempt_projects: no filter was asked.`;
+    this.#logger.info({ operation, project_id }, warning);
+    return { ...accepted(operation, lease, false, []), exempt: true, warnings: [warning] };
+  }
+
+  #creating({ context }: CreateRequest, operation: Decision['operation'], options: CheckOptions): Question {
+    const seen = readOnly(context);
+    return {
+      operation,
+      context,
+      requestId: options.requestId,
+      wait: options.deadline ?? waitFor(options.signal),
+      ask: (filter, proposed, call) => filter.checkCreate(seen, proposed, call),
+      verify: (changed) => parseCreateRequest({ context, lease: changed }),
+    };
+  }
+
+  #updating(
+    { context, currentLease }: UpdateRequest,
+    operation: Decision['operation'],
+    options: CheckOptions,
+  ): Question {
+    const seen = readOnly(context);
+    const current = readOnly(currentLease);
+    return {
+      operation,
+      context,
+      requestId: options.requestId,
+      wait: options.deadline ?? waitFor(options.signal),
+      ask: (filter, proposed, call) => filter.checkUpdate(seen, current, proposed, call),
+      verify: (changed) => parseUpdateRequest({ context, currentLease, lease: changed }),
+    };
   }
 
   #logAudit({ operation, context }: Question, outcome: Outcome): void {
@@ -324,48 +374,11 @@ export class UsageEnforcement {
       this.#logger.warn({ operation, filter: outcome.filter, project_id: context.project_id }, warning);
     }
   }
-
-  #logFailure(
-    { name }: Link,
-    { operation, context, requestId }: Pick<Question, 'context' | 'requestId'> & { operation: string },
-    thrown: unknown,
-  ): void {
-    const { project_id, user_id } = context;
-    const request = requestId === undefined ? {} : { request_id: requestId };
-    const error = errorText(thrown);
-    this.#logger.error({ ...request, operation, filter: name, project_id, user_id, error }, 'filter failed');
-    if (thrown instanceof Error) {
-      this.#logger.debug({ filter: name, stack: thrown.stack }, 'filter failed');
-    }
-  }
-}
-
-/** One filter's verdict; `failed` when it is ours, since the filter had none. */
-interface Answer {
-  readonly verdict: Verdict;
-  readonly failed: boolean;
-}
-
-/** What a hook returned, as a verdict on a lease that can be judged. Throws for anything else. */
-function verified(answer: unknown, verify: Question['verify']): Answer {
-  if (!isVerdict(answer)) {
-    throw new TypeError('expected allow(), allow(lease) or reject(message) as the answer');
-  }
-  if (!answer.allowed || answer.lease === undefined) {
-    return { verdict: answer, failed: false };
-  }
-  const lease = withoutViews(answer.lease);
-  verify(lease);
-  return { verdict: { ...answer, lease }, failed: false };
 }
 
 /** Whether a filter has left the lease as it was; one that returns an equal lease has. */
 function isSame(answered: Lease | undefined, lease: Lease): boolean {
   return answered === undefined || isDeepStrictEqual(answered, lease);
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
 async function closeAll(chain: readonly Link[], logger: Logger): Promise<void> {

@@ -4,9 +4,22 @@
  * A lease service that embeds it starts at `UsageEnforcement`; who writes a filter starts at `BaseFilter`.
  */
 
-export { BaseFilter, type Call, type Clock, type FilterServices } from './base-filter.ts';
+export {
+  BaseFilter,
+  type Call,
+  type Clock,
+  type FilterServices,
+  type SharedServices,
+} from './base-filter.ts';
 export type { ConfigSources } from './config/sources.ts';
-export { type DateValue, formatDuration, type Instant, MICROSECONDS_PER_SECOND, toInstant } from './dates.ts';
+export {
+  type DateValue,
+  formatDuration,
+  formatInstant,
+  type Instant,
+  MICROSECONDS_PER_SECOND,
+  toInstant,
+} from './dates.ts';
 export { type Deadline, withinDeadline } from './deadline.ts';
 export { type CheckOptions, type EnforcementServices, UsageEnforcement } from './enforcement.ts';
 export {
@@ -37,9 +50,22 @@ export {
   type Reservation,
   type UpdateRequest,
 } from './lease.ts';
+export {
+  type Amount,
+  formatUnitHours,
+  MAX_AMOUNT,
+  parseMillionths,
+  parseUnitHours,
+} from './ledger/amount.ts';
+export { type Budget, budgetAccount } from './ledger/budget.ts';
+export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './ledger/claim.ts';
+export { LedgerUnavailableError } from './ledger/database.ts';
+export type { LedgerObserver, LedgerOperation } from './ledger/ledger.ts';
+export { LedgerFilter } from './ledger/ledger-filter.ts';
+export type { LeaseRequest, LedgerService } from './ledger/service.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';
 export type { OptionsCheck, SectionProblem } from './option-groups.ts';
-export { reservationsAfterUpdate } from './reservations.ts';
+export { reservationSize, reservationsAfterUpdate } from './reservations.ts';
 export {
   formatResourceProperties,
   type PropertyOperator,
@@ -47,4 +73,4 @@ export {
   parseResourceProperties,
 } from './resource-properties.ts';
 export type { Decision, EndReport, Outcome } from './verdict.ts';
-export { allow, allowOnError, reject, type Verdict } from './verdict.ts';
+export { allow, allowOnError, type Rejection, reject, type Verdict } from './verdict.ts';

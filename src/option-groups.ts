@@ -77,6 +77,16 @@ export function optionId(section: string | undefined, option: string | undefined
   return `${section}.${option}`;
 }
 
+/** A problem of a section that says nothing of where, with the place where its option was set. Its words hold no secret. */
+export function withOrigin(problem: Problem, settings: readonly Setting[]): Problem {
+  const setting = settings.find(
+    ({ option }) => option.section === problem.section && option.name === problem.option,
+  );
+  return problem.origin !== undefined || setting === undefined || setting.origin.kind === 'default'
+    ? problem
+    : { ...problem, origin: setting.origin };
+}
+
 /** A problem about a list is reported where that list was written. */
 export function atOrigin(problem: Problem, settings: readonly Setting[]): Problem {
   const setting = settings.find(

@@ -16,3 +16,21 @@ export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): R
     ...current.filter((reservation) => !isWanted(reservation)),
   ];
 }
+
+/**
+ * How much a reservation may be given: `max` of hosts, `amount` of everything else, the larger one of both; a network is one.
+ * Blazar sends numbers, and texts where the user has. `undefined` where it does not say.
+ */
+export function reservationSize({ resource_type, max, amount }: Reservation): number | undefined {
+  const written = [max, amount].filter((one) => one !== undefined && one !== null);
+  if (written.length === 0) {
+    return resource_type === 'network' ? 1 : undefined;
+  }
+  const counts = written.map(countOf);
+  return counts.includes(undefined) ? undefined : Math.max(...counts.filter((count) => count !== undefined));
+}
+
+function countOf(written: unknown): number | undefined {
+  const count = typeof written === 'string' && /^\d+$/.test(written.trim()) ? Number(written) : written;
+  return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
+}

@@ -6,6 +6,9 @@ export type Verdict =
   | { readonly allowed: true; readonly lease?: Lease; readonly onError?: true }
   | { readonly allowed: false; readonly message: string };
 
+/** A verdict that says no. */
+export type Rejection = Extract<Verdict, { allowed: false }>;
+
 const ALLOWED: Verdict = Object.freeze({ allowed: true });
 const ALLOWED_ON_ERROR: Verdict = Object.freeze({ allowed: true, onError: true });
 
@@ -26,7 +29,7 @@ export function allowOnError(): Verdict {
 }
 
 /** The lease may not be had; `message` is shown to the user: what is not allowed, and what would be. */
-export function reject(message: string): Verdict {
+export function reject(message: string): Rejection {
   return { allowed: false, message };
 }
 
@@ -51,7 +54,7 @@ export interface Outcome {
 
 /** The answer of the chain to a check. */
 export interface Decision {
-  readonly operation: 'create' | 'update';
+  readonly operation: 'create' | 'update' | 'commit-create' | 'commit-update';
   readonly allowed: boolean;
   /** The lease as every filter accepted it; when it was refused, as it came. */
   readonly lease: Lease;

@@ -4,6 +4,8 @@ import { REQUEST_NAMES } from '../skypilot/user-request.ts';
 export const OPERATIONS = [
   'create',
   'update',
+  'commit-create',
+  'commit-update',
   'end',
   ...REQUEST_NAMES.map((name) => `skypilot.${name}` as const),
   'skypilot.other',

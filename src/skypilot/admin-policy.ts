@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Call, FilterServices } from '../base-filter.ts';
+import type { Call, SharedServices } from '../base-filter.ts';
 import type { MutatedUserRequest, UserRequest } from './user-request.ts';
 
 /** What tells them from others also when a second copy of this package is installed beside a policy. */
@@ -7,7 +7,7 @@ const POLICY_MARKER = Symbol.for('blazar-enforcement.admin-policy');
 const REJECTED_MARKER = Symbol.for('blazar-enforcement.policy-rejected');
 
 /** What a policy is given besides its options: as filters are. */
-export type PolicyServices = FilterServices;
+export type PolicyServices = SharedServices;
 
 /**
  * The request must not be carried out; `message` is shown to the user as it is, behind "User request is rejected by admin

@@ -4,7 +4,7 @@ import type { Call } from '../base-filter.ts';
 import { isMapping, type Mapping, plainCopy } from '../config/tree.ts';
 import { type Configuration, sectionOf } from '../configuration.ts';
 import { type Deadline, inTime } from '../deadline.ts';
-import { createFilterServices, type EnforcementServices } from '../enforcement.ts';
+import { createSharedServices, type EnforcementServices } from '../enforcement.ts';
 import { ConfigurationError, errorText } from '../errors.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { type AdminPolicy, isRejection } from './admin-policy.ts';
@@ -97,7 +97,7 @@ export class PolicyChain {
       throw mistakes(problems);
     }
     const logger = services.logger ?? createLogger();
-    const policyServices = createFilterServices({ ...services, logger });
+    const policyServices = createSharedServices({ ...services, logger });
     const chain: Link[] = [];
     for (const { policyClass } of policies) {
       const options = sectionOf(configuration, { section, schema: policyClass.options });

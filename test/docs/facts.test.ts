@@ -154,7 +154,12 @@ describe('docs/filter-author.md', () => {
   });
 
   it('names all services', () => {
-    const services: Record<keyof FilterServices, true> = { logger: true, clock: true, http: true };
+    const services: Record<keyof FilterServices, true> = {
+      logger: true,
+      clock: true,
+      http: true,
+      ledger: true,
+    };
     expect(namesUnder(page, 'Services')).toEqual(Object.keys(services));
   });
 });

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createFilterServices } from '../../../src/enforcement.ts';
-import type { Call, FilterServices } from '../../../src/index.ts';
+import { createSharedServices } from '../../../src/enforcement.ts';
+import type { Call, SharedServices } from '../../../src/index.ts';
 import { loadLibraries, startDeafService, startService, unusedPort } from '../../support/services.ts';
 import { type Behaviour, begin, type ClusterRecord, resultOf, startApiServer } from './fake-api-server.ts';
 import { askTwice, chainOf, importExample, problemsOf, TASK } from './helpers.ts';
@@ -9,7 +9,7 @@ import { askTwice, chainOf, importExample, problemsOf, TASK } from './helpers.ts
 interface ApiServerModule {
   readonly SkypilotApiServer: new (
     options: { url: string; token: string; timeout: number; pollPause?: number },
-    services: FilterServices,
+    services: SharedServices,
   ) => { cluster(name: string, call: Call): Promise<ClusterRecord | undefined>; close(): Promise<void> };
 }
 const { SkypilotApiServer } = await importExample<ApiServerModule>('skypilot-api-server.js');
@@ -329,7 +329,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
     });
     const api = new SkypilotApiServer(
       { url: server.base, token: '', timeout: 20, pollPause: 0 },
-      createFilterServices({}),
+      createSharedServices({}),
     );
     onTestFinished(() => api.close());
     await expect(api.cluster('c1', {})).rejects.toThrow('no result after 20 questions');
@@ -338,7 +338,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
 
   it('stop talking when nobody waits any longer', async () => {
     const server = await startApiServer([up(5)], { onGet: () => {} });
-    const api = new SkypilotApiServer({ url: server.base, token: '', timeout: 20 }, createFilterServices({}));
+    const api = new SkypilotApiServer({ url: server.base, token: '', timeout: 20 }, createSharedServices({}));
     onTestFinished(() => api.close());
     const caller = new AbortController();
     const asked = api.cluster('c1', { signal: caller.signal });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createFilterServices } from '../../../src/enforcement.ts';
+import { createSharedServices } from '../../../src/enforcement.ts';
 import type { PolicyClass } from '../../../src/skypilot/admin-policy.ts';
 import { Config } from '../../../src/skypilot/config.ts';
 import { type Asked, askTwice, chainOf, importExample, LEE, problemsOf, TASK } from './helpers.ts';
@@ -138,7 +138,7 @@ describe('RateLimitLaunchPolicy', () => {
     const clock = { now: () => new Date(START) };
     const policy = new RateLimitLaunchPolicy(
       { rate_limit_launch: 2, rate_limit_launch_seconds: 60 } as never,
-      createFilterServices({ clock }),
+      createSharedServices({ clock }),
     );
     const launch = (id: string, cluster: string) =>
       policy.validateAndMutate(

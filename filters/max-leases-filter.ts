@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import {
+  type Amount,
+  type Claim,
+  type FilterServices,
+  LedgerFilter,
+  type Proposal,
+  type Shortage,
+} from '../src/index.ts';
+
+/** -1 = no limit, as in Blazar. */
+const limit = z.int().min(-1);
+const byType = z.record(z.string(), limit).default({});
+
+const options = z.object({
+  max_leases_per_project: limit.default(-1).meta({
+    description: 'How many pending or active leases a project may have. -1 = no limit.',
+  }),
+  max_leases_per_user: limit.default(-1).meta({
+    description: 'How many pending or active leases a user may have in a project. -1 = no limit.',
+  }),
+  max_leases_per_project_by_type: byType.meta({
+    description:
+      'How many of them may reserve a resource type: physical:host:4 means four leases with hosts. A type that is not named has no limit of its own.',
+    pairs: 'resource type:count',
+  }),
+  max_leases_per_user_by_type: byType.meta({
+    description: 'How many leases of a user in a project may reserve a resource type.',
+    pairs: 'resource type:count',
+  }),
+  max_leases_project_limits: byType.meta({
+    description:
+      'Limits for single projects, instead of those above: climate:20 means twenty leases, climate/physical:host:8 eight with hosts.',
+    pairs: 'project id:count, or project id/resource type:count',
+  }),
+  max_leases_user_limits: byType.meta({
+    description: 'Limits for single users in each of their projects, instead of those above.',
+    pairs: 'user id:count, or user id/resource type:count',
+  }),
+});
+
+type Options = z.infer<typeof options>;
+type Limits = ReadonlyMap<string, number>;
+
+/**
+ * Limits how many pending or active leases a project has, and a user in it. All leases are counted, whatever is limited: a
+ * limit that is set tomorrow knows of them.
+ */
+export class MaxLeasesFilter extends LedgerFilter<Options> {
+  static override readonly options = options;
+
+  readonly #projectTypes: Limits;
+  readonly #userTypes: Limits;
+  readonly #projects: Limits;
+  readonly #users: Limits;
+
+  constructor(values: Options, services: FilterServices) {
+    super(values, services);
+    this.#projectTypes = new Map(Object.entries(values.max_leases_per_project_by_type));
+    this.#userTypes = new Map(Object.entries(values.max_leases_per_user_by_type));
+    this.#projects = new Map(Object.entries(values.max_leases_project_limits));
+    this.#users = new Map(Object.entries(values.max_leases_user_limits));
+  }
+
+  claims({ context, reservations }: Proposal): Claim[] {
+    const { project_id, user_id } = context;
+    const { max_leases_per_project, max_leases_per_user } = this.options;
+    const types = [...new Set(reservations.flatMap(({ resource_type }) => resource_type ?? []))];
+    const project = `project ${project_id}`;
+    const user = `user ${user_id} in project ${project_id}`;
+    return [
+      one('max_leases/project', this.#projects.get(project_id) ?? max_leases_per_project, project),
+      one(`max_leases/user/${user_id}`, this.#users.get(user_id) ?? max_leases_per_user, user),
+      ...types.flatMap((type) => {
+        const ofProject = this.#projects.get(`${project_id}/${type}`) ?? this.#projectTypes.get(type) ?? -1;
+        const ofUser = this.#users.get(`${user_id}/${type}`) ?? this.#userTypes.get(type) ?? -1;
+        return [
+          one(`max_leases/project/type/${type}`, ofProject, project, type),
+          one(`max_leases/user/${user_id}/type/${type}`, ofUser, user, type),
+        ];
+      }),
+    ];
+  }
+}
+
+function one(account: string, most: number, whose: string, type?: string): Claim {
+  const limit: Amount | undefined = most < 0 ? undefined : BigInt(most);
+  const leases = type === undefined ? 'pending or active leases' : `pending or active leases with ${type}`;
+  return {
+    kind: 'held',
+    account,
+    amount: 1n,
+    limit,
+    refuse: ({ taken }: Shortage) => `${capital(whose)} has ${taken} ${leases}; the most allowed is ${most}.`,
+  };
+}
+
+function capital(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}

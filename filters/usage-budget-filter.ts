@@ -1,0 +1,248 @@
+import { z } from 'zod';
+import {
+  type Allocation,
+  type Budget,
+  budgetAccount,
+  type Claim,
+  type Claims,
+  type FilterServices,
+  formatInstant,
+  formatUnitHours,
+  LedgerFilter,
+  MICROSECONDS_PER_SECOND,
+  type Proposal,
+  parseMillionths,
+  type Reservation,
+  reject,
+  reservationSize,
+  type Shortage,
+  type Standing,
+} from '../src/index.ts';
+
+/** `0.1` is written by JavaScript as it was read, so that no floating point gets into an amount. */
+const rate = z
+  .number()
+  .min(0)
+  .max(1_000_000)
+  .refine((number) => parseMillionths(String(number)) !== undefined, 'it has more than six decimals');
+const rates = z.record(z.string(), rate);
+
+const options = z.object({
+  usage_budget_unit: z
+    .string()
+    .regex(/^[\p{L}\p{N} .-]{1,40}$/u)
+    .default('node-hours')
+    .meta({
+      description: 'What budgets are counted in, as messages call it.',
+      expected: 'a few words',
+    }),
+  usage_budget_rates: rates.default({ 'physical:host': 1 }).meta({
+    description:
+      'What one of a resource type costs an hour: physical:host:1, virtual:floatingip:0.01. A type that is not named costs nothing, unless there is a rate for *.',
+    pairs: 'resource type:rate',
+  }),
+  usage_budget_flavor_rates: rates.default({}).meta({
+    description:
+      'What one instance of a flavour costs an hour, instead of the rate of its resource type, by the flavor_id of the reservation.',
+    pairs: 'flavour id:rate',
+  }),
+  usage_budget_rate_attribute: z.string().regex(/^\S+$/).optional().meta({
+    description:
+      'An attribute of what was allocated, such as su_factor: the rate is multiplied by it. One that has no such attribute counts once.',
+    expected: 'the name of an attribute',
+  }),
+  usage_budget_required: z.boolean().default(true).meta({
+    description:
+      'Whether a project without any budget may have no lease that costs something. false = it is not limited.',
+  }),
+});
+
+type Options = z.infer<typeof options>;
+
+const MILLION = 1_000_000n;
+
+/** A whole number of seconds: the second in which the lease starts, and the one in which it has ended. */
+interface Seconds {
+  readonly from: bigint;
+  readonly until: bigint;
+}
+
+/** Whose budgets pay, besides which others. */
+interface Payer {
+  readonly whose: string;
+  readonly budgets: readonly Budget[];
+  /** Where usage is charged that no budget pays for. */
+  readonly uncovered: string;
+}
+
+/**
+ * Charges leases to the budgets of their project, and of their user in it. Each budget pays for what is used within its time; where
+ * none does, nothing may be used.
+ */
+export class UsageBudgetFilter extends LedgerFilter<Options> {
+  static override readonly options = options;
+
+  readonly #rates: ReadonlyMap<string, bigint>;
+  readonly #flavorRates: ReadonlyMap<string, bigint>;
+
+  constructor(values: Options, services: FilterServices) {
+    super(values, services);
+    this.#rates = millionths(values.usage_budget_rates);
+    this.#flavorRates = millionths(values.usage_budget_flavor_rates);
+  }
+
+  claims({ context, start, end, reservations }: Proposal, { budgets }: Standing): Claims {
+    let total = 0n;
+    for (const [index, reservation] of reservations.entries()) {
+      const cost = this.#costOf(reservation);
+      if (typeof cost !== 'bigint') {
+        return reject(`The cost of the lease can't be told: reservations.${index}: ${cost.mistake}.`);
+      }
+      total += cost;
+    }
+    if (total === 0n) {
+      return [];
+    }
+    // Once for the whole lease: a lease is never cheaper than its rate, and by less than a millionth of a unit dearer.
+    const perSecond = (total + MILLION - 1n) / MILLION;
+    const lease = { from: floor(start), until: ceil(end) };
+    const { project_id, user_id } = context;
+    const ofProject = budgets.filter(({ userId }) => userId === null);
+    const ofUser = budgets.filter(({ userId }) => userId !== null);
+    const isUnlimited = ofProject.length === 0 && !this.options.usage_budget_required;
+    const payers: Payer[] = [
+      ...(isUnlimited
+        ? []
+        : [{ whose: `project ${project_id}`, budgets: ofProject, uncovered: 'usage_budget/uncovered' }]),
+      ...(ofUser.length === 0
+        ? []
+        : [
+            {
+              whose: `user ${user_id} in project ${project_id}`,
+              budgets: ofUser,
+              uncovered: `usage_budget/uncovered/user/${user_id}`,
+            },
+          ]),
+    ];
+    return payers.flatMap((payer) => this.#charge(payer, lease, perSecond));
+  }
+
+  /** Budgets of one payer never overlap: each pays for its part of the lease. */
+  #charge({ whose, budgets, uncovered }: Payer, lease: Seconds, perSecond: bigint): Claim[] {
+    const claims: Claim[] = [];
+    let from = lease.from;
+    const gap = (until: bigint) => {
+      if (from < until) {
+        const refuse = () => notCovered(whose, budgets, { from: lease.from, until: lease.until });
+        claims.push({ kind: 'usage', account: uncovered, perSecond, from, until, limit: 0n, refuse });
+      }
+    };
+    for (const budget of [...budgets].sort((a, b) => (a.validFrom < b.validFrom ? -1 : 1))) {
+      const part = { from: larger(budget.validFrom, from), until: smaller(budget.validUntil, lease.until) };
+      if (part.from >= part.until) {
+        continue;
+      }
+      gap(part.from);
+      const isWhole = part.from === lease.from && part.until === lease.until;
+      claims.push({
+        kind: 'usage',
+        account: budgetAccount(budget),
+        perSecond,
+        ...part,
+        limit: budget.amount,
+        refuse: (shortage) => this.#tooDear(whose, budget, isWhole ? undefined : part, shortage),
+      });
+      from = part.until;
+    }
+    gap(lease.until);
+    return claims;
+  }
+
+  #tooDear(
+    whose: string,
+    budget: Budget,
+    part: Seconds | undefined,
+    { asked, left, isUpdate }: Shortage,
+  ): string {
+    const { usage_budget_unit: unit } = this.options;
+    const what = isUpdate ? 'The change would cost' : 'The lease would cost';
+    const more = isUpdate ? ' more' : '';
+    const when = part === undefined ? '' : ` from ${shown(part.from)} to ${shown(part.until)}`;
+    return `${what} ${formatUnitHours(asked, 'up')} ${unit}${more}${when}; ${whose} has ${formatUnitHours(left, 'down')} ${unit} left, of a budget that is valid until ${shown(budget.validUntil)}.`;
+  }
+
+  /** What the reservation costs an hour, in millionths of millionths of a unit. */
+  #costOf(reservation: Reservation): bigint | { readonly mistake: string } {
+    const { resource_type: type = '', flavor_id: flavor } = reservation;
+    const ofFlavor = typeof flavor === 'string' ? this.#flavorRates.get(flavor) : undefined;
+    const unitRate = ofFlavor ?? this.#rates.get(type) ?? this.#rates.get('*') ?? 0n;
+    if (unitRate === 0n) {
+      return 0n;
+    }
+    const allocations = reservation.allocations ?? [];
+    // A lease has as many hosts as were found for it, from min to max; of everything else it has what it asks for.
+    const isCounted = type === 'physical:host' && allocations.length > 0;
+    const size = isCounted ? allocations.length : reservationSize(reservation);
+    if (size === undefined) {
+      return { mistake: 'expected max or amount as a whole number, 0 or more' };
+    }
+    const factors = this.#factorsOf(allocations.slice(0, size));
+    const known = factors.reduce((sum, factor) => sum + factor, 0n);
+    // What is not allocated yet costs as much as the dearest that is.
+    const rest = BigInt(size - factors.length) * factors.reduce(larger, factors.length === 0 ? MILLION : 0n);
+    return unitRate * (known + rest);
+  }
+
+  /** In millionths. Throws for a factor that is none: that is the operator's to mend, and no lease is had for nothing. */
+  #factorsOf(allocations: readonly Allocation[]): bigint[] {
+    const { usage_budget_rate_attribute: attribute } = this.options;
+    return allocations.map((allocation) => {
+      const written = attribute === undefined ? undefined : allocation[attribute];
+      if (written === undefined || written === null) {
+        return MILLION;
+      }
+      const factor = parseMillionths(String(written));
+      if (factor === undefined) {
+        throw new TypeError(
+          `${attribute} of the allocation ${String(allocation.id)}: expected a number with up to six decimals, got ${JSON.stringify(written)}`,
+        );
+      }
+      return factor;
+    });
+  }
+}
+
+function notCovered(whose: string, budgets: readonly Budget[], { from, until }: Seconds): string {
+  const valid = budgets
+    .map(({ validFrom, validUntil }) => `from ${shown(validFrom)} to ${shown(validUntil)}`)
+    .join(', ');
+  const asked = `for a lease from ${shown(from)} to ${shown(until)}`;
+  const what = `${whose.slice(0, 1).toUpperCase()}${whose.slice(1)} has no budget`;
+  return valid === '' ? `${what}.` : `${what} ${asked}; it has one ${valid}.`;
+}
+
+function millionths(written: Readonly<Record<string, number>>): Map<string, bigint> {
+  return new Map(
+    Object.entries(written).map(([name, number]) => [name, parseMillionths(String(number)) ?? 0n]),
+  );
+}
+
+function shown(second: bigint): string {
+  return formatInstant(second * MICROSECONDS_PER_SECOND);
+}
+
+function floor(instant: bigint): bigint {
+  return instant / MICROSECONDS_PER_SECOND;
+}
+
+function ceil(instant: bigint): bigint {
+  return (instant + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

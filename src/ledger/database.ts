@@ -1,0 +1,44 @@
+/** What the ledger needs of a database. Two have it: SQLite and PostgreSQL. */
+import type { CompiledQuery, Kysely } from 'kysely';
+import type { Wait } from '../deadline.ts';
+import type { Tables } from './schema.ts';
+
+/**
+ * Steps of a transaction, one query a step. Written once for both databases: SQLite takes them in one go, and nothing else
+ * happens in the process meanwhile; PostgreSQL takes them one answer after the other.
+ */
+export type Work<Result> = Generator<CompiledQuery, Result, readonly unknown[]>;
+
+/** One query of a work: `yield* rows(query)`. */
+export function* rows<Row>(query: CompiledQuery<Row>): Work<Row[]> {
+  return (yield query) as Row[];
+}
+
+/** A work ends with this where nothing that it has written may stay. */
+export class Undone<Result> {
+  readonly result: Result;
+
+  constructor(result: Result) {
+    this.result = result;
+  }
+}
+
+export interface Database {
+  /** Builds queries; never runs one. */
+  readonly queries: Kysely<Tables>;
+  /** All of it, or nothing. No other transaction of the same project runs beside it. */
+  transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result>;
+  /** Without writing, and beside others. */
+  read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result>;
+  /** The rows of one query that may be more than memory should hold at once, in batches. */
+  stream<Row>(query: CompiledQuery<Row>): AsyncIterable<Row>;
+  close(): Promise<void>;
+}
+
+/** The database does not answer, or not as it should: nothing was recorded that was not acknowledged. */
+export class LedgerUnavailableError extends Error {
+  override readonly name = 'LedgerUnavailableError';
+}
+
+export const UNAVAILABLE_MESSAGE =
+  'The ledger of leases can not be read or written at the moment. Please try again later, or ask the operator.';

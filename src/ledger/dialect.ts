@@ -1,0 +1,2 @@
+/** The two databases that a ledger can be kept in. */
+export type Dialect = 'sqlite' | 'postgresql';

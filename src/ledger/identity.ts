@@ -1,0 +1,41 @@
+/** Which lease a request is about. Blazar sends no id with a new lease: it is known by whose it is, its name and its start. */
+import { createHash } from 'node:crypto';
+import type { Instant } from '../dates.ts';
+import type { Context, Lease, Reservation } from '../lease.ts';
+
+export interface LeaseIdentity {
+  /** `null` where the request has none. */
+  readonly leaseId: string | null;
+  /** Empty where the request names none. */
+  readonly region: string;
+  readonly projectId: string;
+  readonly userId: string;
+  readonly name: string;
+  readonly start: Instant;
+}
+
+/** What the first of the leases does not say, the second does. */
+export function identityOf(context: Context, leases: readonly [Lease, Lease], start: Instant): LeaseIdentity {
+  return {
+    leaseId: firstText(leases.map(({ id }) => id)) || null,
+    region: firstText([context.region_name]),
+    projectId: context.project_id,
+    userId: context.user_id,
+    name: nameOf(leases),
+    start,
+  };
+}
+
+export function nameOf(leases: readonly [Lease, Lease]): string {
+  return firstText(leases.map(({ name }) => name));
+}
+
+function firstText(values: readonly unknown[]): string {
+  return values.find((value): value is string => typeof value === 'string') ?? '';
+}
+
+/** The same for a request that is sent again: which hosts were found for it does not matter. */
+export function demandOf(reservations: readonly Reservation[]): string {
+  const asked = reservations.map(({ allocations: _, ...reservation }) => reservation);
+  return createHash('sha256').update(JSON.stringify(asked)).digest('base64url');
+}

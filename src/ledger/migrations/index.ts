@@ -1,0 +1,93 @@
+/** The versions of the tables: which there are, which a database has, and how it gets the rest. */
+import { Kysely, type Migration, Migrator } from 'kysely';
+import { type Connection, describeConnection } from '../connection.ts';
+import { type Database, LedgerUnavailableError, rows } from '../database.ts';
+import type { Dialect } from '../dialect.ts';
+import { firstTables } from './0001-ledger.ts';
+
+/** In order. A name is never changed once it was released. */
+function migrations(dialect: Dialect): Record<string, Migration> {
+  return { '0001-ledger': firstTables(dialect) };
+}
+
+/** What must be done about the tables before they can be used. */
+export type SchemaState =
+  | { readonly kind: 'current' }
+  | { readonly kind: 'missing' | 'older' | 'newer'; readonly message: string };
+
+/** Whether the tables are those of this program. @throws LedgerUnavailableError */
+export async function schemaState(database: Database, connection: Connection): Promise<SchemaState> {
+  const known = Object.keys(migrations(connection.dialect));
+  const applied = await appliedMigrations(database, connection.dialect);
+  const place = describeConnection(connection);
+  if (applied.length === 0) {
+    return {
+      kind: 'missing',
+      message: `${place} holds no ledger: blazar-enforcement ledger upgrade makes one`,
+    };
+  }
+  const unknown = applied.filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    return {
+      kind: 'newer',
+      message: `the ledger in ${place} was made by a newer version of this program (${unknown.join(', ')})`,
+    };
+  }
+  return applied.length < known.length
+    ? {
+        kind: 'older',
+        message: `the ledger in ${place} was made by an older version of this program: blazar-enforcement ledger upgrade brings it up to date`,
+      }
+    : { kind: 'current' };
+}
+
+const TABLE = 'kysely_migration';
+
+/** Read by hand: the migrator would make its tables where there are none. */
+async function appliedMigrations(database: Database, dialect: Dialect): Promise<string[]> {
+  const queries = database.queries as unknown as Kysely<{
+    kysely_migration: { name: string };
+    sqlite_master: { name: string };
+    'information_schema.tables': { table_name: string };
+  }>;
+  const wait = { signal: undefined, throwIfOver() {} };
+  const table =
+    dialect === 'sqlite'
+      ? queries.selectFrom('sqlite_master').select('name').where('name', '=', TABLE)
+      : queries
+          .selectFrom('information_schema.tables')
+          .select('table_name as name')
+          .where('table_name', '=', TABLE);
+  const found = await database.read(() => rows(table.compile()), wait);
+  if (found.length === 0) {
+    return [];
+  }
+  const applied = queries.selectFrom(TABLE).select('name').orderBy('name').compile();
+  return (await database.read(() => rows(applied), wait)).map(({ name }) => name);
+}
+
+/**
+ * Brings the tables up to date, or makes them; returns the versions that were missing. A database that is newer than this program is left as it is.
+ * @throws LedgerUnavailableError
+ */
+export async function upgradeTables(connection: Connection): Promise<string[]> {
+  const dialect =
+    connection.dialect === 'sqlite'
+      ? (await import('../sqlite.ts')).sqliteDialect(connection.file)
+      : (await import('../postgres.ts')).postgresDialect(connection.url);
+  const database = new Kysely<unknown>({ dialect });
+  try {
+    const known = migrations(connection.dialect);
+    const migrator = new Migrator({ db: database, provider: { getMigrations: async () => known } });
+    const { error, results = [] } = await migrator.migrateToLatest();
+    if (error !== undefined) {
+      throw error;
+    }
+    return results.map(({ migrationName }) => migrationName);
+  } catch (thrown) {
+    const text = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new LedgerUnavailableError(text, { cause: thrown });
+  } finally {
+    await database.destroy();
+  }
+}

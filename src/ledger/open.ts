@@ -1,0 +1,71 @@
+/** From `[ledger]` to a ledger that can be asked. Loaded when the first filter wants it: databases take a while to load. */
+import { ConfigurationError, errorText } from '../errors.ts';
+import { type Connection, describeConnection, EXPECTED_CONNECTION, parseConnection } from './connection.ts';
+import { type Database, LedgerUnavailableError } from './database.ts';
+import { Ledger, type LedgerParts } from './ledger.ts';
+import { schemaState } from './migrations/index.ts';
+import type { LedgerOptions } from './options.ts';
+import { PostgresDatabase } from './postgres.ts';
+import type { Opened } from './service.ts';
+import { SqliteDatabase } from './sqlite.ts';
+
+/** The server says that it knows no such user, or no such database. Source: PostgreSQL docs, "Error Codes". */
+const NOT_LET_IN = /^(28|3D)/;
+
+/** Throws `ConfigurationError` for a file that is not there. PostgreSQL is asked for when something is asked of it. */
+export function openLedger(options: LedgerOptions, parts: Omit<LedgerParts, 'timeout'>): Opened {
+  const connection = connectionOf(options);
+  const database = openDatabase(connection, options);
+  let isVerified = false;
+  return {
+    ledger: new Ledger(database, { ...parts, timeout: options.timeout }),
+    get isVerified() {
+      return isVerified;
+    },
+    async verify() {
+      const state = await schemaState(database, connection).catch((thrown: unknown) => {
+        throw isNotLetIn(thrown)
+          ? misconfigured(`${describeConnection(connection)}: ${errorText(thrown)}`)
+          : thrown;
+      });
+      if (state.kind !== 'current') {
+        throw misconfigured(state.message);
+      }
+      isVerified = true;
+    },
+  };
+}
+
+/** @throws ConfigurationError */
+export function connectionOf({ connection }: Pick<LedgerOptions, 'connection'>): Connection {
+  const parsed = parseConnection(connection);
+  if (parsed === undefined) {
+    throw misconfigured(`expected ${EXPECTED_CONNECTION}`);
+  }
+  return parsed;
+}
+
+function openDatabase(connection: Connection, { pool_size: poolSize, timeout }: LedgerOptions): Database {
+  if (connection.dialect === 'postgresql') {
+    return new PostgresDatabase(connection.url, { poolSize, timeout });
+  }
+  try {
+    return new SqliteDatabase(connection.file);
+  } catch (thrown) {
+    if (thrown instanceof LedgerUnavailableError) {
+      throw misconfigured(
+        `${connection.file} can not be opened (${thrown.message}); blazar-enforcement ledger upgrade makes a ledger`,
+      );
+    }
+    throw thrown;
+  }
+}
+
+function isNotLetIn(thrown: unknown): boolean {
+  const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : undefined;
+  return cause instanceof Error && 'code' in cause && NOT_LET_IN.test(String(cause.code));
+}
+
+function misconfigured(message: string): ConfigurationError {
+  return new ConfigurationError([{ severity: 'error', section: 'ledger', option: 'connection', message }]);
+}

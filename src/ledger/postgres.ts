@@ -1,0 +1,181 @@
+/** A ledger in PostgreSQL, which several machines share. */
+import {
+  type CompiledQuery,
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresDialect,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+} from 'kysely';
+import pg from 'pg';
+import { inTime, type Wait } from '../deadline.ts';
+import { errorText } from '../errors.ts';
+import { type Database, LedgerUnavailableError, Undone, type Work } from './database.ts';
+import type { Tables } from './schema.ts';
+
+/** PostgreSQL's number for the type `bigint`, which pg would read as text. */
+const INT8 = 20;
+/** So many rows of a long answer are in memory. */
+const BATCH = 1000;
+
+export interface PostgresSettings {
+  readonly poolSize: number;
+  /** How long to wait for a connection and for one statement, in seconds. */
+  readonly timeout: number;
+}
+
+export class PostgresDatabase implements Database {
+  readonly queries = new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (database) => new PostgresIntrospector(database),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  });
+  readonly #pool: pg.Pool;
+
+  constructor(url: string, { poolSize, timeout }: PostgresSettings) {
+    this.#pool = createPool(url, { poolSize, timeout });
+  }
+
+  transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
+    return this.#withClient(wait, async (client) => {
+      await ask(client, 'BEGIN');
+      const result = await run(client, work(), wait);
+      wait.throwIfOver();
+      if (result instanceof Undone) {
+        await ask(client, 'ROLLBACK');
+        return result.result;
+      }
+      await ask(client, 'COMMIT');
+      return result;
+    });
+  }
+
+  read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result> {
+    return this.#withClient(wait, (client) => run(client, work(), wait));
+  }
+
+  async *stream<Row>({ sql, parameters }: CompiledQuery<Row>): AsyncIterable<Row> {
+    const client = await unavailable(this.#pool.connect());
+    try {
+      await ask(client, 'BEGIN READ ONLY');
+      await ask(client, `DECLARE answer CURSOR FOR ${sql}`, parameters);
+      for (;;) {
+        const rows = await ask(client, `FETCH ${BATCH} FROM answer`);
+        yield* rows as Row[];
+        if (rows.length < BATCH) {
+          break;
+        }
+      }
+    } finally {
+      // The connection is not used again: whoever reads may have stopped in between.
+      client.release(true);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #connect(wait: Wait): Promise<pg.PoolClient> {
+    wait.throwIfOver();
+    const connecting = this.#pool.connect();
+    try {
+      return (await inTime(unavailable(connecting), wait)) as pg.PoolClient;
+    } catch (thrown) {
+      // It may come after all, and nobody waits for it any more.
+      connecting.then(
+        (client) => client.release(),
+        () => {},
+      );
+      throw thrown;
+    }
+  }
+
+  /**
+   * What is not finished when the wait is over, or has failed in any way, is given up together with its connection, and with
+   * that rolled back.
+   */
+  async #withClient<Result>(wait: Wait, work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+    const client = await this.#connect(wait);
+    const { signal } = wait;
+    let isReleased = false;
+    const release = (broken: boolean) => {
+      if (!isReleased) {
+        isReleased = true;
+        signal?.removeEventListener('abort', giveUp);
+        client.release(broken);
+      }
+    };
+    const giveUp = () => release(true);
+    signal?.addEventListener('abort', giveUp, { once: true });
+    try {
+      wait.throwIfOver();
+      const result = await work(client);
+      release(false);
+      return result;
+    } catch (thrown) {
+      release(true);
+      throw thrown;
+    }
+  }
+}
+
+async function run<Result>(client: pg.PoolClient, work: Work<Result>, wait: Wait): Promise<Result> {
+  let step = work.next([]);
+  while (!step.done) {
+    wait.throwIfOver();
+    const { sql, parameters } = step.value;
+    step = work.next(await ask(client, sql, parameters));
+  }
+  return step.value;
+}
+
+function createPool(url: string, { poolSize, timeout }: PostgresSettings): pg.Pool {
+  const milliseconds = timeout * 1000;
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolSize,
+    connectionTimeoutMillis: milliseconds,
+    statement_timeout: milliseconds,
+    idle_in_transaction_session_timeout: milliseconds,
+    query_timeout: milliseconds,
+    keepAlive: true,
+    application_name: 'blazar-enforcement',
+    types: {
+      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+        oid === INT8 ? (text: string) => BigInt(text) : pg.types.getTypeParser(oid, format as 'text'),
+    },
+  });
+  // A connection that nobody uses may break; the next one who wants one gets another.
+  pool.on('error', () => {});
+  return pool;
+}
+
+/** With tables to make or to change: kysely runs the queries itself. */
+export function postgresDialect(url: string): PostgresDialect {
+  return new PostgresDialect({
+    pool: new pg.Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 10_000 }),
+  });
+}
+
+/** Whatever goes wrong with a query is the ledger's fault. */
+async function ask(
+  client: pg.PoolClient,
+  sql: string,
+  parameters: readonly unknown[] = [],
+): Promise<unknown[]> {
+  const { rows } = await unavailable(client.query(sql, [...parameters]));
+  return rows;
+}
+
+async function unavailable<Result>(answer: Promise<Result>): Promise<Result> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    throw new LedgerUnavailableError(errorText(thrown), { cause: thrown });
+  }
+}

@@ -1,0 +1,96 @@
+/** The tables of the ledger. Times are microseconds of the epoch unless they say seconds; numbers come as `bigint` from both databases. */
+import type { Generated } from 'kysely';
+
+/** One row a project: whoever holds it is alone with the project. */
+export interface ProjectsTable {
+  project_id: string;
+  /** How many transactions there were. */
+  revision: bigint;
+}
+
+/** `open` until it ended, was deleted, or its end was noticed. */
+export type LeaseState = 'open' | 'ended';
+
+export interface LeasesTable {
+  id: Generated<bigint>;
+  /** Blazar's; `null` until an update or an end brings it. */
+  lease_id: string | null;
+  /** Empty where the request names none. */
+  region: string;
+  project_id: string;
+  user_id: string;
+  name: string;
+  starts_at: bigint;
+  ends_at: bigint;
+  state: LeaseState;
+  /** A digest of the reservations as they were asked for: tells a request that is repeated from another one. */
+  demand: string;
+  /** What it takes, as `formatClaims` writes it. */
+  claims: string;
+  recorded_at: bigint;
+  ended_at: bigint | null;
+}
+
+/** Balances are kept here, so that nothing has to be summed up for a check. */
+export interface AccountsTable {
+  project_id: string;
+  name: string;
+  balance: bigint;
+}
+
+/** Every change of a balance. Rows are added, and never changed. */
+export interface EntriesTable {
+  id: Generated<bigint>;
+  at: bigint;
+  project_id: string;
+  account: string;
+  delta: bigint;
+  /** The row of the lease. */
+  lease: bigint;
+  operation: string;
+  who: string;
+  request_id: string | null;
+  reason: string | null;
+}
+
+/** Those that count now. */
+export interface BudgetsTable {
+  id: Generated<bigint>;
+  project_id: string;
+  user_id: string | null;
+  /** In seconds. */
+  valid_from: bigint;
+  valid_until: bigint;
+  amount: bigint;
+  removed_at: bigint | null;
+}
+
+/** Every change of a budget. Rows are added, and never changed. */
+export interface BudgetChangesTable {
+  id: Generated<bigint>;
+  at: bigint;
+  budget: bigint;
+  project_id: string;
+  user_id: string | null;
+  operation: 'set' | 'removed';
+  valid_from: bigint;
+  valid_until: bigint;
+  amount: bigint;
+  who: string;
+  reason: string | null;
+}
+
+export interface Tables {
+  projects: ProjectsTable;
+  leases: LeasesTable;
+  accounts: AccountsTable;
+  entries: EntriesTable;
+  budgets: BudgetsTable;
+  budget_changes: BudgetChangesTable;
+}
+
+export type LeaseRow = {
+  [Column in keyof LeasesTable]: LeasesTable[Column] extends Generated<infer Value>
+    ? Value
+    : LeasesTable[Column];
+};

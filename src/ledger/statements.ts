@@ -1,0 +1,160 @@
+/** Every query of a check, a commit and an end. */
+import type { Kysely } from 'kysely';
+import { prepared, preparedRows } from './prepared.ts';
+import type { AccountsTable, EntriesTable, LeaseRow, Tables } from './schema.ts';
+
+export type Statements = ReturnType<typeof createStatements>;
+
+/** A lease that is new to the ledger. */
+export type NewLease = Omit<LeaseRow, 'id'>;
+
+type Key = Pick<LeaseRow, 'region' | 'project_id' | 'user_id' | 'name' | 'starts_at'>;
+
+export function createStatements(queries: Kysely<Tables>) {
+  return {
+    /** From here on the project is ours, until the transaction ends. */
+    lockProject: prepared((of: { project_id: string }) =>
+      queries
+        .insertInto('projects')
+        .values({ project_id: of.project_id, revision: 1n })
+        .onConflict((conflict) =>
+          conflict
+            .column('project_id')
+            .doUpdateSet((row) => ({ revision: row('projects.revision', '+', 1n) })),
+        )
+        .returning('revision'),
+    ),
+
+    /** Leases whose time is over, and that nobody has noticed yet. */
+    overdueLeases: prepared((of: { project_id: string; now: bigint }) =>
+      queries
+        .selectFrom('leases')
+        .select(['id', 'claims'])
+        .where('project_id', '=', of.project_id)
+        .where('state', '=', 'open')
+        .where('ends_at', '<=', of.now)
+        .orderBy('ends_at'),
+    ),
+
+    leaseById: prepared((of: Pick<LeaseRow, 'region' | 'project_id'> & { lease_id: string }) =>
+      queries
+        .selectFrom('leases')
+        .selectAll()
+        .where('region', '=', of.region)
+        .where('lease_id', '=', of.lease_id)
+        .where('project_id', '=', of.project_id),
+    ),
+
+    leaseByRow: prepared((of: { id: bigint }) =>
+      queries.selectFrom('leases').selectAll().where('id', '=', of.id),
+    ),
+
+    /** Those whose id is not known yet. */
+    leasesByKey: prepared((of: Key) =>
+      queries
+        .selectFrom('leases')
+        .selectAll()
+        .where('project_id', '=', of.project_id)
+        .where('user_id', '=', of.user_id)
+        .where('name', '=', of.name)
+        .where('starts_at', '=', of.starts_at)
+        .where('region', '=', of.region)
+        .where('lease_id', 'is', null)
+        .where('state', '=', 'open')
+        .orderBy('id'),
+    ),
+
+    budgets: prepared((of: { project_id: string; user_id: string }) =>
+      queries
+        .selectFrom('budgets')
+        .selectAll()
+        .where('project_id', '=', of.project_id)
+        .where('removed_at', 'is', null)
+        .where((budget) => budget.or([budget('user_id', 'is', null), budget('user_id', '=', of.user_id)]))
+        .orderBy('valid_from'),
+    ),
+
+    balances: preparedRows((accounts: Pick<AccountsTable, 'project_id' | 'name'>[]) =>
+      queries
+        .selectFrom('accounts')
+        .select(['name', 'balance'])
+        .where('project_id', '=', accounts[0]?.project_id ?? '')
+        .where(
+          'name',
+          'in',
+          accounts.map(({ name }) => name),
+        ),
+    ),
+
+    setBalances: preparedRows((accounts: AccountsTable[]) =>
+      queries
+        .insertInto('accounts')
+        .values(accounts.map(({ project_id, name, balance }) => ({ project_id, name, balance })))
+        .onConflict((conflict) =>
+          conflict
+            .columns(['project_id', 'name'])
+            .doUpdateSet((row) => ({ balance: row.ref('excluded.balance') })),
+        ),
+    ),
+
+    addEntries: preparedRows((entries: Omit<EntriesTable, 'id'>[]) =>
+      queries.insertInto('entries').values(
+        entries.map(({ at, project_id, account, delta, lease, operation, who, request_id, reason }) => ({
+          at,
+          project_id,
+          account,
+          delta,
+          lease,
+          operation,
+          who,
+          request_id,
+          reason,
+        })),
+      ),
+    ),
+
+    addLease: prepared((lease: NewLease) =>
+      queries
+        .insertInto('leases')
+        .values({
+          lease_id: lease.lease_id,
+          region: lease.region,
+          project_id: lease.project_id,
+          user_id: lease.user_id,
+          name: lease.name,
+          starts_at: lease.starts_at,
+          ends_at: lease.ends_at,
+          state: lease.state,
+          demand: lease.demand,
+          claims: lease.claims,
+          recorded_at: lease.recorded_at,
+          ended_at: lease.ended_at,
+        })
+        .returning('id'),
+    ),
+
+    setLease: prepared((lease: Omit<LeaseRow, 'region' | 'project_id' | 'user_id' | 'recorded_at'>) =>
+      queries
+        .updateTable('leases')
+        .set({
+          lease_id: lease.lease_id,
+          name: lease.name,
+          starts_at: lease.starts_at,
+          ends_at: lease.ends_at,
+          state: lease.state,
+          demand: lease.demand,
+          claims: lease.claims,
+          ended_at: lease.ended_at,
+        })
+        .where('id', '=', lease.id),
+    ),
+
+    /** At the date at which it ended. */
+    endOverdue: prepared((of: { id: bigint }) =>
+      queries
+        .updateTable('leases')
+        .set((lease) => ({ state: 'ended', ended_at: lease.ref('ends_at') }))
+        .where('id', '=', of.id),
+    ),
+  };
+}
