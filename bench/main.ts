@@ -8,6 +8,7 @@ import { trial as faults } from './faults.ts';
 import { compare } from './harness/results.ts';
 import { runOnce } from './harness/run.ts';
 import type { Run, Suite, Trial } from './harness/suite.ts';
+import { trial as ledger } from './ledger.ts';
 import { suite as peers } from './peers.ts';
 import { printJsonReport, printTableReport } from './report.ts';
 import { suite as service } from './service.ts';
@@ -23,6 +24,7 @@ const MATTERS: readonly (Suite | Trial)[] = [
   coldStart,
   skypilotReview,
   admission,
+  ledger,
   service,
   latency,
   memory,

@@ -58,6 +58,18 @@ const options = z
         'The URL that is told when a lease has ended, instead of the one made from the base endpoint.',
       expected: expectedUrl,
     }),
+    external_service_commit_create_endpoint: endpoint.meta({
+      serverOnly: true,
+      description:
+        'The URL that is asked to record a lease when every filter has allowed it. Never made from the base endpoint: not set = nobody is asked.',
+      expected: expectedUrl,
+    }),
+    external_service_commit_update_endpoint: endpoint.meta({
+      serverOnly: true,
+      description:
+        'The URL that is asked to record a change of a lease when every filter has allowed it. Never made from the base endpoint: not set = nobody is asked.',
+      expected: expectedUrl,
+    }),
     external_service_token: token.meta({
       serverOnly: true,
       description: 'Sent as X-Auth-Token; empty = no such header.',
@@ -93,7 +105,7 @@ const options = z
     external_service_allow_on_error: z.boolean().default(false).meta({
       serverOnly: true,
       description:
-        'Allow leases while the service fails. Each of them is logged as a warning. Not for limits that must hold.',
+        'Allow leases while the service fails. Each of them is logged as a warning. Not for limits that must hold. A commit that fails always refuses the lease.',
     }),
     external_service_message_fields: z.array(z.string()).default(['message']).meta({
       serverOnly: true,
@@ -120,7 +132,14 @@ const options = z
     }),
   })
   .superRefine((values, check) => {
-    const endpoints = ['base', 'check_create', 'check_update', 'on_end'] as const;
+    const endpoints = [
+      'base',
+      'check_create',
+      'check_update',
+      'on_end',
+      'commit_create',
+      'commit_update',
+    ] as const;
     if (endpoints.every((name) => values[`external_service_${name}_endpoint`] === undefined)) {
       check.addIssue({
         code: 'custom',
@@ -152,6 +171,9 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
   readonly #checkCreateUrl: string | undefined;
   readonly #checkUpdateUrl: string | undefined;
   readonly #onEndUrl: string | undefined;
+  /** Not there without an endpoint: what asks nobody must not be taken for told. */
+  override readonly commitCreate?: NonNullable<BaseFilter['commitCreate']>;
+  override readonly commitUpdate?: NonNullable<BaseFilter['commitUpdate']>;
 
   constructor(values: Options, services: FilterServices) {
     super(values, services);
@@ -159,6 +181,17 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     this.#checkCreateUrl = values.external_service_check_create_endpoint ?? appended(base, 'check-create');
     this.#checkUpdateUrl = values.external_service_check_update_endpoint ?? appended(base, 'check-update');
     this.#onEndUrl = values.external_service_on_end_endpoint ?? appended(base, 'on-end');
+    const {
+      external_service_commit_create_endpoint: commitCreateUrl,
+      external_service_commit_update_endpoint: commitUpdateUrl,
+    } = values;
+    if (commitCreateUrl !== undefined) {
+      this.commitCreate = (context, lease, call) => this.#commit(commitCreateUrl, { context, lease }, call);
+    }
+    if (commitUpdateUrl !== undefined) {
+      this.commitUpdate = (context, currentLease, lease, call) =>
+        this.#commit(commitUpdateUrl, { context, current_lease: currentLease, lease }, call);
+    }
     this.#client = services.http.createClient({
       timeout: values.external_service_timeout,
       connectRetries: values.external_service_connect_retries,
@@ -201,6 +234,11 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
 
   #check(url: string | undefined, body: object, call: Call): Verdict | Promise<Verdict> {
     return url === undefined ? allow() : this.#ask(url, JSON.stringify(body), call);
+  }
+
+  /** Whether allow_on_error is set does not matter: a lease that nobody has recorded would never be paid for. */
+  async #commit(url: string, body: object, call: Call): Promise<Verdict> {
+    return this.#verdict(await this.#client.postJson(url, JSON.stringify(body), call));
   }
 
   async #ask(url: string, body: string, call: Call): Promise<Verdict> {

@@ -11,6 +11,10 @@ import {
 /** -1 = no limit, as in Blazar. */
 const limit = z.int().min(-1);
 const byType = z.record(z.string(), limit).default({});
+/** What stands behind the last slash is a resource type, so that no id can be mistaken for one with a type. */
+const byId = z
+  .record(z.string().regex(/^(?:[^/]+|.+\/[^/]+)$/, 'id, or id/resource type'), limit)
+  .default({});
 
 const options = z.object({
   max_leases_per_project: limit.default(-1).meta({
@@ -28,12 +32,12 @@ const options = z.object({
     description: 'How many leases of a user in a project may reserve a resource type.',
     pairs: 'resource type:count',
   }),
-  max_leases_project_limits: byType.meta({
+  max_leases_project_limits: byId.meta({
     description:
       'Limits for single projects, instead of those above: climate:20 means twenty leases, climate/physical:host:8 eight with hosts.',
     pairs: 'project id:count, or project id/resource type:count',
   }),
-  max_leases_user_limits: byType.meta({
+  max_leases_user_limits: byId.meta({
     description: 'Limits for single users in each of their projects, instead of those above.',
     pairs: 'user id:count, or user id/resource type:count',
   }),
@@ -65,22 +69,37 @@ export class MaxLeasesFilter extends LedgerFilter<Options> {
   claims({ context, reservations }: Proposal): Claim[] {
     const { project_id, user_id } = context;
     const { max_leases_per_project, max_leases_per_user } = this.options;
+    const account = `max_leases/user/${escaped(user_id)}`;
     const types = [...new Set(reservations.flatMap(({ resource_type }) => resource_type ?? []))];
     const project = `project ${project_id}`;
     const user = `user ${user_id} in project ${project_id}`;
     return [
-      one('max_leases/project', this.#projects.get(project_id) ?? max_leases_per_project, project),
-      one(`max_leases/user/${user_id}`, this.#users.get(user_id) ?? max_leases_per_user, user),
+      one('max_leases/project', inTotal(this.#projects, project_id) ?? max_leases_per_project, project),
+      one(account, inTotal(this.#users, user_id) ?? max_leases_per_user, user),
       ...types.flatMap((type) => {
-        const ofProject = this.#projects.get(`${project_id}/${type}`) ?? this.#projectTypes.get(type) ?? -1;
-        const ofUser = this.#users.get(`${user_id}/${type}`) ?? this.#userTypes.get(type) ?? -1;
+        const ofProject = ofType(this.#projects, project_id, type) ?? this.#projectTypes.get(type) ?? -1;
+        const ofUser = ofType(this.#users, user_id, type) ?? this.#userTypes.get(type) ?? -1;
         return [
-          one(`max_leases/project/type/${type}`, ofProject, project, type),
-          one(`max_leases/user/${user_id}/type/${type}`, ofUser, user, type),
+          one(`max_leases/project/type/${escaped(type)}`, ofProject, project, type),
+          one(`${account}/type/${escaped(type)}`, ofUser, user, type),
         ];
       }),
     ];
   }
+}
+
+/** An id with a slash in it has no limit in total of its own: it would be that of a type. */
+function inTotal(limits: Limits, id: string): number | undefined {
+  return id.includes('/') ? undefined : limits.get(id);
+}
+
+function ofType(limits: Limits, id: string, type: string): number | undefined {
+  return type.includes('/') ? undefined : limits.get(`${id}/${type}`);
+}
+
+/** As a part of the name of an account, which no other id or type can come to. */
+function escaped(part: string): string {
+  return part.replace(/[%/]/g, encodeURIComponent);
 }
 
 function one(account: string, most: number, whose: string, type?: string): Claim {

@@ -180,9 +180,12 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
       return 0n;
     }
     const allocations = reservation.allocations ?? [];
-    // A lease has as many hosts as were found for it, from min to max; of everything else it has what it asks for.
+    // A lease has as many hosts as were found for it, from min to max; of everything else it has what it asks for. What was
+    // found may be of before an update that wants more.
     const isCounted = type === 'physical:host' && allocations.length > 0;
-    const size = isCounted ? allocations.length : reservationSize(reservation);
+    const size = isCounted
+      ? Math.max(allocations.length, reservationSize({ max: reservation.min }) ?? 0)
+      : reservationSize(reservation);
     if (size === undefined) {
       return { mistake: 'expected max or amount as a whole number, 0 or more' };
     }
@@ -197,11 +200,13 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
   #factorsOf(allocations: readonly Allocation[]): bigint[] {
     const { usage_budget_rate_attribute: attribute } = this.options;
     return allocations.map((allocation) => {
-      const written = attribute === undefined ? undefined : allocation[attribute];
-      if (written === undefined || written === null) {
+      const isThere = attribute !== undefined && Object.hasOwn(allocation, attribute);
+      const written = isThere ? allocation[attribute] : null;
+      if (written === null || written === undefined) {
         return MILLION;
       }
-      const factor = parseMillionths(String(written));
+      const isNumber = typeof written === 'string' || typeof written === 'number';
+      const factor = isNumber ? parseMillionths(String(written)) : undefined;
       if (factor === undefined) {
         throw new TypeError(
           `${attribute} of the allocation ${String(allocation.id)}: expected a number with up to six decimals, got ${JSON.stringify(written)}`,

@@ -1,5 +1,6 @@
 /** One filter asked one thing: whatever goes wrong is a failure, and a failure is a rejection. */
 import type { BaseFilter, Call } from './base-filter.ts';
+import type { Link } from './chain.ts';
 import { inTime, type Wait } from './deadline.ts';
 import { errorText } from './errors.ts';
 import type { Context, Lease } from './lease.ts';
@@ -10,13 +11,6 @@ import type { Decision } from './verdict.ts';
 import { isVerdict, reject, type Verdict } from './verdict.ts';
 
 export const FAILED_MESSAGE = 'The lease could not be checked. Please try again later, or ask the operator.';
-
-/** A filter in its place. */
-export interface Link {
-  readonly name: string;
-  readonly filter: BaseFilter;
-  readonly audit: boolean;
-}
 
 /** What a request is about, for the log. */
 export interface Subject {

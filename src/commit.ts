@@ -2,8 +2,10 @@
  * When every filter has allowed a lease: it is recorded in the ledger, where limits that leases share are verified once more,
  * and filters that keep something elsewhere are told. If one of them refuses, all that was recorded is taken back.
  */
-import { type Answer, askFilter, failureMessage, type Link, logFailure, type Question } from './asking.ts';
-import { accepted, refused } from './decision.ts';
+import { type Answer, askFilter, failureMessage, logFailure, type Question } from './asking.ts';
+import type { Link } from './chain.ts';
+import { inTime, type Wait, withinDeadline } from './deadline.ts';
+import { accepted, auditWarning, refused } from './decision.ts';
 import type { Lease } from './lease.ts';
 import { isLedgerFilter } from './ledger/ledger-filter.ts';
 import { type ChainLedger, claimantOf, type LeaseRequest } from './ledger/service.ts';
@@ -23,6 +25,7 @@ export class Commits {
   readonly #ledger: ChainLedger;
   readonly #logger: Logger;
   readonly #claimants: readonly Claimant[];
+  readonly #takingBack = new Set<Promise<void>>();
 
   constructor({ chain, ledger, logger }: CommitParts) {
     this.#chain = chain;
@@ -31,6 +34,11 @@ export class Commits {
     this.#claimants = chain.flatMap(({ name, filter, audit }) =>
       isLedgerFilter(filter) ? [claimantOf(filter, name, audit)] : [],
     );
+  }
+
+  /** The filters whose limits leases share, as the ledger asks them. */
+  get claimants(): readonly Claimant[] {
+    return this.#claimants;
   }
 
   /** Whether anything is kept of a lease: else a decision is all there is. */
@@ -53,8 +61,17 @@ export class Commits {
     if (rejection === undefined) {
       return accepted(decision.operation, decision.lease, decision.changed, outcomes.list());
     }
-    await this.#takeBack(recording, told, request, question);
+    const takenBack = this.#takeBack(recording, told, request, question);
+    this.#takingBack.add(takenBack);
+    void takenBack.then(() => this.#takingBack.delete(takenBack));
+    // The answer does not come later for it: that the lease is refused is certain by now.
+    await inTime(takenBack, question.wait).catch(() => {});
     return refused(decision.operation, decision.lease, rejection, outcomes.list());
+  }
+
+  /** Resolves when all that had to be taken back is, or can't be. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#takingBack);
   }
 
   /** The claims of all filters, in one transaction. */
@@ -69,30 +86,49 @@ export class Commits {
     }
     const started = performance.now();
     const spent = () => performance.now() - started;
+    const failures = new Map<string, unknown>();
+    const claimants = this.#claimants.map((claimant) => noting(claimant, failures));
     try {
       const operation = request.currentLease === undefined ? 'create' : 'update';
-      const recording = await this.#ledger.commit(
-        request,
-        this.#claimants,
-        author(operation, question),
-        question.wait,
-      );
+      const by = author(operation, question);
+      const recording = await this.#ledger.commit(request, claimants, by, question.wait);
       const { refusal, warnings } = recording;
-      for (const { name, audit } of this.#claimants) {
+      for (const { name, audit } of claimants) {
+        const failure = failures.get(name);
         const said = refusal?.filter === name ? refusal : warnings.find(({ filter }) => filter === name);
-        const verdict = said === undefined ? undefined : reject(said.message);
-        outcomes.add(
-          { name, audit },
-          verdict && { verdict, failed: false },
-          name === first.name ? spent() : 0,
-        );
+        const message = failures.has(name) ? failureMessage(failure) : said?.message;
+        if (failures.has(name)) {
+          logFailure(this.#logger, name, question, failure);
+        }
+        const answer =
+          message === undefined ? undefined : { verdict: reject(message), failed: failures.has(name) };
+        this.#note({ name, audit }, answer, outcomes, question, name === first.name ? spent() : 0);
       }
       return recording;
     } catch (thrown) {
-      logFailure(this.#logger, first.name, question, thrown);
+      // Where all of them are only tried, so is the ledger.
+      const blamed = claimants.find(({ audit }) => !audit) ?? first;
+      logFailure(this.#logger, blamed.name, question, thrown);
       const answer = { verdict: reject(failureMessage(thrown)), failed: true };
-      outcomes.add({ name: first.name, audit: false }, answer, spent());
+      this.#note(blamed, answer, outcomes, question, spent());
       return undefined;
+    }
+  }
+
+  /** Adds what a filter says to the lease; what an audited one has not said to the check stands in the log. */
+  #note(
+    link: Pick<Link, 'name' | 'audit'>,
+    answer: Answer | undefined,
+    outcomes: Outcomes,
+    { operation, context }: Question,
+    milliseconds: number,
+  ): void {
+    const { before, outcome } = outcomes.add(link, answer, milliseconds);
+    if (before?.allowed === outcome.allowed && before.onError === outcome.onError) {
+      return;
+    }
+    for (const warning of auditWarning(outcome)) {
+      this.#logger.warn({ operation, filter: link.name, project_id: context.project_id }, warning);
     }
   }
 
@@ -113,44 +149,68 @@ export class Commits {
           ...question,
           ask: (asked, lease, call) =>
             currentLease === undefined
-              ? asked.commitCreate?.(context, lease, call)
-              : asked.commitUpdate?.(context, readOnly(currentLease), lease, call),
+              ? asked.commitCreate?.(readOnly(context), lease, call)
+              : asked.commitUpdate?.(readOnly(context), readOnly(currentLease), lease, call),
           verify: refuseChange,
         },
         this.#logger,
       );
-      outcomes.add(link, answer, performance.now() - started);
+      this.#note(link, answer, outcomes, question, performance.now() - started);
+      if (answer.verdict.allowed || answer.failed) {
+        // One that has failed may have kept it all the same.
+        told.push(link);
+      }
       if (outcomes.rejection !== undefined) {
         return;
       }
-      told.push(link);
     }
   }
 
-  /** Whoever was told of a lease that is new hears that it has ended: there is no other way to take that back. */
+  /**
+   * Whoever was told of a lease that is new hears that it has ended: there is no other way to take that back. Also when the
+   * time is over: it was of a lease that nobody gets.
+   */
   async #takeBack(
     recording: Recording | undefined,
     told: readonly Link[],
     { context, currentLease, lease }: LeaseRequest,
     question: Question,
   ): Promise<void> {
-    const failed = (name: string) => (thrown: unknown) => logFailure(this.#logger, name, question, thrown);
-    if (recording?.undo !== undefined) {
-      // Also when the time is over: what was recorded is of a lease that nobody gets.
-      await this.#ledger
-        .takeBack(recording.undo, author('undo', question), UNBOUNDED)
-        .catch(failed('ledger'));
-    }
-    if (currentLease === undefined) {
-      for (const { name, filter } of told) {
-        await Promise.resolve(filter.onEnd(context, readOnly(lease), question.wait)).catch(failed(name));
-      }
-    }
+    const attempt = (name: string, work: (wait: Wait) => unknown) =>
+      withinDeadline(SECONDS_TO_TAKE_BACK, async (wait) => inTime(Promise.resolve(work(wait)), wait)).catch(
+        (thrown: unknown) => logFailure(this.#logger, name, question, thrown),
+      );
+    const undo = recording?.undo;
+    // A lease that was recorded before was granted before: this request has begun nothing that could end.
+    const isNew = currentLease === undefined && (recording === undefined || undo !== undefined);
+    await Promise.all([
+      undo && attempt('ledger', (wait) => this.#ledger.takeBack(undo, author('undo', question), wait)),
+      ...(isNew ? told : []).map(({ name, filter }) =>
+        attempt(name, (wait) => filter.onEnd(readOnly(context), readOnly(lease), wait)),
+      ),
+    ]);
   }
 }
 
-/** The ledger's own timeout bounds it. */
-const UNBOUNDED = { signal: undefined, throwIfOver() {} };
+/** Besides what bounds the ledger, and the filters themselves. */
+const SECONDS_TO_TAKE_BACK = 30;
+
+/** A filter that can't tell what it claims refuses the lease by itself: the others have their say. */
+function noting(claimant: Claimant, failures: Map<string, unknown>): Claimant {
+  const { name, audit } = claimant;
+  return {
+    name,
+    audit,
+    claims(proposal, standing) {
+      try {
+        return claimant.claims(proposal, standing);
+      } catch (thrown) {
+        failures.set(name, thrown);
+        return reject(failureMessage(thrown));
+      }
+    },
+  };
+}
 
 function author(
   operation: Author['operation'],
@@ -174,7 +234,11 @@ class Outcomes {
   }
 
   /** `undefined` = nothing against it. */
-  add({ name, audit }: Pick<Link, 'name' | 'audit'>, answer: Answer | undefined, milliseconds: number): void {
+  add(
+    { name, audit }: Pick<Link, 'name' | 'audit'>,
+    answer: Answer | undefined,
+    milliseconds: number,
+  ): { readonly before: Outcome | undefined; readonly outcome: Outcome } {
     const before = this.#outcomes.get(name);
     const { verdict, failed } = answer ?? { verdict: undefined, failed: false };
     const isRejected = verdict?.allowed === false;
@@ -192,6 +256,7 @@ class Outcomes {
     if (isRejected && !audit) {
       this.rejection ??= outcome;
     }
+    return { before, outcome };
   }
 
   list(): Outcome[] {

@@ -2,14 +2,15 @@
  * The chain: load, create, update, end. Everything that is refused or let through is decided in this file.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { askFilter, FAILED_MESSAGE, isThenable, type Link, logFailure, type Question } from './asking.ts';
+import { askFilter, FAILED_MESSAGE, isThenable, logFailure, type Question } from './asking.ts';
 import type { Clock, SharedServices } from './base-filter.ts';
+import { closeChain, type Link, openChain } from './chain.ts';
 import { Commits } from './commit.ts';
 import type { ConfigSources } from './config/sources.ts';
 import { type Configuration, requireConfiguration, sectionOf } from './configuration.ts';
 import { type Deadline, inTime, waitFor } from './deadline.ts';
 import { accepted, auditWarning, describeChanges, refused } from './decision.ts';
-import { ConfigurationError, errorText, formatProblem } from './errors.ts';
+import { formatProblem } from './errors.ts';
 import { createHttpClient, type HttpClientOptions, type HttpObserver } from './http/client.ts';
 import {
   type Context,
@@ -22,10 +23,11 @@ import {
   type UpdateRequest,
 } from './lease.ts';
 import type { LedgerObserver } from './ledger/ledger.ts';
+import { isLedgerFilter } from './ledger/ledger-filter.ts';
 import { type LedgerOptions, ledgerSection } from './ledger/options.ts';
 import { ChainLedger, type LeaseRequest } from './ledger/service.ts';
+import type { Claimant } from './ledger/transactions.ts';
 import { createLogger, type Logger } from './logger.ts';
-import { withOrigin } from './option-groups.ts';
 import { readOnly } from './read-only.ts';
 import type { Decision, EndReport, Outcome } from './verdict.ts';
 
@@ -99,6 +101,16 @@ export class UsageEnforcement {
     this.#commitsChecks = commit === 'check' && this.#commits.isNeeded;
   }
 
+  /** For those who show what it holds; `undefined` where no filter needs it. */
+  get ledger(): ChainLedger | undefined {
+    return this.#chain.some(({ filter }) => isLedgerFilter(filter)) ? this.#ledger : undefined;
+  }
+
+  /** The filters whose limits leases share: for those who record leases that were granted without them. */
+  get claimants(): readonly Claimant[] {
+    return this.#commits.claimants;
+  }
+
   /**
    * Reads the configuration and constructs its filters. Throws `ConfigurationError` with every mistake; logs what is
    * only a warning.
@@ -124,39 +136,17 @@ export class UsageEnforcement {
     const { logger, clock } = shared;
     const ledgerOptions = sectionOf(configuration, ledgerSection);
     const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer: services.ledgerObserver });
-    const filterServices = { ...shared, ledger };
-    const chain: Link[] = [];
-    for (const { installed, options, audit } of configuration.filters) {
-      const { name, filterClass } = installed;
-      try {
-        const filter = new filterClass(options as never, filterServices);
-        chain.push({ name, audit, filter });
-        await filter.open();
-      } catch (thrown) {
-        await closeAll(chain, logger);
-        await ledger.close();
-        if (thrown instanceof ConfigurationError) {
-          throw new ConfigurationError(
-            thrown.problems.map((problem) => withOrigin(problem, configuration.settings)),
-          );
-        }
-        throw new ConfigurationError([
-          {
-            severity: 'error',
-            section: 'enforcement',
-            option: 'enabled_filters',
-            message: `${name} could not be set up: ${errorText(thrown)}`,
-          },
-        ]);
-      }
-    }
+    const chain = await openChain(configuration, { ...shared, ledger }).catch(async (thrown: unknown) => {
+      await ledger.close();
+      throw thrown;
+    });
     const { exemptProjects } = configuration;
     return new UsageEnforcement({ chain, ledger, logger, exemptProjects, commit: ledgerOptions.commit });
   }
 
   /**
-   * Judges a lease that is about to be created, and records it when every filter has allowed it (`[ledger] commit`). Whatever a filter does, a decision comes back; only a request that
-   * is none throws (`InvalidRequestError`).
+   * Judges a lease that is about to be created, and records it when every filter has allowed it (`[ledger] commit`). Whatever
+   * a filter does, a decision comes back; only a request that is none throws (`InvalidRequestError`).
    */
   async checkCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
     const parsed = parseCreateRequest(request);
@@ -194,18 +184,23 @@ export class UsageEnforcement {
     return this.#commit(this.#unasked(parsed, 'commit-update'), parsed, question);
   }
 
-  /** Tells every filter that a lease has ended, all at the same time: none can keep another from hearing it. */
+  /**
+   * Tells every filter that a lease has ended, all at the same time: none can keep another from hearing it. With `dryRun` those
+   * that keep it in the ledger are left out.
+   */
   async onEnd(
     request: EndRequest,
-    options: Pick<CheckOptions, 'signal' | 'deadline' | 'requestId'> = {},
+    options: Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'dryRun'> = {},
   ): Promise<EndReport> {
     const { context, lease } = parseEndRequest(request);
     const { requestId } = options;
     const wait = options.deadline ?? waitFor(options.signal);
     const seen = readOnly(context);
     const ended = readOnly(lease);
+    const told =
+      options.dryRun === true ? this.#chain.filter(({ filter }) => !isLedgerFilter(filter)) : this.#chain;
     const outcomes = await Promise.all(
-      this.#chain.map(async (link): Promise<Outcome> => {
+      told.map(async (link): Promise<Outcome> => {
         const started = performance.now();
         let failed = false;
         try {
@@ -237,7 +232,8 @@ export class UsageEnforcement {
 
   /** Lets every filter release what it holds, and then the ledger. The chain must not be asked afterwards. */
   async close(): Promise<void> {
-    await closeAll(this.#chain, this.#logger);
+    await this.#commits.settled();
+    await closeChain(this.#chain, this.#logger);
     await this.#ledger.close();
   }
 
@@ -323,7 +319,8 @@ export class UsageEnforcement {
     if (!decision.allowed || decision.exempt) {
       return decision;
     }
-    return this.#commits.commit(decision, { ...request, lease: decision.lease }, question);
+    const committed = await this.#commits.commit(decision, { ...request, lease: decision.lease }, question);
+    return committed.allowed ? committed : { ...committed, lease: request.lease, changed: false };
   }
 
   /** What there is to say of a lease before anything is recorded. */
@@ -379,16 +376,4 @@ export class UsageEnforcement {
 /** Whether a filter has left the lease as it was; one that returns an equal lease has. */
 function isSame(answered: Lease | undefined, lease: Lease): boolean {
   return answered === undefined || isDeepStrictEqual(answered, lease);
-}
-
-async function closeAll(chain: readonly Link[], logger: Logger): Promise<void> {
-  await Promise.all(
-    chain.map(async ({ name, filter }) => {
-      try {
-        await filter.close();
-      } catch (thrown) {
-        logger.error({ filter: name, error: errorText(thrown) }, 'filter could not be closed');
-      }
-    }),
-  );
 }

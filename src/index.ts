@@ -53,9 +53,7 @@ export {
 export {
   type Amount,
   formatUnitHours,
-  MAX_AMOUNT,
   parseMillionths,
-  parseUnitHours,
 } from './ledger/amount.ts';
 export { type Budget, budgetAccount } from './ledger/budget.ts';
 export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './ledger/claim.ts';

@@ -129,7 +129,7 @@ describe('the mistake that real sites made', () => {
     expect(
       await problems('enabled_filters = MaxReservationLengthFilter', 'max_reservation_length = 86400'),
     ).toEqual([
-      'error: blazar.conf:2: [enforcement] enabled_filters: there is no filter "MaxReservationLengthFilter"; the nearest right name is "MaxLeaseDurationFilter"; installed: ExternalServiceFilter, LeaseDatesFilter, MaxLeaseDurationFilter, MaxReservationSizeFilter, SchedulingPolicyFilter',
+      'error: blazar.conf:2: [enforcement] enabled_filters: there is no filter "MaxReservationLengthFilter"; the nearest right name is "MaxLeaseDurationFilter"; installed: ExternalServiceFilter, LeaseDatesFilter, MaxLeaseDurationFilter, MaxLeasesFilter, MaxReservationSizeFilter, SchedulingPolicyFilter, UsageBudgetFilter',
       'error: blazar.conf:3: [enforcement] max_reservation_length: unknown option; the nearest right name is "max_lease_duration"',
     ]);
   });
@@ -152,7 +152,7 @@ not an assignment
     values: { enforcement: { exempt_projects: 'a', external_service_allow_on_error: 'perhaps' } },
   });
   const errors = [
-    'first.conf:4: [enforcement] enabled_filters: there is no filter "MaxLeaseDurFilter"; the nearest right name is "MaxLeaseDurationFilter"; installed: ExternalServiceFilter, LeaseDatesFilter, MaxLeaseDurationFilter, MaxReservationSizeFilter, SchedulingPolicyFilter',
+    'first.conf:4: [enforcement] enabled_filters: there is no filter "MaxLeaseDurFilter"; the nearest right name is "MaxLeasesFilter"; installed: ExternalServiceFilter, LeaseDatesFilter, MaxLeaseDurationFilter, MaxLeasesFilter, MaxReservationSizeFilter, SchedulingPolicyFilter, UsageBudgetFilter',
     'first.conf:4: [enforcement] enabled_filters: MaxLeaseDurationFilter is named twice',
     'first.conf:5: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "one day"',
     'first.conf:6: [enforcement] max_lease_duraton: unknown option; the nearest right name is "max_lease_duration"',

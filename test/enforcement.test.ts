@@ -541,7 +541,7 @@ describe('load', () => {
       { logger: recordingLogger() },
     );
     await enforcement.checkCreate(createPhysicalHost());
-    expect(heard).toEqual([{ a: 5, a_list: ['x', 'y'] }, ['clock', 'http', 'logger']]);
+    expect(heard).toEqual([{ a: 5, a_list: ['x', 'y'] }, ['clock', 'http', 'ledger', 'logger']]);
   });
 
   it('lets the schema of an option turn its value into another, once', async () => {

@@ -12,8 +12,10 @@ const INSTALLED = [
   'ExternalServiceFilter',
   'LeaseDatesFilter',
   'MaxLeaseDurationFilter',
+  'MaxLeasesFilter',
   'MaxReservationSizeFilter',
   'SchedulingPolicyFilter',
+  'UsageBudgetFilter',
 ];
 
 /** Why files of one folder hold no usable filter. */

@@ -35,7 +35,7 @@ type UsageEnforcement = import('../enforcement.ts').UsageEnforcement;
 export function checkCommand(): Command {
   const command = new Command('check')
     .description(
-      'Judge requests with the configuration. Exit code: 0 all allowed, 1 some rejected, 2 a mistake in the configuration, the requests or the command, 3 a filter failed.',
+      'Judge requests with the configuration, and record nothing. Exit code: 0 all allowed, 1 some rejected, 2 a mistake in the configuration, the requests or the command, 3 a filter failed.',
     )
     .addArgument(new Argument('<operation>', 'What is asked for.').choices(['create', 'update', 'end']))
     .argument('<file...>', 'Files with the JSON body of such a request; - is standard input.')
@@ -117,10 +117,10 @@ async function judge(
   // `readRequests` has seen that it is one.
   const request = body as Parameters<UsageEnforcement['checkUpdate']>[0];
   if (operation === 'end') {
-    const { failed, warnings, outcomes } = await enforcement.onEnd(request, { deadline });
+    const { failed, warnings, outcomes } = await enforcement.onEnd(request, { deadline, dryRun: true });
     return { file, operation, allowed: true, message: null, filter: null, failed, warnings, outcomes };
   }
-  const options = { explain, deadline, acceptsChanges: false };
+  const options = { explain, deadline, acceptsChanges: false, dryRun: true };
   const { allowed, message, filter, failed, warnings, outcomes } =
     operation === 'create'
       ? await enforcement.checkCreate(request, options)

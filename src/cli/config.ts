@@ -23,7 +23,7 @@ export function configCommand(): Command {
     .addCommand(
       addSourceFlags(
         new Command('show').description(
-          'Print the effective options of [enforcement], [service] and [skypilot]. Constructs no filter.',
+          'Print the effective options of [enforcement], [service], [ledger], [skypilot] and [kubernetes]. Constructs no filter.',
         ),
       )
         .addOption(formatFlag('table', 'json', 'ini'))
@@ -62,10 +62,11 @@ async function show(flags: ShowFlags): Promise<void> {
     process.exitCode = ExitCode.usage;
     return;
   }
-  const shown = settings.map((setting) => ({
-    ...setting,
-    value: flags.showSecrets === true ? setting.value : showValue(setting.value, setting.secret),
-  }));
+  const shown = settings.map((setting) => {
+    // A default stands in the documentation: it is nobody's secret.
+    const isShown = flags.showSecrets === true || setting.origin.kind === 'default';
+    return { ...setting, value: isShown ? setting.value : showValue(setting.value, setting.secret) };
+  });
   switch (flags.format) {
     case 'json':
       process.stdout.write(`${jsonText(asObject(shown, flags.origin === true), 2)}\n`);

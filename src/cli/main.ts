@@ -12,17 +12,25 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   config: async () => (await import('./config.ts')).configCommand(),
   filters: async () => (await import('./filters.ts')).filtersCommand(),
   decisions: async () => (await import('./decisions.ts')).decisionsCommand(),
+  ledger: async () => (await import('./ledger.ts')).ledgerCommand(),
+  budget: async () => (await import('./budget.ts')).budgetCommand(),
   conformance: async () => (await import('./conformance.ts')).conformanceCommand(),
   skypilot: async () => (await import('./skypilot.ts')).skypilotCommand(),
   'scheduling-policy': async () => (await import('./scheduling-policy.ts')).schedulingPolicyCommand(),
 };
 
 const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
-  check: ['enforcement'],
-  serve: ['service', 'enforcement', 'skypilot', 'kubernetes'],
-  'config show': ['enforcement', 'service', 'skypilot', 'kubernetes'],
-  'config validate': ['enforcement', 'service', 'skypilot', 'kubernetes'],
+  check: ['enforcement', 'ledger'],
+  serve: ['service', 'enforcement', 'ledger', 'skypilot', 'kubernetes'],
+  'config show': ['enforcement', 'service', 'ledger', 'skypilot', 'kubernetes'],
+  'config validate': ['enforcement', 'service', 'ledger', 'skypilot', 'kubernetes'],
   'skypilot review': ['skypilot'],
+  ...Object.fromEntries(
+    [
+      ...['upgrade', 'list', 'show', 'export', 'verify', 'reconcile'].map((name) => `ledger ${name}`),
+      ...['set', 'remove', 'show', 'list', 'history'].map((name) => `budget ${name}`),
+    ].map((name) => [name, ['ledger']]),
+  ),
 };
 
 /** `named`: the command that is called, if it is one; else all of them are there, for help and suggestions. */

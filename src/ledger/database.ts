@@ -30,9 +30,17 @@ export interface Database {
   transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result>;
   /** Without writing, and beside others. */
   read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result>;
-  /** The rows of one query that may be more than memory should hold at once, in batches. */
-  stream<Row>(query: CompiledQuery<Row>): AsyncIterable<Row>;
+  /**
+   * A look at more than memory should hold at once, and beside others: all that is read in it is of one moment, however long
+   * it takes. Nothing bounds it but the wait.
+   */
+  snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result>;
   close(): Promise<void>;
+}
+
+export interface Snapshot {
+  /** The rows of one query, in batches. One stream after the other: the next begins when this one is over or left. */
+  stream<Row>(query: CompiledQuery<Row>): AsyncIterable<Row>;
 }
 
 /** The database does not answer, or not as it should: nothing was recorded that was not acknowledged. */

@@ -19,23 +19,36 @@ export function identityOf(context: Context, leases: readonly [Lease, Lease], st
   return {
     leaseId: firstText(leases.map(({ id }) => id)) || null,
     region: firstText([context.region_name]),
-    projectId: context.project_id,
-    userId: context.user_id,
+    projectId: wellFormed(context.project_id),
+    userId: wellFormed(context.user_id),
     name: nameOf(leases),
     start,
   };
 }
 
 export function nameOf(leases: readonly [Lease, Lease]): string {
-  return firstText(leases.map(({ name }) => name));
+  const name = firstText(leases.map((lease) => lease.name));
+  return name.length <= LONGEST_NAME ? name : wellFormed(`${name.slice(0, LONGEST_NAME)} ${digest(name)}`);
+}
+
+/** Blazar's own are shorter, and an index of PostgreSQL holds no more than some 2,700 bytes. */
+const LONGEST_NAME = 200;
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }
 
 function firstText(values: readonly unknown[]): string {
-  return values.find((value): value is string => typeof value === 'string') ?? '';
+  return wellFormed(values.find((value): value is string => typeof value === 'string') ?? '');
+}
+
+/** Databases keep no half of a surrogate pair: what is found must be what was kept. */
+export function wellFormed(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
 /** The same for a request that is sent again: which hosts were found for it does not matter. */
 export function demandOf(reservations: readonly Reservation[]): string {
   const asked = reservations.map(({ allocations: _, ...reservation }) => reservation);
-  return createHash('sha256').update(JSON.stringify(asked)).digest('base64url');
+  return digest(JSON.stringify(asked));
 }

@@ -118,7 +118,11 @@ export class Ledger {
     const seconds = () => (performance.now() - started) / 1000;
     try {
       // The database looks at the time itself: a timer for each transaction would cost as much as some of them take.
-      const result = await withinDeadline(timeout, (deadline) => work(bothOf(wait, deadline)));
+      const result = await withinDeadline(timeout, (deadline) =>
+        work(bothOf(wait, deadline)).catch((thrown: unknown) => {
+          throw thrown === deadline.signal.reason ? tookTooLong(thrown) : thrown;
+        }),
+      );
       observer?.transacted(operation, isRefused(result) ? 'refused' : 'done', seconds());
       return result;
     } catch (thrown) {
@@ -141,8 +145,12 @@ function bothOf(wait: Wait, deadline: Deadline): Wait {
       try {
         deadline.throwIfOver();
       } catch (thrown) {
-        throw new LedgerUnavailableError('the transaction took too long', { cause: thrown });
+        throw tookTooLong(thrown);
       }
     },
   };
+}
+
+function tookTooLong(cause: unknown): LedgerUnavailableError {
+  return new LedgerUnavailableError('the transaction took too long', { cause });
 }

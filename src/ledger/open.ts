@@ -24,9 +24,7 @@ export function openLedger(options: LedgerOptions, parts: Omit<LedgerParts, 'tim
     },
     async verify() {
       const state = await schemaState(database, connection).catch((thrown: unknown) => {
-        throw isNotLetIn(thrown)
-          ? misconfigured(`${describeConnection(connection)}: ${errorText(thrown)}`)
-          : thrown;
+        throw mistakeIn(connection, thrown);
       });
       if (state.kind !== 'current') {
         throw misconfigured(state.message);
@@ -61,11 +59,18 @@ function openDatabase(connection: Connection, { pool_size: poolSize, timeout }: 
   }
 }
 
+/** What a database has thrown; that it lets nobody in is a mistake of the configuration: a `ConfigurationError`. */
+export function mistakeIn(connection: Connection, thrown: unknown): unknown {
+  return isNotLetIn(thrown)
+    ? misconfigured(`${describeConnection(connection)}: ${errorText(thrown)}`)
+    : thrown;
+}
+
 function isNotLetIn(thrown: unknown): boolean {
   const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : undefined;
   return cause instanceof Error && 'code' in cause && NOT_LET_IN.test(String(cause.code));
 }
 
-function misconfigured(message: string): ConfigurationError {
+export function misconfigured(message: string): ConfigurationError {
   return new ConfigurationError([{ severity: 'error', section: 'ledger', option: 'connection', message }]);
 }

@@ -11,13 +11,15 @@ import {
 import pg from 'pg';
 import { inTime, type Wait } from '../deadline.ts';
 import { errorText } from '../errors.ts';
-import { type Database, LedgerUnavailableError, Undone, type Work } from './database.ts';
+import { type Database, LedgerUnavailableError, type Snapshot, Undone, type Work } from './database.ts';
 import type { Tables } from './schema.ts';
 
 /** PostgreSQL's number for the type `bigint`, which pg would read as text. */
 const INT8 = 20;
 /** So many rows of a long answer are in memory. */
 const BATCH = 1000;
+/** The longest time that a timer can be set to, in milliseconds: the first rows may be sums over all there are. */
+const UNBOUNDED = 2 ** 31 - 1;
 
 export interface PostgresSettings {
   readonly poolSize: number;
@@ -58,22 +60,16 @@ export class PostgresDatabase implements Database {
     return this.#withClient(wait, (client) => run(client, work(), wait));
   }
 
-  async *stream<Row>({ sql, parameters }: CompiledQuery<Row>): AsyncIterable<Row> {
-    const client = await unavailable(this.#pool.connect());
-    try {
-      await ask(client, 'BEGIN READ ONLY');
-      await ask(client, `DECLARE answer CURSOR FOR ${sql}`, parameters);
-      for (;;) {
-        const rows = await ask(client, `FETCH ${BATCH} FROM answer`);
-        yield* rows as Row[];
-        if (rows.length < BATCH) {
-          break;
-        }
-      }
-    } finally {
-      // The connection is not used again: whoever reads may have stopped in between.
-      client.release(true);
-    }
+  snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result> {
+    return this.#withClient(wait, async (client) => {
+      await ask(client, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      // It may take its time, and so may whoever reads what it says.
+      await ask(client, 'SET LOCAL statement_timeout = 0');
+      await ask(client, 'SET LOCAL idle_in_transaction_session_timeout = 0');
+      const result = await work({ stream: (query) => fetched(client, query, wait) });
+      await ask(client, 'COMMIT');
+      return result;
+    });
   }
 
   async close(): Promise<void> {
@@ -134,6 +130,22 @@ async function run<Result>(client: pg.PoolClient, work: Work<Result>, wait: Wait
   return step.value;
 }
 
+async function* fetched<Row>(
+  client: pg.PoolClient,
+  { sql, parameters }: CompiledQuery<Row>,
+  wait: Wait,
+): AsyncIterable<Row> {
+  // One that was left before its end is open still.
+  await ask(client, 'CLOSE ALL');
+  await ask(client, `DECLARE answer CURSOR FOR ${sql}`, parameters);
+  for (let length = BATCH; length === BATCH; ) {
+    wait.throwIfOver();
+    const rows = await ask(client, { text: `FETCH ${BATCH} FROM answer`, query_timeout: UNBOUNDED });
+    yield* rows as Row[];
+    length = rows.length;
+  }
+}
+
 function createPool(url: string, { poolSize, timeout }: PostgresSettings): pg.Pool {
   const milliseconds = timeout * 1000;
   const pool = new pg.Pool({
@@ -152,6 +164,8 @@ function createPool(url: string, { poolSize, timeout }: PostgresSettings): pg.Po
   });
   // A connection that nobody uses may break; the next one who wants one gets another.
   pool.on('error', () => {});
+  // One that is in use and breaks tells its query; without this it would end the process besides.
+  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
@@ -165,7 +179,7 @@ export function postgresDialect(url: string): PostgresDialect {
 /** Whatever goes wrong with a query is the ledger's fault. */
 async function ask(
   client: pg.PoolClient,
-  sql: string,
+  sql: string | (pg.QueryConfig & { readonly query_timeout: number }),
   parameters: readonly unknown[] = [],
 ): Promise<unknown[]> {
   const { rows } = await unavailable(client.query(sql, [...parameters]));

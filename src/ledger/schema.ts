@@ -27,6 +27,8 @@ export interface LeasesTable {
   demand: string;
   /** What it takes, as `formatClaims` writes it. */
   claims: string;
+  /** How often it was recorded: what was acknowledged since is not taken back. */
+  revision: bigint;
   recorded_at: bigint;
   ended_at: bigint | null;
 }

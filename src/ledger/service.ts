@@ -80,6 +80,11 @@ export class ChainLedger implements LedgerService {
     await (await this.#ready()).end(ended, author, waitOf(call));
   }
 
+  /** Anything else that is to be looked up, for those who show the ledger. @throws LedgerUnavailableError */
+  async read<Result>(look: (ledger: Ledger) => Promise<Result>): Promise<Result> {
+    return look(await this.#ready());
+  }
+
   async close(): Promise<void> {
     if (this.#opening !== undefined) {
       const opened = await this.#opening.catch(() => undefined);

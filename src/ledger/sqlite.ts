@@ -1,5 +1,5 @@
 /** A ledger in a file: the embedded default. Durable (WAL, synchronous full), and alone with its file while it writes. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import SqliteConnection, { type Statement } from 'better-sqlite3';
 import {
@@ -12,7 +12,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import type { Wait } from '../deadline.ts';
-import { type Database, LedgerUnavailableError, Undone, type Work } from './database.ts';
+import { type Database, LedgerUnavailableError, type Snapshot, Undone, type Work } from './database.ts';
 import type { Tables } from './schema.ts';
 
 /** Between two attempts to get at a file that another process writes to, in milliseconds. */
@@ -28,7 +28,12 @@ export class SqliteDatabase implements Database {
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
   });
-  readonly #connection: SqliteConnection.Database;
+  readonly #file: string;
+  #connection: SqliteConnection.Database;
+  /** What the connection writes to. */
+  #files: string;
+  /** It has failed in a way that a new one may not. */
+  #isSuspect = false;
   readonly #statements = new Map<string, Statement<unknown[]>>();
 
   /** The file must be there. @throws LedgerUnavailableError */
@@ -36,11 +41,14 @@ export class SqliteDatabase implements Database {
     if (!existsSync(file)) {
       throw new LedgerUnavailableError('the file does not exist');
     }
+    this.#file = file;
     this.#connection = unavailable(() => openFile(file));
+    this.#files = filesOf(file, this.#connection);
   }
 
   transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
     return this.#alone('BEGIN IMMEDIATE', wait, () => {
+      this.#verifyFiles();
       const result = this.#run(work());
       wait.throwIfOver();
       if (result instanceof Undone) {
@@ -60,10 +68,17 @@ export class SqliteDatabase implements Database {
     });
   }
 
-  async *stream<Row>(query: CompiledQuery<Row>): AsyncIterable<Row> {
-    const rows = unavailable(() => this.#statement(query.sql).iterate(...query.parameters));
-    for (const row of rows) {
-      yield row as Row;
+  /** On a connection of its own: the other one is wanted meanwhile. */
+  async snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result> {
+    wait.throwIfOver();
+    const reader = unavailable(() => new SqliteConnection(this.#file, { readonly: true, timeout: 0 }));
+    reader.defaultSafeIntegers(true);
+    try {
+      // The moment is that of the first look.
+      const begin = () => reader.exec('BEGIN; SELECT 1 FROM sqlite_master LIMIT 1');
+      return await whenFree(wait, begin, () => work({ stream: (query) => each(reader, query, wait) }));
+    } finally {
+      reader.close();
     }
   }
 
@@ -71,36 +86,41 @@ export class SqliteDatabase implements Database {
     this.#connection.close();
   }
 
-  /**
-   * Tries until the file is free. SQLite would wait itself, and all of the process with it. Between the beginning of a
-   * transaction and its end nothing is waited for: no other request of this process comes in between.
-   */
-  async #alone<Result>(begin: string, wait: Wait, work: () => Result): Promise<Result> {
-    for (let longest = SHORTEST_PAUSE; ; longest = Math.min(2 * longest, LONGEST_PAUSE)) {
-      wait.throwIfOver();
-      if (this.#begins(begin)) {
-        return unavailable(() => this.#finish(work));
-      }
-      await pause(Math.random() * longest, undefined, { signal: wait.signal }).catch(() => {
-        wait.throwIfOver();
-        throw new LedgerUnavailableError('the file is locked by another process');
-      });
+  async #alone<Result>(begin: string, wait: Wait, work: () => Result): Promise<Awaited<Result>> {
+    try {
+      return await whenFree(
+        wait,
+        () => this.#usable().exec(begin),
+        () => unavailable(() => this.#finish(work)),
+      );
+    } catch (thrown) {
+      const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : undefined;
+      this.#isSuspect ||= cause instanceof SqliteConnection.SqliteError && SUSPECT.test(cause.code);
+      throw thrown;
     }
   }
 
-  /** Whether the file was free. */
-  #begins(statement: string): boolean {
-    return unavailable(() => {
-      try {
-        this.#connection.exec(statement);
-        return true;
-      } catch (thrown) {
-        if (isBusy(thrown)) {
-          return false;
-        }
-        throw thrown;
+  /** Opens the file anew, if that may help: it was not writable, say, or another one is in its place. */
+  #usable(): SqliteConnection.Database {
+    if (this.#isSuspect) {
+      this.#statements.clear();
+      this.#connection.close();
+      if (!existsSync(this.#file)) {
+        throw new LedgerUnavailableError('the file does not exist');
       }
-    });
+      this.#connection = openFile(this.#file);
+      this.#files = filesOf(this.#file, this.#connection);
+      this.#isSuspect = false;
+    }
+    return this.#connection;
+  }
+
+  /** SQLite goes on writing to a file that was deleted or replaced: what is recorded there nobody finds. */
+  #verifyFiles(): void {
+    if (filesOf(this.#file, this.#connection) !== this.#files) {
+      this.#isSuspect = true;
+      throw new LedgerUnavailableError('the file was deleted, or another one is in its place');
+    }
   }
 
   #finish<Result>(work: () => Result): Result {
@@ -137,6 +157,76 @@ export class SqliteDatabase implements Database {
   }
 }
 
+/**
+ * Tries until the file is free. SQLite would wait itself, and all of the process with it. Between the beginning of a
+ * transaction and the work nothing is waited for: no other request of this process may come in between.
+ */
+async function whenFree<Result>(wait: Wait, begin: () => void, work: () => Result): Promise<Awaited<Result>> {
+  for (let longest = SHORTEST_PAUSE; ; longest = Math.min(2 * longest, LONGEST_PAUSE)) {
+    wait.throwIfOver();
+    if (succeeds(begin)) {
+      return await work();
+    }
+    await pause(Math.random() * longest, undefined, { signal: wait.signal }).catch(() => {
+      wait.throwIfOver();
+      throw new LedgerUnavailableError('the file is locked by another process');
+    });
+  }
+}
+
+/** Whether the file was free. */
+function succeeds(attempt: () => void): boolean {
+  return unavailable(() => {
+    try {
+      attempt();
+      return true;
+    } catch (thrown) {
+      if (isBusy(thrown)) {
+        return false;
+      }
+      throw thrown;
+    }
+  });
+}
+
+async function* each<Row>(
+  reader: SqliteConnection.Database,
+  { sql, parameters }: CompiledQuery<Row>,
+  wait: Wait,
+): AsyncIterable<Row> {
+  const rows = unavailable(() => reader.prepare<unknown[]>(sql).iterate(...parameters));
+  try {
+    for (;;) {
+      wait.throwIfOver();
+      const row = unavailable(() => rows.next());
+      if (row.done === true) {
+        return;
+      }
+      yield row.value as Row;
+    }
+  } finally {
+    rows.return?.();
+  }
+}
+
+/** With these codes the connection has failed, and not only what was asked of it. Source: SQLite docs, "Result and Error Codes". */
+const SUSPECT = /^SQLITE_(READONLY|IOERR|CORRUPT|NOTADB|CANTOPEN)/;
+
+/** The shortest page that SQLite has: its files are whole pages. */
+const SHORTEST_PAGE = 512;
+
+/** Which files a ledger is in now: other ones of the same names are others, and so is one that something else was written to. */
+function filesOf(file: string, connection: SqliteConnection.Database): string {
+  if (!connection.inTransaction) {
+    // Makes the log of changes, where there is none yet.
+    connection.exec('SELECT 1 FROM sqlite_master LIMIT 1');
+  }
+  const stats = statSync(file, { throwIfNoEntry: false });
+  const changes = statSync(`${file}-wal`, { throwIfNoEntry: false });
+  const isWhole = stats !== undefined && stats.size > 0 && stats.size % SHORTEST_PAGE === 0;
+  return [stats?.dev, stats?.ino, isWhole, changes?.ino].join();
+}
+
 function openFile(file: string): SqliteConnection.Database {
   const connection = new SqliteConnection(file, { timeout: 0 });
   connection.defaultSafeIntegers(true);
@@ -151,7 +241,20 @@ export function sqliteDialect(file: string): SqliteDialect {
   const connection = new SqliteConnection(file, { timeout: 5000 });
   connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
-  return new SqliteDialect({ database: connection });
+  return new TransactionalDialect({ database: connection });
+}
+
+/** SQLite makes tables in transactions, though kysely does without: an upgrade that is interrupted has done nothing. */
+class TransactionalDialect extends SqliteDialect {
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalAdapter();
+  }
+}
+
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
 }
 
 function isBusy(thrown: unknown): boolean {

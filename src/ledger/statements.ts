@@ -6,7 +6,10 @@ import type { AccountsTable, EntriesTable, LeaseRow, Tables } from './schema.ts'
 export type Statements = ReturnType<typeof createStatements>;
 
 /** A lease that is new to the ledger. */
-export type NewLease = Omit<LeaseRow, 'id'>;
+export type NewLease = Omit<LeaseRow, 'id' | 'revision'>;
+
+/** A lease that the ledger knows, as it is from now on. */
+type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'user_id' | 'revision' | 'recorded_at'>;
 
 type Key = Pick<LeaseRow, 'region' | 'project_id' | 'user_id' | 'name' | 'starts_at'>;
 
@@ -127,16 +130,18 @@ export function createStatements(queries: Kysely<Tables>) {
           state: lease.state,
           demand: lease.demand,
           claims: lease.claims,
+          revision: 1n,
           recorded_at: lease.recorded_at,
           ended_at: lease.ended_at,
         })
         .returning('id'),
     ),
 
-    setLease: prepared((lease: Omit<LeaseRow, 'region' | 'project_id' | 'user_id' | 'recorded_at'>) =>
+    /** Once more. */
+    setLease: prepared((lease: KnownLease) =>
       queries
         .updateTable('leases')
-        .set({
+        .set((row) => ({
           lease_id: lease.lease_id,
           name: lease.name,
           starts_at: lease.starts_at,
@@ -144,8 +149,9 @@ export function createStatements(queries: Kysely<Tables>) {
           state: lease.state,
           demand: lease.demand,
           claims: lease.claims,
+          revision: row('revision', '+', 1n),
           ended_at: lease.ended_at,
-        })
+        }))
         .where('id', '=', lease.id),
     ),
 

@@ -3,6 +3,7 @@ import { MICROSECONDS_PER_SECOND } from '../dates.ts';
 import type { Amount } from './amount.ts';
 import type { Budget } from './budget.ts';
 import {
+  type Claim,
   type Claims,
   charge,
   formatClaims,
@@ -13,7 +14,7 @@ import {
   type Standing,
 } from './claim.ts';
 import { rows, Undone, type Work } from './database.ts';
-import type { LeaseIdentity } from './identity.ts';
+import { type LeaseIdentity, wellFormed } from './identity.ts';
 import { type FilterClaims, type Reckoning, type Refusal, reckon, sums } from './reckoning.ts';
 import type { LeaseRow } from './schema.ts';
 import type { Statements } from './statements.ts';
@@ -63,8 +64,8 @@ export interface Undo {
   readonly projectId: string;
   /** The row before; `undefined` = there was none. */
   readonly before: LeaseRow | undefined;
-  /** The claims that were written: when they are others by then, somebody has changed the lease since. */
-  readonly claims: string;
+  /** As it was written: when it is another one by then, the lease was acknowledged to somebody since. */
+  readonly revision: bigint;
   readonly deltas: ReadonlyMap<string, Amount>;
 }
 
@@ -91,22 +92,30 @@ export function* foresee(statements: Statements, request: LedgerRequest): Work<P
       const claims = claimant.claims(of, standing);
       return 'allowed' in claims
         ? { filter, audit, claims: [], refusal: claims.message }
-        : { filter, audit, claims, refusal: undefined };
+        : { filter, audit, claims: claims.map(kept), refusal: undefined };
     });
   const wanted = claimed(proposal);
-  const found = yield* findLease(statements, identity);
+  // Whether or not anybody has noticed: a lease that is over has ended.
+  const found = (yield* findLease(statements, identity)).map((row) =>
+    row.ends_at <= now ? { ...row, state: 'ended' as const, ended_at: row.ended_at ?? row.ends_at } : row,
+  );
   const repeated =
     current === undefined
       ? found.find((row) => isSame(row, { proposal, demand, wanted, identity }))
       : undefined;
   // What was asked for again in other words may be there besides: both count, until somebody says which one is not.
-  const row = repeated ?? (current === undefined ? undefined : nearest(found, current.end));
-  const overdue = overdueRows
-    .filter(({ id }) => id !== row?.id)
-    .map(({ id, claims }) => ({ id, returned: heldBy(parseClaims(claims)) }));
+  // One that was taken back, or has ended, begins anew under its id.
+  const row =
+    repeated ??
+    (current === undefined
+      ? found.find(({ state, lease_id }) => state === 'ended' && lease_id !== null)
+      : nearest(found, current.end));
+  const overdue = overdueRows.map(({ id, claims }) => ({ id, returned: heldBy(parseClaims(claims)) }));
 
   const recorded = row?.state === 'open' ? parseClaims(row.claims) : [];
-  const inForce = current === undefined ? [] : claimed(current).flatMap(({ claims }) => claims);
+  // What is over takes nothing that the lease could be said to have already.
+  const isOver = current === undefined || current.end <= now || row?.state === 'ended';
+  const inForce = isOver ? [] : claimed(current).flatMap(({ claims }) => claims);
   const accounts = new Set(
     [...recorded, ...wanted.flatMap(({ claims }) => claims)].map(({ account }) => account),
   );
@@ -144,12 +153,8 @@ export function* record(
   const { row, isRepeated, overdue, balances, reckoning } = yield* foresee(statements, request);
   const { refusal, warnings } = reckoning;
   if (isRepeated && row !== undefined) {
-    const bringsId = row.lease_id === null && identity.leaseId !== null;
-    if (bringsId) {
-      yield* rows(statements.setLease({ ...row, lease_id: identity.leaseId }));
-    }
-    const recording = { refusal: undefined, warnings: [], lease: row.id, undo: undefined };
-    return bringsId ? recording : new Undone(recording);
+    yield* rows(statements.setLease({ ...row, lease_id: row.lease_id ?? identity.leaseId }));
+    return { refusal: undefined, warnings: [], lease: row.id, undo: undefined };
   }
   if (refusal !== undefined && !force) {
     return new Undone({ refusal, warnings, lease: null, undo: undefined });
@@ -165,6 +170,8 @@ export function* record(
     claims: formatClaims(reckoning.claims),
     ended_at: null,
   };
+  // First of all, since the lease may be one of them.
+  const ended = yield* endOverdue(statements, overdue);
   let lease = row?.id;
   if (lease === undefined) {
     const { region, userId: user_id } = identity;
@@ -176,23 +183,24 @@ export function* record(
     yield* rows(statements.setLease({ ...facts, id: lease }));
   }
   yield* post(statements, { project_id, at: now, balances, author }, [
-    ...(yield* endOverdue(statements, overdue)),
+    ...ended,
     { lease, operation: author.operation, deltas: reckoning.deltas },
   ]);
-  const undo = { lease, projectId: project_id, before: row, claims: facts.claims, deltas: reckoning.deltas };
+  const revision = (row?.revision ?? 0n) + 1n;
+  const undo = { lease, projectId: project_id, before: row, revision, deltas: reckoning.deltas };
   return { refusal: undefined, warnings, lease, undo };
 }
 
 /** Takes a recording back: all balances are as they were before it. */
 export function* takeBack(
   statements: Statements,
-  { lease, projectId: project_id, before, claims, deltas }: Undo,
+  { lease, projectId: project_id, before, revision, deltas }: Undo,
   now: bigint,
   author: Author,
 ): Work<boolean | Undone<boolean>> {
   yield* rows(statements.lockProject({ project_id }));
   const [row] = yield* rows(statements.leaseByRow({ id: lease }));
-  if (row === undefined || row.state === 'ended' || row.claims !== claims) {
+  if (row === undefined || row.state === 'ended' || row.revision !== revision) {
     return new Undone(false);
   }
   yield* rows(statements.setLease(before ?? { ...row, state: 'ended', ended_at: now }));
@@ -319,6 +327,10 @@ function* endOverdue(statements: Statements, overdue: Prospect['overdue']): Work
   }));
 }
 
+function kept(claim: Claim): Claim {
+  return { ...claim, account: wellFormed(claim.account) };
+}
+
 /** By its id; where none is known yet, all that it may be. */
 function* findLease(statements: Statements, identity: LeaseIdentity): Work<LeaseRow[]> {
   const {
@@ -349,13 +361,16 @@ function isSame(
   }: { proposal: Proposal; demand: string; wanted: readonly FilterClaims[]; identity: LeaseIdentity },
 ): boolean {
   if (row.lease_id !== null) {
-    return row.lease_id === identity.leaseId;
+    return row.state === 'open' && row.lease_id === identity.leaseId;
   }
   const isAlike = row.ends_at === proposal.end && row.demand === demand;
-  return (
-    isAlike &&
-    (identity.leaseId !== null || row.claims === formatClaims(wanted.flatMap(({ claims }) => claims)))
-  );
+  return isAlike && (identity.leaseId !== null || includesAll(parseClaims(row.claims), wanted));
+}
+
+/** A check is asked by one filter: what the others claim is recorded besides. */
+function includesAll(recorded: readonly RecordedClaim[], wanted: readonly FilterClaims[]): boolean {
+  const known = new Set(recorded.map((claim) => formatClaims([claim])));
+  return wanted.every(({ claims }) => claims.every((claim) => known.has(formatClaims([claim]))));
 }
 
 /** Of those that it may be, the one that ends when it does; else the one that was recorded first. */

@@ -93,6 +93,7 @@ const DECIDED = [REQUEST_ID_HEADER, 'X-Enforcement-Generation'] as const;
 /** The answers, by the names that they have in the description. */
 export const answers = {
   Allowed: { status: 204, description: 'The lease is allowed.', headers: DECIDED },
+  Committed: { status: 204, description: 'The lease is recorded.', headers: DECIDED },
   Heard: { status: 204, description: 'The filters have been told.', headers: DECIDED },
   Healthy: {
     status: 200,
@@ -163,6 +164,21 @@ export const answers = {
       },
       failed: {
         message: 'The lease could not be checked. Please try again later, or ask the operator.',
+      },
+    },
+  },
+  NotCommitted: {
+    status: 403,
+    description: 'A limit that leases share does not hold any more, or the lease could not be recorded.',
+    headers: DECIDED,
+    body: 'Refusal',
+    examples: {
+      refused: {
+        message: 'Project climate has 20 pending or active leases; the most allowed is 20.',
+      },
+      failed: {
+        message:
+          'The ledger of leases can not be read or written at the moment. Please try again later, or ask the operator.',
       },
     },
   },

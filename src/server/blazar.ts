@@ -1,6 +1,6 @@
 /**
  * Blazar's external-service protocol: what comes in is judged by the chain, 204 is yes, 403 is no with a reason.
- * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter.
+ * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter; the commits are those of StackHPC's fork.
  */
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
@@ -15,6 +15,8 @@ import { type Ask, type DecidedRequest, type DecisionKeepers, decide } from './d
 const ENDPOINTS: Readonly<Record<string, (body: unknown) => Ask>> = {
   'check-create': (body) => (enforcement, call) => enforcement.checkCreate(body as CreateRequest, call),
   'check-update': (body) => (enforcement, call) => enforcement.checkUpdate(body as UpdateRequest, call),
+  'commit-create': (body) => (enforcement, call) => enforcement.commitCreate(body as CreateRequest, call),
+  'commit-update': (body) => (enforcement, call) => enforcement.commitUpdate(body as UpdateRequest, call),
   'on-end': (body) => (enforcement, call) => enforcement.onEnd(body as EndRequest, call),
 };
 

@@ -1,7 +1,9 @@
 /** What every protocol does with a request once it is read: its turn, its deadline, the decision, and what is kept of it. */
 import type { Context as KoaContext } from 'koa';
+import type { Instant } from '../dates.ts';
 import type { Deadline } from '../deadline.ts';
 import type { CheckOptions, UsageEnforcement } from '../enforcement.ts';
+import { leaseEnd, leaseStart } from '../lease.ts';
 import type { Decision, EndReport } from '../verdict.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { type DecidedRequest, type DecisionRecord, decisionRecord } from './decision-record.ts';
@@ -23,18 +25,42 @@ export interface DecisionKeepers {
 /** So many are shown to people. */
 const RECENT = 50;
 
+/** When a lease that was refused would have been. People are shown it; the log does not say it. */
+export interface AskedTime {
+  readonly start: Instant;
+  readonly end: Instant;
+}
+
+export interface RefusedLease extends AskedTime {
+  readonly record: DecisionRecord;
+}
+
+interface Kept {
+  readonly record: DecisionRecord;
+  readonly asked: AskedTime | undefined;
+}
+
 /** The latest decisions, the newest first. */
 export class RecentDecisions {
-  readonly #records: DecisionRecord[] = [];
+  readonly #kept: Kept[] = [];
   #next = 0;
 
-  add(record: DecisionRecord): void {
-    this.#records[this.#next] = record;
+  add(record: DecisionRecord, asked?: AskedTime): void {
+    this.#kept[this.#next] = { record, asked };
     this.#next = (this.#next + 1) % RECENT;
   }
 
   list(): DecisionRecord[] {
-    return [...this.#records.slice(this.#next), ...this.#records.slice(0, this.#next)].reverse();
+    return this.#latest().map(({ record }) => record);
+  }
+
+  /** Those that refused a lease. */
+  refused(): RefusedLease[] {
+    return this.#latest().flatMap(({ record, asked }) => (asked === undefined ? [] : { record, ...asked }));
+  }
+
+  #latest(): Kept[] {
+    return [...this.#kept.slice(this.#next), ...this.#kept.slice(0, this.#next)].reverse();
   }
 }
 
@@ -56,7 +82,7 @@ export async function decide(
     const decision = await ask(enforcement, { deadline, requestId, acceptsChanges: false });
     const milliseconds = performance.now() - started;
     const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
-    const room = keep(record, keepers, deadline);
+    const room = keep(record, keepers, deadline, record.allowed ? undefined : askedTime(request));
     if (room !== undefined) {
       await room;
     }
@@ -70,10 +96,11 @@ export function keep(
   record: DecisionRecord,
   { metrics, recent, log }: DecisionKeepers,
   deadline: Deadline,
+  asked?: AskedTime,
 ): Promise<void> | undefined {
   const counted = () => {
     metrics.decided(record);
-    recent.add(record);
+    recent.add(record, asked);
   };
   const room = log?.write(record, deadline);
   if (room !== undefined) {
@@ -81,4 +108,12 @@ export function keep(
   }
   counted();
   return undefined;
+}
+
+/** An update says of its lease only what changes. */
+function askedTime({ lease, current_lease, currentLease }: DecidedRequest): AskedTime | undefined {
+  const current = current_lease ?? currentLease ?? {};
+  const start = leaseStart(lease) ?? leaseStart(current);
+  const end = leaseEnd(lease) ?? leaseEnd(current);
+  return start === undefined || end === undefined ? undefined : { start, end };
 }

@@ -2,6 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { BreakerState, HttpObserver } from '../http/client.ts';
+import type { LedgerObserver, LedgerOperation } from '../ledger/ledger.ts';
 import type { DecisionLogObserver } from './decision-log.ts';
 import type { DecisionRecord } from './decision-record.ts';
 
@@ -25,7 +26,7 @@ export interface Gauges {
 }
 
 /** The metrics of one service. */
-export class Metrics implements DecisionLogObserver, HttpObserver {
+export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver {
   readonly #registry = new Registry();
   #uncounted: DecisionRecord[] = [];
   readonly #answers = new Map<string, number>();
@@ -63,6 +64,21 @@ export class Metrics implements DecisionLogObserver, HttpObserver {
     'external_breaker_state',
     'Whether calls to another service are let through: 0 closed (they are), 1 half-open (one is tried), 2 open (none).',
     ['origin'],
+  );
+  readonly #transactions = this.#counter(
+    'ledger_transactions_total',
+    'Transactions of the ledger: done, refused since a limit did not hold, or failed.',
+    ['operation', 'outcome'],
+  );
+  readonly #transactionSeconds = this.#histogram(
+    'ledger_transaction_duration_seconds',
+    'How long transactions of the ledger took, waiting for others included.',
+    ['operation'],
+  );
+  readonly #ledgerAvailable = this.#gauge(
+    'ledger_available',
+    'Whether the last transaction of the ledger has come to an end: 1, or 0 when it failed. Not there before the first.',
+    [],
   );
   readonly #reloads = this.#counter(
     'reloads_total',
@@ -111,6 +127,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver {
       [],
       gauges.ignoredOptions,
     );
+    this.#ledgerAvailable.remove();
     for (const outcome of ['applied', 'refused']) {
       this.#reloads.inc({ outcome }, 0);
       this.#credentialReloads.inc({ outcome }, 0);
@@ -172,11 +189,19 @@ export class Metrics implements DecisionLogObserver, HttpObserver {
     this.#breakers.set({ origin }, BREAKER_STATES[state]);
   }
 
+  transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void {
+    this.#transactions.inc({ operation, outcome });
+    this.#transactionSeconds.observe({ operation }, seconds);
+    this.#ledgerAvailable.set(outcome === 'failed' ? 0 : 1);
+  }
+
   reloaded(outcome: 'applied' | 'refused'): void {
     this.#reloads.inc({ outcome });
     if (outcome === 'applied') {
       // The new filters have breakers of their own, perhaps to other services; nobody would ever close the old ones.
       this.#breakers.reset();
+      // The new configuration may have no ledger.
+      this.#ledgerAvailable.remove();
     }
   }
 

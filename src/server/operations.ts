@@ -92,6 +92,25 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: ['Allowed', 'Rejected', ...OF_A_BODY],
     token: 'X-Auth-Token',
   },
+  '/commit-create': {
+    id: 'commitCreate',
+    tag: 'leases',
+    summary: 'This lease is about to be created: record it.',
+    description:
+      'For a Blazar that checks first and then commits. Limits that leases share are verified once more, and what the lease takes of them is recorded; other filters are not asked again. Sent twice, it is recorded once. With `[ledger] commit = check` a check has recorded it already.',
+    body: { schema: 'CreateRequest', example: createExample },
+    answers: ['Committed', 'NotCommitted', ...OF_A_BODY],
+    token: 'X-Auth-Token',
+  },
+  '/commit-update': {
+    id: 'commitUpdate',
+    tag: 'leases',
+    summary: 'This lease is about to be changed: record it.',
+    description: 'As `/commit-create`, for a change of a lease.',
+    body: { schema: 'UpdateRequest', example: updateExample },
+    answers: ['Committed', 'NotCommitted', ...OF_A_BODY],
+    token: 'X-Auth-Token',
+  },
   '/on-end': {
     id: 'onEnd',
     tag: 'leases',

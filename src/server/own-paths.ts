@@ -10,7 +10,9 @@ export const OWN_PATHS: readonly string[] = [
   '/login',
   '/logout',
   ...['', '/v1'].flatMap((version) =>
-    ['check-create', 'check-update', 'on-end'].map((name) => `${version}/${name}`),
+    ['check-create', 'check-update', 'commit-create', 'commit-update', 'on-end'].map(
+      (name) => `${version}/${name}`,
+    ),
   ),
   ...Object.values(KUBERNETES_PATHS),
   '/healthz',

@@ -72,6 +72,7 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
   const generations: Generations = await Generations.start(sources, configuration, {
     logger,
     httpObserver: metrics,
+    ledgerObserver: metrics,
     reloaded: (outcome) => metrics.reloaded(outcome),
     swapped: (generation) => takeOver(generation),
   }).catch(async (thrown: unknown) => {

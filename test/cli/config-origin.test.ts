@@ -96,12 +96,13 @@ describe('config show --origin', () => {
     expect(stdout).toContain(
       `\n# climate: ${base}:4\n# physics: ${site}:4 (over ${base}:4)\n# biology: ${site}:5\n${LIMITS} = climate:1,physics:2,biology:2\n`,
     );
-    const again = await show('--config-file', confFile(stdout), '--format', 'json');
+    const json = ['--format', 'json', '--show-secrets'];
+    const again = await show('--config-file', confFile(stdout), ...json);
     const values = (text: string) =>
       Object.values(JSON.parse(text)).map((section) =>
         Object.values(section as object).map(({ value }: { value: unknown }) => value),
       );
-    const first = await show(...files, '--format', 'json');
+    const first = await show(...files, ...json);
     expect(values(again.stdout)).toEqual(values(first.stdout));
   });
 

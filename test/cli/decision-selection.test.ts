@@ -57,7 +57,11 @@ describe('the flags of a selection', () => {
       'denied',
       'Allowed choices are allowed, changed, rejected, failed, exempt, audit, allowed-on-error.',
     ],
-    ['--operation', 'delete', 'Allowed choices are create, update, end, skypilot.validate, '],
+    [
+      '--operation',
+      'delete',
+      'Allowed choices are create, update, commit-create, commit-update, end, skypilot.validate, ',
+    ],
     ['--since', 'yesterday', '--since: expected a date in ISO 8601, or a time such as 90s, 30m, 24h or 7d'],
     ['--since', '5w', 'got "5w"'],
     ['--since', '', 'got ""'],

@@ -31,14 +31,16 @@ describe('filters list', () => {
       ['ExternalServiceFilter', 'not enabled'],
       ['LeaseDatesFilter', 'not enabled'],
       ['MaxLeaseDurationFilter', 'enabled'],
+      ['MaxLeasesFilter', 'not enabled'],
       ['MaxReservationSizeFilter', 'not enabled'],
       ['SchedulingPolicyFilter', 'not enabled'],
+      ['UsageBudgetFilter', 'not enabled'],
       ['QuietFilter', 'not enabled'],
       ['TriedFilter', 'audit'],
     ]);
     expect(list).toContainEqual(['', 'max_lease_duration_extension_window']);
-    expect(filters[5]).toEqual(['QuietFilter', 'not enabled', `${folder}/quiet-filter.js`]);
-    expect(filters[6]).toEqual(['TriedFilter', 'audit', `${folder}/tried-filter.mjs`, 'tried_note']);
+    expect(filters[7]).toEqual(['QuietFilter', 'not enabled', `${folder}/quiet-filter.js`]);
+    expect(filters[8]).toEqual(['TriedFilter', 'audit', `${folder}/tried-filter.mjs`, 'tried_note']);
   });
 
   it('prints the same as JSON', async () => {
@@ -48,13 +50,13 @@ describe('filters list', () => {
     const list = JSON.parse(stdout) as { name: string; file: string; options: string[] }[];
     expect(list.map(({ name }) => name)).toEqual([
       ...['ExternalServiceFilter', 'LeaseDatesFilter', 'MaxLeaseDurationFilter'],
-      ...['MaxReservationSizeFilter', 'SchedulingPolicyFilter'],
+      ...['MaxLeasesFilter', 'MaxReservationSizeFilter', 'SchedulingPolicyFilter', 'UsageBudgetFilter'],
       ...['QuietFilter', 'TriedFilter'],
     ]);
     expect(list[2]).toMatchObject({ enabled: true, audit: false });
     expect(list[2]?.options).toContain('max_lease_duration_project_limits');
     expect(basename(realpathSync(list[2]?.file ?? ''))).toBe('max-lease-duration-filter.js');
-    expect(list[6]).toEqual({
+    expect(list[8]).toEqual({
       name: 'TriedFilter',
       enabled: false,
       audit: true,

@@ -6,17 +6,22 @@ import { readConfiguration } from '../../src/configuration.ts';
 import { projectFile } from '../support/files.ts';
 import { COMMAND, runCommand } from '../support/run-command.ts';
 
+/** Those that read [ledger] and nothing else that they would explain. */
+const ON_LEDGER = ['ledger upgrade', 'ledger reconcile', 'budget set', 'budget history'];
 const COMMANDS = [
+  ...ON_LEDGER,
   ...['', 'check', 'serve', 'config', 'config show', 'config validate', 'config sample'],
   ...['filters', 'filters list', 'conformance', 'decisions', 'decisions tail', 'decisions stats'],
   ...['skypilot', 'skypilot review', 'skypilot config'],
   ...['check', 'merge', 'validate'].map((name) => `scheduling-policy ${name}`),
   'scheduling-policy',
+  'ledger',
+  'budget',
 ];
 /** Those that read [enforcement] and do something with its values. */
 const READERS = ['check', 'serve', 'config show', 'config validate'];
 /** Those that read any section. */
-const WITH_OPTIONS = [...READERS, 'skypilot review'];
+const WITH_OPTIONS = [...READERS, ...ON_LEDGER, 'skypilot review'];
 
 const words = (line: string) => line.split(' ').filter((word) => word !== '');
 
@@ -33,6 +38,9 @@ describe('--help', () => {
     expect(stdout).toContain(['Usage: blazar-enforcement', ...words(command)].join(' '));
     expect(stdout).toContain('-h, --help');
     expect(stdout.includes('\nOptions of [')).toBe(WITH_OPTIONS.includes(command));
+    if ([...READERS, ...ON_LEDGER].includes(command)) {
+      expect(stdout).toMatch(/^Options of \[ledger\]:\n {2}connection +sqlite:/m);
+    }
     if (READERS.includes(command)) {
       expect(enforcementOptions).toContain('max_lease_duration_extension_window');
       for (const name of enforcementOptions) {
@@ -97,6 +105,15 @@ describe('wrong usage', () => {
     'scheduling-policy',
     'scheduling-policy chekc',
     'scheduling-policy check pod.yaml',
+    'ledger',
+    'ledger list --state closed',
+    'ledger list --limit 0',
+    'ledger reconcile',
+    'ledger reconcile leases.json --older-than soon',
+    'ledger verify --config-file etc/policy-service.conf --config ledger.connection=mysql://db/x',
+    'budget',
+    'budget set climate --from 2026-01-01 --until 2027-01-01',
+    'budget remove climate',
   ])('ends with 2 and one line: "%s"', async (line) => {
     const { code, stdout, stderr } = await runCommand(words(line), { cwd: projectFile('.') });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -72,8 +72,10 @@ describe('files of users and projects', () => {
       'ExternalServiceFilter',
       'LeaseDatesFilter',
       'MaxLeaseDurationFilter',
+      'MaxLeasesFilter',
       'MaxReservationSizeFilter',
       'SchedulingPolicyFilter',
+      'UsageBudgetFilter',
     ]);
     expect(Reflect.get(globalThis, 'evilFilterWasLoaded')).toBeUndefined();
   });
@@ -145,9 +147,20 @@ it("every option of the chain is the server's alone, and so are all of the exter
     'max_lease_duration_project_limits',
     'max_lease_duration_user_limits',
     'max_lease_duration_extension_window',
+    'max_leases_per_project',
+    'max_leases_per_user',
+    'max_leases_per_project_by_type',
+    'max_leases_per_user_by_type',
+    'max_leases_project_limits',
+    'max_leases_user_limits',
     'max_reservation_size',
     'max_reservation_size_project_limits',
     'max_reservation_size_user_limits',
+    'usage_budget_unit',
+    'usage_budget_rates',
+    'usage_budget_flavor_rates',
+    'usage_budget_rate_attribute',
+    'usage_budget_required',
   ]);
   expect(
     Object.values(enforcementOptions.shape).every((one) => z.toJSONSchema(one).serverOnly === true),

@@ -123,6 +123,7 @@ describe('docs/integrator.md', () => {
     const services: Record<keyof EnforcementServices, true> = {
       logger: true,
       httpObserver: true,
+      ledgerObserver: true,
       clock: true,
     };
     const options: Record<keyof CheckOptions, true> = {
@@ -130,6 +131,7 @@ describe('docs/integrator.md', () => {
       deadline: true,
       explain: true,
       acceptsChanges: true,
+      dryRun: true,
       requestId: true,
     };
     expect(namesUnder(page, 'Sources')).toEqual(Object.keys(sources));

@@ -1,12 +1,14 @@
 /** What stands between backticks in prose exists: options, attributes, files, flags, scripts. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { budgetCommand } from '../../src/cli/budget.ts';
 import { checkCommand } from '../../src/cli/check.ts';
 import { configCommand } from '../../src/cli/config.ts';
 import { conformanceCommand } from '../../src/cli/conformance.ts';
 import { decisionsCommand } from '../../src/cli/decisions.ts';
 import { filtersCommand } from '../../src/cli/filters.ts';
 import { knownOptions } from '../../src/cli/known-options.ts';
+import { ledgerCommand } from '../../src/cli/ledger.ts';
 import { schedulingPolicyCommand } from '../../src/cli/scheduling-policy.ts';
 import { serveCommand } from '../../src/cli/serve.ts';
 import { skypilotCommand } from '../../src/cli/skypilot.ts';
@@ -35,6 +37,8 @@ const commands = [
   decisionsCommand(),
   skypilotCommand(),
   schedulingPolicyCommand(),
+  ledgerCommand(),
+  budgetCommand(),
 ];
 const COMMANDS = commands.map((command) => command.name());
 /** The last two are there for every command. */

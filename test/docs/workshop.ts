@@ -53,6 +53,7 @@ export async function openWorkshop(): Promise<Workshop> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'blazar-enforcement-docs-')));
   const places: readonly (readonly [shown: string, real: string])[] = [
     ['/etc/blazar', join(folder, 'etc-blazar')],
+    ['/var/lib/blazar-enforcement', join(folder, 'var-lib')],
     ['8642', String(await freePort())],
     ['8643', String(await freePort())],
   ];
@@ -68,6 +69,7 @@ export async function openWorkshop(): Promise<Workshop> {
     writeFileSync(file, here(readFileSync(file, 'utf8')));
   }
   mkdirSync(join(folder, 'etc-blazar'));
+  mkdirSync(join(folder, 'var-lib'));
   installPackage(folder);
 
   const running = new Set<ChildProcess>();

@@ -7,6 +7,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { capturedFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { giveBudget, ledgerAt, newLedgers } from '../support/ledgers.ts';
 import { createLasting } from '../support/requests.ts';
 import { startCommand } from '../support/run-command.ts';
 
@@ -20,6 +21,7 @@ if (!INSTALLED) {
   console.warn(`\n*** ${CHROMIUM} is not installed: THE PAGE IS NOT TESTED IN A BROWSER ***\n`);
 }
 
+const newLedger = newLedgers();
 let browser: Browser;
 /** The policy service that allows two days. */
 let service: Awaited<ReturnType<typeof serve>>;
@@ -195,6 +197,78 @@ describe.skipIf(!INSTALLED)('the page in Chromium', () => {
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
         expect(await page.locator('.scrolls:not([tabindex="0"])').count()).toBe(0);
       }
+    }
+  });
+
+  it('shows the budget and the leases of a project as a picture, on a narrow screen too', async () => {
+    const connection = await newLedger('sqlite');
+    const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
+    await giveBudget(ledger, { amount: '100', from: '2020-01-01', until: '9000-01-01' });
+    await ledger.close();
+    const { url, stop } = await serve(
+      `enabled_filters = UsageBudgetFilter\n[ledger]\nconnection = ${connection}\n`,
+    );
+    onTestFinished(stop);
+    const start = Math.ceil(Date.now() / 1000) * 1000;
+    const hour = (hours: number) => new Date(start + hours * 3_600_000).toISOString();
+    const ask = async (name: string, hours: number) => {
+      const { status } = await fetch(`${url}/check-create`, {
+        method: 'POST',
+        body: JSON.stringify({
+          context: { user_id: 'alice', project_id: 'climate' },
+          lease: {
+            ...{ name, start_date: hour(48), end_date: hour(48 + hours) },
+            reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
+          },
+        }),
+        headers: { 'Content-Type': 'application/json', 'X-Auth-Token': 's3cret' },
+      });
+      return status;
+    };
+    const hostile = '"><svg onload=alert(1)></text><script>alert(1)</script>';
+    expect(await ask(hostile, 50)).toBe(204);
+    expect(await ask('too long', 60)).toBe(403);
+    for (const width of [320, 1200]) {
+      const { page, said, asked } = await openBrowser({ viewport: { width, height: 700 } });
+      await logIn(page, url);
+      await page.getByRole('link', { name: 'climate' }).waitFor();
+      await page.getByLabel('Project', { exact: true }).fill('climate');
+      await page.getByRole('button', { name: 'Show' }).click();
+      await page.getByText('50 of 100 node-hours left').waitFor();
+      expect(page.url()).toBe(`${url}/?project=climate#ledger`);
+
+      const box = async (selector: string) => {
+        const found = await page.locator(selector).boundingBox();
+        return { left: found?.x ?? 0, right: (found?.x ?? 0) + (found?.width ?? 0) };
+      };
+      const budget = page.getByRole('img', { name: 'Budget of the project' });
+      expect(await budget.count()).toBe(1);
+      const [whole, planned] = [await box('.budgets .left'), await box('.budgets .planned')];
+      expect((planned.right - planned.left) / (whole.right - whole.left)).toBeCloseTo(0.5, 2);
+
+      const timeline = page.getByRole('img', { name: 'Leases on a time line' });
+      expect(await timeline.getByText('"><svg onload=alert(1)></te…', { exact: true }).count()).toBe(1);
+      const [now, pending, refused] = [
+        await box('.timeline .now line'),
+        await box('.timeline .pending'),
+        await box('.timeline .refused'),
+      ];
+      expect(now.right).toBeLessThan(pending.left);
+      expect(Math.abs(refused.left - pending.left)).toBeLessThan(2);
+      expect(refused.right).toBeGreaterThan(pending.right);
+      expect(refused.right).toBeLessThanOrEqual(width);
+
+      const fill = (state: string) =>
+        page.evaluate(`getComputedStyle(document.querySelector('.timeline .bar.${state}')).fill`);
+      expect([await fill('pending'), await fill('refused')]).toEqual(['url("#hatched")', 'none']);
+      const size = await page.evaluate(
+        "Number.parseFloat(getComputedStyle(document.querySelector('.timeline text')).fontSize) * document.querySelector('.timeline').getScreenCTM().a",
+      );
+      expect(size).toBeGreaterThanOrEqual(12);
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+      expect(await page.locator('script, img, iframe').count()).toBe(0);
+      expect(asked.every((address) => address.startsWith(`${url}/`))).toBe(true);
+      expect(said).toEqual([]);
     }
   });
 

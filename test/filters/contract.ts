@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { filterFileName, isFilterClass, optionPrefix } from '../../src/base-filter.ts';
 import { readConfiguration } from '../../src/configuration.ts';
 import { type ConfigSources, UsageEnforcement } from '../../src/index.ts';
+import { newLedger } from '../server/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import {
   createGpuAndFloatingIp,
@@ -21,14 +22,26 @@ export interface FilterUnderTest {
   readonly options: () => Readonly<Record<string, unknown>>;
   /** Folders to look in, for a filter that does not come with the package. */
   readonly folders?: readonly string[];
+  /** Whether it needs a ledger. Default false. */
+  readonly ledger?: boolean;
+  /** Gets that ledger ready, such as with a budget. Default: it stays empty. */
+  readonly prepare?: (connection: string) => Promise<void>;
 }
 
-export function testFilter({ name, options, folders = [] }: FilterUnderTest): void {
+export function testFilter({ name, options, folders = [], ledger = false, prepare }: FilterUnderTest): void {
   const sources = (): ConfigSources => ({
     environment: {},
     values: { enforcement: { ...options(), enabled_filters: [name], filters_path: folders } },
   });
-  const load = (logger = recordingLogger()) => UsageEnforcement.load(sources(), { logger });
+  const load = async (logger = recordingLogger()) => {
+    const { values, ...rest } = sources();
+    if (!ledger) {
+      return UsageEnforcement.load({ ...rest, values: { ...values } }, { logger });
+    }
+    const connection = await newLedger();
+    await prepare?.(connection);
+    return UsageEnforcement.load({ ...rest, values: { ...values, ledger: { connection } } }, { logger });
+  };
 
   describe(`${name} keeps the contract of filters`, () => {
     it('is found by its name in the file that is called like it', async () => {

@@ -7,6 +7,8 @@ const FITS = capturedText('check-create-physical-host.json');
 const BODIES: Record<string, string> = {
   '/check-create': FITS,
   '/check-update': capturedText('check-update-extend.json'),
+  '/commit-create': FITS,
+  '/commit-update': capturedText('check-update-extend.json'),
   '/on-end': capturedText('on-end-active.json'),
 };
 const PATHS = Object.keys(BODIES).flatMap((path) => [path, `/v1${path}`]);

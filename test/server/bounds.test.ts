@@ -134,8 +134,14 @@ describe('max_concurrent and max_queued', () => {
     const token = { 'X-Auth-Token': 's3cret' };
     const first = post('/check-create', lasting('a'), token);
     await vi.waitFor(() => expect(asked).toEqual(['a']), SOON);
-    for (const path of ['/check-create', '/v1/check-update', '/on-end']) {
-      const body = path === '/v1/check-update' ? capturedText('check-update-extend.json') : FITS;
+    for (const path of [
+      '/check-create',
+      '/v1/check-update',
+      '/commit-create',
+      '/v1/commit-update',
+      '/on-end',
+    ]) {
+      const body = path.endsWith('-update') ? capturedText('check-update-extend.json') : FITS;
       expect(await post(path, body, token), path).toMatchObject({ status: 503 });
     }
     expect(await post('/check-create', FITS)).toMatchObject({ status: 401 });

@@ -5,7 +5,13 @@ import { runService } from '../support/running-service.ts';
 
 const LIMIT = 8 * 1024 * 1024;
 const FITS = capturedText('check-create-physical-host.json');
-const PROTOCOL_PATHS = ['/check-create', '/check-update', '/on-end'].flatMap((path) => [path, `/v1${path}`]);
+const PROTOCOL_PATHS = [
+  '/check-create',
+  '/check-update',
+  '/commit-create',
+  '/commit-update',
+  '/on-end',
+].flatMap((path) => [path, `/v1${path}`]);
 const TOO_LARGE = { status: 413, json: { message: `expected a body of at most ${LIMIT} bytes` } };
 
 describe('a path', () => {

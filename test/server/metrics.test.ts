@@ -143,13 +143,19 @@ describe('buckets', () => {
       }),
     );
     metrics.called('https://policy.example.org', 204, 1);
+    metrics.transacted('commit', 'done', 1);
     const samples = await read();
     const external = (external_service_timeout: number) =>
       ExternalServiceFilter.options.safeParse({
         external_service_base_endpoint: 'https://policy.example.org',
         external_service_timeout,
       }).success;
-    for (const histogram of ['decision_duration', 'filter_duration', 'external_call_duration']) {
+    for (const histogram of [
+      'decision_duration',
+      'filter_duration',
+      'external_call_duration',
+      'ledger_transaction_duration',
+    ]) {
       const bounds = Object.keys(samplesOf(samples, `${histogram}_seconds_bucket`))
         .map((labels) => Number(/le="(\d[\d.]*)"/.exec(labels)?.[1]))
         .filter(Number.isFinite);

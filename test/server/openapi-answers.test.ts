@@ -10,11 +10,13 @@ import { confFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
-import { runApp, runService } from '../support/running-service.ts';
+import { runApp, runService, runServiceOn } from '../support/running-service.ts';
 import { getWhileStopping } from '../support/stopping.ts';
+import { breakLedger, newLedger } from './ledgers.ts';
 
 const DECISIONS = operations.filter(({ method }) => method === 'post').map(({ path }) => path);
 const CHECKS = DECISIONS.filter((path) => path.includes('/check-'));
+const COMMITS = DECISIONS.filter((path) => path.includes('/commit-'));
 const READ = operations.filter(({ method }) => method === 'get').map(({ path }) => path);
 
 const TOKEN = { 'X-Auth-Token': 'secret' };
@@ -79,6 +81,29 @@ async function fromAFilterThatFails(): Promise<Answer[]> {
     enforcement: { enabled_filters: ['BrokenFilter'] },
   });
   return Promise.all(CHECKS.map((path) => post(url, path, SHORT)));
+}
+
+/** Of a service whose ledger has room for twenty leases, until it breaks. */
+async function fromALedger(): Promise<Answer[]> {
+  const connection = await newLedger();
+  const { url } = await runServiceOn({
+    environment: {},
+    configFiles: [],
+    values: {
+      service: { port: 0 },
+      ledger: { connection, commit: 'request' },
+      enforcement: { enabled_filters: ['MaxLeasesFilter'], max_leases_per_project: 20 },
+    },
+  });
+  const answers: Answer[] = [];
+  for (let second = 1; second <= 20; second += 1) {
+    answers.push(await post(url, '/commit-create', body(second)));
+  }
+  for (const path of COMMITS.filter((one) => one.includes('create'))) {
+    answers.push(await post(url, path, SHORT));
+  }
+  breakLedger(connection);
+  return [...answers, ...(await Promise.all(COMMITS.map((path) => post(url, path, SHORT))))];
 }
 
 async function fromAFault(): Promise<Answer[]> {
@@ -149,6 +174,7 @@ it('gives every answer that is described, as it is described, and no other', asy
   const groups = await Promise.all([
     fromOneService(),
     fromAFilterThatFails(),
+    fromALedger(),
     fromAFault(),
     fromAFullHouse(),
     fromWaiting(),

@@ -133,6 +133,8 @@ describe('X-Openstack-Request-Id', () => {
     const bodies = {
       '/check-create': NINE_DAYS,
       '/v1/check-update': capturedText('check-update-extend.json'),
+      '/commit-create': FITS,
+      '/v1/commit-update': capturedText('check-update-extend.json'),
       '/on-end': FITS,
     };
     const ids: string[] = [];

@@ -25,6 +25,7 @@ export function firstTables(dialect: Dialect): Migration {
         .addColumn('state', 'text', (column) => column.notNull().check(sql`state in ('open', 'ended')`))
         .addColumn('demand', 'text', (column) => column.notNull())
         .addColumn('claims', 'text', (column) => column.notNull())
+        .addColumn('revision', 'bigint', (column) => column.notNull())
         .addColumn('recorded_at', 'bigint', (column) => column.notNull())
         .addColumn('ended_at', 'bigint')
         .execute();

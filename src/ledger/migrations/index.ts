@@ -71,12 +71,13 @@ async function appliedMigrations(database: Database, dialect: Dialect): Promise<
  * @throws LedgerUnavailableError
  */
 export async function upgradeTables(connection: Connection): Promise<string[]> {
-  const dialect =
-    connection.dialect === 'sqlite'
-      ? (await import('../sqlite.ts')).sqliteDialect(connection.file)
-      : (await import('../postgres.ts')).postgresDialect(connection.url);
-  const database = new Kysely<unknown>({ dialect });
+  let database: Kysely<unknown> | undefined;
   try {
+    const dialect =
+      connection.dialect === 'sqlite'
+        ? (await import('../sqlite.ts')).sqliteDialect(connection.file)
+        : (await import('../postgres.ts')).postgresDialect(connection.url);
+    database = new Kysely<unknown>({ dialect });
     const known = migrations(connection.dialect);
     const migrator = new Migrator({ db: database, provider: { getMigrations: async () => known } });
     const { error, results = [] } = await migrator.migrateToLatest();
@@ -88,6 +89,6 @@ export async function upgradeTables(connection: Connection): Promise<string[]> {
     const text = thrown instanceof Error ? thrown.message : String(thrown);
     throw new LedgerUnavailableError(text, { cause: thrown });
   } finally {
-    await database.destroy();
+    await database?.destroy();
   }
 }

@@ -21,7 +21,7 @@ export async function judge(
   const started = performance.now();
   return generation.inTurn(async (deadline) => {
     // As for Blazar, which can't take a changed lease.
-    const how = { deadline, requestId, explain: true, acceptsChanges: false };
+    const how = { deadline, requestId, explain: true, acceptsChanges: false, dryRun: true };
     const decision =
       operation === 'create'
         ? await enforcement.checkCreate(request as CreateRequest, how)

@@ -6,6 +6,8 @@ import { Configuration, Filters } from './configuration.tsx';
 import { Decisions } from './decisions.tsx';
 import { Document } from './document.tsx';
 import { JudgeForm, type Judging } from './judging.tsx';
+import { Ledger } from './ledger.tsx';
+import type { LedgerView } from './ledger-view.ts';
 import { Text } from './text.tsx';
 
 export interface OverviewParts {
@@ -16,12 +18,14 @@ export interface OverviewParts {
   readonly isDraining: boolean;
   readonly decisions: readonly DecisionRecord[];
   readonly judging: Judging;
+  /** `undefined` = no filter needs a ledger. */
+  readonly ledger?: LedgerView | undefined;
   /** Whether there is a session that can be ended. */
   readonly canLogOut: boolean;
 }
 
 export function OverviewPage(parts: OverviewParts) {
-  const { generation, configuration, problems, isDraining, decisions, judging, canLogOut } = parts;
+  const { generation, configuration, problems, isDraining, decisions, judging, ledger, canLogOut } = parts;
   const { filters, settings } = configuration;
   const warnings = configuration.problems.filter(({ severity }) => severity === 'warning');
   return (
@@ -30,6 +34,7 @@ export function OverviewPage(parts: OverviewParts) {
         <h1>Policy service</h1>
         <nav aria-label="Sections">
           <a href="#filters">Filters</a>
+          {ledger !== undefined && <a href="#ledger">Budgets and leases</a>}
           <a href="#judge">Judge</a>
           <a href="#decisions">Decisions</a>
           <a href="#configuration">Configuration</a>
@@ -60,6 +65,7 @@ export function OverviewPage(parts: OverviewParts) {
           <Problems kind="notice" title="Warnings of the configuration" problems={warnings} />
         )}
         <Filters filters={filters} settings={settings} />
+        {ledger !== undefined && <Ledger {...ledger} />}
         <JudgeForm {...judging} />
         <Decisions decisions={decisions} />
         <Configuration settings={settings} />

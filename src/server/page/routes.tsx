@@ -11,6 +11,7 @@ import { PAGE_HEADERS } from './document.tsx';
 import { readForm } from './form.ts';
 import { judge, OPERATIONS } from './judge.ts';
 import { type Judging, NOTHING_JUDGED } from './judging.tsx';
+import { ledgerView } from './ledger-view.ts';
 import { LoginPage } from './login.tsx';
 import { OverviewPage } from './overview.tsx';
 import { endSession, hasSession, openSession } from './session.ts';
@@ -25,11 +26,14 @@ const FORM_EXPANSION = 3;
 export function pageRoutes({ generations, tokens, keepers, isDraining }: PageParts): Router {
   const mayLook = (ctx: Context) => tokens.accept(ctx.get('X-Auth-Token')) || hasSession(ctx, tokens);
 
-  const showOverview = (ctx: Context, judging: Judging) => {
-    const { number, configuration } = stateOf(ctx).generation;
+  const showOverview = async (ctx: Context, judging: Judging) => {
+    const { generation } = stateOf(ctx);
+    const { number, configuration } = generation;
+    const asked = new URLSearchParams(ctx.querystring).get('project') ?? '';
+    const ledger = await ledgerView(generation, asked, keepers.recent);
     show(
       ctx,
-      judging.status,
+      ledger?.shown.kind === 'mistake' ? 400 : judging.status,
       <OverviewPage
         generation={number}
         configuration={configuration}
@@ -37,6 +41,7 @@ export function pageRoutes({ generations, tokens, keepers, isDraining }: PagePar
         isDraining={isDraining()}
         decisions={keepers.recent.list()}
         judging={judging}
+        ledger={ledger}
         canLogOut={tokens.required}
       />,
     );
@@ -47,9 +52,9 @@ export function pageRoutes({ generations, tokens, keepers, isDraining }: PagePar
     ctx.set(PAGE_HEADERS);
     return next();
   });
-  router.get('/', (ctx) => {
+  router.get('/', async (ctx) => {
     if (mayLook(ctx)) {
-      showOverview(ctx, NOTHING_JUDGED);
+      await showOverview(ctx, NOTHING_JUDGED);
     } else {
       show(ctx, 401, <LoginPage />);
     }
@@ -65,7 +70,7 @@ export function pageRoutes({ generations, tokens, keepers, isDraining }: PagePar
       ctx.set('Retry-After', '1');
       keepers.metrics.refusedForOverload();
     }
-    showOverview(ctx, judging);
+    await showOverview(ctx, judging);
   });
   router.post('/login', async (ctx) => {
     const form = await readForm(ctx, FIELDS_LIMIT);

@@ -116,7 +116,40 @@ input, textarea { width: 100%; }
 textarea { font-size: 0.875rem; line-height: 1.4; resize: vertical; }
 button { margin-top: 0.75rem; padding: 0.45rem 1.25rem; background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; cursor: pointer; }
 button.plain { margin: 0; background: none; color: var(--accent); }
+form.inline { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 0.75rem; margin: 0.75rem 0; }
+form.inline label, form.inline button { margin: 0; }
+form.inline input { flex: 1; min-width: 10rem; max-width: 30rem; }
+.projects { gap: 0.5rem; margin: 0.75rem 0; }
+.projects a { border: 1px solid var(--line); border-radius: 1rem; padding: 0.2rem 0.8rem; text-decoration: none; }
+.projects a:hover { border-color: var(--accent); }
+.patterns { position: absolute; }
+svg { display: block; overflow: hidden; }
+/* Letters keep clear of the lines behind them. */
+svg text { fill: var(--text); font-size: 0.8rem; unicode-bidi: isolate; paint-order: stroke; stroke: var(--surface); stroke-width: 4; stroke-linejoin: round; }
+svg .aside { fill: var(--muted); font-size: 0.75rem; }
+svg .refusal { fill: var(--bad); }
+.hatch-ground { fill: var(--surface); }
+.hatch-line { fill: var(--accent); }
+.bar { stroke-width: 1; }
+.bar.used, .bar.active { fill: var(--accent); stroke: var(--accent); }
+.bar.planned, .bar.pending { fill: url(#hatched); stroke: var(--accent); }
+.bar.left { fill: var(--ground); stroke: var(--line); }
+.bar.ended { fill: var(--line); stroke: var(--field); }
+.bar.refused { fill: none; stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 5 3; }
+.limit { stroke: var(--bad); stroke-width: 3; }
+.legend, .budgets { list-style: none; margin: 0.5rem 0; padding: 0; }
+.legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; font-size: 0.875rem; color: var(--muted); }
+.legend li { display: flex; align-items: center; gap: 0.4rem; }
+.budgets { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem 2rem; margin: 1rem 0; }
+.budgets p { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; margin: 0 0 0.35rem; max-width: none; }
+.budgets small { flex-basis: 100%; }
+.timeline { margin: 0.75rem 0; }
+.timeline .tick line { stroke: var(--line); }
+.timeline .tick text { fill: var(--muted); font-size: 0.75rem; }
+.timeline .now line { stroke: var(--care); stroke-width: 2; }
+.timeline .now text { fill: var(--care); font-weight: 700; font-size: 0.75rem; }
 @media (max-width: 40rem) {
+  .wide, .tick.odd text { display: none; }
   header, main { padding-left: 0.75rem; padding-right: 0.75rem; }
   header { justify-content: space-between; }
   nav { order: 1; flex-basis: 100%; }

@@ -1,0 +1,95 @@
+/** Ledgers in which many leases have been recorded: one that really was, many times. */
+import { Kysely, sql } from 'kysely';
+import { PROJECT, parsed } from './ledger-databases.ts';
+import { create, enforcementAt, requestsOf } from './ledger-leases.ts';
+
+/** The others of the leases are of so many projects. */
+const OTHER_PROJECTS = 5000;
+const SECOND = 1_000_000;
+/** In the past there was a lease every five minutes. */
+const EVERY = 300 * SECOND;
+
+/**
+ * So many leases more. Half are of the project that is asked about, and have ended; of those of other projects one in a
+ * hundred is open. Each has two entries: of when it was recorded, and of when it ended.
+ */
+export async function fillLedger(connection: string, leases: number): Promise<void> {
+  await recordOne(connection);
+  const { dialect } = parsed(connection);
+  const database = new Kysely<never>({ dialect: await kyselyDialect(connection) });
+  const run = async (text: string) => {
+    await sql.raw(text).execute(database);
+  };
+  const columns = async (table: string) => {
+    const known = await database.introspection.getTables();
+    const names = known.find(({ name }) => name === table)?.columns.map(({ name }) => name) ?? [];
+    return names.filter((name) => name !== 'id' || table === 'projects');
+  };
+  /** Rows of a table as the pattern has them, but for some columns. */
+  const multiply = async (table: string, others: Readonly<Record<string, string>>, from: string) => {
+    const names = await columns(table);
+    const values = names.map((name) => others[name] ?? `pattern.${name}`);
+    await run(
+      `${NUMBERS(leases)} INSERT INTO ${table} (${names.join(', ')}) SELECT ${values.join(', ')} ${from}`,
+    );
+  };
+  const isOpen = 'i % 200 = 1';
+  const past = `(${leases} - i + 1) * ${EVERY}`;
+  const ends = `CASE WHEN ${isOpen} THEN pattern.ends_at + i ELSE pattern.recorded_at - ${past} + ${EVERY - SECOND} END`;
+  await run('BEGIN');
+  await multiply(
+    'leases',
+    {
+      lease_id: "'lease-' || i",
+      project_id: `CASE WHEN i % 2 = 0 THEN pattern.project_id ELSE 'project-' || (i / 2) % ${OTHER_PROJECTS} END`,
+      user_id: "'user-' || i % 50",
+      name: "'lease ' || i",
+      starts_at: `pattern.recorded_at - ${past}`,
+      ends_at: ends,
+      state: `CASE WHEN ${isOpen} THEN 'open' ELSE 'ended' END`,
+      ended_at: `CASE WHEN ${isOpen} THEN NULL ELSE ${ends} END`,
+    },
+    "FROM numbers, leases AS pattern WHERE pattern.name = 'pattern 1'",
+  );
+  const added = "lease.lease_id LIKE 'lease-%'";
+  await multiply(
+    'entries',
+    { project_id: 'lease.project_id', lease: 'lease.id', at: 'lease.starts_at' },
+    `FROM leases AS lease, entries AS pattern WHERE ${added} AND pattern.account = 'max_leases/project'`,
+  );
+  const ofOthers = `FROM leases AS lease WHERE ${added} AND lease.project_id <> '${PROJECT}'`;
+  await run(`INSERT INTO projects (project_id, revision) SELECT DISTINCT lease.project_id, 1 ${ofOthers}`);
+  await run(
+    `INSERT INTO accounts (project_id, name, balance) SELECT lease.project_id, 'max_leases/project', count(*) ${ofOthers} AND lease.state = 'open' GROUP BY lease.project_id`,
+  );
+  await multiply(
+    'budgets',
+    { project_id: 'other.project_id' },
+    `FROM projects AS other, budgets AS pattern WHERE other.project_id <> '${PROJECT}'`,
+  );
+  await run('COMMIT');
+  // As it would have been done long ago.
+  await run(dialect === 'sqlite' ? 'PRAGMA wal_checkpoint(TRUNCATE)' : 'VACUUM ANALYZE');
+  await database.destroy();
+}
+
+/** All of it in one transaction, on one connection. */
+async function kyselyDialect(connection: string) {
+  const to = parsed(connection);
+  return to.dialect === 'sqlite'
+    ? (await import('../src/ledger/sqlite.ts')).sqliteDialect(to.file)
+    : (await import('../src/ledger/postgres.ts')).postgresDialect(to.url);
+}
+
+/** The pattern: a lease that was recorded, and has ended. */
+async function recordOne(connection: string): Promise<void> {
+  const enforcement = await enforcementAt(connection);
+  const request = requestsOf('pattern ')();
+  await create(enforcement, request);
+  await enforcement.onEnd(request);
+  await enforcement.close();
+}
+
+function NUMBERS(count: number): string {
+  return `WITH RECURSIVE numbers(i) AS (SELECT CAST(1 AS bigint) UNION ALL SELECT i + 1 FROM numbers WHERE i < ${count})`;
+}

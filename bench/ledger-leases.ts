@@ -1,0 +1,49 @@
+/** Leases that are asked for, and allowed, one after the other. */
+import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
+import { CLOCK, PROJECT } from './ledger-databases.ts';
+import { capturedRequests } from './requests.ts';
+
+const USERS = 10;
+/** What a bench has given a name begins with it. */
+export const NAME = 'bench ';
+
+/** The captured request, as often as it is wanted: each lease has another name. */
+export function requestsOf(prefix = NAME): () => CreateRequest {
+  const captured = capturedRequests();
+  let count = 0;
+  return () => {
+    const request = captured[count % captured.length] as CreateRequest;
+    count += 1;
+    const context = { ...request.context, project_id: PROJECT, user_id: `user-${count % USERS}` };
+    return { context, lease: { ...request.lease, name: `${prefix}${count}` } };
+  };
+}
+
+export function enforcementAt(connection: string): Promise<UsageEnforcement> {
+  return UsageEnforcement.load(
+    {
+      environment: {},
+      configFiles: [],
+      values: {
+        ledger: { connection },
+        enforcement: {
+          enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'],
+          max_leases_per_project: 1_000_000_000,
+        },
+      },
+    },
+    { clock: CLOCK },
+  );
+}
+
+/** Throws when the lease is not allowed. */
+export async function create(
+  enforcement: UsageEnforcement,
+  request: CreateRequest,
+  dryRun = false,
+): Promise<void> {
+  const { allowed, message } = await enforcement.checkCreate(request, { dryRun });
+  if (!allowed) {
+    throw new Error(`expected the lease to be allowed: ${message}`);
+  }
+}

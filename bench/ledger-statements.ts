@@ -1,0 +1,79 @@
+/** What the ledger says to its database when a lease is created, to be said again by somebody who does nothing else. */
+import Sqlite from 'better-sqlite3';
+import pg from 'pg';
+import type { Dialect } from '../src/ledger/dialect.ts';
+import { newLedger } from './ledger-databases.ts';
+import { create, enforcementAt, NAME, requestsOf } from './ledger-leases.ts';
+
+export interface SaidStatement {
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+  /** Which of the parameters is the name of the lease. */
+  readonly name: number;
+}
+
+/** The statements of each lease, the reads of the checks and the transaction that records it included. */
+export async function statementsOfLeases(dialect: Dialect, leases: number): Promise<SaidStatement[][]> {
+  const enforcement = await enforcementAt(await newLedger(dialect));
+  const said: SaidStatement[][] = [];
+  const note = (sql: string, parameters: readonly unknown[] = []) => {
+    const name = parameters.findIndex((value) => typeof value === 'string' && value.startsWith(NAME));
+    said.at(-1)?.push({ sql, parameters: [...parameters], name });
+  };
+  const stopListening = dialect === 'sqlite' ? listenToSqlite(note) : listenToPostgres(note);
+  try {
+    const nextRequest = requestsOf();
+    for (let lease = 0; lease < leases; lease += 1) {
+      said.push([]);
+      await create(enforcement, nextRequest());
+    }
+  } finally {
+    stopListening();
+    await enforcement.close();
+  }
+  return said;
+}
+
+/** The statement, with another name for the lease than it was said with. */
+export function renamed({ parameters, name }: SaidStatement, suffix: string): readonly unknown[] {
+  return name < 0 ? parameters : parameters.with(name, `${String(parameters[name])} ${suffix}`);
+}
+
+type Note = (sql: string, parameters?: readonly unknown[]) => void;
+
+function listenToSqlite(note: Note): () => void {
+  const database: Sqlite.Database = new Sqlite(':memory:');
+  const statement = Object.getPrototypeOf(database.prepare('SELECT 1')) as Sqlite.Statement;
+  database.close();
+  const { exec } = Sqlite.prototype;
+  const { all, run } = statement;
+  Sqlite.prototype.exec = function (sql) {
+    note(sql);
+    return exec.call(this, sql);
+  };
+  statement.all = function (...parameters) {
+    note(this.source, parameters);
+    return all.apply(this, parameters);
+  };
+  statement.run = function (...parameters) {
+    note(this.source, parameters);
+    return run.apply(this, parameters);
+  };
+  return () => {
+    Sqlite.prototype.exec = exec;
+    Object.assign(statement, { all, run });
+  };
+}
+
+function listenToPostgres(note: Note): () => void {
+  const client = pg.Client.prototype as { query: (...asked: unknown[]) => unknown };
+  const { query } = client;
+  client.query = function (this: pg.Client, ...asked) {
+    const [sql, parameters] = asked;
+    note(String(sql), Array.isArray(parameters) ? parameters : []);
+    return query.apply(this, asked);
+  };
+  return () => {
+    client.query = query;
+  };
+}

@@ -1,0 +1,123 @@
+/** The ledger, and those that it is compared with. */
+import Sqlite from 'better-sqlite3';
+import pg from 'pg';
+import type { Dialect } from '../src/ledger/dialect.ts';
+import type { Subject } from './harness/suite.ts';
+import { newLedger } from './ledger-databases.ts';
+import { create, enforcementAt, requestsOf } from './ledger-leases.ts';
+import { renamed, statementsOfLeases } from './ledger-statements.ts';
+
+/** In one batch: enough for a clock to see. */
+const LEASES = 20;
+/** How many different ones are said again and again. */
+const SAID_LEASES = 100;
+
+/** Leases are created, or would be: checks, and with them the transaction that records a lease. */
+export async function creating(connection: string, dryRun = false): Promise<Subject> {
+  const enforcement = await enforcementAt(connection);
+  const nextRequest = requestsOf(`${process.pid} `);
+  await create(enforcement, nextRequest(), dryRun);
+  return {
+    operations: LEASES,
+    async batch() {
+      for (let count = 0; count < LEASES; count += 1) {
+        await create(enforcement, nextRequest(), dryRun);
+      }
+    },
+    close: () => enforcement.close(),
+  };
+}
+
+/** The same statements with the same values, on a new ledger, by better-sqlite3 alone. */
+export async function bareSqlite(): Promise<Subject> {
+  const leases = await statementsOfLeases('sqlite', SAID_LEASES);
+  const database = new Sqlite((await newLedger('sqlite')).slice('sqlite://'.length), { timeout: 0 });
+  database.defaultSafeIntegers(true);
+  for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON']) {
+    database.pragma(pragma);
+  }
+  const prepared = new Map<string, Sqlite.Statement<unknown[]>>();
+  const known = leases.map((statements) =>
+    statements.map((said) => {
+      const statement = prepared.get(said.sql) ?? database.prepare<unknown[]>(said.sql);
+      prepared.set(said.sql, statement);
+      return { said, statement };
+    }),
+  );
+  let count = 0;
+  const next = () => {
+    const suffix = String(Math.floor(count / known.length));
+    for (const { said, statement } of known[count % known.length] ?? []) {
+      const parameters = renamed(said, suffix);
+      if (statement.reader) {
+        statement.all(...parameters);
+      } else {
+        statement.run(...parameters);
+      }
+    }
+    count += 1;
+  };
+  next();
+  expectLeases(database.prepare('SELECT count(*) AS leases FROM leases').get(), 1);
+  return {
+    operations: LEASES,
+    batch() {
+      for (let lease = 0; lease < LEASES; lease += 1) {
+        next();
+      }
+    },
+    close: () => database.close(),
+  };
+}
+
+/** The same statements with the same values, on a new ledger, by pg alone: each lease with one connection of a pool. */
+export async function barePostgres(): Promise<Subject> {
+  const leases = await statementsOfLeases('postgresql', SAID_LEASES);
+  const pool = new pg.Pool({ connectionString: await newLedger('postgresql') });
+  let count = 0;
+  const next = async () => {
+    const suffix = String(Math.floor(count / leases.length));
+    const client = await pool.connect();
+    for (const said of leases[count % leases.length] ?? []) {
+      await client.query(said.sql, [...renamed(said, suffix)]);
+    }
+    client.release();
+    count += 1;
+  };
+  await next();
+  expectLeases((await pool.query('SELECT count(*) AS leases FROM leases')).rows[0], 1);
+  return {
+    operations: LEASES,
+    async batch() {
+      for (let lease = 0; lease < LEASES; lease += 1) {
+        await next();
+      }
+    },
+    close: () => pool.end(),
+  };
+}
+
+/** How long it takes from the configuration to a ledger that can be asked. */
+export function opening(connection: string): Subject {
+  return {
+    operations: 1,
+    async batch() {
+      const started = performance.now();
+      const enforcement = await enforcementAt(connection);
+      const milliseconds = performance.now() - started;
+      await enforcement.close();
+      return { milliseconds };
+    },
+  };
+}
+
+export async function creatingOnNew(dialect: Dialect): Promise<Subject> {
+  return creating(await newLedger(dialect));
+}
+
+function expectLeases(row: unknown, leases: number): void {
+  const found = typeof row === 'object' && row !== null && 'leases' in row ? Number(row.leases) : undefined;
+  if (found !== leases) {
+    throw new Error(`expected ${leases} leases in the ledger, got ${found}`);
+  }
+}

@@ -1,0 +1,78 @@
+/** Budgets as they are printed. */
+import { formatInstant } from '../dates.ts';
+import { type Amount, formatUnitHours } from '../ledger/amount.ts';
+import type { Budget } from '../ledger/budget.ts';
+import type { BudgetChange, BudgetStanding } from '../ledger/budgets.ts';
+import { charge } from '../ledger/claim.ts';
+import type { LeaseReport } from '../ledger/reports.ts';
+import { secondText, usageObject } from './ledger-output.ts';
+
+export function whoseText({ projectId, userId }: Pick<Budget, 'projectId' | 'userId'>): string {
+  return userId === null ? `project ${projectId}` : `user ${userId} in project ${projectId}`;
+}
+
+export function budgetRow(budget: BudgetStanding, unit: string): string[] {
+  const { id, projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
+  return [
+    String(id),
+    projectId,
+    userId ?? '',
+    secondText(validFrom),
+    secondText(validUntil),
+    `${formatUnitHours(amount)} ${unit}`,
+    formatUnitHours(taken),
+    formatUnitHours(left, 'down'),
+    percentOf(taken, amount) ?? '',
+  ];
+}
+
+export function budgetStandingObject(budget: BudgetStanding) {
+  const { id, projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
+  return {
+    budget: id,
+    project_id: projectId,
+    user_id: userId,
+    from: secondText(validFrom),
+    until: secondText(validUntil),
+    amount: usageObject(amount),
+    taken: usageObject(taken),
+    left: { amount: String(left), unit_hours: formatUnitHours(left, 'down') },
+    percent: percentOf(taken, amount),
+  };
+}
+
+export function changeObject(change: BudgetChange) {
+  const { budget, projectId, userId, operation, validFrom, validUntil, who, reason } = change;
+  return {
+    at: formatInstant(change.at),
+    operation,
+    budget,
+    project_id: projectId,
+    user_id: userId,
+    from: secondText(validFrom),
+    until: secondText(validUntil),
+    ...usageObject(change.amount),
+    who,
+    reason,
+  };
+}
+
+/** What a lease takes of budgets, or without one. */
+export function chargesOf({
+  claims,
+}: LeaseReport): { account: string; amount: Amount; from: bigint; until: bigint }[] {
+  return claims.flatMap((claim) =>
+    claim.kind === 'usage'
+      ? [{ account: claim.account, amount: charge(claim), from: claim.from, until: claim.until }]
+      : [],
+  );
+}
+
+/** With one decimal; `null` of nothing. */
+function percentOf(part: Amount, whole: Amount): string | null {
+  if (whole === 0n) {
+    return null;
+  }
+  const tenths = (part * 1000n) / whole;
+  return `${tenths / 10n}.${(tenths < 0n ? -tenths : tenths) % 10n}`;
+}

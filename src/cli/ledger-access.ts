@@ -1,0 +1,98 @@
+/** How commands get at the ledger: from the configuration, and with one line where it can't be had. */
+import { userInfo } from 'node:os';
+import type { Configuration } from '../configuration.ts';
+import { waitFor } from '../deadline.ts';
+import { errorText } from '../errors.ts';
+import type { Connection } from '../ledger/connection.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { LedgerOptions } from '../ledger/options.ts';
+import { ExitCode, onOneLine, printWarnings, UsageError } from './output.ts';
+import { type SourceFlags, sourcesOf } from './sources.ts';
+
+export interface ConfiguredLedger {
+  readonly configuration: Configuration;
+  readonly options: LedgerOptions;
+  readonly connection: Connection;
+}
+
+export interface LedgerAccess extends ConfiguredLedger {
+  readonly ledger: Ledger;
+}
+
+/** A command ends when it is told to, and by the timeout of each transaction. */
+export const NO_DEADLINE = waitFor(undefined);
+
+/** What `[ledger]` says. Throws `ConfigurationError`; prints what is only a warning. */
+export async function configuredLedger(flags: SourceFlags): Promise<ConfiguredLedger> {
+  const { requireConfiguration, sectionOf } = await import('../configuration.ts');
+  const { SECTIONS } = await import('../server/sections.ts');
+  const { ledgerSection } = await import('../ledger/options.ts');
+  const { connectionOf } = await import('../ledger/open.ts');
+  const configuration = await requireConfiguration(sourcesOf(flags), SECTIONS);
+  printWarnings(configuration.problems);
+  const options = sectionOf(configuration, ledgerSection);
+  return { configuration, options, connection: connectionOf(options) };
+}
+
+/** Does something with the ledger. One that can't be read or written is said on one line, and the exit code is 3. */
+export async function withLedger(
+  flags: SourceFlags,
+  work: (access: LedgerAccess) => Promise<void>,
+): Promise<void> {
+  const configured = await configuredLedger(flags);
+  const { openLedger } = await import('../ledger/open.ts');
+  const clock = { now: () => new Date() };
+  const opened = openLedger(configured.options, { clock, observer: undefined });
+  try {
+    await orUnavailable(configured.connection, async () => {
+      await opened.verify();
+      await work({ ...configured, ledger: opened.ledger });
+    });
+  } finally {
+    await opened.ledger.close();
+  }
+}
+
+export async function orUnavailable(connection: Connection, work: () => Promise<void>): Promise<void> {
+  const { LedgerUnavailableError } = await import('../ledger/database.ts');
+  const { describeConnection } = await import('../ledger/connection.ts');
+  try {
+    await work();
+  } catch (thrown) {
+    if (!(thrown instanceof LedgerUnavailableError)) {
+      throw thrown;
+    }
+    process.stderr.write(`error: ${onOneLine(`${describeConnection(connection)}: ${errorText(thrown)}`)}\n`);
+    process.exitCode = ExitCode.failed;
+  }
+}
+
+/** Who calls the command, for the entries. */
+export function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+/** What budgets are counted in, as `usage_budget_unit` says it. */
+export function unitOf({ settings }: Configuration): string {
+  const setting = settings.find(
+    ({ option }) => option.section === 'enforcement' && option.name === 'usage_budget_unit',
+  );
+  return typeof setting?.value === 'string' ? setting.value : 'unit-hours';
+}
+
+/** Of a flag that takes a number. */
+export function wholeNumber(flag: string, least: number, most: number) {
+  return (text: string): number => {
+    const number = /^\d{1,10}$/.test(text) ? Number(text) : -1;
+    if (number < least || number > most) {
+      throw new UsageError(
+        `${flag}: expected a whole number from ${least} to ${most}, got ${JSON.stringify(text)}`,
+      );
+    }
+    return number;
+  };
+}

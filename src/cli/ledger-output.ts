@@ -1,0 +1,125 @@
+/** Leases, entries and budgets of the ledger as they are printed: numbers exact, times in UTC. */
+import { formatInstant, MICROSECONDS_PER_SECOND } from '../dates.ts';
+import { type Amount, formatUnitHours } from '../ledger/amount.ts';
+import { charge, type RecordedClaim } from '../ledger/claim.ts';
+import { type EntryReport, isBudgetAccount, type LeaseReport, type LedgerRecord } from '../ledger/reports.ts';
+
+/** A second of the epoch. */
+export function secondText(second: bigint): string {
+  return formatInstant(second * MICROSECONDS_PER_SECOND);
+}
+
+/** Of something that is used up: exact, and as people count it. */
+export function usageObject(amount: Amount): { amount: string; unit_hours: string } {
+  return { amount: String(amount), unit_hours: formatUnitHours(amount) };
+}
+
+/** `48 node-hours`, or a bare count of what is held. */
+export function amountText(amount: Amount, isUsage: boolean, unit: string): string {
+  return isUsage ? `${formatUnitHours(amount)} ${unit}` : String(amount);
+}
+
+export const LEASE_COLUMNS = ['ROW', 'LEASE', 'PROJECT', 'USER', 'NAME', 'START', 'END', 'STATE'] as const;
+
+export function leaseRow(lease: LeaseReport): string[] {
+  return [
+    `#${lease.row}`,
+    lease.leaseId ?? '',
+    lease.projectId,
+    lease.userId,
+    lease.name,
+    formatInstant(lease.start),
+    formatInstant(lease.end),
+    lease.state,
+  ];
+}
+
+export function leaseObject(lease: LeaseReport) {
+  return {
+    row: lease.row,
+    lease_id: lease.leaseId,
+    region: lease.region,
+    project_id: lease.projectId,
+    user_id: lease.userId,
+    name: lease.name,
+    start: formatInstant(lease.start),
+    end: formatInstant(lease.end),
+    state: lease.state,
+    recorded_at: formatInstant(lease.recordedAt),
+    ended_at: instantOrNull(lease.endedAt),
+  };
+}
+
+export function claimObject(claim: RecordedClaim) {
+  const { kind, account } = claim;
+  return claim.kind === 'held'
+    ? { kind, account, amount: String(claim.amount) }
+    : {
+        kind,
+        account,
+        ...usageObject(charge(claim)),
+        per_second: String(claim.perSecond),
+        from: secondText(claim.from),
+        until: secondText(claim.until),
+      };
+}
+
+export function entryObject(entry: EntryReport) {
+  return {
+    entry: entry.id,
+    at: formatInstant(entry.at),
+    project_id: entry.project_id,
+    lease_row: entry.lease,
+    operation: entry.operation,
+    account: entry.account,
+    ...(isBudgetAccount(entry.account) ? usageObject(entry.delta) : { amount: String(entry.delta) }),
+    who: entry.who,
+    request_id: entry.request_id,
+    reason: entry.reason,
+  };
+}
+
+/** One line of the export. */
+export function recordObject(record: LedgerRecord): object {
+  switch (record.kind) {
+    case 'lease':
+      return {
+        kind: record.kind,
+        ...leaseObject(record.lease),
+        claims: record.lease.claims.map(claimObject),
+      };
+    case 'entry':
+      return { kind: record.kind, ...entryObject(record.entry) };
+    case 'budget': {
+      const { budget } = record;
+      const removed_at = instantOrNull(budget.removed_at);
+      return { kind: record.kind, budget: budget.id, ...budgetTerms(budget), removed_at };
+    }
+    case 'budget_change': {
+      const { change } = record;
+      const { budget, operation, who, reason } = change;
+      const at = formatInstant(change.at);
+      return { kind: record.kind, budget, at, operation, ...budgetTerms(change), who, reason };
+    }
+  }
+}
+
+function budgetTerms(budget: {
+  readonly project_id: string;
+  readonly user_id: string | null;
+  readonly valid_from: bigint;
+  readonly valid_until: bigint;
+  readonly amount: Amount;
+}) {
+  return {
+    project_id: budget.project_id,
+    user_id: budget.user_id,
+    from: secondText(budget.valid_from),
+    until: secondText(budget.valid_until),
+    ...usageObject(budget.amount),
+  };
+}
+
+function instantOrNull(instant: bigint | null): string | null {
+  return instant === null ? null : formatInstant(instant);
+}

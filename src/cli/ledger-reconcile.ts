@@ -1,0 +1,157 @@
+/** `ledger reconcile`: the ledger compared with the leases that Blazar has. */
+import { Command, Option } from 'commander';
+import { formatInstant } from '../dates.ts';
+import type { Reconciled } from '../ledger/reconcile.ts';
+import { createLogger } from '../logger.ts';
+import { type LedgerAccess, NO_DEADLINE, systemUser, wholeNumber, withLedger } from './ledger-access.ts';
+import type { LeaseList } from './ledger-lease-list.ts';
+import { printJson, printTable, UsageError } from './output.ts';
+import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
+
+interface ReconcileFlags extends SourceFlags {
+  readonly format: 'table' | 'json';
+  readonly project?: readonly string[];
+  readonly region?: string;
+  readonly olderThan: number;
+  readonly dryRun?: boolean;
+  readonly empty?: boolean;
+  readonly reason?: string;
+}
+
+const TEN_YEARS = 315_360_000;
+
+export function reconcileCommand(): Command {
+  return addSourceFlags(
+    new Command('reconcile').description(
+      'Compare the ledger with the leases that Blazar has: release what does not exist, record what was never seen, correct dates, and print each of them.',
+    ),
+  )
+    .argument(
+      '<file>',
+      "What openstack reservation lease list -f json prints, or Blazar's API answers; - is standard input.",
+    )
+    .addOption(
+      new Option('--project <id>', 'The list has the leases of this project only; repeatable.').argParser(
+        (value: string, before: readonly string[] = []) => [...before, value],
+      ),
+    )
+    .option('--region <name>', 'The region that the list is of. Default: the only one that the ledger knows.')
+    .addOption(
+      new Option(
+        '--older-than <seconds>',
+        'What was recorded or has ended since then may be newer than the list, and stays as it is.',
+      )
+        .argParser(wholeNumber('--older-than', 0, TEN_YEARS))
+        .default(3600),
+    )
+    .option('--dry-run', 'Print what would be done, and write nothing.')
+    .option('--empty', 'Take an empty list for what it says: there are no leases.')
+    .option('--reason <text>', 'Why, for the entries.')
+    .addOption(formatFlag('table', 'json'))
+    .action(reconcile);
+}
+
+async function reconcile(file: string, flags: ReconcileFlags): Promise<void> {
+  await withLedger(flags, async (access) => {
+    const { readLeaseList } = await import('./ledger-lease-list.ts');
+    const list = await readLeaseList(file, access.ledger.now());
+    if (list.length === 0 && flags.empty !== true) {
+      throw new UsageError('the list is empty: with --empty all leases of the ledger are released');
+    }
+    const { UsageEnforcement } = await import('../enforcement.ts');
+    const logger = createLogger('warn');
+    const enforcement = await UsageEnforcement.fromConfiguration(access.configuration, { logger });
+    const done: Reconciled[] = [];
+    let isOver = false;
+    try {
+      const { reconcile: reconciled } = await import('../ledger/reconcile.ts');
+      const options = {
+        region: await regionOf(access, list, flags),
+        projectIds: flags.project === undefined ? undefined : new Set(flags.project),
+        olderThan: BigInt(flags.olderThan),
+        isDryRun: flags.dryRun ?? false,
+        claimants: enforcement.claimants,
+        exemptProjects: access.configuration.exemptProjects,
+        who: systemUser(),
+        reason: flags.reason ?? null,
+      };
+      for await (const one of reconciled(access.ledger, list.leases, options, NO_DEADLINE)) {
+        done.push(one);
+      }
+      isOver = true;
+    } finally {
+      await enforcement.close();
+      // Also when the ledger could not be written any more: what was done until then is done.
+      if (isOver || done.length > 0) {
+        await print(done, flags);
+      }
+    }
+  });
+}
+
+/** A list is of one region, and releases nothing in another. */
+async function regionOf(
+  { ledger }: LedgerAccess,
+  { leases }: LeaseList,
+  { region }: ReconcileFlags,
+): Promise<string> {
+  if (region !== undefined) {
+    return region;
+  }
+  const { knownRegions } = await import('../ledger/reconcile.ts');
+  const regions = await knownRegions(ledger, NO_DEADLINE);
+  const [first, second] = regions;
+  if (second !== undefined) {
+    const names = regions.map((name) => JSON.stringify(name)).join(', ');
+    throw new UsageError(
+      `the ledger has leases of the regions ${names}: --region says which one the list is of`,
+    );
+  }
+  if (first === undefined && leases.some(({ projectId, reservations }) => projectId && reservations)) {
+    throw new UsageError(
+      "the ledger knows no region yet: --region says which one the list is of, as Blazar's os_region_name",
+    );
+  }
+  return first ?? '';
+}
+
+async function print(done: readonly Reconciled[], flags: ReconcileFlags): Promise<void> {
+  if (flags.format === 'json') {
+    printJson({
+      dry_run: flags.dryRun ?? false,
+      leases: done.map(({ outcome, row, leaseId, projectId, userId, name, start, end, note }) => ({
+        outcome,
+        row,
+        lease_id: leaseId,
+        project_id: projectId,
+        user_id: userId,
+        name,
+        start: formatInstant(start),
+        end: formatInstant(end),
+        note,
+      })),
+    });
+    return;
+  }
+  if (done.length === 0) {
+    process.stdout.write('The ledger and the list agree.\n');
+    return;
+  }
+  await printTable(
+    ['WHAT', 'ROW', 'LEASE', 'PROJECT', 'USER', 'NAME', 'START', 'END', 'NOTE'],
+    done.map(({ outcome, row, leaseId, projectId, userId, name, start, end, note }) => [
+      outcome,
+      row === null ? '' : `#${row}`,
+      leaseId ?? '',
+      projectId ?? '',
+      userId ?? '',
+      name,
+      formatInstant(start),
+      formatInstant(end),
+      note ?? '',
+    ]),
+  );
+  if (flags.dryRun) {
+    process.stdout.write('Nothing was written: --dry-run.\n');
+  }
+}

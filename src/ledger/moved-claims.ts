@@ -1,0 +1,62 @@
+/** What a lease takes when its dates have changed and nobody says what it reserves: as much as before, at other times. */
+import { MICROSECONDS_PER_SECOND } from '../dates.ts';
+import { type Budget, budgetAccount } from './budget.ts';
+import { type Claim, parseClaims } from './claim.ts';
+import type { LeaseRow } from './schema.ts';
+import type { Claimant } from './transactions.ts';
+
+/** Throws where a budget would have to pay for time at which it is not valid: which one pays instead, only filters can tell. */
+export function movedClaims(row: Pick<LeaseRow, 'claims' | 'starts_at' | 'ends_at'>): Claimant {
+  const recorded = parseClaims(row.claims);
+  const before = { from: floor(row.starts_at), until: ceil(row.ends_at) };
+  return {
+    name: 'what is recorded',
+    audit: false,
+    claims(proposal, { budgets }) {
+      const lease = { from: floor(proposal.start), until: ceil(proposal.end) };
+      return recorded.flatMap((claim): Claim[] => {
+        if (claim.kind === 'held') {
+          return [{ ...claim, ...UNLIMITED }];
+        }
+        const from = claim.from === before.from ? lease.from : larger(claim.from, lease.from);
+        const until = claim.until === before.until ? lease.until : smaller(claim.until, lease.until);
+        if (from >= until) {
+          return [];
+        }
+        const moved = { ...claim, from, until };
+        if ((from < claim.from || until > claim.until) && !isPaid(moved, budgets)) {
+          throw new Error(
+            "can't be corrected: its budget is not valid then, and the list does not say what it reserves",
+          );
+        }
+        return [{ ...moved, ...UNLIMITED }];
+      });
+    },
+  };
+}
+
+const UNLIMITED = { limit: undefined, refuse: () => '' } as const;
+
+function isPaid(
+  { account, from, until }: { readonly account: string; readonly from: bigint; readonly until: bigint },
+  budgets: readonly Budget[],
+): boolean {
+  const budget = budgets.find((one) => budgetAccount(one) === account);
+  return budget !== undefined && budget.validFrom <= from && until <= budget.validUntil;
+}
+
+function floor(instant: bigint): bigint {
+  return instant / MICROSECONDS_PER_SECOND;
+}
+
+function ceil(instant: bigint): bigint {
+  return (instant + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

@@ -1,0 +1,336 @@
+/**
+ * The ledger compared with the leases that Blazar has: what is not there is released, what was never seen is recorded, dates
+ * that differ are corrected. Each lease is a transaction of its own, and one that has changed meanwhile is left as it is.
+ */
+import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../dates.ts';
+import type { Wait } from '../deadline.ts';
+import { errorText } from '../errors.ts';
+import type { Reservation } from '../lease.ts';
+import { LedgerUnavailableError, rows, Undone, type Work } from './database.ts';
+import { demandOf, type LeaseIdentity } from './identity.ts';
+import { pairLeases } from './lease-pairing.ts';
+import type { Ledger } from './ledger.ts';
+import { movedClaims } from './moved-claims.ts';
+import type { LeaseRow } from './schema.ts';
+import { type Author, type Claimant, foresee, type LedgerRequest, record, release } from './transactions.ts';
+
+/** A lease as Blazar lists it. `openstack reservation lease list` says neither whose it is nor what it reserves. */
+export interface ListedLease {
+  readonly id: string;
+  readonly name: string;
+  readonly start: Instant;
+  readonly end: Instant;
+  readonly projectId: string | undefined;
+  readonly userId: string | undefined;
+  readonly reservations: readonly Reservation[] | undefined;
+}
+
+export interface ReconcileOptions {
+  /** The region whose leases the list has: those of others stay as they are. */
+  readonly region: string;
+  /** The projects whose leases the list has; `undefined` = all. */
+  readonly projectIds: ReadonlySet<string> | undefined;
+  /** What was recorded or ended within so many seconds may be newer than the list, and stays as it is. */
+  readonly olderThan: bigint;
+  /** Say what would be done, and write nothing. */
+  readonly isDryRun: boolean;
+  /** The filters that say what a lease takes. */
+  readonly claimants: readonly Claimant[];
+  /** Whose leases are not recorded. */
+  readonly exemptProjects: readonly string[];
+  readonly who: string;
+  readonly reason: string | null;
+}
+
+/** What became of a lease on which list and ledger did not agree. */
+export interface Reconciled {
+  /** `identified`: its id is known from now on. `left`: nothing was done, and the note says why. */
+  readonly outcome: 'released' | 'recorded' | 'corrected' | 'identified' | 'left';
+  /** `null` = the ledger has none. */
+  readonly row: bigint | null;
+  readonly leaseId: string | null;
+  readonly projectId: string | null;
+  readonly userId: string | null;
+  readonly name: string;
+  readonly start: Instant;
+  readonly end: Instant;
+  readonly note: string | null;
+}
+
+/** The regions of which the ledger has leases. @throws LedgerUnavailableError */
+export async function knownRegions(ledger: Ledger, wait: Wait): Promise<string[]> {
+  const query = ledger.database.queries.selectFrom('leases').select('region').distinct().orderBy('region');
+  return (await ledger.read('read', () => rows(query.compile()), wait)).map(({ region }) => region);
+}
+
+/**
+ * One by one, as they are done: what had been done by then stays when the ledger can't be written any more. `listed`: leases
+ * that are there, of any project; no id twice. @throws LedgerUnavailableError
+ */
+export async function* reconcile(
+  ledger: Ledger,
+  listed: readonly ListedLease[],
+  options: ReconcileOptions,
+  wait: Wait,
+): AsyncGenerator<Reconciled> {
+  const { projectIds, claimants, exemptProjects } = options;
+  const mine = listed.filter(
+    ({ projectId }) => projectId === undefined || (projectIds?.has(projectId) ?? true),
+  );
+  const { pairs, unknown, unclear, absent } = pairLeases(
+    mine,
+    await rowsInQuestion(ledger, mine, options, wait),
+  );
+  const attempt = async (work: () => Work<Reconciled | Undone<Reconciled>>, failed: Reconciled) => {
+    try {
+      return await ledger.transact('reconcile', () => settled(work(), options), wait);
+    } catch (thrown) {
+      if (thrown instanceof LedgerUnavailableError) {
+        throw thrown;
+      }
+      // What a filter could not tell of this lease is no reason to leave the others.
+      return { ...failed, note: errorText(thrown) };
+    }
+  };
+
+  for (const row of absent) {
+    const since = ledger.now() - options.olderThan * MICROSECONDS_PER_SECOND;
+    yield row.recorded_at > since
+      ? left(row, 'not in the list, which may be older than the lease')
+      : await attempt(() => released(ledger, row, options), left(row, null));
+  }
+  for (const { row, listed: lease } of pairs) {
+    if (row.lease_id === null || row.state === 'ended' || hasOtherDates(row, lease)) {
+      yield await attempt(() => corrected(ledger, row, lease, options), left(row, null));
+    }
+  }
+  for (const lease of unclear) {
+    yield unrecorded(
+      lease,
+      'leases of several owners have its name and start; the list does not say whose it is',
+    );
+  }
+  for (const lease of unknown) {
+    const { projectId, userId, reservations } = lease;
+    if (projectId !== undefined && exemptProjects.includes(projectId)) {
+      continue;
+    }
+    if (projectId === undefined || userId === undefined) {
+      yield unrecorded(lease, "can't be recorded: the list does not say whose it is");
+    } else if (reservations === undefined) {
+      yield unrecorded(lease, "can't be recorded: the list does not say what it reserves");
+    } else if (claimants.length === 0) {
+      yield unrecorded(lease, 'not recorded: no enabled filter keeps leases in the ledger');
+    } else {
+      const whole = { ...lease, projectId, userId, reservations };
+      yield await attempt(() => recorded(ledger, whole, options), unrecorded(lease, null));
+    }
+  }
+}
+
+/** Open leases of the projects, and all that Blazar lists, whatever has become of them: of one moment. */
+function rowsInQuestion(
+  ledger: Ledger,
+  listed: readonly ListedLease[],
+  { region, projectIds }: ReconcileOptions,
+  wait: Wait,
+): Promise<LeaseRow[]> {
+  const now = ledger.now();
+  let all = ledger.database.queries.selectFrom('leases').selectAll().where('region', '=', region);
+  if (projectIds !== undefined) {
+    all = all.where('project_id', 'in', [...projectIds]);
+  }
+  const queries = [all.where('state', '=', 'open').where('ends_at', '>', now).orderBy('id').compile()];
+  for (let start = 0; start < listed.length; start += BATCH) {
+    const ids = listed.slice(start, start + BATCH).map(({ id }) => id);
+    queries.push(all.where('lease_id', 'in', ids).compile());
+  }
+  return ledger.database.snapshot(async (snapshot) => {
+    const found = new Map<bigint, LeaseRow>();
+    for (const query of queries) {
+      for await (const row of snapshot.stream(query)) {
+        found.set(row.id, row);
+      }
+    }
+    return [...found.values()];
+  }, wait);
+}
+
+/** A query can't have any number of parameters. */
+const BATCH = 500;
+
+/** Of a dry run nothing stays. */
+function* settled(
+  work: Work<Reconciled | Undone<Reconciled>>,
+  { isDryRun }: ReconcileOptions,
+): Work<Reconciled | Undone<Reconciled>> {
+  const result = yield* work;
+  return isDryRun && !(result instanceof Undone) ? new Undone(result) : result;
+}
+
+function* released(
+  ledger: Ledger,
+  before: LeaseRow,
+  options: ReconcileOptions,
+): Work<Reconciled | Undone<Reconciled>> {
+  const row = yield* lockedRow(ledger, before);
+  if (row === undefined) {
+    return new Undone(left(before, CHANGED));
+  }
+  const now = ledger.now();
+  yield* release(ledger.statements, row, { now, author: authorOf(options), leaseId: null });
+  return { ...left(row, null), outcome: 'released' };
+}
+
+function* corrected(
+  ledger: Ledger,
+  before: LeaseRow,
+  lease: ListedLease,
+  options: ReconcileOptions,
+): Work<Reconciled | Undone<Reconciled>> {
+  const { statements } = ledger;
+  const found = yield* lockedRow(ledger, before);
+  const now = ledger.now();
+  if (found === undefined) {
+    return new Undone(left(before, CHANGED));
+  }
+  const { ended_at: endedAt } = found;
+  const isNews = endedAt !== null && endedAt > now - options.olderThan * MICROSECONDS_PER_SECOND;
+  if (found.state === 'ended' && isNews) {
+    return new Undone(left(found, `it ended at ${formatInstant(endedAt)}; the list may be older`));
+  }
+  const row = { ...found, lease_id: lease.id };
+  if (found.lease_id === null) {
+    yield* rows(statements.setLease(row));
+  }
+  const shown = { ...left(row, null), start: lease.start, end: lease.end };
+  if (found.state === 'open' && !hasOtherDates(found, lease)) {
+    return { ...shown, outcome: 'identified' };
+  }
+  const { reservations } = lease;
+  const request = requestOf(ownerOf(row), {
+    lease: { ...lease, reservations: reservations ?? [] },
+    current: { start: row.starts_at, end: row.ends_at },
+    // Where no filter can tell what the lease takes, it takes what it took.
+    claimants:
+      reservations === undefined || options.claimants.length === 0 ? [movedClaims(row)] : options.claimants,
+    now,
+  });
+  const demand = reservations === undefined ? row.demand : request.demand;
+  yield* record(statements, { ...request, demand }, authorOf(options), true);
+  const was = `it was ${formatInstant(row.starts_at)} to ${formatInstant(row.ends_at)}`;
+  const note = hasOtherDates(found, lease) ? was : 'it had ended';
+  return { ...shown, outcome: 'corrected', note };
+}
+
+type WholeLease = ListedLease & {
+  readonly projectId: string;
+  readonly userId: string;
+  readonly reservations: readonly Reservation[];
+};
+
+/** From now on, as a lease that an update makes known: what has run is not charged. */
+function* recorded(
+  ledger: Ledger,
+  lease: WholeLease,
+  options: ReconcileOptions,
+): Work<Reconciled | Undone<Reconciled>> {
+  const { statements } = ledger;
+  const { id, name, start, end, projectId: project_id, userId } = lease;
+  const now = ledger.now();
+  yield* rows(statements.lockProject({ project_id }));
+  const identity = { leaseId: id, region: options.region, projectId: project_id, userId, name, start };
+  const found = yield* rows(statements.leaseById({ region: options.region, project_id, lease_id: id }));
+  if (found.length > 0) {
+    return new Undone(unrecorded(lease, CHANGED));
+  }
+  const request = requestOf(identity, { lease, current: { start, end }, claimants: options.claimants, now });
+  const hasBegun = start < now;
+  const rest = { ...request.proposal, start: hasBegun ? now : start };
+  const { reckoning } = yield* foresee(statements, { ...request, proposal: rest, current: undefined });
+  const recording = yield* resultOf(record(statements, request, authorOf(options), true));
+  const row = options.isDryRun ? null : recording.lease;
+  const note = reckoning.refusal?.message ?? null;
+  return { outcome: 'recorded', row, leaseId: id, projectId: project_id, userId, name, start, end, note };
+}
+
+function* resultOf<Result>(work: Work<Result | Undone<Result>>): Work<Result> {
+  const result = yield* work;
+  return result instanceof Undone ? result.result : result;
+}
+
+/** The row, alone with its project; `undefined` where it is not what it was. */
+function* lockedRow(ledger: Ledger, before: LeaseRow): Work<LeaseRow | undefined> {
+  const { statements } = ledger;
+  yield* rows(statements.lockProject({ project_id: before.project_id }));
+  const [row] = yield* rows(statements.leaseByRow({ id: before.id }));
+  const isSame =
+    row !== undefined &&
+    row.lease_id === before.lease_id &&
+    row.state === before.state &&
+    row.starts_at === before.starts_at &&
+    row.ends_at === before.ends_at &&
+    row.claims === before.claims;
+  return isSame ? row : undefined;
+}
+
+interface Wanted {
+  readonly lease: Pick<WholeLease, 'name' | 'start' | 'end' | 'reservations'>;
+  readonly current: { readonly start: Instant; readonly end: Instant };
+  readonly claimants: readonly Claimant[];
+  readonly now: bigint;
+}
+
+function requestOf(identity: LeaseIdentity, { lease, current, claimants, now }: Wanted): LedgerRequest {
+  const { name, start, end, reservations } = lease;
+  const { projectId: project_id, userId: user_id, region: region_name } = identity;
+  const proposal = { context: { project_id, user_id, region_name }, start, end, reservations };
+  return {
+    identity,
+    name,
+    demand: demandOf(reservations),
+    proposal,
+    current: { ...proposal, ...current },
+    claimants: claimants.map(telling),
+    now,
+  };
+}
+
+/** A lease is not recorded as if it took nothing because a filter can't tell what it takes. */
+function telling(claimant: Claimant): Claimant {
+  return {
+    ...claimant,
+    claims(proposal, standing) {
+      const claims = claimant.claims(proposal, standing);
+      if ('allowed' in claims) {
+        throw new Error(claims.message);
+      }
+      return claims;
+    },
+  };
+}
+
+function ownerOf(row: LeaseRow): LeaseIdentity {
+  const { lease_id: leaseId, region, project_id: projectId, user_id: userId, name, starts_at: start } = row;
+  return { leaseId, region, projectId, userId, name, start };
+}
+
+function hasOtherDates(row: LeaseRow, { start, end }: ListedLease): boolean {
+  return row.starts_at !== start || row.ends_at !== end;
+}
+
+function authorOf({ who, reason }: ReconcileOptions): Author {
+  return { operation: 'reconcile', who, requestId: null, reason };
+}
+
+const CHANGED = 'it has changed meanwhile';
+
+function left(row: LeaseRow, note: string | null): Reconciled {
+  const { leaseId, projectId, userId, name, start } = ownerOf(row);
+  return { outcome: 'left', row: row.id, leaseId, projectId, userId, name, start, end: row.ends_at, note };
+}
+
+function unrecorded(lease: ListedLease, note: string | null): Reconciled {
+  const { id: leaseId, projectId = null, userId = null, name, start, end } = lease;
+  return { outcome: 'left', row: null, leaseId, projectId, userId, name, start, end, note };
+}

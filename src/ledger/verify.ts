@@ -1,0 +1,198 @@
+/** Whether the ledger's books agree with each other: everything that is kept is told once more from what it was made of. */
+import { sql } from 'kysely';
+import type { Wait } from '../deadline.ts';
+import type { Amount } from './amount.ts';
+import { charge, parseClaims } from './claim.ts';
+import type { Snapshot } from './database.ts';
+import type { Ledger } from './ledger.ts';
+
+/** Two books that do not agree. */
+export interface Difference {
+  /**
+   * `balance`: an account does not hold what its entries come to. `held`: an account does not hold what the leases claim that are
+   * there. `budget`: a budget is not what it was last set to.
+   */
+  readonly kind: 'balance' | 'held' | 'budget';
+  readonly projectId: string;
+  /** The account; of a budget, its id. */
+  readonly subject: string;
+  /** What it should be. */
+  readonly expected: string;
+  /** What it is. */
+  readonly found: string;
+}
+
+export interface Verification {
+  readonly differences: readonly Difference[];
+  /** How much was compared. */
+  readonly compared: {
+    readonly accounts: number;
+    readonly entries: bigint;
+    readonly leases: number;
+    readonly budgets: number;
+  };
+}
+
+/**
+ * Compares balances with entries, what is held with open leases, and budgets with their changes: all of one moment, while
+ * others write. Accounts and budgets are in memory, leases and entries never are. @throws LedgerUnavailableError
+ */
+export function verifyLedger(ledger: Ledger, wait: Wait): Promise<Verification> {
+  return ledger.database.snapshot(async (snapshot) => {
+    const accounts = await accountsOf(ledger, snapshot);
+    const { entries, differences: ofBalances } = await verifyBalances(ledger, snapshot, accounts);
+    const { leases, differences: ofHeld } = await verifyHeld(ledger, snapshot, accounts);
+    const { budgets, differences: ofBudgets } = await verifyBudgets(ledger, snapshot);
+    return {
+      differences: [...ofBalances, ...ofHeld, ...ofBudgets],
+      compared: { accounts: accounts.size, entries, leases, budgets },
+    };
+  }, wait);
+}
+
+interface Account {
+  readonly projectId: string;
+  readonly name: string;
+  readonly balance: Amount;
+}
+
+async function accountsOf(ledger: Ledger, snapshot: Snapshot): Promise<Map<string, Account>> {
+  const accounts = new Map<string, Account>();
+  const query = ledger.database.queries.selectFrom('accounts').selectAll().compile();
+  for await (const { project_id: projectId, name, balance } of snapshot.stream(query)) {
+    accounts.set(keyOf(projectId, name), { projectId, name, balance });
+  }
+  return accounts;
+}
+
+/** A number is summed up in two parts: SQLite gives up on a sum that does not fit on its way, whatever it comes to. */
+const HALF = 2n ** 32n;
+
+/** The sums are the database's own: no entry leaves it. As text, since PostgreSQL sums to a type that is none of ours. */
+async function verifyBalances(
+  ledger: Ledger,
+  snapshot: Snapshot,
+  accounts: ReadonlyMap<string, Account>,
+): Promise<{ entries: bigint; differences: Difference[] }> {
+  const query = ledger.database.queries
+    .selectFrom('entries')
+    .select(({ fn }) => [
+      'project_id',
+      'account',
+      sql<string>`cast(sum(delta / ${sql.lit(HALF)}) as text)`.as('high'),
+      sql<string>`cast(sum(delta % ${sql.lit(HALF)}) as text)`.as('low'),
+      fn.countAll<bigint>().as('count'),
+    ])
+    .groupBy(['project_id', 'account'])
+    .compile();
+  const differences: Difference[] = [];
+  const seen = new Set<string>();
+  let entries = 0n;
+  const compare = (projectId: string, subject: string, expected: Amount, found: Amount | undefined) => {
+    if (expected !== (found ?? 0n)) {
+      differences.push({ kind: 'balance', projectId, subject, ...texts(expected, found) });
+    }
+  };
+  for await (const { project_id, account, high, low, count } of snapshot.stream(query)) {
+    const key = keyOf(project_id, account);
+    seen.add(key);
+    entries += count;
+    compare(project_id, account, BigInt(high) * HALF + BigInt(low), accounts.get(key)?.balance);
+  }
+  for (const [key, { projectId, name, balance }] of accounts) {
+    if (!seen.has(key)) {
+      compare(projectId, name, 0n, balance);
+    }
+  }
+  return { entries, differences };
+}
+
+/** Leases that are over, and whose end nobody has noticed, hold what they held. */
+async function verifyHeld(
+  ledger: Ledger,
+  snapshot: Snapshot,
+  accounts: ReadonlyMap<string, Account>,
+): Promise<{ leases: number; differences: Difference[] }> {
+  const query = ledger.database.queries
+    .selectFrom('leases')
+    .select(['project_id', 'state', 'claims'])
+    .compile();
+  const held = new Map<string, Account>();
+  let leases = 0;
+  for await (const { project_id: projectId, state, claims } of snapshot.stream(query)) {
+    leases += 1;
+    for (const claim of parseClaims(claims)) {
+      if (claim.kind === 'held') {
+        const { account: name } = claim;
+        const key = keyOf(projectId, name);
+        const before = held.get(key)?.balance ?? 0n;
+        // Of a lease that has ended it is known what kind of account it is, and that it holds nothing any more.
+        const balance = before + (state === 'open' ? charge(claim) : 0n);
+        held.set(key, { projectId, name, balance });
+      }
+    }
+  }
+  const differences: Difference[] = [];
+  for (const [key, { projectId, name, balance: expected }] of held) {
+    const found = accounts.get(key)?.balance;
+    if (expected !== (found ?? 0n)) {
+      differences.push({ kind: 'held', projectId, subject: name, ...texts(expected, found) });
+    }
+  }
+  return { leases, differences };
+}
+
+async function verifyBudgets(
+  ledger: Ledger,
+  snapshot: Snapshot,
+): Promise<{ budgets: number; differences: Difference[] }> {
+  const { queries } = ledger.database;
+  const changes = queries.selectFrom('budget_changes').selectAll().orderBy('id').compile();
+  const last = new Map<bigint, { readonly projectId: string; readonly text: string }>();
+  for await (const change of snapshot.stream(changes)) {
+    const text = budgetText(change, change.operation === 'removed');
+    last.set(change.budget, { projectId: change.project_id, text });
+  }
+  const differences: Difference[] = [];
+  let budgets = 0;
+  for await (const budget of snapshot.stream(queries.selectFrom('budgets').selectAll().compile())) {
+    budgets += 1;
+    const found = budgetText(budget, budget.removed_at !== null);
+    const expected = last.get(budget.id)?.text ?? NOTHING;
+    if (expected !== found) {
+      const subject = String(budget.id);
+      differences.push({ kind: 'budget', projectId: budget.project_id, subject, expected, found });
+    }
+    last.delete(budget.id);
+  }
+  for (const [id, { projectId, text: expected }] of last) {
+    differences.push({ kind: 'budget', projectId, subject: String(id), expected, found: NOTHING });
+  }
+  return { budgets, differences };
+}
+
+const NOTHING = 'nothing';
+
+function budgetText(
+  budget: {
+    readonly project_id: string;
+    readonly user_id: string | null;
+    readonly valid_from: bigint;
+    readonly valid_until: bigint;
+    readonly amount: Amount;
+  },
+  isRemoved: boolean,
+): string {
+  const { project_id, user_id, valid_from, valid_until, amount } = budget;
+  const whose = user_id === null ? `project ${project_id}` : `user ${user_id} in project ${project_id}`;
+  return `${isRemoved ? 'removed: ' : ''}${amount} of ${whose} from ${valid_from} until ${valid_until}`;
+}
+
+/** An account that is not there is empty. */
+function texts(expected: Amount, found: Amount | undefined): Pick<Difference, 'expected' | 'found'> {
+  return { expected: String(expected), found: found === undefined ? NOTHING : String(found) };
+}
+
+function keyOf(projectId: string, account: string): string {
+  return JSON.stringify([projectId, account]);
+}

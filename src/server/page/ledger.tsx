@@ -1,0 +1,81 @@
+/** What the ledger holds of a project, as a picture and in words. */
+import { Budgets } from './budgets.tsx';
+import type { LedgerView, ProjectView } from './ledger-view.ts';
+import { Patterns } from './patterns.tsx';
+import { Refused } from './refused.tsx';
+import { Text } from './text.tsx';
+import { Timeline } from './timeline.tsx';
+
+export function Ledger({ projectId, unit, shown }: LedgerView) {
+  return (
+    <section aria-labelledby="ledger">
+      <h2 id="ledger">Budgets and leases</h2>
+      <p class="hint">What the ledger holds of a project. Times are in UTC.</p>
+      <form method="get" action="/#ledger" class="inline">
+        <label for="project">Project</label>
+        <input
+          id="project"
+          name="project"
+          value={projectId}
+          maxLength={255}
+          autocomplete="off"
+          spellcheck={false}
+          required
+        />
+        <button type="submit">Show</button>
+      </form>
+      {shown.kind === 'mistake' && (
+        <p class="error" role="alert">
+          {shown.message}
+        </p>
+      )}
+      {shown.kind === 'unavailable' && (
+        <p class="error" role="alert">
+          The ledger can not be read at the moment.
+        </p>
+      )}
+      {shown.kind === 'projects' && <Projects projects={shown.projects} />}
+      {shown.kind === 'project' && <Project projectId={projectId} unit={unit} project={shown.project} />}
+    </section>
+  );
+}
+
+function Projects({ projects }: { readonly projects: readonly string[] }) {
+  return projects.length === 0 ? (
+    <p>No project has a budget or a lease.</p>
+  ) : (
+    <nav aria-label="Projects" class="projects">
+      {projects.map((projectId) => (
+        <a href={`/?${new URLSearchParams({ project: projectId })}#ledger`}>
+          <Text>{projectId}</Text>
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+interface ProjectProps {
+  readonly projectId: string;
+  readonly unit: string;
+  readonly project: ProjectView;
+}
+
+function Project({ projectId, unit, project }: ProjectProps) {
+  const { budgets, timeline, refused } = project;
+  return (
+    <>
+      <Patterns />
+      <p>
+        <b>
+          <Text>{projectId}</Text>
+        </b>{' '}
+        · <a href="/#ledger">other projects</a>
+      </p>
+      <h3>Budgets</h3>
+      <Budgets budgets={budgets} now={timeline.now} planned={timeline.planned} unit={unit} />
+      <h3>Leases</h3>
+      <Timeline timeline={timeline} refused={refused} />
+      {refused.length > 0 && <Refused refused={refused} />}
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+import type { RefusedLease } from '../deciding.ts';
+import { Outcome } from './outcome.tsx';
+import { Table } from './table.tsx';
+import { Text } from './text.tsx';
+import { shownDate } from './time-scale.ts';
+
+/** What this process has refused lately, and why. */
+export function Refused({ refused }: { readonly refused: readonly RefusedLease[] }) {
+  return (
+    <>
+      <h3>Refused</h3>
+      <p class="hint">Among the latest decisions of this process: no record is kept of what is refused.</p>
+      <Table label="Refused leases" head={['Lease', 'User', 'Asked for', 'Outcome', 'Reason']} isLong>
+        {refused.map(({ record, start, end }) => (
+          <tr>
+            <th scope="row" class="what">
+              {record.lease_name === null ? (
+                <span class="none">no name</span>
+              ) : (
+                <Text>{record.lease_name}</Text>
+              )}
+              <small>
+                {record.operation}{' '}
+                <time dateTime={record.time}>{record.time.slice(0, 16).replace('T', ' ')}</time>
+              </small>
+            </th>
+            <td class="who id">
+              <Text>{record.user_id ?? ''}</Text>
+            </td>
+            <td class="time">
+              {shownDate(start)} to
+              <br />
+              {shownDate(end)}
+            </td>
+            <td class="outcomes">
+              <Outcome outcome={record.outcome} />
+              {record.filter !== null && (
+                <small>
+                  <Text>{record.filter}</Text>
+                </small>
+              )}
+            </td>
+            <td class="why">{record.message !== null && <Text>{record.message}</Text>}</td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  );
+}

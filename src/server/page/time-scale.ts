@@ -1,0 +1,125 @@
+/** From times to places in a picture that is as wide as there is room for: places are percentages. */
+import { formatInstant, type Instant } from '../../dates.ts';
+
+export interface TimeScale {
+  /** `12.34%`; what lies outside is at the edge. */
+  place(instant: Instant): string;
+  /** Of a bar, which is wide enough to be seen. */
+  bar(start: Instant, end: Instant): { readonly x: string; readonly width: string };
+  readonly ticks: readonly Tick[];
+}
+
+export interface Tick {
+  readonly x: string;
+  readonly label: string;
+}
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** What is further away than that is drawn at the edge: one date must not make all the others indistinguishable. */
+export const REACH_DAYS = 400;
+const SHORTEST = DAY;
+/** Of the width, on each side. */
+const MARGIN = 0.02;
+const MAX_TICKS = 7;
+/** In percent. */
+const NARROWEST_BAR = 0.7;
+
+/** Around now and all of the spans, as far as it reaches. */
+export function timeScale(
+  now: Instant,
+  spans: readonly { readonly start: Instant; readonly end: Instant }[],
+): TimeScale {
+  const present = milliseconds(now);
+  const near = (instant: Instant) => clamp(milliseconds(instant) - present, REACH_DAYS * DAY) + present;
+  const times = [present, ...spans.flatMap(({ start, end }) => [near(start), near(end)])];
+  const [first, last] = [Math.min(...times), Math.max(...times)];
+  const missing = Math.max(0, SHORTEST - (last - first)) / 2;
+  const margin = MARGIN * Math.max(SHORTEST, last - first);
+  const from = first - missing - margin;
+  const until = last + missing + margin;
+  const percent = (time: number) => Math.min(100, Math.max(0, (100 * (time - from)) / (until - from)));
+  return {
+    place: (instant) => shown(percent(milliseconds(instant))),
+    bar(start, end) {
+      const length = Math.max(NARROWEST_BAR, percent(milliseconds(end)) - percent(milliseconds(start)));
+      const x = Math.min(percent(milliseconds(start)), 100 - length);
+      return { x: shown(x), width: shown(length) };
+    },
+    ticks: ticksOf(from, until).map(({ time, label }) => ({ x: shown(percent(time)), label })),
+  };
+}
+
+/** `33.33%`: so much of a whole. */
+export function share(part: bigint, whole: bigint): string {
+  return whole <= 0n ? '0%' : shown(Number((part * 10_000n) / whole) / 100);
+}
+
+/** `2026-12-01 09:30`: to the second, and only as exact as it is; for people who know that it is UTC. */
+export function shownDate(instant: Instant): string {
+  return formatInstant(instant)
+    .replace('T', ' ')
+    .replace(/(\.\d+)?Z$/, '')
+    .replace(/:00$/, '')
+    .replace(/ 00:00$/, '');
+}
+
+interface TimeTick {
+  readonly time: number;
+  readonly label: string;
+}
+
+const DAY_STEPS = [6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY];
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const MONTH_STEPS = [1, 2, 3, 6, 12];
+/** The first Monday of the epoch: weeks begin on Mondays. */
+const MONDAY = 4 * DAY;
+
+/** As close to each other as can be read. */
+function ticksOf(from: number, until: number): TimeTick[] {
+  const step = DAY_STEPS.find((one) => (until - from) / one <= MAX_TICKS);
+  return step === undefined ? monthTicks(from, until) : dayTicks(from, until, step);
+}
+
+function dayTicks(from: number, until: number, step: number): TimeTick[] {
+  const ticks: TimeTick[] = [];
+  for (let time = Math.ceil((from - MONDAY) / step) * step + MONDAY; time < until; time += step) {
+    const date = new Date(time);
+    const label =
+      time % DAY === 0 ? `${date.getUTCDate()} ${monthOf(date)}` : date.toISOString().slice(11, 16);
+    ticks.push({ time, label });
+  }
+  return ticks;
+}
+
+function monthTicks(from: number, until: number): TimeTick[] {
+  const monthsIn = (until - from) / (30 * DAY);
+  const step = MONTH_STEPS.find((one) => monthsIn / one <= MAX_TICKS) ?? 12;
+  const first = new Date(from);
+  const ticks: TimeTick[] = [];
+  for (let month = 0; ; month += 1) {
+    const date = new Date(Date.UTC(first.getUTCFullYear(), month));
+    if (date.getTime() >= until) {
+      return ticks;
+    }
+    if (date.getTime() >= from && date.getUTCMonth() % step === 0) {
+      ticks.push({ time: date.getTime(), label: `${monthOf(date)} ${date.getUTCFullYear()}` });
+    }
+  }
+}
+
+function monthOf(date: Date): string {
+  return MONTHS[date.getUTCMonth()] ?? '';
+}
+
+function milliseconds(instant: Instant): number {
+  return Number(instant / 1000n);
+}
+
+function clamp(value: number, most: number): number {
+  return Math.min(most, Math.max(-most, value));
+}
+
+function shown(percent: number): string {
+  return `${Math.round(percent * 100) / 100}%`;
+}

@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { rows } from '../../src/ledger/database.ts';
+import { temporaryFile } from '../support/files.ts';
+import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
+import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { commandsOn, fill } from './ledger-setup.ts';
+
+let postgres: Postgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres.remove());
+
+describe('the commands on PostgreSQL', () => {
+  it('make the tables, print what is in them, reconcile and verify it', async () => {
+    const connection = await postgres.createDatabase();
+    const { ledger, budget } = commandsOn(connection);
+    expect(await ledger('list')).toMatchObject({ code: 2, stdout: '' });
+    const place = connection.replace(/\/\/.*@/, '//');
+    expect(await ledger('upgrade')).toEqual({
+      code: 0,
+      stdout: `${place}: applied 0001-ledger\n`,
+      stderr: '',
+    });
+    expect((await ledger('upgrade')).stdout).toBe(`${place}: is up to date\n`);
+    await fill(connection);
+    expect((await ledger('list', '--state', 'open')).stdout).toMatch(/^#1 +lease-1 .* open$/m);
+    expect((await ledger('show', '#1')).stdout).toMatch(/ create +usage_budget\/1 +24 node-hours /);
+    expect((await ledger('export')).stdout.trimEnd().split('\n')).toHaveLength(14);
+
+    const dates = { start_date: '2096-12-01T00:00:00.000000', end_date: '2096-12-05T00:00:00.000000' };
+    const list = temporaryFile('leases.json', JSON.stringify([{ id: 'lease-1', name: 'first', ...dates }]));
+    const { stdout } = await ledger('reconcile', list);
+    expect(stdout).toMatch(/^corrected +#1 +lease-1 /m);
+    expect(stdout).toMatch(/^released +#3 .* third /m);
+    expect((await budget('show', 'climate')).stdout).toMatch(
+      /^#1 .* first +usage_budget\/1 +96 node-hours /m,
+    );
+    expect((await ledger('verify')).stdout).toMatch(/^The books agree: /);
+
+    const book = await ledgerAt(connection);
+    const { queries } = book.database;
+    const wrong = queries.updateTable('accounts').set({ balance: 7n });
+    await book.transact('commit', () => rows(wrong.compile()), NO_WAIT);
+    await book.close();
+    expect((await ledger('verify')).code).toBe(1);
+  });
+
+  it('end with 2 where the database lets nobody in, and keep the password to themselves', async () => {
+    const connection = (await postgres.createDatabase()).replace(/:[^:@]+@/, ':hunter2@');
+    for (const command of ['upgrade', 'list']) {
+      const { code, stdout, stderr } = await commandsOn(connection).ledger(command);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toMatch(/^error: .*password authentication failed[^\n]*\n$/);
+      expect(stderr).not.toContain('hunter2');
+    }
+  });
+});

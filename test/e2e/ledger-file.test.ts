@@ -1,0 +1,293 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, copyFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { parseConnection } from '../../src/ledger/connection.ts';
+import { UNAVAILABLE_MESSAGE } from '../../src/ledger/database.ts';
+import { upgradeTables } from '../../src/ledger/migrations/index.ts';
+import { projectFile } from '../support/files.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { newClients, newLease, startClients } from '../support/lease-clients.ts';
+import { inspect, leaseNames } from '../support/ledger-inspection.ts';
+import {
+  launchService,
+  type ServiceProcess,
+  SOON,
+  slowest,
+  startService,
+  startServices,
+  untilAllowed,
+  withBudget,
+} from '../support/ledger-processes.ts';
+import { ledgerAt } from '../support/ledgers.ts';
+
+/** `[service] deadline`, in seconds. */
+const DEADLINE = 1;
+/** What hangs, hangs longer, on a machine that is busy elsewhere, too. */
+const MARGIN = 20;
+const PATIENT = { timeout: 120_000 };
+const REFUSED = { status: 403, message: UNAVAILABLE_MESSAGE };
+
+interface LedgerFile {
+  readonly file: string;
+  readonly connection: string;
+}
+
+async function newLedger(folder = temporaryFolder()): Promise<LedgerFile> {
+  const file = join(folder, 'ledger.db');
+  const connection = `sqlite://${file}`;
+  const parsed = parseConnection(connection);
+  if (parsed !== undefined) {
+    await upgradeTables(parsed);
+  }
+  await (await withBudget(connection, '1000000')).close();
+  return { file, connection };
+}
+
+/** The names of the leases that a service has acknowledged. */
+const acknowledged = new WeakMap<ServiceProcess, string[]>();
+
+async function create(service: ServiceProcess) {
+  const { path, body, after } = newLease(1);
+  const answer = await service.ask(path, body);
+  expect(answer === undefined ? Number.POSITIVE_INFINITY : slowest([answer])).toBeLessThan(DEADLINE + MARGIN);
+  if (answer?.status === 204) {
+    acknowledged.set(service, [...(acknowledged.get(service) ?? []), after.name]);
+  }
+  return answer;
+}
+
+const untilRefused = (service: ServiceProcess) =>
+  vi.waitFor(async () => expect(await create(service)).toMatchObject(REFUSED), SOON);
+
+async function isHealthy(service: ServiceProcess): Promise<boolean> {
+  return (await fetch(`${service.url}/healthz`)).ok;
+}
+
+/** Whether the ledger holds what was acknowledged, and nothing else, when the service is gone. */
+async function expectAllRecorded(service: ServiceProcess, connection: string): Promise<void> {
+  await service.kill();
+  const ledger = await ledgerAt(connection);
+  expect((await leaseNames(ledger)).sort()).toEqual([...(acknowledged.get(service) ?? [])].sort());
+  await ledger.close();
+}
+
+/** A file system of its own, of so many megabytes; only root may make one. */
+function mounted(megabytes: number): string {
+  const folder = temporaryFolder();
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'none', folder]);
+  onTestFinished(() => void execFileSync('umount', ['--lazy', folder]));
+  return folder;
+}
+
+/** Also for root, whom modes do not keep from anything. Returns what undoes it. */
+function makeReadOnly(file: string): () => void {
+  if (!isRoot) {
+    chmodSync(file, 0o444);
+    return () => {
+      // What SQLite has made beside it is like the file itself.
+      for (const name of readdirSync(dirname(file))) {
+        chmodSync(join(dirname(file), name), 0o644);
+      }
+    };
+  }
+  execFileSync('mount', ['--bind', file, file]);
+  let isMounted = true;
+  const unmount = () => {
+    if (isMounted) {
+      isMounted = false;
+      execFileSync('umount', ['--lazy', file]);
+    }
+  };
+  onTestFinished(unmount);
+  execFileSync('mount', ['-o', 'remount,ro,bind', file]);
+  return unmount;
+}
+
+function succeeds(attempt: () => unknown): boolean {
+  try {
+    attempt();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const isRoot = process.getuid?.() === 0;
+const canMount = succeeds(() => {
+  execFileSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'], { stdio: 'ignore' });
+});
+const canLimit = succeeds(() => execFileSync('prlimit', ['--version'], { stdio: 'ignore' }));
+if (!canMount && !canLimit) {
+  console.warn('A FULL DISK IS NOT PROVEN HERE: neither mount as root nor prlimit is there');
+}
+if (isRoot && !canMount) {
+  console.warn('A READ-ONLY FILE IS NOT PROVEN HERE: root may write to every file, and may not mount');
+}
+
+describe('a disk that is full', PATIENT, () => {
+  it.runIf(canMount)('lets no lease through that is not recorded, until there is room', async () => {
+    const folder = mounted(2);
+    const { connection } = await newLedger(folder);
+    const services = await startServices(2, { connection, deadline: DEADLINE });
+    const clients = newClients(8, { mayEnd: false });
+    const load = startClients(clients, services);
+    const ballast = join(folder, 'ballast');
+    const [service] = services;
+    if (service === undefined) {
+      throw new Error('expected a service');
+    }
+    succeeds(() => writeFileSync(ballast, Buffer.alloc(4 * 1024 * 1024)));
+    const refused = () => clients.flatMap(({ answers }) => answers).filter(({ status }) => status !== 204);
+    await vi.waitFor(() => expect(refused().length).toBeGreaterThan(20), SOON);
+    expect(await isHealthy(service)).toBe(true);
+    rmSync(ballast);
+    const before = clients.flatMap(({ answers }) => answers).length;
+    await vi.waitFor(() => {
+      const since = clients.flatMap(({ answers }) => answers).slice(before);
+      expect(since.filter(({ status }) => status === 204)).not.toEqual([]);
+    }, SOON);
+    await load.stop();
+    expect(refused().filter(({ message }) => message !== UNAVAILABLE_MESSAGE)).toEqual([]);
+    const ledger = await ledgerAt(connection);
+    expect(await inspect(ledger, clients)).toEqual([]);
+    await ledger.close();
+  });
+
+  it.runIf(canLimit)('lets no lease through where the file may not grow, until it may', async () => {
+    const { file, connection } = await newLedger();
+    const service = await startService({ connection, deadline: DEADLINE });
+    await untilAllowed(() => create(service));
+    const limit = (bytes: string) =>
+      execFileSync('prlimit', ['--pid', String(service.process.pid), `--fsize=${bytes}:`]);
+    limit(String(statSync(`${file}-wal`).size));
+    await untilRefused(service);
+    expect(await isHealthy(service)).toBe(true);
+    limit('unlimited');
+    await untilAllowed(() => create(service));
+    await expectAllRecorded(service, connection);
+  });
+});
+
+describe('a file that may not be written to', PATIENT, () => {
+  it.runIf(canMount && isRoot)(
+    'keeps a service from starting where nothing can be made beside it',
+    async () => {
+      const folder = mounted(4);
+      const { connection } = await newLedger(folder);
+      execFileSync('mount', ['-o', 'remount,ro', folder]);
+      const { code, stderr } = await launchService({ connection }).ended;
+      expect({ code, stderr }).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('can not be opened'),
+      });
+      execFileSync('mount', ['-o', 'remount,rw', folder]);
+      const service = await startService({ connection, deadline: DEADLINE });
+      await untilAllowed(() => create(service));
+      await expectAllRecorded(service, connection);
+    },
+  );
+
+  it.runIf(!isRoot || canMount)('lets no lease through, until it may', async () => {
+    const { file, connection } = await newLedger();
+    const makeWritable = makeReadOnly(file);
+    const service = await startService({ connection, deadline: DEADLINE });
+    expect(await create(service)).toMatchObject(REFUSED);
+    expect(await create(service)).toMatchObject(REFUSED);
+    expect(await isHealthy(service)).toBe(true);
+    makeWritable();
+    await untilAllowed(() => create(service));
+    await expectAllRecorded(service, connection);
+  });
+});
+
+describe('a file that another process has locked', PATIENT, () => {
+  it('lets no lease through until it is free, and nothing hangs', async () => {
+    const { file, connection } = await newLedger();
+    const service = await startService({ connection, deadline: 3 });
+    await untilAllowed(() => create(service));
+    const hold = `const db = new (require('better-sqlite3'))(process.argv[1]);
+      db.exec('BEGIN EXCLUSIVE'); console.log('locked'); process.stdin.resume();`;
+    const holder = spawn(process.execPath, ['-e', hold, file], { cwd: projectFile('.') });
+    onTestFinished(() => void holder.kill('SIGKILL'));
+    await once(holder.stdout, 'data');
+    const asked = Promise.all(Array.from({ length: 8 }, () => create(service)));
+    let isWaiting = true;
+    const answers = asked.finally(() => {
+      isWaiting = false;
+    });
+    expect(await isHealthy(service)).toBe(true);
+    expect(isWaiting).toBe(true);
+    expect((await answers).map((answer) => answer?.status)).toEqual(Array.from({ length: 8 }, () => 403));
+    // One that starts meanwhile starts nevertheless.
+    const late = await startService({ connection, deadline: DEADLINE });
+    expect(await create(late)).toMatchObject({ status: 403 });
+    holder.kill('SIGKILL');
+    await once(holder, 'close');
+    await untilAllowed(() => create(service));
+    await late.kill();
+    await expectAllRecorded(service, connection);
+  });
+});
+
+describe('a file that is tampered with while the service runs', PATIENT, () => {
+  it.each([
+    ['deleted', (file: string, aside: string) => renameSync(file, aside)],
+    [
+      'replaced by something else',
+      (file: string, aside: string) => {
+        renameSync(file, aside);
+        writeFileSync(file, 'this is no ledger'.repeat(1000));
+      },
+    ],
+  ])('lets no lease through when it is %s, until it is back', async (_, tamper) => {
+    const { file, connection } = await newLedger();
+    const service = await startService({ connection, deadline: DEADLINE });
+    await untilAllowed(() => create(service));
+    const aside = `${file}.aside`;
+    tamper(file, aside);
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      expect(await create(service)).toMatchObject(REFUSED);
+    }
+    expect(await isHealthy(service)).toBe(true);
+    rmSync(file, { force: true });
+    renameSync(aside, file);
+    await untilAllowed(() => create(service));
+    await expectAllRecorded(service, connection);
+  });
+
+  it('lets no lease through that is recorded nowhere when another ledger is put in its place', async () => {
+    const { file, connection } = await newLedger();
+    const backup = `${file}.backup`;
+    copyFileSync(file, backup);
+    const service = await startService({ connection, deadline: DEADLINE });
+    await untilAllowed(() => create(service));
+    renameSync(backup, file);
+    rmSync(`${file}-wal`);
+    rmSync(`${file}-shm`);
+    // What was recorded since the backup is lost with it.
+    acknowledged.delete(service);
+    await untilAllowed(() => create(service));
+    await untilAllowed(() => create(service));
+    await expectAllRecorded(service, connection);
+  });
+
+  it('lets no lease through that is recorded nowhere when its log of changes is deleted', async () => {
+    const { file, connection } = await newLedger();
+    const service = await startService({ connection, deadline: DEADLINE });
+    await untilAllowed(() => create(service));
+    rmSync(`${file}-wal`);
+    await untilAllowed(() => create(service));
+    await expectAllRecorded(service, connection);
+  });
+
+  it('lets no lease through when the file is emptied', async () => {
+    const { file, connection } = await newLedger();
+    const service = await startService({ connection, deadline: DEADLINE });
+    await untilAllowed(() => create(service));
+    writeFileSync(file, '');
+    expect(await create(service)).toMatchObject(REFUSED);
+    expect(await create(service)).toMatchObject(REFUSED);
+  });
+});

@@ -1,0 +1,398 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { CreateRequest, UpdateRequest } from '../../src/index.ts';
+import { filterSource } from '../support/filter-folder.ts';
+import { type Answer, policyServer } from '../support/policy-server.ts';
+import { createPhysicalHost, updateExtend } from '../support/requests.ts';
+import { mistakes } from './loaded.ts';
+import { hours, type LedgerSetup, onLedger } from './on-ledger.ts';
+
+const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
+const PROJECT = createPhysicalHost().context.project_id;
+const SOON = 5000;
+
+/** The service, and behind it a ledger with a budget. `commits` answers the commits, all else is 204. */
+async function against(commits: Answer, options: object = {}, setup: Partial<LedgerSetup> = {}) {
+  const service = await policyServer(() => {});
+  service.answer = (request, response) => {
+    if (request.url?.startsWith('/commit') !== true) {
+      response.writeHead(204).end();
+    } else if (typeof commits === 'function') {
+      commits(request, response);
+    } else {
+      response.writeHead(commits.status, commits.headers).end(commits.body);
+    }
+  };
+  const chain = await onLedger({
+    enabled: ['ExternalServiceFilter', 'MaxLeasesFilter', 'UsageBudgetFilter'],
+    ...setup,
+    options: {
+      external_service_on_end_endpoint: `${service.url}/on-end`,
+      external_service_commit_create_endpoint: `${service.url}/commit/create/`,
+      external_service_commit_update_endpoint: `${service.url}/commit/update/`,
+      external_service_timeout: 60,
+      external_service_breaker_failures: 0,
+      ...options,
+    },
+  });
+  await chain.budget({ projectId: PROJECT, amount: '1000' });
+  const sent = () => service.requests.map(({ url, body }) => [url, JSON.parse(body)]);
+  return { service, sent, ...chain };
+}
+
+/** All that is in the ledger of leases and balances, but for how often a lease was written. */
+const held = ({ leases, balances }: Pick<Awaited<ReturnType<typeof against>>, 'leases' | 'balances'>) => ({
+  leases: leases().map(({ revision: _, ...lease }) => lease),
+  balances: balances(PROJECT),
+});
+
+const named = (name: string): CreateRequest => {
+  const { context, lease } = createPhysicalHost();
+  return { context, lease: { ...lease, name } };
+};
+
+describe('what is sent to commit', () => {
+  it('is what a check sends, with the token, once every filter has allowed', async () => {
+    const { enforcement, service, sent } = await against(
+      { status: 204 },
+      { external_service_token: 's3cret' },
+    );
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
+    const { context, currentLease, lease } = updateExtend();
+    expect(sent()).toEqual([
+      ['/commit/create/', createPhysicalHost()],
+      ['/commit/update/', { context, current_lease: currentLease, lease }],
+    ]);
+    for (const { headers, method } of service.requests) {
+      expect([method, headers['x-auth-token']]).toEqual(['POST', 's3cret']);
+    }
+  });
+
+  it('goes to no other endpoint: without one nobody is asked, whatever the base endpoint is', async () => {
+    const service = await policyServer({ status: 204 });
+    const { enforcement } = await onLedger({
+      enabled: ['ExternalServiceFilter'],
+      options: { external_service_base_endpoint: service.url },
+    });
+    for (const decision of [
+      await enforcement.checkCreate(createPhysicalHost()),
+      await enforcement.commitCreate(createPhysicalHost()),
+      await enforcement.checkUpdate(updateExtend()),
+      await enforcement.commitUpdate(updateExtend()),
+    ]) {
+      expect(decision).toMatchObject({ allowed: true, failed: false });
+    }
+    expect(service.requests.map(({ url }) => url)).toEqual(['/check-create', '/check-update']);
+  });
+
+  it('comes of a commit alone with `commit = request`', async () => {
+    const { enforcement, sent } = await against({ status: 204 }, {}, { ledger: { commit: 'request' } });
+    await enforcement.checkCreate(createPhysicalHost());
+    await enforcement.checkUpdate(updateExtend());
+    expect(sent()).toEqual([]);
+    await enforcement.commitCreate(createPhysicalHost());
+    await enforcement.commitUpdate(updateExtend());
+    expect(sent().map(([url]) => url)).toEqual(['/commit/create/', '/commit/update/']);
+  });
+
+  it('is not sent when a limit of the ledger does not hold, nor for a try, nor of an exempt project', async () => {
+    const over = await against({ status: 204 }, { max_leases_per_project: 0 });
+    expect(await over.enforcement.commitCreate(createPhysicalHost())).toMatchObject({
+      allowed: false,
+      filter: 'MaxLeasesFilter',
+    });
+    expect(over.sent()).toEqual([]);
+    const exempt = await against({ status: 204 }, { exempt_projects: [PROJECT] });
+    await exempt.enforcement.checkCreate(createPhysicalHost());
+    await exempt.enforcement.commitCreate(createPhysicalHost());
+    expect(exempt.sent()).toEqual([]);
+    const tried = await against({ status: 204 });
+    await tried.enforcement.checkCreate(createPhysicalHost(), { dryRun: true });
+    expect(tried.sent()).toEqual([]);
+  });
+});
+
+describe('the endpoints of commits', () => {
+  it('are enough: a service may only keep accounts', async () => {
+    for (const which of ['create', 'update']) {
+      const lines = [`external_service_commit_${which}_endpoint = http://127.0.0.1:1/`];
+      expect(await mistakes('ExternalServiceFilter', lines)).toEqual([]);
+    }
+    expect(await mistakes('ExternalServiceFilter', [])).toEqual([
+      expect.stringContaining('external_service_base_endpoint or another of its endpoints'),
+    ]);
+  });
+
+  it.each(['create', 'update'])(
+    'must be http or https, with a host and without credentials: %s',
+    async (which) => {
+      const name = `external_service_commit_${which}_endpoint`;
+      for (const url of [
+        'ftp://policy.example.org',
+        'http:///x',
+        'https://user:hunter2@policy.example.org',
+      ]) {
+        const [mistake, ...others] = await mistakes('ExternalServiceFilter', [`${name} = ${url}`]);
+        expect(others).toEqual([]);
+        expect(mistake).toContain(`blazar.conf:3: [enforcement] ${name}: expected an http or https URL`);
+        expect(mistake).not.toContain('hunter2');
+      }
+    },
+  );
+});
+
+describe('a commit of a service that is asked', () => {
+  it('comes when the lease is recorded, and holds no lock: the ledger can be read and written meanwhile', async () => {
+    const seen: unknown[] = [];
+    let chain: Awaited<ReturnType<typeof against>> | undefined;
+    const commits: Answer = async (_, response) => {
+      seen.push(chain?.leases().map(({ name, state }) => ({ name, state })));
+      if (seen.length === 1) {
+        // Of the same project, and it asks the same service.
+        const other = await chain?.enforcement.checkCreate(named('other'));
+        seen.push(other?.allowed);
+      }
+      response.writeHead(204).end();
+    };
+    chain = await against(commits);
+    expect(await chain.enforcement.checkCreate(named('first'))).toMatchObject({ allowed: true });
+    expect(seen).toEqual([
+      [{ name: 'first', state: 'open' }],
+      [
+        { name: 'first', state: 'open' },
+        { name: 'other', state: 'open' },
+      ],
+      true,
+    ]);
+    expect(chain.balances(PROJECT)).toMatchObject({ 'max_leases/project': 2n });
+  });
+
+  it('that is refused refuses the lease, in its words, and takes back what was recorded', async () => {
+    const chain = await against({ status: 403, body: '{"message": "no credit"}' });
+    const decision = await chain.enforcement.checkCreate(createPhysicalHost(), { requestId: 'req-1' });
+    expect(decision).toMatchObject({
+      allowed: false,
+      failed: false,
+      filter: 'ExternalServiceFilter',
+      message: 'no credit',
+    });
+    expect(chain.balances(PROJECT)).toEqual({});
+    expect(chain.leases()).toMatchObject([{ state: 'ended' }]);
+    const undone = chain.entries().filter(({ operation }) => operation === 'undo');
+    expect(undone.length).toBeGreaterThan(0);
+    for (const entry of undone) {
+      expect(entry).toMatchObject({ who: createPhysicalHost().context.user_id, request_id: 'req-1' });
+    }
+    expect(
+      chain.sent().map(([url]) => url),
+      'who has said no has nothing to give back',
+    ).toEqual(['/commit/create/']);
+  });
+
+  it.each<[what: string, answer: Answer]>([
+    ['200', { status: 200, body: '{"message": "fine"}' }],
+    ['500', { status: 500 }],
+    ['a redirect', { status: 307, headers: { location: '/elsewhere' } }],
+    ['silence', () => {}],
+    ['a connection that is cut', (request) => void request.socket.destroy()],
+  ])(
+    'that fails refuses the lease and takes it back, and the service hears that it has ended: %s',
+    async (what, answer) => {
+      // Who is silent is waited for; all others answer at once.
+      const external_service_timeout = what === 'silence' ? 1 : 60;
+      const chain = await against(answer, { external_service_timeout });
+      const decision = await chain.enforcement.checkCreate(createPhysicalHost());
+      expect(decision).toMatchObject({
+        allowed: false,
+        failed: true,
+        filter: 'ExternalServiceFilter',
+        message: GENERIC,
+      });
+      expect(chain.balances(PROJECT)).toEqual({});
+      expect(chain.sent()).toEqual([
+        ['/commit/create/', createPhysicalHost()],
+        ['/on-end', createPhysicalHost()],
+      ]);
+    },
+  );
+
+  it('is never let through on error, whatever external_service_allow_on_error says', async () => {
+    const chain = await against(
+      { status: 500 },
+      {
+        external_service_allow_on_error: true,
+        external_service_check_create_endpoint: 'http://127.0.0.1:1/',
+        external_service_connect_retries: 0,
+      },
+    );
+    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      allowed: false,
+      failed: true,
+      outcomes: [{ filter: 'ExternalServiceFilter', allowed: false, onError: true }, {}, {}],
+    });
+    expect(await chain.enforcement.checkUpdate(updateExtend())).toMatchObject({
+      allowed: false,
+      failed: true,
+    });
+    expect(chain.balances(PROJECT)).toEqual({});
+  });
+
+  it('can be tried again after it was taken back', async () => {
+    let status = 500;
+    const chain = await against((_, response) => response.writeHead(status).end());
+    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: false });
+    status = 204;
+    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(chain.balances(PROJECT)).toMatchObject({
+      'max_leases/project': 1n,
+      'usage_budget/1': hours('96'),
+    });
+  });
+
+  it.each([
+    [403, false],
+    [500, true],
+  ])('of an update that ends in %d leaves the lease as it was', async (status, failed) => {
+    const chain = await against((request, response) =>
+      response.writeHead(request.url === '/commit/create/' ? 204 : status).end(),
+    );
+    await chain.enforcement.checkCreate(createPhysicalHost());
+    const before = held(chain);
+    expect(await chain.enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: false, failed });
+    expect(held(chain)).toEqual(before);
+    expect(
+      chain.sent().map(([url]) => url),
+      'the lease goes on',
+    ).toEqual(['/commit/create/', '/commit/update/']);
+  });
+
+  it('of an update of a lease that nobody has recorded leaves nothing', async () => {
+    const chain = await against({ status: 403 });
+    expect(await chain.enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: false });
+    expect(chain.balances(PROJECT)).toEqual({});
+  });
+
+  it('that is only tried warns, and the lease is recorded', async () => {
+    const chain = await against(
+      { status: 403, body: '{"message": "no credit"}' },
+      { audit_filters: ['ExternalServiceFilter'] },
+    );
+    const warning = 'ExternalServiceFilter (tried, not enforced) would have rejected: no credit';
+    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      allowed: true,
+      warnings: [warning],
+    });
+    expect(chain.balances(PROJECT)).toMatchObject({ 'max_leases/project': 1n });
+    expect(chain.logger.lines.filter(({ fields }) => 'filter' in fields)).toMatchObject([
+      { level: 'warn', message: warning },
+    ]);
+  });
+
+  it('that nobody waits for any longer is refused at once, and taken back all the same', async () => {
+    const over = new AbortController();
+    const chain = await against(() => over.abort(new Error('enough')), { external_service_timeout: 3600 });
+    const { signal } = over;
+    const decision = await chain.enforcement.checkCreate(createPhysicalHost(), { signal });
+    expect(decision).toMatchObject({ allowed: false, failed: true, message: GENERIC });
+    await vi.waitFor(() => {
+      expect(chain.balances(PROJECT)).toEqual({});
+      expect(chain.sent().map(([url]) => url)).toEqual(['/commit/create/', '/on-end']);
+    }, SOON);
+  });
+
+  it('is taken back before the chain is closed, and no later answer waits for it', async () => {
+    const ends: (() => void)[] = [];
+    const over = new AbortController();
+    const service = await policyServer((request, response) => {
+      if (request.url === '/on-end') {
+        ends.push(() => response.writeHead(204).end());
+      } else {
+        over.abort(new Error('enough'));
+      }
+    });
+    const chain = await onLedger({
+      enabled: ['ExternalServiceFilter', 'MaxLeasesFilter'],
+      options: {
+        external_service_on_end_endpoint: `${service.url}/on-end`,
+        external_service_commit_create_endpoint: `${service.url}/commit`,
+        external_service_timeout: 3600,
+      },
+    });
+    const { signal } = over;
+    expect(await chain.enforcement.checkCreate(createPhysicalHost(), { signal })).toMatchObject({
+      allowed: false,
+    });
+    let isClosed = false;
+    const closing = chain.enforcement.close().then(() => {
+      isClosed = true;
+    });
+    await vi.waitFor(() => expect(ends).toHaveLength(1), SOON);
+    expect(isClosed).toBe(false);
+    ends[0]?.();
+    await closing;
+    expect(chain.balances(PROJECT)).toEqual({});
+    expect(chain.logger.lines.filter(({ message }) => message.includes('closed'))).toEqual([]);
+  });
+});
+
+describe('who was told of a new lease', () => {
+  const COMMITS = (name: string, verdict: string) =>
+    filterSource(name, { extra: `commitCreate() { ${verdict} } commitUpdate() { ${verdict} }` });
+  const enabled = ['ExternalServiceFilter', 'MaxLeasesFilter', 'LastFilter'];
+  const setup = (verdict: string) => ({ enabled, files: { LastFilter: COMMITS('LastFilter', verdict) } });
+
+  it.each([
+    ["return reject('not today');", { failed: false, message: 'not today' }],
+    ["throw new Error('broken');", { failed: true, message: GENERIC }],
+    ['return allow({});', { failed: true, message: GENERIC }],
+    ['', { failed: true, message: GENERIC }],
+  ])('hears of its end when a later one refuses it: %j', async (verdict, refusal) => {
+    const chain = await against({ status: 204 }, {}, setup(verdict));
+    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+      allowed: false,
+      filter: 'LastFilter',
+      ...refusal,
+    });
+    expect(chain.sent()).toEqual([
+      ['/commit/create/', createPhysicalHost()],
+      ['/on-end', createPhysicalHost()],
+    ]);
+    expect(chain.balances(PROJECT)).toEqual({});
+  });
+
+  it('is told of no end when an update is refused, nor when a lease was there before', async () => {
+    vi.stubGlobal('refusal', undefined);
+    const chain = await against(
+      { status: 204 },
+      {},
+      setup("return globalThis.refusal === undefined ? allow() : reject('not today');"),
+    );
+    await chain.enforcement.checkCreate(createPhysicalHost());
+    const before = held(chain);
+    vi.stubGlobal('refusal', true);
+    const update: UpdateRequest = updateExtend();
+    expect(await chain.enforcement.checkUpdate(update)).toMatchObject({ allowed: false });
+    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: false });
+    vi.unstubAllGlobals();
+    expect(held(chain), 'who was granted a lease keeps it').toEqual(before);
+    expect(chain.sent().map(([url]) => url)).toEqual([
+      '/commit/create/',
+      '/commit/update/',
+      '/commit/create/',
+    ]);
+  });
+
+  it('is not asked when one before it refuses', async () => {
+    const chain = await against(
+      { status: 204 },
+      {},
+      {
+        ...setup("return reject('not today');"),
+        enabled: ['LastFilter', 'MaxLeasesFilter', 'ExternalServiceFilter'],
+      },
+    );
+    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: false });
+    expect(chain.sent()).toEqual([]);
+    expect(chain.balances(PROJECT)).toEqual({});
+  });
+});

@@ -1,0 +1,271 @@
+import { describe, expect, it } from 'vitest';
+import type { Context, CreateRequest, Lease, UpdateRequest } from '../../src/index.ts';
+import { createGpuAndFloatingIp, createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
+import { testFilter } from './contract.ts';
+import { type LedgerSetup, onLedger } from './on-ledger.ts';
+
+testFilter({
+  name: 'MaxLeasesFilter',
+  ledger: true,
+  options: () => ({ max_leases_per_project: 5, max_leases_per_user_by_type: { 'physical:host': 5 } }),
+});
+
+const load = (options: object, setup: Partial<LedgerSetup> = {}) =>
+  onLedger({ enabled: ['MaxLeasesFilter'], ...setup, options: { ...setup.options, ...options } });
+
+/** A day of a lease that reserves these types. */
+function leaseOf(
+  name: string,
+  types: readonly string[] = ['physical:host'],
+  { user_id = 'alice', project_id = 'climate', ...lease }: Partial<Context> & Lease = {},
+): CreateRequest {
+  return {
+    context: { user_id, project_id } as Context,
+    lease: {
+      name,
+      start_date: '2026-12-01 09:00',
+      end_date: '2026-12-02 09:00',
+      reservations: types.map((resource_type) => ({ resource_type, min: 1, max: 1, amount: 1 })),
+      ...lease,
+    },
+  };
+}
+
+/** An update of that lease, under an id. */
+function change({ context, lease }: CreateRequest, changes: Lease): UpdateRequest {
+  return { context, currentLease: { ...lease, id: `id of ${String(lease.name)}` }, lease: changes };
+}
+
+describe('MaxLeasesFilter', () => {
+  it('allows exactly so many leases of a project, and rejects one more', async () => {
+    const { enforcement } = await load({ max_leases_per_project: 2 });
+    const users = ['alice', 'bob', 'carol'];
+    const answers = [];
+    for (const user_id of users) {
+      answers.push(await enforcement.checkCreate(leaseOf(`of ${user_id}`, [], { user_id })));
+    }
+    expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+    expect(answers[2]).toMatchObject({
+      failed: false,
+      filter: 'MaxLeasesFilter',
+      message: 'Project climate has 2 pending or active leases; the most allowed is 2.',
+    });
+    expect(await enforcement.checkCreate(leaseOf('other', [], { project_id: 'physics' }))).toMatchObject({
+      allowed: true,
+    });
+  });
+
+  it('allows exactly so many leases of a user, in each project by itself', async () => {
+    const { enforcement } = await load({ max_leases_per_user: 1 });
+    expect(await enforcement.checkCreate(leaseOf('1'))).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(leaseOf('2'))).toMatchObject({
+      allowed: false,
+      message: 'User alice in project climate has 1 pending or active leases; the most allowed is 1.',
+    });
+    expect(await enforcement.checkCreate(leaseOf('3', [], { user_id: 'bob' }))).toMatchObject({
+      allowed: true,
+    });
+    expect(await enforcement.checkCreate(leaseOf('4', [], { project_id: 'physics' }))).toMatchObject({
+      allowed: true,
+    });
+  });
+
+  it.each([
+    ['max_leases_per_project_by_type', 'Project climate'],
+    ['max_leases_per_user_by_type', 'User alice in project climate'],
+  ])(
+    'counts the leases that reserve a type, however much of it and however often: %s',
+    async (option, who) => {
+      const { enforcement } = await load({ [option]: { 'physical:host': 1, 'virtual:floatingip': 2 } });
+      const both = ['physical:host', 'virtual:floatingip', 'physical:host'];
+      expect(await enforcement.checkCreate(leaseOf('both', both))).toMatchObject({ allowed: true });
+      expect(await enforcement.checkCreate(leaseOf('host'))).toMatchObject({
+        allowed: false,
+        message: `${who} has 1 pending or active leases with physical:host; the most allowed is 1.`,
+      });
+      expect(await enforcement.checkCreate(leaseOf('ip', ['virtual:floatingip']))).toMatchObject({
+        allowed: true,
+      });
+      expect(await enforcement.checkCreate(leaseOf('ip 2', ['virtual:floatingip']))).toMatchObject({
+        allowed: false,
+        message: `${who} has 2 pending or active leases with virtual:floatingip; the most allowed is 2.`,
+      });
+      expect(await enforcement.checkCreate(leaseOf('network', ['network']))).toMatchObject({ allowed: true });
+      expect(await enforcement.checkCreate(leaseOf('nothing', []))).toMatchObject({ allowed: true });
+    },
+  );
+
+  it('counts the captured requests by their types', async () => {
+    const { enforcement, balances } = await load({});
+    const { project_id, user_id } = createPhysicalHost().context;
+    await enforcement.checkCreate(createPhysicalHost());
+    await enforcement.checkCreate(createGpuAndFloatingIp());
+    expect(balances(project_id)).toEqual({
+      'max_leases/project': 2n,
+      'max_leases/project/type/physical:host': 2n,
+      'max_leases/project/type/virtual:floatingip': 1n,
+      [`max_leases/user/${user_id}`]: 2n,
+      [`max_leases/user/${user_id}/type/physical:host`]: 2n,
+      [`max_leases/user/${user_id}/type/virtual:floatingip`]: 1n,
+    });
+    await enforcement.checkUpdate(updateExtend());
+    await enforcement.onEnd(endActive());
+    expect(balances(project_id)).toMatchObject({ 'max_leases/project': 1n });
+  });
+
+  it('gives the place of a lease back when it has ended, and when its end date is over', async () => {
+    let now = '2026-11-21T09:00:00Z';
+    const { enforcement } = await load({ max_leases_per_project: 1 }, { now: () => now });
+    const [first, second, third] = ['first', 'second', 'third'].map((name) => leaseOf(name));
+    if (first === undefined || second === undefined || third === undefined) {
+      throw new Error('expected leases');
+    }
+    expect(await enforcement.checkCreate(first)).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(second)).toMatchObject({ allowed: false });
+    await enforcement.onEnd({ context: first.context, lease: { ...first.lease, id: '1' } });
+    await enforcement.onEnd({ context: first.context, lease: { ...first.lease, id: '1' } });
+    expect(await enforcement.checkCreate(second)).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(third)).toMatchObject({ allowed: false });
+    now = '2026-12-02T08:59:59Z';
+    expect(await enforcement.checkCreate(third)).toMatchObject({ allowed: false });
+    now = '2026-12-02T09:00:00Z';
+    expect(
+      await enforcement.checkCreate({ ...third, lease: { ...third.lease, end_date: '2026-12-03' } }),
+    ).toMatchObject({ allowed: true });
+  });
+
+  it('judges an update by the types that it adds: a lease counts once, before and after', async () => {
+    const { enforcement } = await load({
+      max_leases_per_project: 1,
+      max_leases_per_project_by_type: { 'physical:host': 1, 'virtual:floatingip': 0 },
+    });
+    const host = leaseOf('host');
+    expect(await enforcement.checkCreate(host)).toMatchObject({ allowed: true });
+    expect(await enforcement.checkUpdate(change(host, { end_date: '2026-12-05 09:00' }))).toMatchObject({
+      allowed: true,
+    });
+    expect(
+      await enforcement.checkUpdate(
+        change(host, { reservations: [{ resource_type: 'virtual:floatingip', amount: 1 }] }),
+      ),
+    ).toMatchObject({
+      allowed: false,
+      message:
+        'Project climate has 0 pending or active leases with virtual:floatingip; the most allowed is 0.',
+    });
+  });
+
+  it('lets leases go on that were there before the limit was, or that the ledger never saw', async () => {
+    const { enforcement, balances, connection } = await load({});
+    const leases = ['1', '2', '3'].map((name) => leaseOf(name));
+    for (const lease of leases) {
+      expect(await enforcement.checkCreate(lease)).toMatchObject({ allowed: true });
+    }
+    const limited = await load({ max_leases_per_project: 1 }, { connection });
+    const never = leaseOf('never seen');
+    for (const lease of [...leases, never]) {
+      expect(
+        await limited.enforcement.checkUpdate(change(lease, { end_date: '2026-12-05 09:00' })),
+      ).toMatchObject({ allowed: true });
+    }
+    expect(balances()).toMatchObject({ 'max_leases/project': 4n });
+    expect(await limited.enforcement.checkCreate(leaseOf('new'))).toMatchObject({
+      allowed: false,
+      message: 'Project climate has 4 pending or active leases; the most allowed is 1.',
+    });
+  });
+
+  it('allows none with the limit 0, and any number with -1', async () => {
+    const none = await load({ max_leases_per_project: 0 });
+    expect(await none.enforcement.checkCreate(leaseOf('1'))).toMatchObject({
+      allowed: false,
+      message: 'Project climate has 0 pending or active leases; the most allowed is 0.',
+    });
+    const any = await load({
+      max_leases_per_project: -1,
+      max_leases_project_limits: { 'climate/network': -1 },
+    });
+    for (let lease = 1; lease <= 10; lease += 1) {
+      expect(await any.enforcement.checkCreate(leaseOf(`${lease}`, ['network']))).toMatchObject({
+        allowed: true,
+      });
+    }
+  });
+
+  it('only warns where it is tried, and counts what it would have rejected', async () => {
+    const { enforcement, balances } = await load({
+      max_leases_per_project: 1,
+      audit_filters: ['MaxLeasesFilter'],
+    });
+    await enforcement.checkCreate(leaseOf('1'));
+    expect(await enforcement.checkCreate(leaseOf('2'))).toMatchObject({
+      allowed: true,
+      warnings: [
+        'MaxLeasesFilter (tried, not enforced) would have rejected: Project climate has 1 pending or active leases; the most allowed is 1.',
+      ],
+    });
+    expect(balances()).toMatchObject({ 'max_leases/project': 2n });
+  });
+});
+
+describe('ids and types that are made up', () => {
+  it('have accounts of their own, whatever stands in them', async () => {
+    const { enforcement, balances } = await load({});
+    await enforcement.checkCreate(leaseOf('1', ['b/type/c'], { user_id: 'a' }));
+    await enforcement.checkCreate(leaseOf('2', ['c'], { user_id: 'a/type/b' }));
+    await enforcement.checkCreate(leaseOf('3', [], { user_id: 'a/type/c' }));
+    await enforcement.checkCreate(leaseOf('4', ['c'], { user_id: 'a%2Ftype%2Fb' }));
+    const { 'max_leases/project': all, 'max_leases/project/type/c': types, ...own } = balances();
+    expect([all, types]).toEqual([4n, 2n]);
+    expect(Object.values(own), 'of users and types each').toEqual(Array(8).fill(1n));
+  });
+
+  it('are names of JavaScript, or have slashes and quotes: each is limited like any other', async () => {
+    const ids = ['__proto__', 'constructor', 'a/b', "x'; DROP TABLE leases --", '%', 'π', ' '];
+    const { enforcement } = await load({ max_leases_per_project: 1, max_leases_per_user: 1 });
+    for (const id of ids) {
+      const who = { user_id: id, project_id: id };
+      expect(await enforcement.checkCreate(leaseOf('1', [id], who)), id).toMatchObject({ allowed: true });
+      expect(await enforcement.checkCreate(leaseOf('2', [id], who)), id).toMatchObject({
+        allowed: false,
+        failed: false,
+        message: `Project ${id} has 1 pending or active leases; the most allowed is 1.`,
+      });
+    }
+  });
+
+  it('never come to the limit of another one', async () => {
+    const { enforcement } = await load({
+      max_leases_project_limits: { climate: 1, 'climate/network': 2, 'a/b/network': 1 },
+      max_leases_per_project: 0,
+    });
+    const allowed = async (project_id: string, types: readonly string[]) =>
+      (await enforcement.checkCreate(leaseOf('1', types, { project_id }), { dryRun: true })).allowed;
+    expect(await allowed('climate', ['network'])).toBe(true);
+    expect(await allowed('climate/network', []), 'is no project with a limit').toBe(false);
+    expect(await allowed('a/b', ['network']), 'has no limit in total').toBe(false);
+    expect(await allowed('a', ['b/network'])).toBe(false);
+    const open = await load({ max_leases_project_limits: { 'a/b/network': 0 } });
+    const judge = async (project_id: string, types: readonly string[]) =>
+      (await open.enforcement.checkCreate(leaseOf('1', types, { project_id }), { dryRun: true })).allowed;
+    expect(await judge('a/b', ['network'])).toBe(false);
+    expect(await judge('a', ['b/network']), 'no type has a slash').toBe(true);
+    expect(await judge('a/b/network', [])).toBe(true);
+  });
+
+  it('of reservations without a type are of none', async () => {
+    const { enforcement, balances } = await load({ max_leases_per_project_by_type: { '': 0 } });
+    const { context, lease } = leaseOf('1', []);
+    expect(await enforcement.checkCreate({ context, lease: { ...lease, reservations: [{}] } })).toMatchObject(
+      {
+        allowed: true,
+      },
+    );
+    expect(
+      await enforcement.checkCreate({ context, lease: { ...lease, name: '2', reservations: null } as never }),
+    ).toMatchObject({
+      allowed: true,
+    });
+    expect(balances()).toEqual({ 'max_leases/project': 2n, 'max_leases/user/alice': 2n });
+  });
+});

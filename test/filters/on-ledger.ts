@@ -1,0 +1,81 @@
+/** A chain on a ledger of its own, and a look into that ledger. */
+import SqliteConnection from 'better-sqlite3';
+import { onTestFinished } from 'vitest';
+import { filterFileName } from '../../src/base-filter.ts';
+import { UsageEnforcement } from '../../src/index.ts';
+import { parseUnitHours } from '../../src/ledger/amount.ts';
+import { newLedger } from '../server/ledgers.ts';
+import { filterFolder } from '../support/filter-folder.ts';
+import { type BudgetText, giveBudget, ledgerAt } from '../support/ledgers.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { NOW } from './loaded.ts';
+
+export interface LedgerSetup {
+  readonly enabled: readonly string[];
+  readonly options?: Readonly<Record<string, unknown>>;
+  readonly ledger?: Readonly<Record<string, unknown>>;
+  /** Of further filters: class name → the text of its file. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Default: the time of all filter tests. */
+  readonly now?: () => string;
+  /** Default: an empty one. */
+  readonly connection?: string;
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export async function onLedger(setup: LedgerSetup) {
+  const { enabled, options = {}, ledger = {}, files = {}, now = () => NOW } = setup;
+  const connection = setup.connection ?? (await newLedger());
+  const logger = recordingLogger();
+  const folder = filterFolder(
+    Object.fromEntries(Object.entries(files).map(([name, text]) => [`${filterFileName(name)}.js`, text])),
+  );
+  const enforcement = await UsageEnforcement.load(
+    {
+      environment: {},
+      projectFolder: null,
+      values: {
+        ledger: { connection, ...ledger },
+        enforcement: { enabled_filters: enabled, filters_path: [folder], ...options },
+      },
+    },
+    { logger, clock: { now: () => new Date(now()) } },
+  );
+  onTestFinished(() => enforcement.close());
+  return { enforcement, logger, connection, ...lookInto(connection) };
+}
+
+function lookInto(connection: string) {
+  const query = (sql: string, ...values: unknown[]): Row[] => {
+    const database = new SqliteConnection(connection.slice('sqlite://'.length), { readonly: true });
+    const found = database
+      .defaultSafeIntegers(true)
+      .prepare<unknown[], Row>(sql)
+      .all(...values);
+    database.close();
+    return found;
+  };
+  return {
+    query,
+    /** Account → what is taken of it, of those of which something is. */
+    balances: (project = 'climate') =>
+      Object.fromEntries(
+        query('SELECT name, balance FROM accounts WHERE project_id = ? AND balance <> 0', project).map(
+          ({ name, balance }) => [name, balance],
+        ),
+      ),
+    leases: () => query('SELECT * FROM leases ORDER BY id'),
+    entries: () => query('SELECT * FROM entries ORDER BY id'),
+    budget: async (budget: BudgetText) => {
+      const ledger = await ledgerAt(connection);
+      await giveBudget(ledger, budget);
+      await ledger.close();
+    },
+  };
+}
+
+/** Unit-hours as the ledger counts them. */
+export function hours(text: string): bigint {
+  return parseUnitHours(text) ?? -1n;
+}

@@ -1,0 +1,187 @@
+import { describe, expect, it } from 'vitest';
+import { hours } from './on-ledger.ts';
+import { endAfter, hosts, lasting, withBudgets } from './usage-budgets.ts';
+
+const DECEMBER = { from: '2026-12-01', until: '2027-01-01' };
+const JANUARY = { from: '2027-01-01', until: '2027-02-01' };
+/** From the last five hours of December into the first five of January. */
+const OVER_NEW_YEAR = { start_date: '2026-12-31 19:00', end_date: '2027-01-01 05:00' };
+
+describe('a project', () => {
+  it('without a budget has no lease that costs something', async () => {
+    const { enforcement } = await withBudgets([{ projectId: 'physics', amount: '1000' }]);
+    expect(await enforcement.checkCreate(lasting(1))).toMatchObject({
+      allowed: false,
+      failed: false,
+      message: 'Project climate has no budget.',
+    });
+    expect(await enforcement.checkCreate(lasting(1, {}, { project_id: 'physics' }))).toMatchObject({
+      allowed: true,
+    });
+  });
+
+  it('without a budget is not limited with usage_budget_required = false; one with a budget is', async () => {
+    const options = { usage_budget_required: false };
+    const { enforcement, balances } = await withBudgets([{ projectId: 'physics', amount: '1' }], options);
+    expect(await enforcement.checkCreate(lasting(1000))).toMatchObject({ allowed: true });
+    expect(balances()).toEqual({});
+    expect(await enforcement.checkCreate(lasting(1000, {}, { project_id: 'physics' }))).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  it('has no lease at a time that no budget is for, whether or not one is required', async () => {
+    for (const usage_budget_required of [true, false]) {
+      const { enforcement } = await withBudgets([{ ...JANUARY, amount: '1000' }], { usage_budget_required });
+      const message =
+        'Project climate has no budget for a lease from 2026-12-31T19:00:00Z to 2027-01-01T05:00:00Z; it has one from 2027-01-01T00:00:00Z to 2027-02-01T00:00:00Z.';
+      expect(await enforcement.checkCreate(lasting(1, OVER_NEW_YEAR))).toMatchObject({
+        allowed: false,
+        message,
+      });
+    }
+  });
+
+  it('pays with one budget after the other, each for its time', async () => {
+    const { enforcement, balances } = await withBudgets([
+      { ...DECEMBER, amount: '100' },
+      { ...JANUARY, amount: '6' },
+    ]);
+    expect(await enforcement.checkCreate(lasting(1, OVER_NEW_YEAR))).toMatchObject({ allowed: true });
+    expect(balances()).toEqual({ 'usage_budget/1': hours('5'), 'usage_budget/2': hours('5') });
+    expect(await enforcement.checkCreate(lasting(1, { ...OVER_NEW_YEAR, name: 'second' }))).toMatchObject({
+      allowed: false,
+      message:
+        'The lease would cost 5 node-hours from 2027-01-01T00:00:00Z to 2027-01-01T05:00:00Z; project climate has 1 node-hours left, of a budget that is valid until 2027-02-01T00:00:00Z.',
+    });
+    expect(balances()).toEqual({ 'usage_budget/1': hours('5'), 'usage_budget/2': hours('5') });
+  });
+
+  it('has no lease over a gap between budgets, nor past the last one, not by a second', async () => {
+    const { enforcement } = await withBudgets([
+      { from: '2026-12-01', until: '2026-12-31', amount: '1000' },
+      { ...JANUARY, amount: '1000' },
+    ]);
+    const allowed = async (start_date: string, end_date: string) =>
+      (await enforcement.checkCreate(lasting(1, { start_date, end_date }), { dryRun: true })).allowed;
+    expect(await allowed('2026-12-30T00:00:00', '2026-12-31T00:00:00')).toBe(true);
+    expect(await allowed('2026-12-30T00:00:00', '2026-12-31T00:00:01')).toBe(false);
+    expect(await allowed('2026-12-31T23:59:59', '2027-01-02T00:00:00')).toBe(false);
+    expect(await allowed('2026-12-30T00:00:00', '2027-01-02T00:00:00')).toBe(false);
+    expect(await allowed('2027-01-01T00:00:00', '2027-02-01T00:00:00')).toBe(true);
+    expect(await allowed('2027-01-01T00:00:00', '2027-02-01T00:00:00.000001')).toBe(false);
+  });
+
+  it('has a budget of 0 as one that is used up', async () => {
+    const { enforcement } = await withBudgets(['0']);
+    expect((await enforcement.checkCreate(lasting(1))).message).toMatch(
+      /^The lease would cost 1 node-hours; project climate has 0 node-hours left,/,
+    );
+  });
+
+  it('whose budget was made smaller than what is taken has nothing left, and keeps its leases', async () => {
+    const { enforcement, budget } = await withBudgets(['100']);
+    const lease = lasting(60);
+    await enforcement.checkCreate(lease);
+    await budget({ amount: '50' });
+    expect((await enforcement.checkCreate(lasting(1, { name: 'next' }))).message).toContain(
+      'project climate has 0 node-hours left',
+    );
+    const current = { ...lease.lease, id: '1' };
+    const shorter = { end_date: endAfter(59) };
+    expect(
+      await enforcement.checkUpdate({ context: lease.context, currentLease: current, lease: shorter }),
+    ).toMatchObject({ allowed: true });
+  });
+});
+
+describe('a user', () => {
+  it('with a budget needs both', async () => {
+    const { enforcement, balances } = await withBudgets(['100', { userId: 'alice', amount: '10' }]);
+    expect(await enforcement.checkCreate(lasting(6))).toMatchObject({ allowed: true });
+    expect(balances()).toEqual({ 'usage_budget/1': hours('6'), 'usage_budget/2': hours('6') });
+    expect(await enforcement.checkCreate(lasting(5, { name: 'next' }))).toMatchObject({
+      allowed: false,
+      message:
+        'The lease would cost 5 node-hours; user alice in project climate has 4 node-hours left, of a budget that is valid until 2028-01-01T00:00:00Z.',
+    });
+    expect(await enforcement.checkCreate(lasting(94, { name: 'next' }, { user_id: 'bob' }))).toMatchObject({
+      allowed: true,
+    });
+    expect(await enforcement.checkCreate(lasting(1, { name: 'next' }))).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('project climate has 0 node-hours left'),
+    });
+  });
+
+  it('with a budget has no lease outside its time, though the project has', async () => {
+    const { enforcement, balances } = await withBudgets([
+      '100',
+      { userId: 'alice', ...JANUARY, amount: '10' },
+    ]);
+    expect(await enforcement.checkCreate(lasting(1))).toMatchObject({
+      allowed: false,
+      message:
+        'User alice in project climate has no budget for a lease from 2026-12-01T09:00:00Z to 2026-12-01T10:00:00Z; it has one from 2027-01-01T00:00:00Z to 2027-02-01T00:00:00Z.',
+    });
+    expect(balances()).toEqual({});
+  });
+
+  it('with a budget is limited by it where the project needs none', async () => {
+    const { enforcement } = await withBudgets([{ userId: 'alice', amount: '10' }], {
+      usage_budget_required: false,
+    });
+    expect(await enforcement.checkCreate(lasting(11))).toMatchObject({ allowed: false });
+    expect(await enforcement.checkCreate(lasting(10))).toMatchObject({ allowed: true });
+    expect(await enforcement.checkCreate(lasting(1000, {}, { user_id: 'bob' }))).toMatchObject({
+      allowed: true,
+    });
+  });
+});
+
+describe('ids', () => {
+  it.each(['__proto__', 'constructor', 'a/b', 'climate/user/alice', "x' OR 1=1 --", '%', '*', 'π'])(
+    'that are made up have budgets of their own, and of no one else: %s',
+    async (id) => {
+      const who = { user_id: id, project_id: id };
+      const { enforcement, balances } = await withBudgets([
+        '1000',
+        { userId: 'alice', amount: '1000' },
+        { projectId: id, amount: '10' },
+        { projectId: id, userId: id, amount: '5' },
+      ]);
+      const judge = async (hoursLong: number, context: object) =>
+        (await enforcement.checkCreate(lasting(hoursLong, {}, context), { dryRun: true })).allowed;
+      expect(await judge(5, who)).toBe(true);
+      expect(await judge(6, who)).toBe(false);
+      expect(await judge(6, { project_id: id })).toBe(true);
+      expect(await judge(11, { project_id: id })).toBe(false);
+      await enforcement.checkCreate(lasting(5, {}, who));
+      expect(balances(id)).toEqual({ 'usage_budget/3': hours('5'), 'usage_budget/4': hours('5') });
+      expect(balances('climate')).toEqual({});
+    },
+  );
+
+  it('of users with slashes have a time without budget to themselves', async () => {
+    const { enforcement, balances } = await withBudgets(
+      [
+        { ...JANUARY, userId: 'a', amount: '1' },
+        { ...JANUARY, userId: 'user/a', amount: '1' },
+      ],
+      { audit_filters: ['UsageBudgetFilter'], usage_budget_required: false },
+    );
+    for (const user_id of ['a', 'user/a']) {
+      await enforcement.checkCreate(lasting(1, { name: user_id }, { user_id }));
+    }
+    expect(balances()).toEqual({
+      'usage_budget/uncovered/user/a': hours('1'),
+      'usage_budget/uncovered/user/user/a': hours('1'),
+    });
+  });
+});
+
+it('reservations that a lease adds up to are charged once, not once for each budget', async () => {
+  const { enforcement, entries } = await withBudgets(['100']);
+  await enforcement.checkCreate(lasting(1, { reservations: [hosts(2), hosts(3)] }));
+  expect(entries()).toMatchObject([{ account: 'usage_budget/1', delta: hours('5'), operation: 'create' }]);
+});

@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest';
+import { endAfter, found, hosts, lasting, refusal, withBudgets } from './usage-budgets.ts';
+
+const FAILED = 'The lease could not be checked. Please try again later, or ask the operator.';
+const ATTRIBUTE = { usage_budget_rate_attribute: 'su_factor' };
+const costs = (unitHours: string) => expect.stringContaining(`would cost ${unitHours} node-hours;`);
+
+describe('what a lease of ten hours costs', () => {
+  it('is by the hosts that were found, else by the most that could be', async () => {
+    expect(await refusal([hosts(3)])).toEqual(costs('30'));
+    expect(await refusal([hosts('3')])).toEqual(costs('30'));
+    expect(await refusal([hosts(3, { allocations: [] })])).toEqual(costs('30'));
+    expect(await refusal([hosts(3, { allocations: null })])).toEqual(costs('30'));
+    expect(await refusal([hosts(3, found(1, 1))])).toEqual(costs('20'));
+    expect(await refusal([hosts(1, found(1, 1))]), 'more than the most').toEqual(costs('20'));
+    expect(await refusal([hosts(9, { min: 4, ...found(1, 1) })]), 'fewer than the least').toEqual(
+      costs('40'),
+    );
+    expect(await refusal([hosts(9, { min: '4', ...found(1) })])).toEqual(costs('40'));
+    expect(await refusal([hosts(9, { min: 'x', ...found(1, 1) })])).toEqual(costs('20'));
+    expect(await refusal([hosts('?', found(1, 1))])).toEqual(costs('20'));
+  });
+
+  it('is over all reservations, by the rates of their types', async () => {
+    const rates = { usage_budget_rates: { 'physical:host': 1, 'virtual:floatingip': 0.01, device: 2 } };
+    const reservations = [
+      hosts(2),
+      { resource_type: 'virtual:floatingip', amount: 5 },
+      { resource_type: 'device', max: 3 },
+      { resource_type: 'network' },
+    ];
+    expect(await refusal(reservations, rates)).toEqual(costs('80.5'));
+    expect(await refusal([{ resource_type: 'network' }], { usage_budget_rates: { network: 0.5 } })).toEqual(
+      costs('5'),
+    );
+    expect(
+      await refusal([{ resource_type: 'x', amount: 1 }, hosts(1)], { usage_budget_rates: { '*': 3 } }),
+    ).toEqual(costs('60'));
+    expect(
+      await refusal([{ resource_type: 'x', amount: 1 }, hosts(1)], {
+        usage_budget_rates: { '*': 3, 'physical:host': 0 },
+      }),
+    ).toEqual(costs('30'));
+  });
+
+  it('is by the flavour, where it has a rate', async () => {
+    const rates = {
+      usage_budget_rates: { 'flavor:instance': 1, 'virtual:instance': 0.5 },
+      usage_budget_flavor_rates: { large: 8, 'a1b2-c3': 0.25, free: 0 },
+    };
+    const instances = (amount: number, flavor_id?: unknown) => ({
+      resource_type: 'flavor:instance',
+      amount,
+      flavor_id,
+    });
+    expect(await refusal([instances(2, 'large')], rates)).toEqual(costs('160'));
+    expect(await refusal([instances(2, 'a1b2-c3')], rates)).toEqual(costs('5'));
+    expect(await refusal([instances(2, 'unknown')], rates)).toEqual(costs('20'));
+    expect(await refusal([instances(2)], rates)).toEqual(costs('20'));
+    expect(await refusal([instances(2, 7)], rates), 'no text is no flavour').toEqual(costs('20'));
+    expect(await refusal([instances(2, '__proto__')], rates)).toEqual(costs('20'));
+    expect(await refusal([instances(2, 'free')], rates)).toBeNull();
+    expect(await refusal([{ resource_type: 'virtual:instance', amount: 4, vcpus: 2 }], rates)).toEqual(
+      costs('20'),
+    );
+  });
+
+  it('is multiplied by the attribute of each allocation, as text or number', async () => {
+    expect(await refusal([hosts(2, found('2.5', 0.5))], ATTRIBUTE)).toEqual(costs('30'));
+    expect(await refusal([hosts(2, found(' 2.50 ', '0'))], ATTRIBUTE)).toEqual(costs('25'));
+    expect(await refusal([hosts(2, found('2.500000000', 1))], ATTRIBUTE)).toEqual(costs('35'));
+    expect(await refusal([hosts(2, found('2.5', '2.5'))], {})).toEqual(costs('20'));
+    expect(await refusal([hosts(2, found(0, 0))], ATTRIBUTE)).toBeNull();
+  });
+
+  it('counts once what has no such attribute', async () => {
+    expect(await refusal([hosts(2, found(null, undefined))], ATTRIBUTE)).toEqual(costs('20'));
+    expect(await refusal([hosts(2)], ATTRIBUTE)).toEqual(costs('20'));
+    for (const name of ['__proto__', 'constructor', 'toString']) {
+      expect(await refusal([hosts(2, found(1, 1))], { usage_budget_rate_attribute: name }), name).toEqual(
+        costs('20'),
+      );
+    }
+  });
+
+  it('takes what is not allocated yet for as dear as the dearest that is', async () => {
+    const instances = (amount: number, ...factors: unknown[]) => ({
+      resource_type: 'virtual:instance',
+      amount,
+      ...found(...factors),
+    });
+    const options = { ...ATTRIBUTE, usage_budget_rates: { 'virtual:instance': 1, 'physical:host': 1 } };
+    expect(await refusal([instances(3, '2', '3')], options)).toEqual(costs('80'));
+    expect(await refusal([instances(1, '3', '2')], options), 'only so many').toEqual(costs('30'));
+    expect(await refusal([instances(3, '0', '0')], options)).toBeNull();
+    expect(await refusal([hosts(4, { min: 3, ...found('2', '3') })], options)).toEqual(costs('80'));
+  });
+
+  it('is never less than its rate: a part of a millionth counts as one, once a lease', async () => {
+    const options = { ...ATTRIBUTE, usage_budget_rates: { 'physical:host': 0.000001 } };
+    const { enforcement, balances } = await withBudgets(['1'], options);
+    await enforcement.checkCreate(lasting(1, { reservations: [hosts(2, found('0.000001', '0.5'))] }));
+    expect(balances()).toEqual({ 'usage_budget/1': 3600n });
+  });
+
+  it.each([
+    ['-1'],
+    ['-0.5'],
+    ['+1'],
+    ['abc'],
+    [''],
+    ['1e3'],
+    ['1,5'],
+    ['.5'],
+    ['1.'],
+    ['0x10'],
+    ['2.5000001'],
+    ['1234567890123456'],
+    ['Infinity'],
+    ['NaN'],
+    [-1],
+    [1e-7],
+    [1e21],
+    [true],
+    [['2.5']],
+    [{ value: 2.5 }],
+  ])(
+    'can not be told with the factor %j: no lease is had, and the log says where it stands',
+    async (factor) => {
+      const { enforcement, logger, balances } = await withBudgets(['1000'], ATTRIBUTE);
+      const lease = lasting(1, { reservations: [hosts(2, found('1', factor))] });
+      for (const decision of [
+        await enforcement.checkCreate(lease),
+        await enforcement.commitCreate(lease),
+        await enforcement.checkUpdate({
+          ...lease,
+          currentLease: lease.lease,
+          lease: { end_date: endAfter(2) },
+        }),
+      ]) {
+        expect(decision).toMatchObject({
+          allowed: false,
+          failed: true,
+          filter: 'UsageBudgetFilter',
+          message: FAILED,
+        });
+      }
+      expect(balances()).toEqual({});
+      const errors = logger.lines.filter(({ level }) => level === 'error');
+      expect(errors).not.toEqual([]);
+      for (const { fields } of errors) {
+        expect(fields.error).toBe(
+          `su_factor of the allocation 1: expected a number with up to six decimals, got ${JSON.stringify(factor)}`,
+        );
+      }
+    },
+  );
+
+  it.each([[-1], [1.5], ['x'], ['1e3'], [true], [2 ** 53], [undefined]])(
+    'can not be told of the size %j: the lease is rejected, with its place',
+    async (size) => {
+      const message =
+        "The cost of the lease can't be told: reservations.1: expected max or amount as a whole number, 0 or more.";
+      expect(await refusal([hosts(1), hosts(size)])).toBe(message);
+      expect(
+        await refusal([hosts(1), { resource_type: 'x', amount: size }], { usage_budget_rates: { '*': 1 } }),
+      ).toBe(message);
+    },
+  );
+
+  it('is refused where no database could count it, whatever is asked for', async () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const { enforcement } = await withBudgets(['2500000000']);
+    for (const reservations of [
+      [hosts(most)],
+      [hosts(most), hosts(most)],
+      [hosts(2, { min: most, ...found(1) })],
+    ]) {
+      expect(await enforcement.checkCreate(lasting(10, { reservations }))).toMatchObject({
+        allowed: false,
+        failed: false,
+        message: expect.stringMatching(/^The lease would cost \d+ node-hours/),
+      });
+    }
+  });
+});

@@ -1,0 +1,226 @@
+import { describe, expect, it } from 'vitest';
+import { giveBudget, ledgerAt } from '../support/ledgers.ts';
+import { createGpuAndFloatingIp, createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
+import { testFilter } from './contract.ts';
+import { hours } from './on-ledger.ts';
+import { change, endAfter, hosts, lasting, withBudgets } from './usage-budgets.ts';
+
+const { project_id: PROJECT, user_id: USER } = createPhysicalHost().context;
+
+testFilter({
+  name: 'UsageBudgetFilter',
+  ledger: true,
+  prepare: async (connection) => {
+    const ledger = await ledgerAt(connection);
+    await giveBudget(ledger, { projectId: PROJECT, amount: '10000' });
+    await giveBudget(ledger, { projectId: PROJECT, userId: USER, amount: '10000' });
+    await ledger.close();
+  },
+  options: () => ({ usage_budget_rate_attribute: 'su_factor' }),
+});
+
+describe('UsageBudgetFilter at create', () => {
+  it('charges the captured requests, and rejects them where a millionth of a unit-hour is missing', async () => {
+    for (const [request, options, cost] of [
+      [createPhysicalHost(), {}, '96'],
+      [createPhysicalHost(), { usage_budget_rate_attribute: 'su_factor' }, '240'],
+      [createGpuAndFloatingIp(), {}, '216'],
+      [createGpuAndFloatingIp(), { usage_budget_rate_attribute: 'su_factor' }, '540'],
+      [
+        createGpuAndFloatingIp(),
+        { usage_budget_rates: { 'physical:host': 2, 'virtual:floatingip': 0.25 } },
+        '486',
+      ],
+    ] as const) {
+      const exact = await withBudgets([{ projectId: PROJECT, amount: cost }], options);
+      expect(await exact.enforcement.checkCreate(request)).toMatchObject({ allowed: true, failed: false });
+      expect(exact.balances(PROJECT)).toEqual({ 'usage_budget/1': hours(cost) });
+      const less = await withBudgets([{ projectId: PROJECT, amount: `${Number(cost) - 1}.999999` }], options);
+      expect(await less.enforcement.checkCreate(request)).toMatchObject({
+        allowed: false,
+        failed: false,
+        filter: 'UsageBudgetFilter',
+      });
+      expect(less.balances(PROJECT)).toEqual({});
+    }
+  });
+
+  it('says what the lease would cost, what is left, and until when', async () => {
+    const { enforcement } = await withBudgets(['100']);
+    expect(await enforcement.checkCreate(lasting(60, { name: 'first' }))).toMatchObject({ allowed: true });
+    expect((await enforcement.checkCreate(lasting(48, { name: 'second' }))).message).toBe(
+      'The lease would cost 48 node-hours; project climate has 40 node-hours left, of a budget that is valid until 2028-01-01T00:00:00Z.',
+    );
+  });
+
+  it('calls the unit as the operator does', async () => {
+    const { enforcement } = await withBudgets(['1'], { usage_budget_unit: 'SU' });
+    expect((await enforcement.checkCreate(lasting(1.5))).message).toMatch(
+      /^The lease would cost 1\.5 SU; project climate has 1 SU left,/,
+    );
+  });
+
+  it('rounds a cost up and what is left down, so that no refusal looks as if there were enough', async () => {
+    const { enforcement } = await withBudgets(['0.99999'], {
+      usage_budget_rates: { 'physical:host': 0.999999 },
+    });
+    expect((await enforcement.checkCreate(lasting(1))).message).toContain(
+      'would cost 1 node-hours; project climate has 0.9999 node-hours left',
+    );
+  });
+
+  it('counts whole seconds: the first that is begun and the last', async () => {
+    const { enforcement, balances } = await withBudgets(['1']);
+    await enforcement.checkCreate(
+      lasting(0, { start_date: '2026-12-01T09:00:00.999999', end_date: '2026-12-01T09:00:02.000001' }),
+    );
+    expect(balances()).toEqual({ 'usage_budget/1': 3_000_000n });
+  });
+
+  it('costs nothing where there is nothing that costs, also without a budget', async () => {
+    const { enforcement, balances } = await withBudgets([]);
+    for (const reservations of [
+      [],
+      [hosts(0)],
+      [{ resource_type: 'network' }],
+      [{ resource_type: 'virtual:floatingip', amount: 'whatever' }],
+      [{}],
+    ]) {
+      expect(await enforcement.checkCreate(lasting(10, { reservations }))).toMatchObject({ allowed: true });
+    }
+    expect(await enforcement.checkCreate(lasting(0)), 'of no length').toMatchObject({ allowed: true });
+    expect(balances()).toEqual({});
+  });
+
+  it('never comes to a sum that is not exact: a tenth, ten times, is one', async () => {
+    const { enforcement, balances } = await withBudgets(['1'], {
+      usage_budget_rates: { 'physical:host': 0.1 },
+    });
+    for (let lease = 1; lease <= 10; lease += 1) {
+      expect(await enforcement.checkCreate(lasting(1, { name: `${lease}` }))).toMatchObject({
+        allowed: true,
+      });
+    }
+    expect(balances()).toEqual({ 'usage_budget/1': hours('1') });
+    expect(await enforcement.checkCreate(lasting(1 / 3600, { name: 'one second' }))).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  it('only warns where it is tried, and charges what it would have rejected', async () => {
+    const { enforcement, balances } = await withBudgets(['1'], { audit_filters: ['UsageBudgetFilter'] });
+    const { allowed, warnings } = await enforcement.checkCreate(lasting(10));
+    expect(allowed).toBe(true);
+    expect(warnings).toEqual([
+      expect.stringMatching(/would have rejected: The lease would cost 10 node-hours/),
+    ]);
+    expect(balances()).toEqual({ 'usage_budget/1': hours('10') });
+  });
+
+  it('charges no exempt project', async () => {
+    const { enforcement, balances } = await withBudgets([], { exempt_projects: ['climate'] });
+    expect(await enforcement.checkCreate(lasting(10))).toMatchObject({ allowed: true, exempt: true });
+    expect(balances()).toEqual({});
+  });
+});
+
+describe('UsageBudgetFilter at the end', () => {
+  it('gives back what was not used of the captured lease, once', async () => {
+    let now = '2026-11-21T09:00:00Z';
+    const { enforcement, balances } = await withBudgets(
+      [{ projectId: PROJECT, amount: '1000' }],
+      {},
+      { now: () => now },
+    );
+    await enforcement.checkCreate(createPhysicalHost());
+    await enforcement.checkUpdate(updateExtend());
+    expect(balances(PROJECT)).toEqual({ 'usage_budget/1': hours('192') });
+    now = '2026-12-01T15:00:00Z';
+    for (let told = 1; told <= 2; told += 1) {
+      expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
+      expect(balances(PROJECT)).toEqual({ 'usage_budget/1': hours('12') });
+    }
+  });
+
+  it('gives nothing back of what is over', async () => {
+    let now = '2026-11-21T09:00:00Z';
+    const { enforcement, balances } = await withBudgets(['100'], {}, { now: () => now });
+    await enforcement.checkCreate(lasting(10));
+    now = '2026-12-05T09:00:00Z';
+    await enforcement.onEnd({ ...lasting(10), lease: { ...lasting(10).lease, id: '1' } });
+    expect(balances()).toEqual({ 'usage_budget/1': hours('10') });
+  });
+});
+
+describe('UsageBudgetFilter at an update', () => {
+  it('charges the difference, and says so', async () => {
+    const { enforcement, balances } = await withBudgets(['100']);
+    const lease = lasting(60);
+    await enforcement.checkCreate(lease);
+    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(101) }))).toMatchObject({
+      allowed: false,
+      message:
+        'The change would cost 41 node-hours more; project climate has 40 node-hours left, of a budget that is valid until 2028-01-01T00:00:00Z.',
+    });
+    expect(balances()).toEqual({ 'usage_budget/1': hours('60') });
+    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(100) }))).toMatchObject({
+      allowed: true,
+    });
+    expect(balances()).toEqual({ 'usage_budget/1': hours('100') });
+    const longer = lasting(100);
+    expect(await enforcement.checkUpdate(change(longer, { end_date: endAfter(60) }))).toMatchObject({
+      allowed: true,
+    });
+    expect(balances()).toEqual({ 'usage_budget/1': hours('60') });
+  });
+
+  it('counts a lease that runs from now on: what has run costs what it did', async () => {
+    let now = '2026-11-21T09:00:00Z';
+    const { enforcement, balances } = await withBudgets(['100'], {}, { now: () => now });
+    const lease = lasting(10);
+    await enforcement.checkCreate(lease);
+    now = '2026-12-01T13:00:00Z';
+    expect(await enforcement.checkUpdate(change(lease, { reservations: [hosts(3)] }))).toMatchObject({
+      allowed: true,
+    });
+    // Four hours with one host, six with three.
+    expect(balances()).toEqual({ 'usage_budget/1': hours('22') });
+    now = '2026-12-01T14:00:00Z';
+    const larger = { ...lease, lease: { ...lease.lease, reservations: [hosts(3)] } };
+    expect(await enforcement.checkUpdate(change(larger, { end_date: '2026-12-01T14:00:00' }))).toMatchObject({
+      allowed: true,
+    });
+    expect(balances()).toEqual({ 'usage_budget/1': hours('7') });
+  });
+
+  it('charges what the lease is moved to, before it runs', async () => {
+    const { enforcement, balances } = await withBudgets([
+      { amount: '10', from: '2026-12-01', until: '2027-01-01' },
+      { amount: '10', from: '2027-01-01', until: '2027-02-01' },
+    ]);
+    const lease = lasting(10);
+    await enforcement.checkCreate(lease);
+    expect(balances()).toEqual({ 'usage_budget/1': hours('10') });
+    expect(
+      await enforcement.checkUpdate(
+        change(lease, { start_date: '2026-12-31 20:00', end_date: '2027-01-01 06:00' }),
+      ),
+    ).toMatchObject({ allowed: true });
+    expect(balances()).toEqual({ 'usage_budget/1': hours('4'), 'usage_budget/2': hours('6') });
+  });
+
+  it('lets a lease go on that was granted before there were budgets, but not become dearer', async () => {
+    const { enforcement } = await withBudgets([]);
+    const lease = lasting(10);
+    expect(await enforcement.checkUpdate(change(lease, { name: 'renamed' }))).toMatchObject({
+      allowed: true,
+    });
+    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(9) }))).toMatchObject({
+      allowed: true,
+    });
+    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(11) }))).toMatchObject({
+      allowed: false,
+      message: 'Project climate has no budget.',
+    });
+  });
+});

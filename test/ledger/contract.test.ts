@@ -1,0 +1,22 @@
+/** What the ledger promises, on both databases. */
+import { describe } from 'vitest';
+import { DIALECTS } from '../support/ledgers.ts';
+import { budgeting } from './contract/budgets.ts';
+import { crowding } from './contract/concurrency.ts';
+import { creating } from './contract/create.ts';
+import { ending } from './contract/end.ts';
+import { withstanding } from './contract/hostile.ts';
+import { updating } from './contract/update.ts';
+import { type GroundSetup, newGrounds } from './ground.ts';
+
+const newGround = newGrounds();
+
+describe.each(DIALECTS)('the ledger on %s', (dialect) => {
+  const grounds = (setup?: GroundSetup) => newGround(dialect, setup);
+  describe('when a lease is created', () => creating(grounds));
+  describe('when a lease is changed', () => updating(grounds));
+  describe('when a lease ends', () => ending(grounds));
+  describe('when budgets are set', () => budgeting(grounds));
+  describe('when many come at once', () => crowding(grounds));
+  describe('when names are hostile and numbers large', () => withstanding(grounds));
+});

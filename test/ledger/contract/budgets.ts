@@ -1,0 +1,178 @@
+import { expect, it } from 'vitest';
+import { budgetHistory, listBudgets, removeBudget, setBudget } from '../../../src/ledger/budgets.ts';
+import { NO_WAIT } from '../../support/ledgers.ts';
+import { type Grounds, leaseOf } from '../ground.ts';
+
+const DAY = 86_400n;
+const FIRST = 1_796_083_200n;
+const OPERATOR = { who: 'operator', reason: 'a good one' };
+
+/** Budgets: set, changed and removed, and who pays. */
+export function budgeting(grounds: Grounds): void {
+  it('lists budgets with what is taken and left, those of the project first', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.give({ userId: 'alice', amount: '50' });
+    await ground.give({ from: '2028-01-01', until: '2029-01-01', amount: '7' });
+    await ground.create(leaseOf());
+    const found = await listBudgets(ground.ledger, ground.project, NO_WAIT);
+    const hour = 3_600_000_000n;
+    expect(
+      found.map(({ userId, amount, taken, left }) => [userId, amount / hour, taken / hour, left / hour]),
+    ).toEqual([
+      [null, 100n, 24n, 76n],
+      [null, 7n, 0n, 7n],
+      ['alice', 50n, 24n, 26n],
+    ]);
+    const everywhere = await listBudgets(ground.ledger, undefined, NO_WAIT);
+    expect(everywhere).toEqual(expect.arrayContaining(found));
+    await ground.verify();
+  });
+
+  it('changes the budget that begins at the same second, and keeps what was taken', async () => {
+    const ground = await grounds({ budget: '24' });
+    await ground.create(leaseOf());
+    const [before] = await listBudgets(ground.ledger, ground.project, NO_WAIT);
+    await ground.give({ amount: '25', until: '2027-01-01' });
+    const [after] = await listBudgets(ground.ledger, ground.project, NO_WAIT);
+    expect(after).toEqual({
+      ...before,
+      amount: 90_000_000_000n,
+      left: 3_600_000_000n,
+      validUntil: 1_798_761_600n,
+    });
+    const hour = leaseOf({ name: 'hour', until: '2026-12-01 01:00' });
+    expect((await ground.create(hour)).refusal).toBeUndefined();
+    await ground.verify();
+  });
+
+  it('refuses budgets of one owner that overlap, and changes nothing', async () => {
+    const ground = await grounds();
+    const wanted = { projectId: ground.project, userId: null, validFrom: 100n, validUntil: 200n, amount: 5n };
+    const budget = await setBudget(ground.ledger, wanted, OPERATOR, NO_WAIT);
+    const before = await ground.everything();
+    for (const [validFrom, validUntil] of [
+      [99n, 101n],
+      [101n, 150n],
+      [199n, 201n],
+      [0n, 300n],
+    ] as const) {
+      const other = setBudget(ground.ledger, { ...wanted, validFrom, validUntil }, OPERATOR, NO_WAIT);
+      await expect(other).rejects.toMatchObject({ name: 'BudgetConflictError', other: budget });
+    }
+    expect(await ground.everything()).toEqual(before);
+    await setBudget(ground.ledger, { ...wanted, validFrom: 200n, validUntil: 300n }, OPERATOR, NO_WAIT);
+    await setBudget(ground.ledger, { ...wanted, validFrom: 0n, validUntil: 100n }, OPERATOR, NO_WAIT);
+    await setBudget(ground.ledger, { ...wanted, userId: 'alice', validFrom: 150n }, OPERATOR, NO_WAIT);
+    const longer = setBudget(ground.ledger, { ...wanted, validUntil: 201n }, OPERATOR, NO_WAIT);
+    await expect(longer).rejects.toThrow('it would overlap with another budget');
+    expect(await listBudgets(ground.ledger, ground.project, NO_WAIT)).toHaveLength(4);
+  });
+
+  it('lets one of two budgets through that overlap and are set at once', async () => {
+    const ground = await grounds();
+    const wanted = { projectId: ground.project, userId: null, validUntil: 200n, amount: 5n };
+    const set = (validFrom: bigint) => setBudget(ground.ledger, { ...wanted, validFrom }, OPERATOR, NO_WAIT);
+    const settled = await Promise.allSettled([set(100n), set(101n), set(102n)]);
+    expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await listBudgets(ground.ledger, ground.project, NO_WAIT)).toHaveLength(1);
+  });
+
+  it('removes a budget: nobody is paid for by it any more', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf());
+    const which = { projectId: ground.project, userId: null, validFrom: 1_767_225_600n };
+    expect((await removeBudget(ground.ledger, which, OPERATOR, NO_WAIT))?.amount).toBe(360_000_000_000n);
+    expect(await removeBudget(ground.ledger, which, OPERATOR, NO_WAIT)).toBeUndefined();
+    expect(await listBudgets(ground.ledger, ground.project, NO_WAIT)).toEqual([]);
+    expect((await ground.create(leaseOf({ name: 'other' }))).refusal?.message).toMatch(/has no budget\.$/);
+    await ground.end(leaseOf({ id: 'A' }));
+    expect((await ground.rows('accounts')).every(({ balance }) => balance === 0n)).toBe(true);
+    await ground.verify();
+  });
+
+  it('tells the history of budgets, with who and why', async () => {
+    const ground = await grounds();
+    const wanted = {
+      projectId: ground.project,
+      userId: 'alice',
+      validFrom: 100n,
+      validUntil: 200n,
+      amount: 5n,
+    };
+    const { id: budget } = await setBudget(ground.ledger, wanted, OPERATOR, NO_WAIT);
+    ground.now = '2026-11-22T00:00:00Z';
+    await setBudget(ground.ledger, { ...wanted, amount: 6n }, { who: 'root', reason: null }, NO_WAIT);
+    await removeBudget(ground.ledger, wanted, OPERATOR, NO_WAIT);
+    const history = await budgetHistory(ground.ledger, ground.project, NO_WAIT);
+    const [first, later] = [1_795_251_630_000_000n, 1_795_305_600_000_000n];
+    expect(history).toEqual([
+      { ...wanted, ...OPERATOR, budget, at: first, operation: 'set' },
+      { ...wanted, amount: 6n, who: 'root', reason: null, budget, at: later, operation: 'set' },
+      { ...wanted, amount: 6n, ...OPERATOR, budget, at: later, operation: 'removed' },
+    ]);
+    expect(await budgetHistory(ground.ledger, undefined, NO_WAIT)).toEqual(expect.arrayContaining(history));
+  });
+
+  it('has two budgets pay for a lease, one after the other', async () => {
+    const ground = await grounds({ budget: '0' });
+    await ground.give({ amount: '0', until: '2026-11-30' });
+    await ground.give({ amount: '6', from: '2026-11-30', until: '2026-12-01 06:00' });
+    await ground.give({ amount: '17.5', from: '2026-12-01 06:00', until: '2027-01-01' });
+    const { refusal } = await ground.create(leaseOf());
+    expect(refusal?.message).toMatch(
+      /would cost 18 node-hours from 2026-12-01T06:00:00Z to 2026-12-02T00:00:00Z; .* has 17\.5 node-hours left/,
+    );
+    await ground.create(leaseOf({ until: '2026-12-01 23:30' }));
+    expect(await ground.taken()).toEqual(['0', '6', '17.5']);
+    ground.now = '2026-12-01T05:00:00Z';
+    await ground.end(leaseOf({ id: 'A', until: '2026-12-01 23:30' }));
+    expect(await ground.taken()).toEqual(['0', '5', '0']);
+    await ground.verify();
+  });
+
+  it('refuses time that no budget pays for', async () => {
+    const ground = await grounds({ budget: '0' });
+    await ground.give({ amount: '100', until: '2026-12-01 23:59:59' });
+    const { refusal } = await ground.create(leaseOf());
+    expect(refusal?.message).toMatch(
+      /has no budget for a lease from 2026-12-01T00:00:00Z to 2026-12-02T00:00:00Z/,
+    );
+    expect((await ground.create(leaseOf({ until: '2026-12-01 23:59:59' }))).refusal).toBeUndefined();
+    await ground.verify();
+  });
+
+  it('needs the budget of the user besides that of the project', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.give({ userId: 'alice', amount: '30' });
+    expect((await ground.create(leaseOf(), 'bob')).refusal).toBeUndefined();
+    expect((await ground.create(leaseOf())).refusal).toBeUndefined();
+    const more = leaseOf({ name: 'more', until: '2026-12-01 07:00' });
+    expect((await ground.create(more)).refusal?.message).toMatch(
+      /user alice in project .* has 6 node-hours left/,
+    );
+    expect((await ground.create(more, 'bob')).refusal).toBeUndefined();
+    expect(await ground.taken()).toEqual(['55', '24']);
+    await ground.verify();
+  });
+
+  it('moves a lease from one budget to the next with an update', async () => {
+    const ground = await grounds();
+    const owner = { projectId: ground.project, userId: null, amount: 24n * 3_600_000_000n };
+    const first = { ...owner, validFrom: FIRST, validUntil: FIRST + DAY };
+    await setBudget(ground.ledger, first, OPERATOR, NO_WAIT);
+    await setBudget(
+      ground.ledger,
+      { ...first, validFrom: FIRST + DAY, validUntil: FIRST + 3n * DAY },
+      OPERATOR,
+      NO_WAIT,
+    );
+    await ground.create(leaseOf());
+    expect(await ground.taken()).toEqual(['24', '0']);
+    await ground.update(leaseOf({ id: 'A' }), {
+      start_date: '2026-12-02 00:00',
+      end_date: '2026-12-03 00:00',
+    });
+    expect(await ground.taken()).toEqual(['0', '24']);
+    await ground.verify();
+  });
+}

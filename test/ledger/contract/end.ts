@@ -1,0 +1,168 @@
+import { expect, it } from 'vitest';
+import { type Grounds, leaseOf } from '../ground.ts';
+
+/** A lease that ends, by an on-end or by its date, and a recording that is taken back. */
+export function ending(grounds: Grounds): void {
+  it('gives back what a lease has not used when it ends early', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf({ hosts: 2 }));
+    ground.now = '2026-12-01T06:00:00Z';
+    await ground.end(leaseOf({ id: 'A', hosts: 2 }));
+    expect(await ground.taken()).toEqual(['12']);
+    expect(await ground.count()).toBe(0n);
+    const [row] = await ground.rows('leases');
+    expect(row).toMatchObject({
+      state: 'ended',
+      lease_id: ground.idOf('A'),
+      ended_at: 1_796_104_800_000_000n,
+    });
+    await ground.verify();
+  });
+
+  it('gives back everything of a lease that has not begun', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf());
+    await ground.end(leaseOf({ id: 'A' }));
+    expect(await ground.taken()).toEqual(['0']);
+    await ground.verify();
+  });
+
+  it('takes no harm from an end that comes again', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf());
+    await Promise.all([1, 2, 3, 4].map(() => ground.end(leaseOf({ id: 'A' }))));
+    const before = await ground.everything();
+    await ground.end(leaseOf({ id: 'A' }));
+    expect(await ground.everything()).toEqual(before);
+    expect(await ground.taken()).toEqual(['0']);
+    expect(await ground.count()).toBe(0n);
+  });
+
+  it('takes no harm from the end of a lease that nobody has recorded', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf());
+    const before = await ground.everything();
+    await ground.end(leaseOf({ id: 'A', name: 'other' }));
+    await ground.end({ id: 'A' });
+    await ground.end(leaseOf({ id: 'A' }), 'bob');
+    expect(await ground.everything()).toEqual(before);
+  });
+
+  it('ends a lease at its end date, whether or not an end is reported, late or not', async () => {
+    const ground = await grounds({ budget: '100', most: 2 });
+    await ground.create(leaseOf({ name: 'never' }));
+    await ground.create(leaseOf({ name: 'late' }));
+    ground.now = '2026-12-01T23:59:59.999Z';
+    const next = leaseOf({ name: 'next', from: '2026-12-02 00:00', until: '2026-12-02 01:00' });
+    expect((await ground.create(next)).refusal?.filter).toBe('MaxLeasesFilter');
+    ground.now = '2026-12-02T00:00:00Z';
+    expect((await ground.create(next)).refusal).toBeUndefined();
+    expect(await ground.count()).toBe(1n);
+    expect(await ground.taken()).toEqual(['49']);
+    const ended = await ground.rows('entries');
+    expect(ended.filter(({ operation }) => operation === 'end-date')).toHaveLength(8);
+    const before = await ground.everything();
+    await ground.end(leaseOf({ id: 'L', name: 'late' }));
+    expect(await ground.everything()).toEqual(before);
+    await ground.verify();
+  });
+
+  it('gives nothing back but the place when the end comes after the end date', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf());
+    ground.now = '2026-12-05T00:00:00Z';
+    await ground.end(leaseOf({ id: 'A' }));
+    expect(await ground.taken()).toEqual(['24']);
+    expect(await ground.count()).toBe(0n);
+    const [row] = await ground.rows('leases');
+    expect(row?.ended_at).toBe(row?.ends_at);
+    await ground.verify();
+  });
+
+  it('lets a lease whose place is free already be checked, before anybody has noticed its end', async () => {
+    const ground = await grounds({ most: 1 });
+    await ground.create(leaseOf());
+    ground.now = '2026-12-02T00:00:00Z';
+    const before = await ground.everything();
+    const next = leaseOf({ name: 'next', from: '2026-12-03 00:00', until: '2026-12-04 00:00' });
+    const request = { context: ground.context(), lease: next };
+    expect(await ground.chain.check(ground.countFilter, request, {})).toEqual({ allowed: true });
+    expect(await ground.everything()).toEqual(before);
+  });
+
+  it('ends one of two leases that are called the same: the one that ends when it does', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf());
+    await ground.create(leaseOf({ until: '2026-12-01 01:00' }));
+    await ground.end(leaseOf({ id: 'B', until: '2026-12-01 01:00' }));
+    expect(await ground.taken()).toEqual(['24']);
+    await ground.verify();
+  });
+
+  it('takes a new lease back as if it had never been', async () => {
+    const ground = await grounds({ budget: '24' });
+    const { undo } = await ground.create(leaseOf());
+    expect(await ground.takeBack(undo)).toBe(true);
+    expect(await ground.taken()).toEqual(['0']);
+    expect(await ground.count()).toBe(0n);
+    expect(await ground.takeBack(undo)).toBe(false);
+    expect((await ground.create(leaseOf())).refusal).toBeUndefined();
+    expect(await ground.taken()).toEqual(['24']);
+    await ground.verify();
+  });
+
+  it('takes an update back to exactly what was', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf({ id: 'A' }));
+    ground.now = '2026-12-01T06:00:00Z';
+    const [[before], balances] = [await ground.rows('leases'), await ground.rows('accounts')];
+    const { undo } = await ground.update(leaseOf({ id: 'A' }), { ...leaseOf({ hosts: 3 }), name: 'other' });
+    ground.now = '2026-12-01T07:00:00Z';
+    expect(await ground.takeBack(undo)).toBe(true);
+    expect(await ground.rows('leases')).toEqual([{ ...before, revision: 3n }]);
+    expect(await ground.rows('accounts')).toEqual(balances);
+    await ground.verify();
+  });
+
+  it('charges a lease again that comes with the same id after it was taken back', async () => {
+    const ground = await grounds({ budget: '24', most: 1 });
+    const { undo } = await ground.create(leaseOf({ id: 'A' }));
+    await ground.takeBack(undo);
+    expect((await ground.create(leaseOf({ id: 'A' }))).refusal).toBeUndefined();
+    expect(await ground.taken()).toEqual(['24']);
+    expect(await ground.count()).toBe(1n);
+    expect((await ground.create(leaseOf({ id: 'B' }))).refusal?.filter).toBe('MaxLeasesFilter');
+    await ground.verify();
+  });
+
+  it.each([
+    ['changed', { end_date: '2026-12-01 01:00' }, ['1']],
+    ['asked for once more in the same words', {}, ['24']],
+  ])('takes nothing back when the lease was %s since', async (_, change, taken) => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf({ id: 'A', hosts: 2 }));
+    const { undo } = await ground.update(leaseOf({ id: 'A', hosts: 2 }), leaseOf({ id: 'A' }));
+    await ground.update(leaseOf({ id: 'A' }), change);
+    expect(await ground.takeBack(undo)).toBe(false);
+    expect(await ground.taken()).toEqual(taken);
+    await ground.verify();
+  });
+
+  it('takes no lease back that was granted to the same request once more', async () => {
+    const ground = await grounds({ budget: '100' });
+    const { undo } = await ground.create(leaseOf());
+    await ground.create(leaseOf());
+    expect(await ground.takeBack(undo)).toBe(false);
+    expect(await ground.taken()).toEqual(['24']);
+    await ground.verify();
+  });
+
+  it('takes nothing back when the lease has ended since', async () => {
+    const ground = await grounds({ budget: '100' });
+    const { undo } = await ground.create(leaseOf({ id: 'A' }));
+    await ground.end(leaseOf({ id: 'A' }));
+    expect(await ground.takeBack(undo)).toBe(false);
+    expect(await ground.taken()).toEqual(['0']);
+    await ground.verify();
+  });
+}

@@ -1,0 +1,114 @@
+import { expect, it } from 'vitest';
+import type { Lease } from '../../../src/index.ts';
+import { MAX_AMOUNT } from '../../../src/ledger/amount.ts';
+import { setBudget } from '../../../src/ledger/budgets.ts';
+import { NO_WAIT } from '../../support/ledgers.ts';
+import { type Grounds, leaseOf } from '../ground.ts';
+
+const TEXTS = [
+  ['__proto__', '__proto__'],
+  ['constructor', 'constructor'],
+  ['quotes', `'; DROP TABLE leases; -- "\\" \` $1 ? :a %_`],
+  ['emoji', '🧪\u202e‮Ünïcode'],
+  ['white space', ' \t\r\n'],
+  ['JSON', '["usage_budget/1","5"]'],
+  ['half an emoji', 'lone \ud83e surrogate'],
+] as const;
+
+/** Names that are meant to break something, and numbers that are too large. */
+export function withstanding(grounds: Grounds): void {
+  it.each(TEXTS)('takes %s for a project, a user, a name, an id and a resource type', async (_, text) => {
+    const ground = await grounds({ projectId: `${text}${Math.random()}`, mostPerUser: 1, budget: '30' });
+    const reservations = [
+      { resource_type: 'physical:host', min: 1, max: 1 },
+      { resource_type: text, amount: 1 },
+    ];
+    const lease: Lease = { ...leaseOf(), name: text, reservations };
+    const { lease: row } = await ground.create(lease, text);
+    expect((await ground.create(lease, text)).lease).toBe(row);
+    expect((await ground.create({ ...lease, id: text }, text)).lease).toBe(row);
+    const other = await ground.create({ ...lease, name: `${text}!` }, text);
+    expect(other.refusal?.filter).toBe('MaxLeasesFilter');
+    expect((await ground.update({ ...lease, id: text }, { end_date: '2026-12-02 06:00' }, text)).lease).toBe(
+      row,
+    );
+    await ground.end({ ...lease, id: text, end_date: '2026-12-02 06:00' }, text);
+    expect((await ground.rows('leases')).map(({ state }) => state)).toEqual(['ended']);
+    expect((await ground.rows('accounts')).map(({ balance }) => balance)).toEqual([
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+    ]);
+    await ground.verify();
+  });
+
+  it('takes a name of 64 KB', async () => {
+    const ground = await grounds({ most: 1 });
+    const name = Array.from({ length: 4096 }, (_, index) =>
+      `${(index * 2654435761) % 2 ** 32}`.padEnd(16),
+    ).join('');
+    const { lease } = await ground.create(leaseOf({ name }));
+    expect((await ground.create(leaseOf({ name }))).lease).toBe(lease);
+    await ground.end(leaseOf({ id: 'A', name }));
+    expect(await ground.count()).toBe(0n);
+    await ground.verify();
+  });
+
+  it('records a name with a NUL in it, or nothing at all: PostgreSQL has no such text', async () => {
+    const ground = await grounds({ most: 1 });
+    const before = await ground.everything();
+    const created = await Promise.allSettled([ground.create(leaseOf({ name: 'a\0b' }))]);
+    if (created[0]?.status === 'rejected') {
+      expect(created[0].reason).toMatchObject({ name: 'LedgerUnavailableError' });
+      expect(await ground.everything()).toEqual(before);
+    } else {
+      await ground.end(leaseOf({ id: 'A', name: 'a' }));
+      expect(await ground.count()).toBe(1n);
+      await ground.end(leaseOf({ id: 'A', name: 'a\0b' }));
+    }
+    expect((await ground.create(leaseOf({ name: 'a' }))).refusal).toBeUndefined();
+    await ground.verify();
+  });
+
+  it('counts the largest amounts to the last digit', async () => {
+    const ground = await grounds();
+    const { project: projectId } = ground;
+    const valid = { validFrom: 0n, validUntil: 4_000_000_000n };
+    const budget = { projectId, userId: null, ...valid, amount: MAX_AMOUNT };
+    await setBudget(ground.ledger, budget, { who: 'operator', reason: null }, NO_WAIT);
+    // 2^63 - 1 millionths of a unit and seconds are 9,223,372,036,854 seconds of a unit, and a bit.
+    const hosts = 9_223_372;
+    const seconds = { from: '2026-12-01 00:00', until: '2026-12-12 13:46:40' };
+    expect((await ground.create(leaseOf({ hosts, ...seconds }))).refusal).toBeUndefined();
+    const [entry] = (await ground.rows('entries')).slice(-1);
+    expect(entry?.delta).toBe(9_223_372_000_000_000_000n);
+    const more = leaseOf({ name: 'more', hosts: 37, until: '2026-12-01 00:16:40' });
+    expect((await ground.create(more)).refusal?.filter).toBe('UsageBudgetFilter');
+    const rest = leaseOf({ name: 'rest', hosts: 36, until: '2026-12-01 00:16:40' });
+    expect((await ground.create(rest)).refusal).toBeUndefined();
+    const account = (await ground.rows('accounts')).find(({ name }) => name.startsWith('usage_budget/'));
+    expect(account?.balance).toBe(9_223_372_036_000_000_000n);
+    await ground.verify();
+  });
+
+  it('records nothing of an amount that no database holds', async () => {
+    const ground = await grounds({ budget: '1', audit: true });
+    const before = await ground.everything();
+    const years = { from: '2026-12-01 00:00', until: '2027-12-31 00:00' };
+    for (const hosts of [300_000, Number.MAX_SAFE_INTEGER]) {
+      await expect(ground.create(leaseOf({ hosts, ...years }))).rejects.toThrow();
+    }
+    expect(await ground.everything()).toEqual(before);
+    // Each of them would do; their sum would not.
+    const large = leaseOf({ hosts: 200_000, ...years });
+    await ground.create(large);
+    await expect(ground.create({ ...large, name: 'other' })).rejects.toThrow();
+    expect(await ground.count()).toBe(1n);
+    await ground.end({ ...large, id: 'A' });
+    await ground.verify();
+  });
+}

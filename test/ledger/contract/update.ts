@@ -1,0 +1,180 @@
+import { expect, it } from 'vitest';
+import { type Grounds, leaseOf } from '../ground.ts';
+
+/** A lease that changes: judged by what it takes more, and counted from now for what has run. */
+export function updating(grounds: Grounds): void {
+  it('charges what a lease takes more, and gives back what it takes less', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf());
+    const longer = leaseOf({ id: 'A', until: '2026-12-03 00:00' });
+    expect((await ground.update(leaseOf({ id: 'A' }), longer)).refusal).toBeUndefined();
+    expect(await ground.taken()).toEqual(['48']);
+    await ground.update(longer, leaseOf({ id: 'A', until: '2026-12-01 06:00' }));
+    expect(await ground.taken()).toEqual(['6']);
+    expect(await ground.count()).toBe(1n);
+    await ground.verify();
+  });
+
+  it('learns the id of a lease from its update', async () => {
+    const ground = await grounds({ budget: '100' });
+    const { lease } = await ground.create(leaseOf());
+    await ground.update(leaseOf({ id: 'A' }), { name: 'renamed' });
+    const known = await ground.rows('leases');
+    expect(known.map(({ id, lease_id, name }) => [id, lease_id, name])).toEqual([
+      [lease, ground.idOf('A'), 'renamed'],
+    ]);
+    // By its id it is found whatever else it is called.
+    await ground.update({ ...leaseOf({ id: 'A' }), name: 'renamed again' }, { end_date: '2026-12-01 01:00' });
+    expect(await ground.taken()).toEqual(['1']);
+  });
+
+  it('takes the one that ends when it does, of two leases that are called the same', async () => {
+    const ground = await grounds({ budget: '1000' });
+    await ground.create(leaseOf());
+    const { lease } = await ground.create(leaseOf({ until: '2026-12-03 00:00' }));
+    const { lease: updated } = await ground.update(leaseOf({ id: 'B', until: '2026-12-03 00:00' }), {});
+    expect(updated).toBe(lease);
+  });
+
+  it('refuses more than is left, says how much more it would be, and leaves no trace', async () => {
+    const ground = await grounds({ budget: '30' });
+    await ground.create(leaseOf());
+    const before = await ground.everything();
+    const { refusal } = await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-02 07:00' });
+    expect(refusal?.message).toMatch(/^The change would cost 7 node-hours more; .* has 6 node-hours left/);
+    expect(await ground.everything()).toEqual(before);
+    expect(
+      (await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-02 06:00' })).refusal,
+    ).toBeUndefined();
+    expect(await ground.taken()).toEqual(['30']);
+    await ground.verify();
+  });
+
+  it('moves a lease that has not begun for nothing', async () => {
+    const ground = await grounds({ budget: '24' });
+    await ground.create(leaseOf());
+    const dates = { start_date: '2026-12-05 00:00', end_date: '2026-12-06 00:00' };
+    expect((await ground.update(leaseOf({ id: 'A' }), dates)).refusal).toBeUndefined();
+    expect(await ground.taken()).toEqual(['24']);
+    const [row] = await ground.rows('leases');
+    expect([row?.starts_at, row?.ends_at]).toEqual([1_796_428_800_000_000n, 1_796_515_200_000_000n]);
+    await ground.verify();
+  });
+
+  it('counts from now what a running lease changes', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf());
+    // Six hours with one host, and eighteen with three.
+    ground.now = '2026-12-01T06:00:00.999Z';
+    await ground.update(leaseOf({ id: 'A' }), leaseOf({ id: 'A', hosts: 3 }));
+    expect(await ground.taken()).toEqual(['60']);
+    // Six more with three, and the last twelve with one again.
+    ground.now = '2026-12-01T12:00:00Z';
+    await ground.update(leaseOf({ id: 'A', hosts: 3 }), leaseOf({ id: 'A' }));
+    expect(await ground.taken()).toEqual(['36']);
+    // What has run is not given back, however much earlier it is said to end.
+    await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-01 12:00' });
+    expect(await ground.taken()).toEqual(['24']);
+    await ground.verify();
+  });
+
+  it('neither gives back nor charges the second that has begun', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf());
+    ground.now = '2026-12-01T00:00:01.999999Z';
+    await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-01 00:00:02' });
+    const [entry] = (await ground.rows('entries')).slice(-1);
+    expect(entry?.delta).toBe(-86_398n * 1_000_000n);
+  });
+
+  it('records the same update once, however often it is sent', async () => {
+    const ground = await grounds({ budget: '48' });
+    await ground.create(leaseOf());
+    ground.now = '2026-12-01T06:00:00Z';
+    const change = { end_date: '2026-12-03 00:00' };
+    await Promise.all(Array.from({ length: 5 }, () => ground.update(leaseOf({ id: 'A' }), change)));
+    expect((await ground.update(leaseOf({ id: 'A' }), change)).refusal).toBeUndefined();
+    expect(await ground.taken()).toEqual(['48']);
+    expect(await ground.count()).toBe(1n);
+    await ground.verify();
+  });
+
+  it('lets a lease shrink when its project is over the limit already, and not grow', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf());
+    await ground.create(leaseOf({ name: 'other' }));
+    await ground.give({ amount: '10' });
+    const longer = await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-02 00:00:01' });
+    expect(longer.refusal?.message).toMatch(/has 0 node-hours left/);
+    expect((await ground.update(leaseOf({ id: 'A' }), { name: 'renamed' })).refusal).toBeUndefined();
+    expect(
+      (await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-01 12:00' })).refusal,
+    ).toBeUndefined();
+    expect(await ground.taken()).toEqual(['36']);
+    await ground.verify({ overdrawn: true });
+  });
+
+  it('adopts a lease that it does not hold, from now on, and judges it by what it takes more', async () => {
+    const ground = await grounds({ budget: '10' });
+    ground.now = '2026-12-01T20:00:00Z';
+    // Of 24 hours it has 4 before it; with 6 more it takes all 10.
+    const longer = { end_date: '2026-12-02 06:00' };
+    expect((await ground.update(leaseOf({ id: 'A' }), longer)).refusal).toBeUndefined();
+    expect(await ground.taken()).toEqual(['10']);
+    expect(await ground.count()).toBe(1n);
+    await ground.verify();
+  });
+
+  it('refuses to let a lease grow over the limit that it does not hold, and leaves no trace', async () => {
+    const ground = await grounds({ budget: '10' });
+    ground.now = '2026-12-01T20:00:00Z';
+    const before = await ground.everything();
+    const { refusal } = await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-02 06:00:01' });
+    expect(refusal?.filter).toBe('UsageBudgetFilter');
+    expect(await ground.everything()).toEqual(before);
+  });
+
+  it.each([
+    ['was noticed', true],
+    ['was not noticed yet', false],
+  ])('charges all of a lease that is to go on when its end %s', async (_, isNoticed) => {
+    const ground = await grounds({ budget: '30', most: 1 });
+    await ground.create(leaseOf({ id: 'A' }));
+    ground.now = '2026-12-02T01:00:00Z';
+    if (isNoticed) {
+      await ground.end(leaseOf({ id: 'A' }));
+    }
+    const long = await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-02 08:00' });
+    expect(long.refusal?.message).toMatch(/would cost 7 node-hours more; .* has 6 node-hours left/);
+    expect(
+      (await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-02 07:00' })).refusal,
+    ).toBeUndefined();
+    expect(await ground.taken()).toEqual(['30']);
+    expect(await ground.count()).toBe(1n);
+    await ground.verify();
+  });
+
+  it('holds a lease that was ended to the limits as if it were new', async () => {
+    const ground = await grounds({ budget: '24', most: 1 });
+    await ground.create(leaseOf({ id: 'A' }));
+    await ground.end(leaseOf({ id: 'A' }));
+    await ground.create(leaseOf({ id: 'B', name: 'other' }));
+    const { refusal } = await ground.update(leaseOf({ id: 'A' }), {});
+    expect(refusal?.filter).toBe('MaxLeasesFilter');
+    expect(await ground.taken()).toEqual(['24']);
+    expect(await ground.count()).toBe(1n);
+    await ground.verify();
+  });
+
+  it('keeps what a reservation was when the update does not name it', async () => {
+    const ground = await grounds({ budget: '1000' });
+    const hosts = { id: 'r1', resource_type: 'physical:host', min: 1, max: 2 };
+    const address = { id: 'r2', resource_type: 'physical:host', min: 1, max: 1 };
+    const lease = { ...leaseOf({ id: 'A' }), reservations: [hosts, address] };
+    await ground.create(lease);
+    expect(await ground.taken()).toEqual(['72']);
+    await ground.update(lease, { reservations: [{ id: 'r2', max: 4 }] });
+    expect(await ground.taken()).toEqual(['144']);
+    await ground.verify();
+  });
+}

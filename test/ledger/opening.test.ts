@@ -1,0 +1,250 @@
+/** How a ledger comes to its tables, and what is said where there are none that can be used. */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import SqliteConnection from 'better-sqlite3';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ConfigurationError } from '../../src/index.ts';
+import { type Connection, parseConnection } from '../../src/ledger/connection.ts';
+import { rows } from '../../src/ledger/database.ts';
+import { upgradeTables } from '../../src/ledger/migrations/index.ts';
+import { openLedger } from '../../src/ledger/open.ts';
+import { ChainLedger } from '../../src/ledger/service.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { DIALECTS, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { recordingLogger } from '../support/logger.ts';
+
+const newLedger = newLedgers();
+
+describe.each(DIALECTS)('a ledger on %s', (dialect) => {
+  it('is made once, whoever upgrades it again', async () => {
+    const url = await newLedger(dialect);
+    await run(url, ['DROP TABLE kysely_migration', ...TABLES.map((name) => `DROP TABLE ${name}`)]);
+    expect(await upgradeTables(connectionOf(url))).toEqual(['0001-ledger']);
+    expect(await upgradeTables(connectionOf(url))).toEqual([]);
+    expect(await openingOf(url)).toBe('open');
+  });
+
+  it('is not opened where nobody has made it', async () => {
+    const url = await newLedger(dialect);
+    const place = placeOf(url);
+    const message = `${place} holds no ledger: blazar-enforcement ledger upgrade makes one`;
+    await run(url, ['DELETE FROM kysely_migration']);
+    expect(await openingOf(url)).toEqual([message]);
+    await run(url, ['DROP TABLE kysely_migration']);
+    expect(await openingOf(url)).toEqual([message]);
+  });
+
+  it('is not opened when it is newer than the program, and not changed by an upgrade', async () => {
+    const url = await newLedger(dialect);
+    await run(url, ["INSERT INTO kysely_migration VALUES ('0002-from-the-future', '2030')"]);
+    const place = placeOf(url);
+    const message = `the ledger in ${place} was made by a newer version of this program (0002-from-the-future)`;
+    expect(await openingOf(url)).toEqual([message]);
+    await expect(upgradeTables(connectionOf(url))).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
+    expect(await openingOf(url)).toEqual([message]);
+  });
+
+  it('is made as a whole, or not at all', async () => {
+    const url = await newLedger(dialect);
+    const [last = ''] = TABLES;
+    // The last of its tables is somebody else's.
+    await run(url, [
+      'DELETE FROM kysely_migration',
+      ...TABLES.map((name) => `DROP TABLE ${name}`),
+      `CREATE TABLE ${last} (id integer)`,
+    ]);
+    await expect(upgradeTables(connectionOf(url))).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
+    await run(url, [`DROP TABLE ${last}`]);
+    expect(await upgradeTables(connectionOf(url))).toEqual(['0001-ledger']);
+    expect(await openingOf(url)).toBe('open');
+  });
+});
+
+describe('a ledger in a file', () => {
+  it('is not opened where there is no file, and none is made', async () => {
+    const file = join(temporaryFolder(), 'ledger.db');
+    expect(await openingOf(`sqlite://${file}`)).toEqual([
+      `${file} can not be opened (the file does not exist); blazar-enforcement ledger upgrade makes a ledger`,
+    ]);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('is not opened where the file is something else', async () => {
+    const file = join(temporaryFolder(), 'ledger.db');
+    writeFileSync(
+      file,
+      'This is a text, and one that is long enough to be taken for something else.'.repeat(100),
+    );
+    expect(await openingOf(`sqlite://${file}`)).toEqual([
+      `${file} can not be opened (file is not a database); blazar-enforcement ledger upgrade makes a ledger`,
+    ]);
+    mkdirSync(`${file}.folder`);
+    expect(await openingOf(`sqlite://${file}.folder`)).toEqual([expect.stringMatching(/can not be opened/)]);
+  });
+
+  it('can not be made where there is no folder', async () => {
+    const connection = connectionOf(`sqlite://${temporaryFolder()}/missing/ledger.db`);
+    await expect(upgradeTables(connection)).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
+  });
+
+  it('is not made of a file that is something else', async () => {
+    const file = join(temporaryFolder(), 'ledger.db');
+    writeFileSync(file, 'This is a text.'.repeat(1000));
+    await expect(upgradeTables(connectionOf(`sqlite://${file}`))).rejects.toMatchObject({
+      name: 'LedgerUnavailableError',
+    });
+  });
+
+  it('is as durable as SQLite makes it', async () => {
+    const url = await newLedger('sqlite');
+    const reader = new SqliteConnection(url.slice('sqlite://'.length));
+    expect(reader.pragma('journal_mode', { simple: true })).toBe('wal');
+    reader.close();
+  });
+});
+
+describe('a ledger on a server', () => {
+  it.each([
+    ['a password that is wrong', (url: URL) => Object.assign(url, { password: 'wrong' })],
+    ['a database that is not there', (url: URL) => Object.assign(url, { pathname: '/nowhere' })],
+  ])('is a mistake of the configuration with %s, and the password is not told', async (_, change) => {
+    const url = change(new URL(await newLedger('postgresql')));
+    const said = await openingOf(url.href);
+    expect(said).toEqual([expect.stringMatching(/^postgresql:\/\/127\.0\.0\.1:\d+\/\w+: /)]);
+    expect(JSON.stringify(said)).not.toContain(url.password);
+  });
+
+  it('is waited for when nobody is there: it opens, and refuses what it is asked', async () => {
+    const port = await closedPort();
+    const logger = recordingLogger();
+    const chain = chainOf(`postgresql://user:s3cret@127.0.0.1:${port}/ledger`, logger);
+    await chain.open();
+    expect(logger.lines).toEqual([
+      expect.objectContaining({
+        level: 'error',
+        message: 'the ledger can not be reached: leases are refused until it can',
+      }),
+    ]);
+    expect(JSON.stringify(logger.lines)).not.toContain('s3cret');
+    const ended = chain.end(
+      { context: { user_id: 'alice', project_id: 'climate' }, lease: { name: 'a' } },
+      {},
+    );
+    await expect(ended).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
+  });
+
+  it('outlives the connection of a query, and of a transaction that asks nothing just then', async () => {
+    const url = await newLedger('postgresql');
+    const { ledger } = opened(url);
+    const { queries } = ledger.database;
+    const query = queries.selectFrom('projects').selectAll().compile();
+    const slow = sql`SELECT pg_sleep(60)`.compile(queries);
+    const settled = Promise.allSettled([ledger.database.read(() => rows(slow), NO_WAIT)]);
+    await run(url, [], async (client) => {
+      while ((await client.query(THROW_OUT)).rowCount === 0) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    });
+    expect(await settled).toEqual([
+      { status: 'rejected', reason: expect.objectContaining({ name: 'LedgerUnavailableError' }) },
+    ]);
+    const snapshot = ledger.database.snapshot(async (seen) => {
+      await run(url, [THROW_OUT]);
+      for await (const _ of seen.stream(query)) {
+        // There is none.
+      }
+    }, NO_WAIT);
+    await expect(snapshot).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
+    expect(await ledger.database.read(() => rows(query), NO_WAIT)).toEqual([]);
+  });
+});
+
+/** Whoever asks something just then. */
+const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE application_name = 'blazar-enforcement' AND datname = current_database() AND state <> 'idle'`;
+
+const TABLES = ['budget_changes', 'budgets', 'entries', 'accounts', 'leases', 'projects'];
+
+function connectionOf(url: string): Connection {
+  const connection = parseConnection(url);
+  if (connection === undefined) {
+    throw new Error('expected a connection');
+  }
+  return connection;
+}
+
+function placeOf(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return protocol === 'sqlite:' ? pathname : `postgresql://${host}${pathname}`;
+}
+
+function optionsOf(connection: string) {
+  return { connection, commit: 'check', timeout: 5, pool_size: 2 } as const;
+}
+
+const CLOCK = { now: () => new Date('2026-11-21T09:00:30Z') };
+
+function opened(url: string) {
+  const result = openLedger(optionsOf(url), { clock: CLOCK, observer: undefined });
+  onTestFinished(() => result.ledger.close());
+  return result;
+}
+
+function chainOf(url: string, logger = recordingLogger()): ChainLedger {
+  const chain = new ChainLedger(optionsOf(url), { logger, clock: CLOCK, observer: undefined });
+  onTestFinished(() => chain.close());
+  return chain;
+}
+
+/** What is wrong with it. */
+async function openingOf(url: string): Promise<'open' | string[]> {
+  try {
+    await chainOf(url).open();
+    return 'open';
+  } catch (thrown) {
+    if (thrown instanceof ConfigurationError) {
+      expect(thrown.problems).toEqual([
+        expect.objectContaining({ severity: 'error', section: 'ledger', option: 'connection' }),
+      ]);
+      return thrown.problems.map(({ message }) => message);
+    }
+    throw thrown;
+  }
+}
+
+/** Statements of somebody else, one after the other on one connection. */
+async function run(
+  url: string,
+  statements: readonly string[],
+  meanwhile?: (client: pg.Client) => Promise<void>,
+): Promise<void> {
+  const connection = connectionOf(url);
+  if (connection.dialect === 'sqlite') {
+    const client = new SqliteConnection(connection.file);
+    client.pragma('foreign_keys = OFF');
+    client.exec(statements.join(';'));
+    client.close();
+    return;
+  }
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    for (const statement of statements) {
+      await client.query(statement);
+    }
+    await meanwhile?.(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((listening) => server.once('listening', listening));
+  const address = server.address();
+  await new Promise((closed) => server.close(closed));
+  return typeof address === 'object' && address !== null ? address.port : 1;
+}

@@ -1,0 +1,140 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Claim, RecordedClaim, Shortage } from '../../src/ledger/claim.ts';
+import { charge, refund } from '../../src/ledger/claim.ts';
+import { type FilterClaims, type Reckoned, reckon, sums } from '../../src/ledger/reckoning.ts';
+
+function held(account: string, amount: bigint, limit?: bigint): Claim {
+  return { kind: 'held', account, amount, limit, refuse };
+}
+
+function used(account: string, perSecond: bigint, from: bigint, until: bigint, limit?: bigint): Claim {
+  return { kind: 'usage', account, perSecond, from, until, limit, refuse };
+}
+
+function refuse({ asked, left, taken, isUpdate }: Shortage): string {
+  return `asked ${asked}, left ${left}, taken ${taken}${isUpdate ? ', update' : ''}`;
+}
+
+function by(filter: string, claims: readonly Claim[], audit = false): FilterClaims {
+  return { filter, audit, claims, refusal: undefined };
+}
+
+function reckoned(claims: readonly Claim[], more: Partial<Reckoned> = {}): Reckoned {
+  return {
+    now: 0n,
+    wanted: [by('F', claims)],
+    recorded: [],
+    current: [],
+    isUpdate: false,
+    hasBegun: false,
+    returned: new Map(),
+    balances: new Map(),
+    ...more,
+  };
+}
+
+describe('reckon', () => {
+  it('lets a lease take the last of what is left, and no more', () => {
+    const balances = new Map([['a', 7n]]);
+    expect(reckon(reckoned([held('a', 3n, 10n)], { balances })).refusal).toBeUndefined();
+    const { refusal } = reckon(reckoned([held('a', 4n, 10n)], { balances }));
+    expect(refusal).toMatchObject({ filter: 'F', message: 'asked 4, left 3, taken 7' });
+  });
+
+  it('counts several claims on one account together', () => {
+    const claims = [held('a', 3n, 5n), used('a', 1n, 0n, 3n, 5n)];
+    expect(reckon(reckoned(claims)).refusal?.message).toBe('asked 6, left 5, taken 0');
+  });
+
+  it('refuses nothing where there is no limit, and nothing that costs nothing', () => {
+    const balances = new Map([['a', 100n]]);
+    expect(reckon(reckoned([held('a', 1n)], { balances })).refusal).toBeUndefined();
+    expect(reckon(reckoned([held('a', 0n, 0n)], { balances })).refusal).toBeUndefined();
+  });
+
+  it('says that nothing is left, and not less, when more is taken than there is', () => {
+    const { refusal } = reckon(reckoned([held('a', 1n, 10n)], { balances: new Map([['a', 12n]]) }));
+    expect(refusal?.message).toBe('asked 1, left 0, taken 12');
+  });
+
+  it('knows of what leases have returned that are over', () => {
+    const balances = new Map([['a', 10n]]);
+    const returned = new Map([['a', 4n]]);
+    expect(reckon(reckoned([held('a', 4n, 10n)], { balances, returned })).refusal).toBeUndefined();
+    const { refusal, deltas } = reckon(reckoned([held('a', 5n, 10n)], { balances, returned }));
+    expect(refusal?.message).toBe('asked 5, left 4, taken 6');
+    // What is returned is for somebody else to post.
+    expect(deltas).toEqual(new Map([['a', 5n]]));
+  });
+
+  it('refuses by the first filter that is enforced, and warns of all that are tried', () => {
+    const wanted = [
+      by('Tried', [held('a', 1n, 0n), held('b', 1n, 0n)], true),
+      { filter: 'Unsure', audit: true, claims: [], refusal: 'It does not say.' },
+      by('First', [held('c', 1n, 0n)]),
+      by('Second', [held('d', 1n, 0n)]),
+    ];
+    const { refusal, warnings } = reckon(reckoned([], { wanted }));
+    expect(refusal?.filter).toBe('First');
+    expect(warnings.map(({ filter }) => filter)).toEqual(['Tried', 'Tried', 'Unsure']);
+  });
+
+  it('judges an update by what it takes more', () => {
+    const recorded: RecordedClaim[] = [{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }];
+    const running = { now: 4n, recorded, isUpdate: true, hasBegun: true, balances: new Map([['a', 20n]]) };
+    const { refusal } = reckon(reckoned([used('a', 3n, 0n, 10n, 25n)], running));
+    expect(refusal?.message).toBe('asked 6, left 5, taken 8, update');
+    const { deltas, claims } = reckon(reckoned([used('a', 3n, 0n, 10n, 26n)], running));
+    expect(deltas).toEqual(new Map([['a', 6n]]));
+    expect(claims).toEqual([{ kind: 'usage', account: 'a', perSecond: 3n, from: 4n, until: 10n }]);
+    // Over the limit already, and no larger.
+    expect(reckon(reckoned([used('a', 2n, 0n, 10n, 5n)], running)).refusal).toBeUndefined();
+    expect(reckon(reckoned([used('a', 2n, 0n, 11n, 5n)], running)).refusal?.message).toBe(
+      'asked 2, left 0, taken 8, update',
+    );
+  });
+
+  it('believes what a lease is said to take where the ledger does not hold it', () => {
+    const current: RecordedClaim[] = [{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }];
+    const running = { now: 4n, current, isUpdate: true, hasBegun: true };
+    expect(reckon(reckoned([used('a', 2n, 0n, 10n, 0n)], running))).toMatchObject({
+      refusal: undefined,
+      deltas: new Map([['a', 12n]]),
+    });
+    expect(reckon(reckoned([used('a', 2n, 0n, 11n, 13n)], running)).refusal?.message).toBe(
+      'asked 2, left 1, taken 0, update',
+    );
+  });
+
+  it('changes balances by just what is taken more, on every account', () => {
+    const account = fc.constantFrom('a', 'b', 'c');
+    const figure = fc.bigInt({ min: 0n, max: 100n });
+    const claim = fc.oneof(
+      fc.record({ account, amount: figure }).map(({ account, amount }) => held(account, amount)),
+      fc
+        .record({ account, perSecond: figure, from: figure, length: figure })
+        .map(({ account, perSecond, from, length }) => used(account, perSecond, from, from + length)),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(claim),
+        fc.array(claim),
+        figure,
+        fc.boolean(),
+        (wanted, recorded, now, hasBegun) => {
+          const { deltas, claims } = reckon(reckoned(wanted, { recorded, now, hasBegun, isUpdate: true }));
+          const [charged, returned] = [sums(claims, charge), sums(recorded, (one) => refund(one, now))];
+          for (const name of ['a', 'b', 'c']) {
+            expect(deltas.get(name) ?? 0n).toBe((charged.get(name) ?? 0n) - (returned.get(name) ?? 0n));
+            expect(deltas.get(name)).not.toBe(0n);
+          }
+          expect(claims).toHaveLength(wanted.length);
+          // The same once more changes nothing.
+          const again = reckon(reckoned(wanted, { recorded: claims, now, hasBegun, isUpdate: true }));
+          expect(hasBegun ? [...again.deltas] : []).toEqual([]);
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,308 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { toInstant } from '../../src/dates.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
+import { type ListedLease, type ReconcileOptions, reconcile } from '../../src/ledger/reconcile.ts';
+import { leaseDetails, listLeases } from '../../src/ledger/reports.ts';
+import type { Claimant } from '../../src/ledger/transactions.ts';
+import { verifyLedger } from '../../src/ledger/verify.ts';
+import { giveBudget, ledgerAt, NO_WAIT } from '../support/ledgers.ts';
+import { CLAIMANT, copiedLedgers, recordLease } from './recorded-leases.ts';
+
+const newLedger = copiedLedgers(async (connection) => {
+  const ledger = await ledgerAt(connection);
+  await giveBudget(ledger, { amount: '1000' });
+  await ledger.close();
+});
+const opened: Ledger[] = [];
+let now = '2026-11-21T09:00:30Z';
+afterEach(async () => {
+  now = '2026-11-21T09:00:30Z';
+  for (const ledger of opened.splice(0)) {
+    // Whatever was reconciled, the books agree.
+    expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
+    await ledger.close();
+  }
+});
+
+async function open(): Promise<Ledger> {
+  const ledger = await ledgerAt(await newLedger(), { now: () => now });
+  opened.push(ledger);
+  return ledger;
+}
+
+const instant = (date: string) => toInstant(date) ?? 0n;
+
+/** As the command line of OpenStack lists it, unless it says more. */
+function listedLease(lease: {
+  id: string;
+  name: string;
+  start?: string;
+  end?: string;
+  projectId?: string;
+  userId?: string;
+  reservations?: ListedLease['reservations'];
+}): ListedLease {
+  const { id, name, start = '2026-12-01', end = '2026-12-02' } = lease;
+  const { projectId, userId, reservations } = lease;
+  return { id, name, start: instant(start), end: instant(end), projectId, userId, reservations };
+}
+
+const WHOLE = { projectId: 'climate', userId: 'alice', reservations: [{ resource_type: 'physical:host' }] };
+
+async function reconciled(
+  ledger: Ledger,
+  listed: readonly ListedLease[],
+  options: Partial<ReconcileOptions> = {},
+) {
+  const done = [];
+  const all = {
+    region: '',
+    projectIds: undefined,
+    olderThan: 0n,
+    isDryRun: false,
+    claimants: [CLAIMANT],
+    exemptProjects: [],
+    who: 'operator',
+    reason: 'a test',
+    ...options,
+  };
+  for await (const { outcome, name, leaseId, note } of reconcile(ledger, listed, all, NO_WAIT)) {
+    done.push([outcome, name, leaseId, note]);
+  }
+  return done;
+}
+
+/** [lease id, state, start, end], by row. */
+async function leases(ledger: Ledger) {
+  const all = await listLeases(ledger, { limit: 100 }, NO_WAIT);
+  return all.reverse().map(({ name, leaseId, state }) => [name, leaseId, state]);
+}
+
+async function budgetEntries(ledger: Ledger, row: bigint): Promise<bigint[]> {
+  const [details] = await leaseDetails(ledger, row, NO_WAIT);
+  return (details?.entries ?? [])
+    .filter(({ account }) => account === 'usage_budget/1')
+    .map(({ delta }) => delta);
+}
+
+const DAY = 86_400n * 1_000_000n;
+
+it('releases what is not there, records what was never seen, corrects dates and learns ids', async () => {
+  const ledger = await open();
+  await recordLease(ledger, { name: 'gone' });
+  await recordLease(ledger, { name: 'kept', leaseId: 'K' });
+  await recordLease(ledger, { name: 'nameless' });
+  await recordLease(ledger, { name: 'longer', leaseId: 'L' });
+  const list = [
+    listedLease({ id: 'K', name: 'kept' }),
+    listedLease({ id: 'N', name: 'nameless' }),
+    listedLease({ id: 'L', name: 'longer', end: '2026-12-04' }),
+    listedLease({ id: 'U', name: 'unseen', ...WHOLE }),
+    listedLease({ id: 'X', name: 'whose' }),
+  ];
+  const expected = [
+    ['released', 'gone', null, null],
+    ['corrected', 'longer', 'L', 'it was 2026-12-01T00:00:00Z to 2026-12-02T00:00:00Z'],
+    ['identified', 'nameless', 'N', null],
+    ['left', 'whose', 'X', "can't be recorded: the list does not say whose it is"],
+    ['recorded', 'unseen', 'U', null],
+  ];
+  const before = await leases(ledger);
+  const { compared } = await verifyLedger(ledger, NO_WAIT);
+  const dryRun = await reconciled(ledger, list, { isDryRun: true });
+  expect(dryRun.toSorted()).toEqual(expected.toSorted());
+  expect(await leases(ledger)).toEqual(before);
+  expect((await verifyLedger(ledger, NO_WAIT)).compared).toEqual(compared);
+
+  expect((await reconciled(ledger, list)).toSorted()).toEqual(expected.toSorted());
+  expect(await leases(ledger)).toEqual([
+    ['gone', null, 'ended'],
+    ['kept', 'K', 'open'],
+    ['nameless', 'N', 'open'],
+    ['longer', 'L', 'open'],
+    ['unseen', 'U', 'open'],
+  ]);
+  expect(await budgetEntries(ledger, 1n)).toEqual([DAY, -DAY]);
+  expect(await budgetEntries(ledger, 4n)).toEqual([DAY, 2n * DAY]);
+  const [details] = await leaseDetails(ledger, 1n, NO_WAIT);
+  expect(details?.entries.at(-1)).toMatchObject({
+    operation: 'reconcile',
+    who: 'operator',
+    reason: 'a test',
+  });
+
+  expect(await reconciled(ledger, list)).toEqual([
+    ['left', 'whose', 'X', "can't be recorded: the list does not say whose it is"],
+  ]);
+});
+
+describe('what is released', () => {
+  it('was recorded longer ago than the list may be old', async () => {
+    const ledger = await open();
+    await recordLease(ledger, { name: 'a' });
+    now = '2026-11-21T10:00:29Z';
+    const note = 'not in the list, which may be older than the lease';
+    expect(await reconciled(ledger, [], { olderThan: 3600n })).toEqual([['left', 'a', null, note]]);
+    now = '2026-11-21T10:00:30Z';
+    expect(await reconciled(ledger, [], { olderThan: 3600n })).toEqual([['released', 'a', null, null]]);
+  });
+
+  it('is of the projects and the region that the list is of', async () => {
+    const ledger = await open();
+    await recordLease(ledger, { name: 'here', region: 'R' });
+    await recordLease(ledger, { name: 'there', region: 'S' });
+    await recordLease(ledger, { name: 'other', region: 'R', projectId: 'ocean' });
+    const options = { region: 'R', projectIds: new Set(['climate']) };
+    expect(await reconciled(ledger, [], options)).toEqual([['released', 'here', null, null]]);
+  });
+
+  it('is not what has run to its end', async () => {
+    const ledger = await open();
+    await recordLease(ledger, { name: 'a' });
+    now = '2026-12-02T00:00:00Z';
+    expect(await reconciled(ledger, [])).toEqual([]);
+  });
+
+  it('has been used until then', async () => {
+    const ledger = await open();
+    await recordLease(ledger, { name: 'a' });
+    now = '2026-12-01T18:00:00Z';
+    await reconciled(ledger, []);
+    expect(await budgetEntries(ledger, 1n)).toEqual([DAY, -DAY / 4n]);
+  });
+});
+
+describe('a lease without an id', () => {
+  it('is told from its twin by the date at which it ends', async () => {
+    const ledger = await open();
+    await recordLease(ledger, { name: 'a' });
+    await recordLease(ledger, { name: 'a', end: '2026-12-03' });
+    const list = [listedLease({ id: 'A', name: 'a', end: '2026-12-03' })];
+    expect((await reconciled(ledger, list)).toSorted()).toEqual([
+      ['identified', 'a', 'A', null],
+      ['released', 'a', null, null],
+    ]);
+    expect(await leases(ledger)).toEqual([
+      ['a', null, 'ended'],
+      ['a', 'A', 'open'],
+    ]);
+  });
+
+  it('is left where it may be that of somebody else, and told by its owner where the list says it', async () => {
+    const ledger = await open();
+    await recordLease(ledger, { name: 'a' });
+    await recordLease(ledger, { name: 'a', userId: 'bob' });
+    const unclear = [listedLease({ id: 'A', name: 'a' })];
+    expect(await reconciled(ledger, unclear)).toMatchObject([
+      ['left', 'a', 'A', expect.stringContaining('several owners')],
+    ]);
+    const clear = [listedLease({ id: 'A', name: 'a', projectId: 'climate', userId: 'bob' })];
+    expect((await reconciled(ledger, clear)).toSorted()).toEqual([
+      ['identified', 'a', 'A', null],
+      ['released', 'a', null, null],
+    ]);
+    expect(await leases(ledger)).toEqual([
+      ['a', null, 'ended'],
+      ['a', 'A', 'open'],
+    ]);
+  });
+});
+
+describe('dates that differ', () => {
+  it('are corrected by what the lease reserves, where the list says it', async () => {
+    const ledger = await open();
+    await recordLease(ledger, { name: 'a', leaseId: 'A' });
+    const lease = listedLease({ id: 'A', name: 'a', end: '2026-12-05', ...WHOLE });
+    await reconciled(ledger, [lease]);
+    expect(await budgetEntries(ledger, 1n)).toEqual([DAY, 3n * DAY]);
+  });
+
+  it('give back what the lease does not take any more, and nothing of what has run', async () => {
+    const ledger = await open();
+    await recordLease(ledger, { name: 'a', leaseId: 'A', end: '2026-12-05' });
+    now = '2026-12-02T00:00:00Z';
+    await reconciled(ledger, [listedLease({ id: 'A', name: 'a', end: '2026-12-03' })]);
+    expect(await budgetEntries(ledger, 1n)).toEqual([4n * DAY, -2n * DAY]);
+  });
+
+  it('are left where the budget that pays is not valid then', async () => {
+    const ledger = await open();
+    await recordLease(ledger, { name: 'a', leaseId: 'A' });
+    expect(await reconciled(ledger, [listedLease({ id: 'A', name: 'a', end: '2028-02-01' })])).toMatchObject([
+      ['left', 'a', 'A', expect.stringContaining('its budget is not valid then')],
+    ]);
+  });
+
+  it('open a lease again that has ended long ago, and leave one that has ended since', async () => {
+    const ledger = await open();
+    const identity = await recordLease(ledger, { name: 'a', leaseId: 'A' });
+    const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
+    await ledger.end({ identity, end: undefined }, author, NO_WAIT);
+    const list = [listedLease({ id: 'A', name: 'a' })];
+    expect(await reconciled(ledger, list, { olderThan: 60n })).toMatchObject([
+      ['left', 'a', 'A', 'it ended at 2026-11-21T09:00:30Z; the list may be older'],
+    ]);
+    now = '2026-11-21T09:02:00Z';
+    expect(await reconciled(ledger, list, { olderThan: 60n })).toEqual([
+      ['corrected', 'a', 'A', 'it had ended'],
+    ]);
+    expect(await leases(ledger)).toEqual([['a', 'A', 'open']]);
+    expect(await budgetEntries(ledger, 1n)).toEqual([DAY, -DAY, DAY]);
+  });
+});
+
+describe('what is recorded', () => {
+  const lease = listedLease({ id: 'U', name: 'u', ...WHOLE });
+
+  it('is charged from now on', async () => {
+    const ledger = await open();
+    now = '2026-12-01T12:00:00Z';
+    await reconciled(ledger, [lease]);
+    expect(await budgetEntries(ledger, 1n)).toEqual([DAY / 2n]);
+  });
+
+  it('is there also where limits do not hold, and says so', async () => {
+    const ledger = await open();
+    const strict: Claimant = {
+      ...CLAIMANT,
+      claims: () => [
+        { kind: 'held', account: 'max_leases/project', amount: 1n, limit: 0n, refuse: () => 'Too many.' },
+      ],
+    };
+    expect(await reconciled(ledger, [lease], { claimants: [strict] })).toEqual([
+      ['recorded', 'u', 'U', 'Too many.'],
+    ]);
+    expect(await leases(ledger)).toEqual([['u', 'U', 'open']]);
+  });
+
+  it('is no lease whose cost can not be told', async () => {
+    const ledger = await open();
+    const mute: Claimant = { ...CLAIMANT, claims: () => ({ allowed: false, message: 'No size.' }) };
+    const broken: Claimant = {
+      ...CLAIMANT,
+      claims() {
+        throw new TypeError('no factor');
+      },
+    };
+    expect(await reconciled(ledger, [lease], { claimants: [mute] })).toEqual([
+      ['left', 'u', 'U', 'No size.'],
+    ]);
+    expect(await reconciled(ledger, [lease], { claimants: [broken] })).toEqual([
+      ['left', 'u', 'U', 'no factor'],
+    ]);
+    expect(await leases(ledger)).toEqual([]);
+  });
+
+  it('is nothing of exempt or other projects, nothing without filters, and nothing that reserves who knows what', async () => {
+    const ledger = await open();
+    expect(await reconciled(ledger, [lease], { exemptProjects: ['climate'] })).toEqual([]);
+    expect(await reconciled(ledger, [lease], { projectIds: new Set(['ocean']) })).toEqual([]);
+    expect(await reconciled(ledger, [lease], { claimants: [] })).toMatchObject([
+      ['left', 'u', 'U', expect.stringContaining('no enabled filter')],
+    ]);
+    expect(await reconciled(ledger, [{ ...lease, reservations: undefined }])).toMatchObject([
+      ['left', 'u', 'U', expect.stringContaining('does not say what it reserves')],
+    ]);
+    expect(await leases(ledger)).toEqual([]);
+  });
+});

@@ -1,0 +1,78 @@
+/** Leases in a ledger, recorded without a chain of filters. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { toInstant } from '../../src/dates.ts';
+import type { Claim } from '../../src/ledger/claim.ts';
+import type { LeaseIdentity } from '../../src/ledger/identity.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
+import { upgradeTables } from '../../src/ledger/migrations/index.ts';
+import type { Claimant } from '../../src/ledger/transactions.ts';
+import { temporaryFile } from '../support/files.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { NO_WAIT } from '../support/ledgers.ts';
+
+export interface LeaseText {
+  readonly leaseId?: string | null;
+  readonly region?: string;
+  readonly projectId?: string;
+  readonly userId?: string;
+  readonly name: string;
+  readonly start?: string;
+  readonly end?: string;
+}
+
+/** One lease of so many, and one unit of the first budget. */
+export const CLAIMANT: Claimant = {
+  name: 'TestFilter',
+  audit: false,
+  claims({ context, start, end }) {
+    const free = { limit: undefined, refuse: () => '' } as const;
+    const claims: Claim[] = [
+      { kind: 'held', account: 'max_leases/project', amount: 1n, ...free },
+      { kind: 'held', account: `max_leases/user/${context.user_id}`, amount: 1n, ...free },
+      {
+        kind: 'usage',
+        account: 'usage_budget/1',
+        perSecond: 1_000_000n,
+        from: start / 1_000_000n,
+        until: end / 1_000_000n,
+        ...free,
+      },
+    ];
+    return claims;
+  },
+};
+
+/** Default: of alice in the project climate, the first day of December 2026. */
+export async function recordLease(ledger: Ledger, lease: LeaseText): Promise<LeaseIdentity> {
+  const { leaseId = null, region = '', projectId = 'climate', userId = 'alice', name } = lease;
+  const start = toInstant(lease.start ?? '2026-12-01') ?? 0n;
+  const end = toInstant(lease.end ?? '2026-12-02') ?? 0n;
+  const identity = { leaseId, region, projectId, userId, name, start };
+  const context = { project_id: projectId, user_id: userId };
+  const question = {
+    identity,
+    name,
+    demand: 'one host',
+    proposal: { context, start, end, reservations: [] },
+    current: undefined,
+    claimants: [CLAIMANT],
+  };
+  const author = { operation: 'create', who: userId, requestId: 'req-1', reason: null } as const;
+  await ledger.commit(question, author, NO_WAIT);
+  return identity;
+}
+
+/** SQLite ledgers that all begin alike: one is made, and the others are copies of its file, in a tenth of the time. */
+export function copiedLedgers(make: (connection: string) => Promise<void>): () => Promise<string> {
+  let content: Buffer | undefined;
+  return async () => {
+    if (content === undefined) {
+      const file = join(temporaryFolder(), 'ledger.db');
+      await upgradeTables({ dialect: 'sqlite', file });
+      await make(`sqlite://${file}`);
+      content = readFileSync(file);
+    }
+    return `sqlite://${temporaryFile('ledger.db', content)}`;
+  };
+}

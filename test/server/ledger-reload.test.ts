@@ -1,0 +1,112 @@
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { confFile, temporaryFile } from '../support/files.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { createLasting } from '../support/requests.ts';
+import { runServiceOn } from '../support/running-service.ts';
+import { newLedger } from './ledgers.ts';
+
+const SOON = 5000;
+
+/** How often this process has the file of a ledger open. */
+function openings(connection: string): number {
+  const file = connection.slice('sqlite://'.length);
+  return readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`) === file;
+    } catch {
+      return false;
+    }
+  }).length;
+}
+
+async function onLedger(first: string, filters = 'MaxLeasesFilter', folder = filterFolder({})) {
+  const written = (connection: string) =>
+    `[enforcement]\nfilters_path = ${folder}\nenabled_filters = ${filters}\nmax_leases_per_project = 1\n[service]\nport = 0\n[ledger]\nconnection = ${connection}\n`;
+  const conf = confFile(written(first));
+  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
+  return {
+    ...running,
+    conf,
+    change: (connection: string) => {
+      writeFileSync(conf, written(connection));
+      return running.service.reload();
+    },
+  };
+}
+
+describe('a reload with a ledger', () => {
+  it('goes on with the same one: what was recorded counts', async () => {
+    const connection = await newLedger();
+    const { post, change } = await onLedger(connection);
+    expect(await post('/check-create', createLasting(60))).toMatchObject({ status: 204 });
+    for (let reload = 1; reload <= 5; reload += 1) {
+      expect(await change(connection)).toBe(true);
+    }
+    expect(await post('/check-create', createLasting(61))).toMatchObject({ status: 403 });
+    // SQLite keeps one that it has closed for as long as another one holds locks on the same file, and uses it again.
+    await vi.waitFor(() => expect(openings(connection)).toBeLessThanOrEqual(2), SOON);
+  });
+
+  it('lets the one before go after its last request, which is recorded there', async () => {
+    const doors: (() => void)[] = [];
+    vi.stubGlobal('door', () => new Promise<void>((open) => doors.push(open)));
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const create = 'return door().then(() => allow());';
+    const folder = filterFolder({ 'slow-filter.js': filterSource('SlowFilter', { create }) });
+    const [before, after] = [await newLedger(), await newLedger()];
+    const { post, change } = await onLedger(before, 'SlowFilter, MaxLeasesFilter', folder);
+
+    const waiting = post('/check-create', createLasting(60));
+    await vi.waitFor(() => expect(doors).toHaveLength(1), SOON);
+    expect(await change(after)).toBe(true);
+    expect([openings(before), openings(after)]).toEqual([1, 1]);
+    doors[0]?.();
+    expect(await waiting).toMatchObject({ status: 204 });
+    await vi.waitFor(() => expect(openings(before)).toBe(0), SOON);
+
+    const next = post('/check-create', createLasting(60));
+    await vi.waitFor(() => expect(doors).toHaveLength(2), SOON);
+    doors[1]?.();
+    expect(await next).toMatchObject({ status: 204 });
+    expect(await change(before)).toBe(true);
+    const full = post('/check-create', createLasting(61));
+    await vi.waitFor(() => expect(doors).toHaveLength(3), SOON);
+    doors[2]?.();
+    expect(await full, 'the waiting one was recorded in the ledger that it had found').toMatchObject({
+      status: 403,
+    });
+  });
+
+  it('to one that can not be used is refused, with file and line, and the one before still decides', async () => {
+    const good = await newLedger();
+    const { post, change, conf, request, logger } = await onLedger(good);
+    const empty = temporaryFile('empty.db', '');
+    for (const [connection, message] of [
+      [
+        'sqlite:///nowhere/ledger.db',
+        /^\S+:8: \[ledger\] connection: \/nowhere\/ledger\.db can not be opened/,
+      ],
+      [`sqlite://${empty}`, /^\S+:8: \[ledger\] connection: .*ledger upgrade/],
+      ['mysql://db/ledger', /^\S+:8: \[ledger\] connection: expected sqlite:/],
+    ] as const) {
+      expect(await change(connection), connection).toBe(false);
+      const { json } = await request('/readyz');
+      expect(json).toMatchObject({ generation: 1, problems: [expect.stringMatching(message)] });
+      expect((json as { problems: string[] }).problems[0]).toContain(conf);
+    }
+    expect(logger.lines.filter(({ level }) => level === 'error')).not.toEqual([]);
+    expect(openings(good)).toBe(1);
+    expect(openings(`sqlite://${empty}`)).toBe(0);
+    expect(await post('/check-create', createLasting(60))).toMatchObject({ status: 204 });
+    expect(await post('/check-create', createLasting(61))).toMatchObject({ status: 403 });
+  });
+
+  it('lets the ledger go when the service is closed', async () => {
+    const connection = await newLedger();
+    const { service } = await onLedger(connection);
+    expect(openings(connection)).toBe(1);
+    await service.close();
+    expect(openings(connection)).toBe(0);
+  });
+});

@@ -1,0 +1,170 @@
+/** Clients that create, change and end leases of one project at random, and remember what they were told. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { FAILED_MESSAGE } from '../../src/asking.ts';
+import type { Reservation } from '../../src/index.ts';
+import { UNAVAILABLE_MESSAGE } from '../../src/ledger/database.ts';
+import type { ServiceAnswer, ServiceProcess } from './ledger-processes.ts';
+import { createPhysicalHost, endActive, updateExtend } from './requests.ts';
+
+export const PROJECT = createPhysicalHost().context.project_id;
+export const USER = createPhysicalHost().context.user_id;
+
+const DAY = 86_400;
+/** A month ahead: what ends before it begins is given back to the last second. */
+const START = (Math.floor(Date.now() / 1000 / DAY) + 30) * DAY;
+
+/** A lease as somebody has it. */
+export interface ClientLease {
+  readonly name: string;
+  /** Blazar's; the ledger hears of it with the first update, or the end. */
+  readonly id: string;
+  readonly end: number;
+  readonly hosts: number;
+  readonly isOpen: boolean;
+}
+
+/** What is asked, and what is there before and after it. */
+export interface LeaseOperation {
+  readonly path: 'check-create' | 'check-update' | 'on-end';
+  readonly body: object;
+  readonly before: ClientLease | undefined;
+  readonly after: ClientLease;
+}
+
+export function newLease(days: number, hosts = 1): LeaseOperation {
+  const name = `lease-${randomUUID()}`;
+  const after = { name, id: randomUUID(), end: START + days * DAY, hosts, isOpen: true };
+  const { context, lease } = createPhysicalHost();
+  return {
+    path: 'check-create',
+    body: {
+      context,
+      lease: { ...lease, name, ...datesOf(after), reservations: reservationsOf(after, lease.reservations) },
+    },
+    before: undefined,
+    after,
+  };
+}
+
+export function changeOf(before: ClientLease, days: number): LeaseOperation {
+  const after = { ...before, end: START + days * DAY };
+  const { context, currentLease } = updateExtend();
+  const { id, name } = before;
+  const reservations = reservationsOf(before, currentLease.reservations);
+  return {
+    path: 'check-update',
+    body: {
+      context,
+      current_lease: { ...currentLease, id, name, status: 'PENDING', ...datesOf(before), reservations },
+      lease: { ...datesOf(after), reservations },
+    },
+    before,
+    after,
+  };
+}
+
+export function endOf(before: ClientLease): LeaseOperation {
+  const { context, lease } = endActive();
+  const { id, name } = before;
+  const reservations = reservationsOf(before, lease.reservations);
+  return {
+    path: 'on-end',
+    body: { context, lease: { ...lease, id, name, status: 'PENDING', ...datesOf(before), reservations } },
+    before,
+    after: { ...before, isOpen: false },
+  };
+}
+
+function datesOf({ end }: ClientLease) {
+  const written = (second: number) => new Date(second * 1000).toISOString().slice(0, 19);
+  return { start_date: written(START), end_date: written(end) };
+}
+
+/** As they were captured, of so many hosts. */
+function reservationsOf({ hosts }: ClientLease, [reservation]: readonly Reservation[] = []) {
+  return [{ ...reservation, max: hosts, allocations: reservation?.allocations?.slice(0, hosts) }];
+}
+
+const MOST_LEASES = 3;
+const MOST_DAYS = 9;
+
+export interface ClientOptions {
+  /** An end is answered with 204 whatever happens, since there is nothing to refuse. Default true. */
+  readonly mayEnd?: boolean;
+  /** Whether it asks again when the ledger could not be reached: by then nobody may know what was recorded. Default false. */
+  readonly asksAgain?: boolean;
+}
+
+export class LeaseClient {
+  readonly #options: ClientOptions;
+  /** By name: as it was acknowledged last. */
+  readonly acknowledged = new Map<string, ClientLease>();
+  /** Leases that were refused when they were new. */
+  readonly refused: string[] = [];
+  /** What was asked for and not answered yet: it may have been done, or not. */
+  pending: LeaseOperation | undefined;
+  readonly answers: ServiceAnswer[] = [];
+  /** How many requests were never answered. */
+  unanswered = 0;
+
+  constructor(options: ClientOptions = {}) {
+    this.#options = options;
+  }
+
+  /** Asks one thing after another, of any of the services. What nobody has answered is asked again, until somebody does. */
+  async work(services: readonly ServiceProcess[], isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      const alive = services.filter(({ process }) => process.signalCode === null);
+      const service = alive[Math.floor(Math.random() * alive.length)];
+      this.pending ??= this.#choose();
+      const answer = await service?.ask(this.pending.path, this.pending.body);
+      if (answer === undefined) {
+        this.unanswered += 1;
+        await pause(5);
+      } else {
+        this.answers.push(answer);
+        const isInDoubt = answer.message === UNAVAILABLE_MESSAGE || answer.message === FAILED_MESSAGE;
+        if (!isInDoubt || this.#options.asksAgain !== true) {
+          this.#learn(this.pending, answer);
+          this.pending = undefined;
+        }
+      }
+    }
+  }
+
+  #choose(): LeaseOperation {
+    const open = [...this.acknowledged.values()].filter(({ isOpen }) => isOpen);
+    const some = open[Math.floor(Math.random() * open.length)];
+    const days = 1 + Math.floor(Math.random() * MOST_DAYS);
+    const dice = Math.random();
+    if (some === undefined || (open.length < MOST_LEASES && dice < 0.5)) {
+      return newLease(days, 1 + Math.floor(Math.random() * 2));
+    }
+    return dice < 0.75 || this.#options.mayEnd === false ? changeOf(some, days) : endOf(some);
+  }
+
+  #learn({ path, after }: LeaseOperation, answer: ServiceAnswer): void {
+    if (answer.status === 204) {
+      this.acknowledged.set(after.name, after);
+    } else if (path === 'check-create') {
+      this.refused.push(after.name);
+    }
+  }
+}
+
+/** So many clients at work, until they are stopped. */
+export function startClients(clients: readonly LeaseClient[], services: readonly ServiceProcess[]) {
+  let isOver = false;
+  const all = Promise.all(clients.map((client) => client.work(services, () => isOver)));
+  return {
+    async stop(): Promise<void> {
+      isOver = true;
+      await all;
+    },
+  };
+}
+
+export function newClients(count: number, options: ClientOptions = {}): LeaseClient[] {
+  return Array.from({ length: count }, () => new LeaseClient(options));
+}

@@ -1,0 +1,110 @@
+/** Compares a ledger with what clients were told. */
+import { type Amount, parseUnitHours } from '../../src/ledger/amount.ts';
+import { charge, parseClaims } from '../../src/ledger/claim.ts';
+import { rows } from '../../src/ledger/database.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
+import { sums } from '../../src/ledger/reckoning.ts';
+import type { LeaseRow } from '../../src/ledger/schema.ts';
+import { verifyLedger } from '../../src/ledger/verify.ts';
+import type { ClientLease, LeaseClient } from './lease-clients.ts';
+import { NO_WAIT } from './ledgers.ts';
+
+const HOUR = parseUnitHours('1') ?? 0n;
+
+/** All that is wrong with a ledger in which nobody writes at the moment; empty = nothing is. */
+export async function inspect(ledger: Ledger, clients: readonly LeaseClient[]): Promise<string[]> {
+  const { differences } = await verifyLedger(ledger, NO_WAIT);
+  const { queries } = ledger.database;
+  const leases = await read(ledger, queries.selectFrom('leases').selectAll().compile());
+  const entries = await read(ledger, queries.selectFrom('entries').selectAll().orderBy('id').compile());
+  const charged = new Map<string, Amount>();
+  for (const { lease, account, delta } of entries) {
+    const key = `${lease} ${account}`;
+    charged.set(key, (charged.get(key) ?? 0n) + delta);
+  }
+  return [
+    ...differences.map((difference) => JSON.stringify(difference)),
+    ...leases.flatMap((row) => halfThere(row, charged)),
+    ...told(leases, clients),
+  ];
+}
+
+/** The highest and the lowest that an account ever was: entries stand in the order in which they were made. */
+export async function extremes(
+  ledger: Ledger,
+  account: string,
+): Promise<{ highest: Amount; lowest: Amount }> {
+  const query = ledger.database.queries.selectFrom('entries').select('delta');
+  const entries = await read(ledger, query.where('account', '=', account).orderBy('id').compile());
+  let [balance, highest, lowest] = [0n, 0n, 0n];
+  for (const { delta } of entries) {
+    balance += delta;
+    highest = balance > highest ? balance : highest;
+    lowest = balance < lowest ? balance : lowest;
+  }
+  return { highest, lowest };
+}
+
+export async function leaseNames(ledger: Ledger): Promise<string[]> {
+  const query = ledger.database.queries.selectFrom('leases').select('name').compile();
+  return (await read(ledger, query)).map(({ name }) => name);
+}
+
+function read<Row>(ledger: Ledger, query: Parameters<typeof rows<Row>>[0]): Promise<Row[]> {
+  return ledger.read('read', () => rows(query), NO_WAIT);
+}
+
+/** No lease has begun: as long as it is there all of it is charged, and nothing afterwards. */
+function halfThere({ id, name, state, claims }: LeaseRow, charged: ReadonlyMap<string, Amount>): string[] {
+  return [...sums(parseClaims(claims), charge)].flatMap(([account, whole]) => {
+    const expected = state === 'open' ? whole : 0n;
+    const found = charged.get(`${id} ${account}`) ?? 0n;
+    return expected === found ? [] : [`${name} (${state}): expected ${expected} on ${account}, got ${found}`];
+  });
+}
+
+/** Whether every lease is there as it was acknowledged, and none else is. */
+function told(leases: readonly LeaseRow[], clients: readonly LeaseClient[]): string[] {
+  const found = new Map(leases.map((row) => [row.name, row]));
+  const wrong = leases.length === found.size ? [] : ['a lease is there twice'];
+  for (const { acknowledged, pending, refused } of clients) {
+    const possible = new Map(
+      [...acknowledged].map(([name, lease]) => [name, [lease] as (ClientLease | undefined)[]]),
+    );
+    if (pending !== undefined) {
+      possible.set(pending.after.name, [pending.before, pending.after]);
+    }
+    for (const name of refused) {
+      possible.set(name, [undefined]);
+    }
+    for (const [name, states] of possible) {
+      const row = found.get(name);
+      found.delete(name);
+      if (!states.some((state) => isAs(state, row))) {
+        wrong.push(`${name}: expected ${JSON.stringify(states)}, got ${text(row)}`);
+      }
+    }
+  }
+  return [...wrong, ...[...found.values()].map((row) => `nobody has asked for ${text(row)}`)];
+}
+
+function isAs(expected: ClientLease | undefined, row: LeaseRow | undefined): boolean {
+  if (expected === undefined || row === undefined) {
+    return expected === undefined && row === undefined;
+  }
+  const [usage] = parseClaims(row.claims).filter(({ kind }) => kind === 'usage');
+  return (
+    row.state === (expected.isOpen ? 'open' : 'ended') &&
+    row.ends_at === BigInt(expected.end) * 1_000_000n &&
+    (row.lease_id === null || row.lease_id === expected.id) &&
+    usage?.kind === 'usage' &&
+    usage.perSecond * 3600n === BigInt(expected.hosts) * HOUR
+  );
+}
+
+function text(row: LeaseRow | undefined): string {
+  return (
+    JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)) ??
+    'nothing'
+  );
+}

@@ -1,0 +1,168 @@
+/** Services that share a ledger, as processes of their own, and clients that ask them as Blazar does. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished, vi } from 'vitest';
+import type { Ledger } from '../../src/ledger/ledger.ts';
+import { confFile } from './files.ts';
+import { PROJECT } from './lease-clients.ts';
+import { giveBudget, ledgerAt } from './ledgers.ts';
+import { COMMAND } from './run-command.ts';
+
+export interface ServiceSetup {
+  readonly connection: string;
+  /** `[service] deadline`, in seconds. Default: 60, which no test waits for. */
+  readonly deadline?: number;
+  /** `[ledger] timeout`, in seconds. Default: 60. */
+  readonly timeout?: number;
+  /** `[ledger] pool_size`. Default: 4. */
+  readonly poolSize?: number;
+  /** Further lines of `[enforcement]`. */
+  readonly enforcement?: string;
+}
+
+export interface ServiceProcess {
+  readonly url: string;
+  readonly process: ChildProcess;
+  /** What it has logged. */
+  log(): string;
+  /** How many requests it has answered. */
+  answers(): number;
+  /** `kill -9`; resolves when the process is gone. */
+  kill(): Promise<void>;
+  /** One request; `undefined` = the service is not there, or has gone without an answer. */
+  ask(path: string, body: object): Promise<ServiceAnswer | undefined>;
+}
+
+export interface ServiceAnswer {
+  readonly status: number;
+  readonly message: string | undefined;
+  /** When it was asked, and when answered, in milliseconds of `performance.now()`. */
+  readonly asked: number;
+  readonly answered: number;
+}
+
+/** The process as it starts: it may end without ever listening. */
+export function launchService(setup: ServiceSetup) {
+  const { connection, deadline = 60, timeout = 60, poolSize = 4, enforcement = '' } = setup;
+  const conf = confFile(`[enforcement]
+enabled_filters = MaxLeasesFilter, UsageBudgetFilter
+${enforcement}
+[ledger]
+connection = ${connection}
+timeout = ${timeout}
+pool_size = ${poolSize}
+[service]
+port = 0
+deadline = ${deadline}
+`);
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(OS_|BLAZAR_|NODE_OPTIONS$)/.test(name)),
+  );
+  const child = spawn(process.execPath, [COMMAND, 'serve', '--config-file', conf], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (some: string) => {
+    stdout += some;
+  });
+  child.stderr.setEncoding('utf8').on('data', (some: string) => {
+    stderr += some;
+  });
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stderr }));
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const listening = new Promise<string>((resolve, reject) => {
+    child.stdout.on('data', () => {
+      const [, url] = /^Listening on (http:\S+)\n/m.exec(stdout) ?? [];
+      if (url !== undefined) {
+        resolve(url);
+      }
+    });
+    child.on('close', (code) => reject(new Error(`the service has ended with ${code}: ${stdout}${stderr}`)));
+  });
+  // Whoever waits for the end does not wait for it to listen.
+  listening.catch(() => {});
+  return { process: child, listening, ended, log: () => stderr };
+}
+
+/** A service that listens. It is gone when the test is over. */
+export async function startService(setup: ServiceSetup): Promise<ServiceProcess> {
+  const { process: child, listening, ended, log } = launchService(setup);
+  const url = await listening;
+  const agent = new Agent({ keepAlive: true });
+  onTestFinished(() => agent.destroy());
+  let answers = 0;
+  return {
+    url,
+    process: child,
+    log,
+    answers: () => answers,
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+    async ask(path, body) {
+      const answer = await ask(`${url}/${path}`, agent, body);
+      answers += answer === undefined ? 0 : 1;
+      return answer;
+    },
+  };
+}
+
+/** The slowest of some answers, in seconds. */
+export function slowest(answers: readonly ServiceAnswer[]): number {
+  return Math.max(...answers.map(({ asked, answered }) => (answered - asked) / 1000));
+}
+
+export function startServices(count: number, setup: ServiceSetup): Promise<ServiceProcess[]> {
+  return Promise.all(Array.from({ length: count }, () => startService(setup)));
+}
+
+/** Asks until a service lets a lease through; throws after a while. */
+export async function untilAllowed(ask: () => Promise<ServiceAnswer | undefined>): Promise<void> {
+  await vi.waitFor(async () => expect(await ask()).toMatchObject({ status: 204 }), SOON);
+}
+
+/** How long it is waited for what must come, of a machine that is busy elsewhere. */
+export const SOON = { timeout: 15_000, interval: 50 };
+
+/** How many times as much as in `npm test` is to be proven. */
+export const SCALE = Number(process.env.LEDGER_PROOFS ?? 1);
+
+/** The ledger at a connection, with a budget for the clients' project. Close it. */
+export async function withBudget(connection: string, amount: string): Promise<Ledger> {
+  const ledger = await ledgerAt(connection);
+  await giveBudget(ledger, { projectId: PROJECT, amount, from: '2020-01-01', until: '2200-01-01' });
+  return ledger;
+}
+
+async function ask(url: string, agent: Agent, body: object): Promise<ServiceAnswer | undefined> {
+  const sent = JSON.stringify(body);
+  const headers = {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(sent),
+    'X-Openstack-Request-Id': `req-${randomUUID()}`,
+  };
+  const asked = performance.now();
+  try {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(url, { method: 'POST', agent, headers }).on('response', resolve).on('error', reject).end(sent);
+    });
+    const said = await text(answer);
+    return {
+      status: answer.statusCode ?? 0,
+      message: said === '' ? undefined : (JSON.parse(said) as { message?: string }).message,
+      asked,
+      answered: performance.now(),
+    };
+  } catch {
+    return undefined;
+  }
+}

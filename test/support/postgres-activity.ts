@@ -1,0 +1,35 @@
+/** What goes on in a real PostgreSQL. */
+import pg from 'pg';
+import { onTestFinished } from 'vitest';
+
+/** What the services' connections to a database are doing, one text a connection. */
+export async function backends(connection: string): Promise<string[]> {
+  const client = new pg.Client({ connectionString: connection });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ state: string; query: string }>(
+      `SELECT state, query FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'blazar-enforcement'`,
+    );
+    return rows.map(({ state, query }) => `${state}: ${query}`);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Holds the row of a project, as somebody does who takes long. Returns what lets it go. */
+export async function holdProject(connection: string, project: string): Promise<() => Promise<void>> {
+  const client = new pg.Client({ connectionString: connection });
+  await client.connect();
+  onTestFinished(() => client.end());
+  await client.query('BEGIN');
+  const { rowCount } = await client.query('SELECT 1 FROM projects WHERE project_id = $1 FOR UPDATE', [
+    project,
+  ]);
+  if (rowCount !== 1) {
+    throw new Error('expected the project to be there');
+  }
+  return async () => {
+    await client.query('ROLLBACK');
+  };
+}
