@@ -12,6 +12,8 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
+    // Starts the PostgreSQL that the tests of the ledger share: where it can't run, nothing passes.
+    globalSetup: ['test/support/shared-postgres.ts'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
     // One more than the smallest machine has cores: much of the time goes to waiting, for deadlines and for processes.

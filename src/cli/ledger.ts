@@ -191,7 +191,7 @@ async function verify(flags: FormatFlags): Promise<void> {
     }
     const { accounts, entries, leases, budgets } = compared;
     process.stdout.write(
-      `${differences.length === 0 ? 'The books agree' : `${differences.length} differences`}: ${accounts} balances with ${entries} entries, what is held with ${leases} leases, ${budgets} budgets with their changes.\n`,
+      `${differences.length === 0 ? 'The books agree' : `${differences.length} differences`}: balances ${accounts}, entries ${entries}, leases ${leases}, budgets ${budgets}\n`,
     );
   });
 }

@@ -97,14 +97,14 @@ function* set(ledger: Ledger, wanted: WantedBudget, author: BudgetAuthor): Work<
   if (other !== undefined) {
     throw new BudgetConflictError(other);
   }
-  const known = (yield* ofOwner(ledger, wanted)).find(({ validFrom }) => validFrom === valid_from);
-  let id = known?.id;
+  let id = yield* knownId(ledger, wanted);
   if (id === undefined) {
     const values = { project_id, user_id, valid_from, valid_until, amount, removed_at: null };
     const [added] = yield* rows(queries.insertInto('budgets').values(values).returning('id').compile());
     id = added?.id ?? 0n;
   } else {
-    yield* rows(queries.updateTable('budgets').set({ valid_until, amount }).where('id', '=', id).compile());
+    const changed = { valid_until, amount, removed_at: null };
+    yield* rows(queries.updateTable('budgets').set(changed).where('id', '=', id).compile());
   }
   const budget = { ...wanted, id };
   yield* addChange(ledger, budget, 'set', author);
@@ -142,6 +142,18 @@ function* ofOwner(
     .where('user_id', userId === null ? 'is' : '=', userId)
     .where('removed_at', 'is', null);
   return (yield* rows(query.compile())).map(budgetOf);
+}
+
+/** Of a budget that was removed, too: what leases were charged for this time is not forgotten when it is set again. */
+function* knownId(ledger: Ledger, { projectId, userId, validFrom }: WantedBudget): Work<bigint | undefined> {
+  const query = ledger.database.queries
+    .selectFrom('budgets')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('user_id', userId === null ? 'is' : '=', userId)
+    .where('valid_from', '=', validFrom);
+  const [known] = yield* rows(query.compile());
+  return known?.id;
 }
 
 function* addChange(

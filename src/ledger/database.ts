@@ -48,5 +48,16 @@ export class LedgerUnavailableError extends Error {
   override readonly name = 'LedgerUnavailableError';
 }
 
+/** It was asked to commit, and has not answered: what was recorded may be there. */
+export class CommitInDoubtError extends LedgerUnavailableError {
+  /** What the transaction would have come to. */
+  readonly result: unknown;
+
+  constructor(message: string, result: unknown, options: ErrorOptions) {
+    super(message, options);
+    this.result = result;
+  }
+}
+
 export const UNAVAILABLE_MESSAGE =
   'The ledger of leases can not be read or written at the moment. Please try again later, or ask the operator.';

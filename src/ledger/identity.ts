@@ -1,5 +1,5 @@
 /** Which lease a request is about. Blazar sends no id with a new lease: it is known by whose it is, its name and its start. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Instant } from '../dates.ts';
 import type { Context, Lease, Reservation } from '../lease.ts';
 
@@ -35,7 +35,7 @@ export function nameOf(leases: readonly [Lease, Lease]): string {
 const LONGEST_NAME = 200;
 
 function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
+  return hash('sha256', text, 'base64url');
 }
 
 function firstText(values: readonly unknown[]): string {

@@ -2,7 +2,13 @@
 import type { Clock } from '../base-filter.ts';
 import { toInstant } from '../dates.ts';
 import { type Deadline, type Wait, withinDeadline } from '../deadline.ts';
-import { type Database, LedgerUnavailableError, type Undone, type Work } from './database.ts';
+import {
+  CommitInDoubtError,
+  type Database,
+  LedgerUnavailableError,
+  type Undone,
+  type Work,
+} from './database.ts';
 import type { Refusal } from './reckoning.ts';
 import { createStatements, type Statements } from './statements.ts';
 import {
@@ -33,9 +39,6 @@ export interface LedgerParts {
   readonly observer: LedgerObserver | undefined;
 }
 
-/** What a request is, but for the time, which the ledger says. */
-export type Question = Omit<LedgerRequest, 'now'>;
-
 export class Ledger {
   readonly database: Database;
   readonly statements: Statements;
@@ -53,34 +56,42 @@ export class Ledger {
   }
 
   /** What filters would refuse now, in their order. Nothing is recorded. @throws LedgerUnavailableError */
-  async check(question: Question, wait: Wait): Promise<readonly Refusal[]> {
-    const request = { ...question, now: this.now() };
-    const { reckoning, isRepeated } = await this.read('check', () => foresee(this.statements, request), wait);
+  async check(request: LedgerRequest, wait: Wait): Promise<readonly Refusal[]> {
+    const { reckoning, isRepeated } = await this.read(
+      'check',
+      () => foresee(this.statements, request, this.now()),
+      wait,
+    );
     const { refusal, warnings } = reckoning;
     return isRepeated ? [] : refusal === undefined ? warnings : [refusal, ...warnings];
   }
 
   /** Records a lease, if it still fits. `force`: also if it does not. @throws LedgerUnavailableError */
-  commit(question: Question, author: Author, wait: Wait, force = false): Promise<Recording> {
-    const request = { ...question, now: this.now() };
+  commit(request: LedgerRequest, author: Author, wait: Wait, force = false): Promise<Recording> {
     return this.transact(
       author.operation === 'reconcile' ? 'reconcile' : 'commit',
-      () => record(this.statements, request, author, force),
+      () => record(this.statements, request, () => this.now(), author, force),
       wait,
       ({ refusal }) => refusal !== undefined,
-    );
+    ).catch((thrown: unknown) => {
+      if (thrown instanceof CommitInDoubtError) {
+        // Whoever asked hears that it has failed. The project is locked until it is known: then there is something to undo, or not.
+        const { undo } = thrown.result as Recording;
+        const undone = undo && this.takeBack(undo, { ...author, operation: 'undo' }, UNBOUNDED);
+        undone?.catch(() => {});
+      }
+      throw thrown;
+    });
   }
 
   /** Takes back what a commit has recorded; resolves to whether it was still there. @throws LedgerUnavailableError */
   takeBack(undo: Undo, author: Author, wait: Wait): Promise<boolean> {
-    const now = this.now();
-    return this.transact('undo', () => takeBack(this.statements, undo, now, author), wait);
+    return this.transact('undo', () => takeBack(this.statements, undo, () => this.now(), author), wait);
   }
 
   /** Ends a lease; resolves to whether it was open. @throws LedgerUnavailableError */
   end(ended: EndedLease, author: Author, wait: Wait): Promise<boolean> {
-    const now = this.now();
-    return this.transact('end', () => end(this.statements, ended, now, author), wait);
+    return this.transact('end', () => end(this.statements, ended, () => this.now(), author), wait);
   }
 
   /** Any other transaction. @throws LedgerUnavailableError */
@@ -131,6 +142,9 @@ export class Ledger {
     }
   }
 }
+
+/** The timeout of the ledger bounds it. */
+const UNBOUNDED = { signal: undefined, throwIfOver() {} };
 
 /** Over when one of both is. The signal is made when somebody waits: most transactions on SQLite never do. */
 function bothOf(wait: Wait, deadline: Deadline): Wait {

@@ -23,8 +23,14 @@ export function openLedger(options: LedgerOptions, parts: Omit<LedgerParts, 'tim
       return isVerified;
     },
     async verify() {
+      const started = performance.now();
       const state = await schemaState(database, connection).catch((thrown: unknown) => {
-        throw mistakeIn(connection, thrown);
+        const mistake = mistakeIn(connection, thrown);
+        if (mistake instanceof LedgerUnavailableError) {
+          // Nothing else is asked of it meanwhile, and who looks at the metrics must see it.
+          parts.observer?.transacted('read', 'failed', (performance.now() - started) / 1000);
+        }
+        throw mistake;
       });
       if (state.kind !== 'current') {
         throw misconfigured(state.message);

@@ -11,7 +11,14 @@ import {
 import pg from 'pg';
 import { inTime, type Wait } from '../deadline.ts';
 import { errorText } from '../errors.ts';
-import { type Database, LedgerUnavailableError, type Snapshot, Undone, type Work } from './database.ts';
+import {
+  CommitInDoubtError,
+  type Database,
+  LedgerUnavailableError,
+  type Snapshot,
+  Undone,
+  type Work,
+} from './database.ts';
 import type { Tables } from './schema.ts';
 
 /** PostgreSQL's number for the type `bigint`, which pg would read as text. */
@@ -20,6 +27,8 @@ const INT8 = 20;
 const BATCH = 1000;
 /** The longest time that a timer can be set to, in milliseconds: the first rows may be sums over all there are. */
 const UNBOUNDED = 2 ** 31 - 1;
+/** How soon the server notices that nobody waits for an answer any more, in milliseconds. PostgreSQL 14 or later knows this. */
+const LOST_AFTER = 1000;
 
 export interface PostgresSettings {
   readonly poolSize: number;
@@ -44,20 +53,29 @@ export class PostgresDatabase implements Database {
 
   transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
     return this.#withClient(wait, async (client) => {
-      await ask(client, 'BEGIN');
+      // Whatever the default of the database is: behind the lock, everything must be read as it is then.
+      await ask(client, 'BEGIN ISOLATION LEVEL READ COMMITTED');
       const result = await run(client, work(), wait);
       wait.throwIfOver();
       if (result instanceof Undone) {
         await ask(client, 'ROLLBACK');
         return result.result;
       }
-      await ask(client, 'COMMIT');
+      await ask(client, 'COMMIT').catch((thrown: unknown) => {
+        throw new CommitInDoubtError(errorText(thrown), result, { cause: thrown });
+      });
       return result;
     });
   }
 
   read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result> {
-    return this.#withClient(wait, (client) => run(client, work(), wait));
+    return this.#withClient(wait, async (client) => {
+      // All of one moment: between two queries somebody may write.
+      await ask(client, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const result = await run(client, work(), wait);
+      await ask(client, 'COMMIT');
+      return result;
+    });
   }
 
   snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result> {
@@ -155,6 +173,8 @@ function createPool(url: string, { poolSize, timeout }: PostgresSettings): pg.Po
     statement_timeout: milliseconds,
     idle_in_transaction_session_timeout: milliseconds,
     query_timeout: milliseconds,
+    // A connection that was given up may be waiting for a project that somebody holds: the server looks whether anybody is there.
+    options: `-c client_connection_check_interval=${LOST_AFTER}`,
     keepAlive: true,
     application_name: 'blazar-enforcement',
     types: {

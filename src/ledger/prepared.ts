@@ -5,9 +5,11 @@
 import type { Compilable, CompiledQuery } from 'kysely';
 
 class Placeholder {
+  readonly row: number;
   readonly name: string;
 
-  constructor(name: string) {
+  constructor(row: number, name: string) {
+    this.row = row;
     this.name = name;
   }
 }
@@ -21,8 +23,8 @@ export function prepared<Values extends object, Row>(
 ): (values: Values) => CompiledQuery<Row> {
   let template: CompiledQuery<Row> | undefined;
   return (values) => {
-    template ??= build(standIns<Values>('')).compile();
-    return filled(template, (name) => Reflect.get(values, name));
+    template ??= build(standIns<Values>(0)).compile();
+    return filled(template, [values]);
   };
 }
 
@@ -34,39 +36,38 @@ export function preparedRows<Values extends object, Row>(
   return (rows) => {
     let template = templates.get(rows.length);
     if (template === undefined) {
-      template = build(rows.map((_, index) => standIns<Values>(`${index} `))).compile();
+      template = build(rows.map((_, row) => standIns<Values>(row))).compile();
       if (rows.length <= KEPT_ROWS) {
         templates.set(rows.length, template);
       }
     }
-    return filled(template, (name) => {
-      const space = name.indexOf(' ');
-      return Reflect.get(rows[Number(name.slice(0, space))] ?? {}, name.slice(space + 1));
-    });
+    return filled(template, rows);
   };
 }
 
 /** Few leases touch more accounts than that. */
 const KEPT_ROWS = 64;
 
-function standIns<Values>(prefix: string): Placeholders<Values> {
+function standIns<Values>(row: number): Placeholders<Values> {
   const known = new Map<string, Placeholder>();
   return new Proxy(
     {},
     {
-      get(_, name) {
-        const key = prefix + String(name);
-        const standIn = known.get(key) ?? new Placeholder(key);
-        known.set(key, standIn);
+      get(_, key) {
+        const name = String(key);
+        const standIn = known.get(name) ?? new Placeholder(row, name);
+        known.set(name, standIn);
         return standIn;
       },
     },
   ) as Placeholders<Values>;
 }
 
-function filled<Row>(template: CompiledQuery<Row>, read: (name: string) => unknown): CompiledQuery<Row> {
+function filled<Row>(template: CompiledQuery<Row>, rows: readonly object[]): CompiledQuery<Row> {
   return {
     ...template,
-    parameters: template.parameters.map((value) => (value instanceof Placeholder ? read(value.name) : value)),
+    parameters: template.parameters.map((value) =>
+      value instanceof Placeholder ? Reflect.get(rows[value.row] ?? {}, value.name) : value,
+    ),
   };
 }

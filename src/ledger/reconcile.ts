@@ -214,10 +214,9 @@ function* corrected(
     // Where no filter can tell what the lease takes, it takes what it took.
     claimants:
       reservations === undefined || options.claimants.length === 0 ? [movedClaims(row)] : options.claimants,
-    now,
   });
-  const demand = reservations === undefined ? row.demand : request.demand;
-  yield* record(statements, { ...request, demand }, authorOf(options), true);
+  const demand = reservations === undefined ? () => row.demand : request.demand;
+  yield* record(statements, { ...request, demand }, () => now, authorOf(options), true);
   const was = `it was ${formatInstant(row.starts_at)} to ${formatInstant(row.ends_at)}`;
   const note = hasOtherDates(found, lease) ? was : 'it had ended';
   return { ...shown, outcome: 'corrected', note };
@@ -244,11 +243,11 @@ function* recorded(
   if (found.length > 0) {
     return new Undone(unrecorded(lease, CHANGED));
   }
-  const request = requestOf(identity, { lease, current: { start, end }, claimants: options.claimants, now });
+  const request = requestOf(identity, { lease, current: { start, end }, claimants: options.claimants });
   const hasBegun = start < now;
   const rest = { ...request.proposal, start: hasBegun ? now : start };
-  const { reckoning } = yield* foresee(statements, { ...request, proposal: rest, current: undefined });
-  const recording = yield* resultOf(record(statements, request, authorOf(options), true));
+  const { reckoning } = yield* foresee(statements, { ...request, proposal: rest, current: undefined }, now);
+  const recording = yield* resultOf(record(statements, request, () => now, authorOf(options), true));
   const row = options.isDryRun ? null : recording.lease;
   const note = reckoning.refusal?.message ?? null;
   return { outcome: 'recorded', row, leaseId: id, projectId: project_id, userId, name, start, end, note };
@@ -278,21 +277,19 @@ interface Wanted {
   readonly lease: Pick<WholeLease, 'name' | 'start' | 'end' | 'reservations'>;
   readonly current: { readonly start: Instant; readonly end: Instant };
   readonly claimants: readonly Claimant[];
-  readonly now: bigint;
 }
 
-function requestOf(identity: LeaseIdentity, { lease, current, claimants, now }: Wanted): LedgerRequest {
+function requestOf(identity: LeaseIdentity, { lease, current, claimants }: Wanted): LedgerRequest {
   const { name, start, end, reservations } = lease;
   const { projectId: project_id, userId: user_id, region: region_name } = identity;
   const proposal = { context: { project_id, user_id, region_name }, start, end, reservations };
   return {
     identity,
     name,
-    demand: demandOf(reservations),
+    demand: () => demandOf(reservations),
     proposal,
     current: { ...proposal, ...current },
     claimants: claimants.map(telling),
-    now,
   };
 }
 

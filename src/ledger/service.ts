@@ -1,6 +1,6 @@
 /** The ledger as a chain of filters holds it: opened when the first filter needs it, and asked in the terms of leases. */
 import type { Call, Clock } from '../base-filter.ts';
-import { type Wait, waitFor } from '../deadline.ts';
+import { inTime, type Wait, waitFor } from '../deadline.ts';
 import { ConfigurationError, errorText, InvalidRequestError } from '../errors.ts';
 import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../lease.ts';
 import type { Logger } from '../logger.ts';
@@ -9,10 +9,10 @@ import { allow, reject, type Verdict } from '../verdict.ts';
 import type { Proposal } from './claim.ts';
 import { LedgerUnavailableError } from './database.ts';
 import { demandOf, identityOf, nameOf } from './identity.ts';
-import type { Ledger, LedgerObserver, Question } from './ledger.ts';
+import type { Ledger, LedgerObserver } from './ledger.ts';
 import type { LedgerFilter } from './ledger-filter.ts';
 import type { LedgerOptions } from './options.ts';
-import type { Author, Claimant, Recording, Undo } from './transactions.ts';
+import type { Author, Claimant, LedgerRequest, Recording, Undo } from './transactions.ts';
 
 /** A lease that somebody wants, or a change of one. */
 export interface LeaseRequest {
@@ -55,8 +55,9 @@ export class ChainLedger implements LedgerService {
 
   async check(filter: LedgerFilter, request: LeaseRequest, call: Call): Promise<Verdict> {
     const claimant = claimantOf(filter, filter.constructor.name, false);
-    const ledger = await this.#ready();
-    const [refusal] = await ledger.check(questionOf(request, [claimant]), waitOf(call));
+    const wait = waitOf(call);
+    const ledger = await this.#ready(wait);
+    const [refusal] = await ledger.check(questionOf(request, [claimant]), wait);
     return refusal === undefined ? allow() : reject(refusal.message);
   }
 
@@ -66,18 +67,19 @@ export class ChainLedger implements LedgerService {
     author: Author,
     wait: Wait,
   ): Promise<Recording> {
-    return (await this.#ready()).commit(questionOf(request, claimants), author, wait);
+    return (await this.#ready(wait)).commit(questionOf(request, claimants), author, wait);
   }
 
   async takeBack(undo: Undo, author: Author, wait: Wait): Promise<boolean> {
-    return (await this.#ready()).takeBack(undo, author, wait);
+    return (await this.#ready(wait)).takeBack(undo, author, wait);
   }
 
   async end({ context, lease }: LeaseRequest, call: Call): Promise<void> {
     const start = leaseStart(lease) ?? 0n;
     const ended = { identity: identityOf(context, [lease, lease], start), end: leaseEnd(lease) };
     const author = { operation: 'end', who: context.user_id, requestId: null, reason: null } as const;
-    await (await this.#ready()).end(ended, author, waitOf(call));
+    const wait = waitOf(call);
+    await (await this.#ready(wait)).end(ended, author, wait);
   }
 
   /** Anything else that is to be looked up, for those who show the ledger. @throws LedgerUnavailableError */
@@ -112,13 +114,13 @@ export class ChainLedger implements LedgerService {
     return opened;
   }
 
-  async #ready(): Promise<Ledger> {
+  async #ready(wait: Wait = waitFor(undefined)): Promise<Ledger> {
     const opened = await this.#opening;
     if (opened === undefined) {
       throw new Error('expected open() of the ledger before it is asked');
     }
     if (!opened.isVerified) {
-      await this.#verify(opened);
+      await inTime(this.#verify(opened), wait);
     }
     return opened.ledger;
   }
@@ -151,7 +153,7 @@ export function claimantOf(filter: LedgerFilter, name: string, audit: boolean): 
 function questionOf(
   { context, currentLease, lease }: LeaseRequest,
   claimants: readonly Claimant[],
-): Question {
+): LedgerRequest {
   const reservations =
     currentLease === undefined ? (lease.reservations ?? []) : reservationsAfterUpdate(currentLease, lease);
   const current =
@@ -163,7 +165,7 @@ function questionOf(
     // A lease is found by what it was before.
     identity: identityOf(context, [currentLease ?? lease, lease], (current ?? proposal).start),
     name: nameOf([lease, currentLease ?? lease]),
-    demand: demandOf(reservations),
+    demand: () => demandOf(reservations),
     proposal,
     current,
     claimants,

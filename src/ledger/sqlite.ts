@@ -15,6 +15,8 @@ import type { Wait } from '../deadline.ts';
 import { type Database, LedgerUnavailableError, type Snapshot, Undone, type Work } from './database.ts';
 import type { Tables } from './schema.ts';
 
+/** Another process may be mending what a third one has left behind. Only who opens the file waits for that. */
+const MILLISECONDS_TO_OPEN = 5000;
 /** Between two attempts to get at a file that another process writes to, in milliseconds. */
 const SHORTEST_PAUSE = 1;
 const LONGEST_PAUSE = 20;
@@ -52,20 +54,15 @@ export class SqliteDatabase implements Database {
       const result = this.#run(work());
       wait.throwIfOver();
       if (result instanceof Undone) {
-        this.#connection.exec('ROLLBACK');
         return result.result;
       }
-      this.#connection.exec('COMMIT');
+      this.#statement('COMMIT').run();
       return result;
     });
   }
 
   read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result> {
-    return this.#alone('BEGIN', wait, () => {
-      const result = this.#run(work());
-      this.#connection.exec('ROLLBACK');
-      return result;
-    });
+    return this.#alone('BEGIN', wait, () => this.#run(work()));
   }
 
   /** On a connection of its own: the other one is wanted meanwhile. */
@@ -75,8 +72,13 @@ export class SqliteDatabase implements Database {
     reader.defaultSafeIntegers(true);
     try {
       // The moment is that of the first look.
-      const begin = () => reader.exec('BEGIN; SELECT 1 FROM sqlite_master LIMIT 1');
-      return await whenFree(wait, begin, () => work({ stream: (query) => each(reader, query, wait) }));
+      await whenFree(wait, () => {
+        if (!reader.inTransaction) {
+          reader.exec('BEGIN');
+        }
+        reader.exec('SELECT 1 FROM sqlite_master LIMIT 1');
+      });
+      return await work({ stream: (query) => each(reader, query, wait) });
     } finally {
       reader.close();
     }
@@ -86,13 +88,20 @@ export class SqliteDatabase implements Database {
     this.#connection.close();
   }
 
-  async #alone<Result>(begin: string, wait: Wait, work: () => Result): Promise<Awaited<Result>> {
+  /** All of an attempt is in one tick: no other request of this process comes in between. What it has not committed is undone. */
+  async #alone<Result>(begin: string, wait: Wait, work: () => Result): Promise<Result> {
     try {
-      return await whenFree(
-        wait,
-        () => this.#usable().exec(begin),
-        () => unavailable(() => this.#finish(work)),
-      );
+      return await whenFree(wait, () => {
+        this.#usable();
+        this.#statement(begin).run();
+        try {
+          return work();
+        } finally {
+          if (this.#connection.inTransaction) {
+            this.#statement('ROLLBACK').run();
+          }
+        }
+      });
     } catch (thrown) {
       const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : undefined;
       this.#isSuspect ||= cause instanceof SqliteConnection.SqliteError && SUSPECT.test(cause.code);
@@ -101,7 +110,7 @@ export class SqliteDatabase implements Database {
   }
 
   /** Opens the file anew, if that may help: it was not writable, say, or another one is in its place. */
-  #usable(): SqliteConnection.Database {
+  #usable(): void {
     if (this.#isSuspect) {
       this.#statements.clear();
       this.#connection.close();
@@ -112,7 +121,6 @@ export class SqliteDatabase implements Database {
       this.#files = filesOf(this.#file, this.#connection);
       this.#isSuspect = false;
     }
-    return this.#connection;
   }
 
   /** SQLite goes on writing to a file that was deleted or replaced: what is recorded there nobody finds. */
@@ -120,16 +128,6 @@ export class SqliteDatabase implements Database {
     if (filesOf(this.#file, this.#connection) !== this.#files) {
       this.#isSuspect = true;
       throw new LedgerUnavailableError('the file was deleted, or another one is in its place');
-    }
-  }
-
-  #finish<Result>(work: () => Result): Result {
-    try {
-      return work();
-    } finally {
-      if (this.#connection.inTransaction) {
-        this.#connection.exec('ROLLBACK');
-      }
     }
   }
 
@@ -157,36 +155,22 @@ export class SqliteDatabase implements Database {
   }
 }
 
-/**
- * Tries until the file is free. SQLite would wait itself, and all of the process with it. Between the beginning of a
- * transaction and the work nothing is waited for: no other request of this process may come in between.
- */
-async function whenFree<Result>(wait: Wait, begin: () => void, work: () => Result): Promise<Awaited<Result>> {
+/** Tries until the file is free. SQLite would wait itself, and all of the process with it. */
+async function whenFree<Result>(wait: Wait, attempt: () => Result): Promise<Result> {
   for (let longest = SHORTEST_PAUSE; ; longest = Math.min(2 * longest, LONGEST_PAUSE)) {
     wait.throwIfOver();
-    if (succeeds(begin)) {
-      return await work();
+    try {
+      return attempt();
+    } catch (thrown) {
+      if (!isBusy(thrown)) {
+        throw asUnavailable(thrown);
+      }
     }
     await pause(Math.random() * longest, undefined, { signal: wait.signal }).catch(() => {
       wait.throwIfOver();
       throw new LedgerUnavailableError('the file is locked by another process');
     });
   }
-}
-
-/** Whether the file was free. */
-function succeeds(attempt: () => void): boolean {
-  return unavailable(() => {
-    try {
-      attempt();
-      return true;
-    } catch (thrown) {
-      if (isBusy(thrown)) {
-        return false;
-      }
-      throw thrown;
-    }
-  });
 }
 
 async function* each<Row>(
@@ -228,17 +212,18 @@ function filesOf(file: string, connection: SqliteConnection.Database): string {
 }
 
 function openFile(file: string): SqliteConnection.Database {
-  const connection = new SqliteConnection(file, { timeout: 0 });
+  const connection = new SqliteConnection(file, { timeout: MILLISECONDS_TO_OPEN });
   connection.defaultSafeIntegers(true);
   connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
   connection.pragma('foreign_keys = ON');
+  connection.pragma('busy_timeout = 0');
   return connection;
 }
 
 /** With tables to make or to change: kysely runs the queries itself. Makes the file where there is none. */
 export function sqliteDialect(file: string): SqliteDialect {
-  const connection = new SqliteConnection(file, { timeout: 5000 });
+  const connection = new SqliteConnection(file, { timeout: MILLISECONDS_TO_OPEN });
   connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
   return new TransactionalDialect({ database: connection });
@@ -262,18 +247,17 @@ function isBusy(thrown: unknown): boolean {
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');
 }
 
-/** What SQLite throws is the ledger's fault; all else is not. */
 function unavailable<Result>(work: () => Result): Result {
   try {
     return work();
   } catch (thrown) {
-    if (thrown instanceof SqliteConnection.SqliteError) {
-      throw new LedgerUnavailableError(textOf(thrown), { cause: thrown });
-    }
-    throw thrown;
+    throw asUnavailable(thrown);
   }
 }
 
-function textOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+/** What SQLite throws is the ledger's fault; all else is not. */
+function asUnavailable(thrown: unknown): unknown {
+  return thrown instanceof SqliteConnection.SqliteError
+    ? new LedgerUnavailableError(thrown.message, { cause: thrown })
+    : thrown;
 }

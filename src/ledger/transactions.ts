@@ -31,15 +31,16 @@ export interface LedgerRequest {
   readonly identity: LeaseIdentity;
   /** What it is to be called. */
   readonly name: string;
-  /** As `demandOf` tells it. */
-  readonly demand: string;
+  /** As `demandOf` tells it: asked for only where it matters, since it costs as much as some queries. */
+  readonly demand: () => string;
   readonly proposal: Proposal;
   /** Of an update: the lease as it is. */
   readonly current: Proposal | undefined;
   readonly claimants: readonly Claimant[];
-  /** Microseconds of the epoch. */
-  readonly now: bigint;
 }
+
+/** What time it is, in microseconds of the epoch. Asked when the project is locked: whoever comes later is later. */
+export type Now = () => bigint;
 
 /** What stands in the entries besides. */
 export interface Author {
@@ -80,8 +81,8 @@ interface Prospect {
 }
 
 /** What the filters would say now. Nothing is written, and nobody waits for it. */
-export function* foresee(statements: Statements, request: LedgerRequest): Work<Prospect> {
-  const { identity, demand, proposal, current, claimants, now } = request;
+export function* foresee(statements: Statements, request: LedgerRequest, now: bigint): Work<Prospect> {
+  const { identity, demand, proposal, current, claimants } = request;
   const { projectId: project_id, userId: user_id } = identity;
   const overdueRows = yield* rows(statements.overdueLeases({ project_id, now }));
   const budgets = (yield* rows(statements.budgets({ project_id, user_id }))).map(budgetOf);
@@ -144,13 +145,15 @@ export function* foresee(statements: Statements, request: LedgerRequest): Work<P
 export function* record(
   statements: Statements,
   request: LedgerRequest,
+  clock: Now,
   author: Author,
   force = false,
 ): Work<Recording | Undone<Recording>> {
-  const { identity, demand, proposal, now } = request;
+  const { identity, demand, proposal } = request;
   const { projectId: project_id } = identity;
   yield* rows(statements.lockProject({ project_id }));
-  const { row, isRepeated, overdue, balances, reckoning } = yield* foresee(statements, request);
+  const now = clock();
+  const { row, isRepeated, overdue, balances, reckoning } = yield* foresee(statements, request, now);
   const { refusal, warnings } = reckoning;
   if (isRepeated && row !== undefined) {
     yield* rows(statements.setLease({ ...row, lease_id: row.lease_id ?? identity.leaseId }));
@@ -166,7 +169,7 @@ export function* record(
     starts_at: proposal.start,
     ends_at: proposal.end,
     state: 'open' as const,
-    demand,
+    demand: demand(),
     claims: formatClaims(reckoning.claims),
     ended_at: null,
   };
@@ -195,10 +198,11 @@ export function* record(
 export function* takeBack(
   statements: Statements,
   { lease, projectId: project_id, before, revision, deltas }: Undo,
-  now: bigint,
+  clock: Now,
   author: Author,
 ): Work<boolean | Undone<boolean>> {
   yield* rows(statements.lockProject({ project_id }));
+  const now = clock();
   const [row] = yield* rows(statements.leaseByRow({ id: lease }));
   if (row === undefined || row.state === 'ended' || row.revision !== revision) {
     return new Undone(false);
@@ -221,11 +225,12 @@ export interface EndedLease {
 export function* end(
   statements: Statements,
   { identity, end: endsAt }: EndedLease,
-  now: bigint,
+  clock: Now,
   author: Author,
 ): Work<boolean | Undone<boolean>> {
   const { projectId: project_id } = identity;
   yield* rows(statements.lockProject({ project_id }));
+  const now = clock();
   const row = nearest(yield* findLease(statements, identity), endsAt);
   if (row === undefined || row.state === 'ended') {
     return new Undone(false);
@@ -358,13 +363,16 @@ function isSame(
     demand,
     wanted,
     identity,
-  }: { proposal: Proposal; demand: string; wanted: readonly FilterClaims[]; identity: LeaseIdentity },
+  }: { proposal: Proposal; demand: () => string; wanted: readonly FilterClaims[]; identity: LeaseIdentity },
 ): boolean {
   if (row.lease_id !== null) {
     return row.state === 'open' && row.lease_id === identity.leaseId;
   }
-  const isAlike = row.ends_at === proposal.end && row.demand === demand;
-  return isAlike && (identity.leaseId !== null || includesAll(parseClaims(row.claims), wanted));
+  const isAlike = row.demand === demand();
+  const takesAlike = () => includesAll(parseClaims(row.claims), wanted);
+  // What is built is described by more than what was asked for: one of both is enough, with an id.
+  const isRepeated = identity.leaseId === null ? isAlike && takesAlike() : isAlike || takesAlike();
+  return row.ends_at === proposal.end && isRepeated;
 }
 
 /** A check is asked by one filter: what the others claim is recorded besides. */

@@ -129,8 +129,7 @@ describe('ledger verify', () => {
     expect(await ledger('verify')).toEqual({
       code: 0,
       stderr: '',
-      stdout:
-        'The books agree: 7 balances with 9 entries, what is held with 3 leases, 1 budgets with their changes.\n',
+      stdout: 'The books agree: balances 7, entries 9, leases 3, budgets 1\n',
     });
   });
 

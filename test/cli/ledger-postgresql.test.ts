@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { rows } from '../../src/ledger/database.ts';
 import { temporaryFile } from '../support/files.ts';
 import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
-import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { createDatabase } from '../support/shared-postgres.ts';
 import { commandsOn, fill } from './ledger-setup.ts';
-
-let postgres: Postgres;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-afterAll(() => postgres.remove());
 
 describe('the commands on PostgreSQL', () => {
   it('make the tables, print what is in them, reconcile and verify it', async () => {
-    const connection = await postgres.createDatabase();
+    const connection = await createDatabase();
     const { ledger, budget } = commandsOn(connection);
     expect(await ledger('list')).toMatchObject({ code: 2, stdout: '' });
     const place = connection.replace(/\/\/.*@/, '//');
@@ -47,7 +41,7 @@ describe('the commands on PostgreSQL', () => {
   });
 
   it('end with 2 where the database lets nobody in, and keep the password to themselves', async () => {
-    const connection = (await postgres.createDatabase()).replace(/:[^:@]+@/, ':hunter2@');
+    const connection = (await createDatabase()).replace(/:[^:@]+@/, ':hunter2@');
     for (const command of ['upgrade', 'list']) {
       const { code, stdout, stderr } = await commandsOn(connection).ledger(command);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

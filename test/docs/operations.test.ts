@@ -7,6 +7,7 @@ import type { HttpCallErrorCode } from '../../src/http/client.ts';
 import type { DecisionOutcome, FilterOutcome } from '../../src/server/decision-record.ts';
 import { OPERATIONS } from '../../src/server/recorded-operation.ts';
 import { startService } from '../../src/server/service.ts';
+import { newLedger } from '../server/ledgers.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -50,8 +51,9 @@ async function observe(): Promise<Observation> {
       configFiles: [],
       values: {
         service: { port: 0, decision_log: log },
+        ledger: { connection: await newLedger() },
         enforcement: {
-          enabled_filters: ['ExternalServiceFilter', 'MaxLeaseDurationFilter'],
+          enabled_filters: ['ExternalServiceFilter', 'MaxLeasesFilter', 'MaxLeaseDurationFilter'],
           external_service_base_endpoint: external.url,
           max_lease_duration: 172_800,
         },
@@ -195,7 +197,7 @@ describe('the decision log', () => {
   });
 
   it('has the operations that the page explains', () => {
-    const ofBlazar = ['create', 'update', 'end'];
+    const ofBlazar = ['create', 'update', 'commit-create', 'commit-update', 'end'];
     const further = ['Operations of SkyPilot', 'Operations of Kubernetes'];
     expect([...ofBlazar, ...further.flatMap((title) => namesUnder(page, title))]).toEqual(OPERATIONS);
   });

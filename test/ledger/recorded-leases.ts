@@ -53,7 +53,7 @@ export async function recordLease(ledger: Ledger, lease: LeaseText): Promise<Lea
   const question = {
     identity,
     name,
-    demand: 'one host',
+    demand: () => 'one host',
     proposal: { context, start, end, reservations: [] },
     current: undefined,
     claimants: [CLAIMANT],

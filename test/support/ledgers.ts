@@ -10,19 +10,17 @@ import { parseConnection } from '../../src/ledger/connection.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';
 import { openLedger } from '../../src/ledger/open.ts';
-import { type Postgres, startPostgres } from './postgres.ts';
+import { createDatabase } from './shared-postgres.ts';
 
 /** Waits for as long as it takes. */
 export const NO_WAIT = { signal: undefined, throwIfOver() {} };
 
 export const DIALECTS = ['sqlite', 'postgresql'] as const;
 
-/** One server for the tests of a file: call it at the top of the file, and the result where a database is wanted. */
+/** Empty ones with tables: call it at the top of a file, and the result where one is wanted. */
 export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<string> {
-  let postgres: Promise<Postgres> | undefined;
   const folders: string[] = [];
-  afterAll(async () => {
-    await (await postgres)?.remove();
+  afterAll(() => {
     for (const folder of folders) {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -33,12 +31,9 @@ export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<st
     return join(folder, 'ledger.db');
   };
   return async (dialect) => {
-    if (dialect === 'postgresql') {
-      postgres ??= startPostgres();
-    }
-    const url = dialect === 'sqlite' ? `sqlite://${newFile()}` : await (await postgres)?.createDatabase();
-    const connection = parseConnection(url ?? '');
-    if (url === undefined || connection === undefined) {
+    const url = dialect === 'sqlite' ? `sqlite://${newFile()}` : await createDatabase();
+    const connection = parseConnection(url);
+    if (connection === undefined) {
       throw new Error('expected a connection');
     }
     await upgradeTables(connection);

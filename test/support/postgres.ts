@@ -1,4 +1,5 @@
 /** A real PostgreSQL, from a package that ships the server: started by the tests, gone when they are over. */
+import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -24,32 +25,10 @@ export async function startPostgres(): Promise<Postgres> {
   const folder = mkdtempSync(join(tmpdir(), 'postgres-'));
   // The server runs as a user of its own where the tests run as root.
   chmodSync(folder, 0o755);
-  const port = await freePort();
-  const said: string[] = [];
-  const server = new EmbeddedPostgres({
-    databaseDir: join(folder, 'data'),
-    user: USER,
-    password: PASSWORD,
-    port,
-    persistent: true,
-    createPostgresUser: process.getuid?.() === 0,
-    // What it begins with need not outlive the machine: a second less for each server.
-    initdbFlags: ['--no-sync'],
-    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200'],
-    onLog: (line) => said.push(String(line)),
-    onError: (line) => said.push(String(line)),
-  });
-  try {
-    await server.initialise();
-    await server.start();
-  } catch (thrown) {
-    throw new Error(`PostgreSQL does not run here: ${String(thrown)}\n${said.join('')}`);
-  }
-  let databases = 0;
+  const { server, port } = await started(folder);
   return {
     async createDatabase() {
-      databases += 1;
-      const name = `ledger_${databases}`;
+      const name = `ledger_${randomUUID().replaceAll('-', '')}`;
       await server.createDatabase(name);
       return `postgresql://${USER}:${PASSWORD}@127.0.0.1:${port}/${name}`;
     },
@@ -60,6 +39,38 @@ export async function startPostgres(): Promise<Postgres> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Somebody may take the port that was free a moment ago. */
+const ATTEMPTS = 3;
+
+async function started(folder: string): Promise<{ server: EmbeddedPostgres; port: number }> {
+  const said: string[] = [];
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await freePort();
+    const server = new EmbeddedPostgres({
+      databaseDir: join(folder, `data-${attempt}`),
+      user: USER,
+      password: PASSWORD,
+      port,
+      persistent: true,
+      createPostgresUser: process.getuid?.() === 0,
+      // What it begins with need not outlive the machine: a second less for each server.
+      initdbFlags: ['--no-sync'],
+      postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200'],
+      onLog: (line) => said.push(String(line)),
+      onError: (line) => said.push(String(line)),
+    });
+    try {
+      await server.initialise();
+      await server.start();
+      return { server, port };
+    } catch (thrown) {
+      if (attempt === ATTEMPTS) {
+        throw new Error(`PostgreSQL does not run here: ${String(thrown)}\n${said.join('')}`);
+      }
+    }
+  }
 }
 
 async function freePort(): Promise<number> {

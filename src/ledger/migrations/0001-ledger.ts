@@ -33,7 +33,7 @@ export function firstTables(dialect: Dialect): Migration {
         .createIndex('leases_by_lease_id')
         .unique()
         .on('leases')
-        .columns(['lease_id', 'region'])
+        .columns(['lease_id', 'region', 'project_id'])
         .where(sql.ref('lease_id'), 'is not', null)
         .execute();
       await schema

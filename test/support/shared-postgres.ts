@@ -1,0 +1,34 @@
+/** One PostgreSQL for all tests that need no server of their own: vitest starts it before them, and stops it after. */
+import pg from 'pg';
+import { inject } from 'vitest';
+import type { TestProject } from 'vitest/node';
+import { startPostgres } from './postgres.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where the server is, and a database in it that nobody uses. */
+    postgres: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const postgres = await startPostgres();
+  project.provide('postgres', await postgres.createDatabase());
+  return () => postgres.remove();
+}
+
+/** An empty database, as `[ledger] connection` has it. */
+export async function createDatabase(): Promise<string> {
+  const server = inject('postgres');
+  const name = `ledger_${crypto.randomUUID().replaceAll('-', '')}`;
+  const client = new pg.Client(server);
+  await client.connect();
+  try {
+    await client.query(`CREATE DATABASE ${name}`);
+  } finally {
+    await client.end();
+  }
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.href;
+}
