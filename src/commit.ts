@@ -7,8 +7,9 @@ import type { Link } from './chain.ts';
 import { inTime, type Wait, withinDeadline } from './deadline.ts';
 import { accepted, auditWarning, refused } from './decision.ts';
 import type { Lease } from './lease.ts';
+import { claimantOf, type LeaseRequest } from './ledger/lease-request.ts';
 import { isLedgerFilter } from './ledger/ledger-filter.ts';
-import { type ChainLedger, claimantOf, type LeaseRequest } from './ledger/service.ts';
+import type { ChainLedger } from './ledger/service.ts';
 import type { Author, Claimant, Recording } from './ledger/transactions.ts';
 import type { Logger } from './logger.ts';
 import { readOnly } from './read-only.ts';
@@ -39,14 +40,6 @@ export class Commits {
   /** The filters whose limits leases share, as the ledger asks them. */
   get claimants(): readonly Claimant[] {
     return this.#claimants;
-  }
-
-  /** Whether anything is kept of a lease: else a decision is all there is. */
-  get isNeeded(): boolean {
-    return (
-      this.#claimants.length > 0 ||
-      this.#chain.some(({ filter }) => filter.commitCreate !== undefined || filter.commitUpdate !== undefined)
-    );
   }
 
   /** Of a lease that is allowed: the same decision when all is recorded, or a refusal when nothing is. */

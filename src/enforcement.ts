@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { askFilter, FAILED_MESSAGE, isThenable, logFailure, type Question } from './asking.ts';
 import type { Clock, SharedServices } from './base-filter.ts';
 import { closeChain, type Link, openChain } from './chain.ts';
-import { Commits } from './commit.ts';
+import type { Commits } from './commit.ts';
 import type { ConfigSources } from './config/sources.ts';
 import { type Configuration, requireConfiguration, sectionOf } from './configuration.ts';
 import { type Deadline, inTime, waitFor } from './deadline.ts';
@@ -22,10 +22,11 @@ import {
   parseUpdateRequest,
   type UpdateRequest,
 } from './lease.ts';
+import type { LeaseRequest } from './ledger/lease-request.ts';
 import type { LedgerObserver } from './ledger/ledger.ts';
 import { isLedgerFilter } from './ledger/ledger-filter.ts';
-import { type LedgerOptions, ledgerSection } from './ledger/options.ts';
-import { ChainLedger, type LeaseRequest } from './ledger/service.ts';
+import { ledgerSection } from './ledger/options.ts';
+import { ChainLedger } from './ledger/service.ts';
 import type { Claimant } from './ledger/transactions.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { readOnly } from './read-only.ts';
@@ -80,7 +81,10 @@ interface Parts {
   readonly ledger: ChainLedger;
   readonly logger: Logger;
   readonly exemptProjects: readonly string[];
-  readonly commit: LedgerOptions['commit'];
+  /** `undefined` = nothing is kept of leases. */
+  readonly commits: Commits | undefined;
+  /** Whether a check records what it allows. */
+  readonly commitsChecks: boolean;
 }
 
 /** The enabled filters, in order, ready to judge leases. Safe to share between any number of concurrent calls. */
@@ -89,16 +93,16 @@ export class UsageEnforcement {
   readonly #exemptProjects: ReadonlySet<string>;
   readonly #logger: Logger;
   readonly #ledger: ChainLedger;
-  readonly #commits: Commits;
+  readonly #commits: Commits | undefined;
   readonly #commitsChecks: boolean;
 
-  private constructor({ chain, ledger, logger, exemptProjects, commit }: Parts) {
+  private constructor({ chain, ledger, logger, exemptProjects, commits, commitsChecks }: Parts) {
     this.#chain = chain;
     this.#exemptProjects = new Set(exemptProjects);
     this.#logger = logger;
     this.#ledger = ledger;
-    this.#commits = new Commits({ chain, ledger, logger });
-    this.#commitsChecks = commit === 'check' && this.#commits.isNeeded;
+    this.#commits = commits;
+    this.#commitsChecks = commitsChecks;
   }
 
   /** For those who show what it holds; `undefined` where no filter needs it. */
@@ -108,7 +112,7 @@ export class UsageEnforcement {
 
   /** The filters whose limits leases share: for those who record leases that were granted without them. */
   get claimants(): readonly Claimant[] {
-    return this.#commits.claimants;
+    return this.#commits?.claimants ?? [];
   }
 
   /**
@@ -140,8 +144,12 @@ export class UsageEnforcement {
       await ledger.close();
       throw thrown;
     });
+    const commits = chain.some(keepsSomething)
+      ? new (await import('./commit.ts')).Commits({ chain, ledger, logger })
+      : undefined;
     const { exemptProjects } = configuration;
-    return new UsageEnforcement({ chain, ledger, logger, exemptProjects, commit: ledgerOptions.commit });
+    const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
+    return new UsageEnforcement({ chain, ledger, logger, exemptProjects, commits, commitsChecks });
   }
 
   /**
@@ -232,7 +240,7 @@ export class UsageEnforcement {
 
   /** Lets every filter release what it holds, and then the ledger. The chain must not be asked afterwards. */
   async close(): Promise<void> {
-    await this.#commits.settled();
+    await this.#commits?.settled();
     await closeChain(this.#chain, this.#logger);
     await this.#ledger.close();
   }
@@ -316,7 +324,7 @@ export class UsageEnforcement {
 
   /** Records what is allowed; a refusal stays one. */
   async #commit(decision: Decision, request: LeaseRequest, question: Question): Promise<Decision> {
-    if (!decision.allowed || decision.exempt) {
+    if (!decision.allowed || decision.exempt || this.#commits === undefined) {
       return decision;
     }
     const committed = await this.#commits.commit(decision, { ...request, lease: decision.lease }, question);
@@ -371,6 +379,11 @@ export class UsageEnforcement {
       this.#logger.warn({ operation, filter: outcome.filter, project_id: context.project_id }, warning);
     }
   }
+}
+
+/** Whether a filter is told of what is allowed, and not only asked. */
+function keepsSomething({ filter }: Link): boolean {
+  return isLedgerFilter(filter) || filter.commitCreate !== undefined || filter.commitUpdate !== undefined;
 }
 
 /** Whether a filter has left the lease as it was; one that returns an equal lease has. */

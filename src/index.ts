@@ -58,9 +58,10 @@ export {
 export { type Budget, budgetAccount } from './ledger/budget.ts';
 export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './ledger/claim.ts';
 export { LedgerUnavailableError } from './ledger/database.ts';
+export type { LeaseRequest } from './ledger/lease-request.ts';
 export type { LedgerObserver, LedgerOperation } from './ledger/ledger.ts';
 export { LedgerFilter } from './ledger/ledger-filter.ts';
-export type { LeaseRequest, LedgerService } from './ledger/service.ts';
+export type { LedgerService } from './ledger/service.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';
 export type { OptionsCheck, SectionProblem } from './option-groups.ts';
 export { reservationSize, reservationsAfterUpdate } from './reservations.ts';

@@ -1,26 +1,15 @@
 /** The ledger as a chain of filters holds it: opened when the first filter needs it, and asked in the terms of leases. */
 import type { Call, Clock } from '../base-filter.ts';
 import { inTime, type Wait, waitFor } from '../deadline.ts';
-import { ConfigurationError, errorText, InvalidRequestError } from '../errors.ts';
-import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../lease.ts';
+import { ConfigurationError, errorText } from '../errors.ts';
 import type { Logger } from '../logger.ts';
-import { reservationsAfterUpdate } from '../reservations.ts';
 import { allow, reject, type Verdict } from '../verdict.ts';
-import type { Proposal } from './claim.ts';
 import { LedgerUnavailableError } from './database.ts';
-import { demandOf, identityOf, nameOf } from './identity.ts';
+import type { LeaseRequest } from './lease-request.ts';
 import type { Ledger, LedgerObserver } from './ledger.ts';
 import type { LedgerFilter } from './ledger-filter.ts';
 import type { LedgerOptions } from './options.ts';
-import type { Author, Claimant, LedgerRequest, Recording, Undo } from './transactions.ts';
-
-/** A lease that somebody wants, or a change of one. */
-export interface LeaseRequest {
-  readonly context: Context;
-  /** Of an update. */
-  readonly currentLease?: Lease;
-  readonly lease: Lease;
-}
+import type { Author, Claimant, Recording, Undo } from './transactions.ts';
 
 /** What filters are given of the ledger. */
 export interface LedgerService {
@@ -41,7 +30,7 @@ export interface LedgerServiceParts {
 export class ChainLedger implements LedgerService {
   readonly #options: LedgerOptions;
   readonly #parts: LedgerServiceParts;
-  #opening: Promise<Opened> | undefined;
+  #opening: Promise<Opening> | undefined;
 
   constructor(options: LedgerOptions, parts: LedgerServiceParts) {
     this.#options = options;
@@ -54,10 +43,10 @@ export class ChainLedger implements LedgerService {
   }
 
   async check(filter: LedgerFilter, request: LeaseRequest, call: Call): Promise<Verdict> {
-    const claimant = claimantOf(filter, filter.constructor.name, false);
     const wait = waitOf(call);
-    const ledger = await this.#ready(wait);
-    const [refusal] = await ledger.check(questionOf(request, [claimant]), wait);
+    const { ledger, words } = await this.#ready(wait);
+    const claimant = words.claimantOf(filter, filter.constructor.name, false);
+    const [refusal] = await ledger.check(words.ledgerRequest(request, [claimant]), wait);
     return refusal === undefined ? allow() : reject(refusal.message);
   }
 
@@ -67,35 +56,36 @@ export class ChainLedger implements LedgerService {
     author: Author,
     wait: Wait,
   ): Promise<Recording> {
-    return (await this.#ready(wait)).commit(questionOf(request, claimants), author, wait);
+    const { ledger, words } = await this.#ready(wait);
+    return ledger.commit(words.ledgerRequest(request, claimants), author, wait);
   }
 
   async takeBack(undo: Undo, author: Author, wait: Wait): Promise<boolean> {
-    return (await this.#ready(wait)).takeBack(undo, author, wait);
+    const { ledger } = await this.#ready(wait);
+    return ledger.takeBack(undo, author, wait);
   }
 
-  async end({ context, lease }: LeaseRequest, call: Call): Promise<void> {
-    const start = leaseStart(lease) ?? 0n;
-    const ended = { identity: identityOf(context, [lease, lease], start), end: leaseEnd(lease) };
-    const author = { operation: 'end', who: context.user_id, requestId: null, reason: null } as const;
+  async end(request: LeaseRequest, call: Call): Promise<void> {
     const wait = waitOf(call);
-    await (await this.#ready(wait)).end(ended, author, wait);
+    const { ledger, words } = await this.#ready(wait);
+    const author = { operation: 'end', who: request.context.user_id, requestId: null, reason: null } as const;
+    await ledger.end(words.endedLease(request), author, wait);
   }
 
   /** Anything else that is to be looked up, for those who show the ledger. @throws LedgerUnavailableError */
   async read<Result>(look: (ledger: Ledger) => Promise<Result>): Promise<Result> {
-    return look(await this.#ready());
+    return look((await this.#ready()).ledger);
   }
 
   async close(): Promise<void> {
     if (this.#opening !== undefined) {
-      const opened = await this.#opening.catch(() => undefined);
-      await opened?.ledger.close();
+      const opening = await this.#opening.catch(() => undefined);
+      await opening?.opened.ledger.close();
     }
   }
 
-  async #open(): Promise<Opened> {
-    const { openLedger } = await import('./open.ts');
+  async #open(): Promise<Opening> {
+    const [{ openLedger }, words] = await Promise.all([import('./open.ts'), import('./lease-request.ts')]);
     const { clock, observer, logger } = this.#parts;
     const opened = openLedger(this.#options, { clock, observer });
     try {
@@ -111,18 +101,19 @@ export class ChainLedger implements LedgerService {
         'the ledger can not be reached: leases are refused until it can',
       );
     }
-    return opened;
+    return { opened, words };
   }
 
-  async #ready(wait: Wait = waitFor(undefined)): Promise<Ledger> {
-    const opened = await this.#opening;
-    if (opened === undefined) {
+  async #ready(wait: Wait = waitFor(undefined)): Promise<{ ledger: Ledger; words: Words }> {
+    const opening = await this.#opening;
+    if (opening === undefined) {
       throw new Error('expected open() of the ledger before it is asked');
     }
+    const { opened, words } = opening;
     if (!opened.isVerified) {
       await inTime(this.#verify(opened), wait);
     }
-    return opened.ledger;
+    return { ledger: opened.ledger, words };
   }
 
   /** When it could not be reached at the start. */
@@ -137,52 +128,20 @@ export class ChainLedger implements LedgerService {
   }
 }
 
+/** How a request is said in the words of the ledger. Loaded with the ledger: most commands need neither. */
+type Words = typeof import('./lease-request.ts');
+
+interface Opening {
+  readonly opened: Opened;
+  readonly words: Words;
+}
+
 /** A ledger, and whether its tables are known to be those of this program. */
 export interface Opened {
   readonly ledger: Ledger;
   readonly isVerified: boolean;
   /** Throws `ConfigurationError` for tables that this program can't use, and `LedgerUnavailableError`. */
   verify(): Promise<void>;
-}
-
-export function claimantOf(filter: LedgerFilter, name: string, audit: boolean): Claimant {
-  return { name, audit, claims: (proposal, standing) => filter.claims(proposal, standing) };
-}
-
-/** A request whose form the chain has checked. */
-function questionOf(
-  { context, currentLease, lease }: LeaseRequest,
-  claimants: readonly Claimant[],
-): LedgerRequest {
-  const reservations =
-    currentLease === undefined ? (lease.reservations ?? []) : reservationsAfterUpdate(currentLease, lease);
-  const current =
-    currentLease === undefined
-      ? undefined
-      : proposalOf(context, [currentLease, lease], currentLease.reservations ?? []);
-  const proposal = proposalOf(context, [lease, currentLease ?? lease], reservations);
-  return {
-    // A lease is found by what it was before.
-    identity: identityOf(context, [currentLease ?? lease, lease], (current ?? proposal).start),
-    name: nameOf([lease, currentLease ?? lease]),
-    demand: () => demandOf(reservations),
-    proposal,
-    current,
-    claimants,
-  };
-}
-
-/** What the first of the leases does not say, the second does. */
-function proposalOf(
-  context: Context,
-  leases: [Lease, Lease],
-  reservations: readonly Reservation[],
-): Proposal {
-  const [start, end] = [leaseStart, leaseEnd].map((read) => read(leases[0]) ?? read(leases[1]));
-  if (start === undefined || end === undefined) {
-    throw new InvalidRequestError('lease', 'expected a start and an end');
-  }
-  return { context, start, end, reservations };
 }
 
 /** The chain hands on what it waits by. */

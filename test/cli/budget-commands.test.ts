@@ -123,7 +123,7 @@ describe('budget list and history', () => {
     await budget('set', 'ocean', '--amount', '8', ...YEAR);
     const listed = (await budget('list')).stdout;
     expect(listed).toMatch(/^1 +climate /m);
-    expect(listed).toMatch(/^3 +ocean .* 8 node-hours /m);
+    expect(listed).toMatch(/^2 +ocean .* 8 node-hours /m);
     expect(JSON.parse((await budget('list', '--format', 'json')).stdout)).toHaveLength(2);
     const { stdout } = await budget('history', 'ocean');
     expect(stdout).not.toContain('climate');

@@ -6,9 +6,10 @@ import { createSharedServices } from '../../src/enforcement.ts';
 import { type Context, formatUnitHours, type Lease } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets.ts';
 import { rows } from '../../src/ledger/database.ts';
+import { claimantOf } from '../../src/ledger/lease-request.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Tables } from '../../src/ledger/schema.ts';
-import { ChainLedger, claimantOf } from '../../src/ledger/service.ts';
+import { ChainLedger } from '../../src/ledger/service.ts';
 import type { Author, Claimant, Recording, Undo } from '../../src/ledger/transactions.ts';
 import {
   type BudgetText,

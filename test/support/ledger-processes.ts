@@ -6,7 +6,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, vi } from 'vitest';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { confFile } from './files.ts';
+import { confFile, projectFile } from './files.ts';
 import { PROJECT } from './lease-clients.ts';
 import { giveBudget, ledgerAt } from './ledgers.ts';
 import { COMMAND } from './run-command.ts';
@@ -21,6 +21,8 @@ export interface ServiceSetup {
   readonly poolSize?: number;
   /** Further lines of `[enforcement]`. */
   readonly enforcement?: string;
+  /** Not the policy service, but a lease service that embeds the library. */
+  readonly isEmbedded?: boolean;
 }
 
 export interface ServiceProcess {
@@ -44,6 +46,8 @@ export interface ServiceAnswer {
   readonly answered: number;
 }
 
+const LEASE_SERVICE = projectFile('test/support/lease-service.js');
+
 /** The process as it starts: it may end without ever listening. */
 export function launchService(setup: ServiceSetup) {
   const { connection, deadline = 60, timeout = 60, poolSize = 4, enforcement = '' } = setup;
@@ -61,7 +65,8 @@ deadline = ${deadline}
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(OS_|BLAZAR_|NODE_OPTIONS$)/.test(name)),
   );
-  const child = spawn(process.execPath, [COMMAND, 'serve', '--config-file', conf], {
+  const program = setup.isEmbedded ? [LEASE_SERVICE, conf] : [COMMAND, 'serve', '--config-file', conf];
+  const child = spawn(process.execPath, program, {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
