@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, projectFile } from '../support/files.ts';
 import { runCommand } from '../support/run-command.ts';
 
@@ -41,7 +42,7 @@ const BAD_FILES: Record<string, [content: string | Uint8Array, complaint: string
 };
 
 function check(files: readonly string[], ...flags: string[]) {
-  return runCommand([
+  return runProgramInProcess([
     'check',
     'create',
     ...files,
@@ -52,7 +53,7 @@ function check(files: readonly string[], ...flags: string[]) {
 }
 
 describe('check of a file that is no request', () => {
-  it.concurrent.for(Object.entries(BAD_FILES))(
+  it.for(Object.entries(BAD_FILES))(
     'exits with 2 and one line that names the file and what was expected: %s',
     async ([name, [content, complaint]]) => {
       const file = join(folder, `${name}.json`);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/configuration.ts';
 import { serviceOptions } from '../../src/server/options.ts';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile } from '../support/files.ts';
 import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -56,7 +57,7 @@ tokens = first-token, second-token
 }
 
 const show = (conf: string, ...flags: string[]) =>
-  runCommand(['config', 'show', '--config-file', conf, ...flags]);
+  runProgramInProcess(['config', 'show', '--config-file', conf, ...flags]);
 
 describe('config show --format json', () => {
   it('shows every option of every installed filter under the name of blazar.conf, with its type', async () => {
@@ -143,12 +144,12 @@ describe('config show', () => {
   it('hides secrets, and what was put together from them, in every format', async () => {
     const { conf } = configuration();
     const formats = ['table', 'json', 'table --origin', 'json --origin', 'ini --origin'];
-    const results = await Promise.all(formats.map((flags) => show(conf, '--format', ...flags.split(' '))));
-    for (const [index, { code, stdout, stderr }] of results.entries()) {
+    for (const flags of formats) {
+      const { code, stdout, stderr } = await show(conf, '--format', ...flags.split(' '));
       expect(code).toBe(0);
       expect(stdout).toContain('****');
       for (const secret of SECRETS) {
-        expect(stdout + stderr, formats[index]).not.toContain(secret);
+        expect(stdout + stderr, flags).not.toContain(secret);
       }
     }
   });
@@ -156,14 +157,12 @@ describe('config show', () => {
   it('prints secrets when it is told to', async () => {
     const { conf } = configuration();
     const formats = ['table', 'json', 'ini'];
-    const results = await Promise.all(
-      formats.map((format) => show(conf, '--format', format, '--show-secrets')),
-    );
-    for (const [index, { stdout }] of results.entries()) {
+    for (const format of formats) {
+      const { stdout } = await show(conf, '--format', format, '--show-secrets');
       for (const secret of SECRETS) {
-        expect(stdout, formats[index]).toContain(secret);
+        expect(stdout, format).toContain(secret);
       }
-      expect(stdout, formats[index]).not.toContain('****');
+      expect(stdout, format).not.toContain('****');
     }
   });
 
@@ -201,7 +200,7 @@ types_map = a.b:1, x/y:-2, #z:3
 types_number = -1e-7
 `);
     const sources = ['--config-file', conf, '--config-file', tricky, '--show-secrets'];
-    const asJson = await runCommand(['config', 'show', ...sources, '--format', 'json']);
+    const asJson = await runProgramInProcess(['config', 'show', ...sources, '--format', 'json']);
     expect(JSON.parse(asJson.stdout).enforcement).toMatchObject({
       types_text: '  \' $HOME #no ; comment = : \\ [x] ü \nand a second line\n"and a third"',
       types_secret: '"quoted"',
@@ -211,7 +210,7 @@ types_number = -1e-7
       filters_path: [folder],
     });
 
-    const asIni = await runCommand(['config', 'show', ...sources, '--format', 'ini', '--origin']);
+    const asIni = await runProgramInProcess(['config', 'show', ...sources, '--format', 'ini', '--origin']);
     const again = await show(confFile(asIni.stdout), '--format', 'json', '--show-secrets');
     expect(again).toMatchObject({ code: 0, stdout: asJson.stdout });
   });
@@ -225,13 +224,16 @@ describe('commands that look at the configuration', () => {
       ['config', 'validate'],
       ['filters', 'list'],
     ]) {
-      expect(await runCommand([...command, '--config-file', conf])).toMatchObject({ code: 0, stderr: '' });
+      expect(await runProgramInProcess([...command, '--config-file', conf])).toMatchObject({
+        code: 0,
+        stderr: '',
+      });
       expect(existsSync(note), command.join(' ')).toBe(false);
     }
 
     // The filter does note it: a command that judges constructs it, and is refused.
     const file = capturedFile('check-create-physical-host');
-    const { code, stderr } = await runCommand(['check', 'create', file, '--config-file', conf]);
+    const { code, stderr } = await runProgramInProcess(['check', 'create', file, '--config-file', conf]);
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr: expect.stringMatching(/^error: .*TypesFilter could not be set up: never to be constructed\n$/),

@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { runCommand } from '../support/run-command.ts';
 
 const validate = (...files: string[]) =>
-  runCommand(['config', 'validate', ...files.flatMap((file) => ['--config-file', file])]);
+  runProgramInProcess(['config', 'validate', ...files.flatMap((file) => ['--config-file', file])]);
 
 describe('config validate', () => {
   it.for(['etc/blazar.conf', 'etc/policy-service.conf'])('finds nothing wrong with %s', async (path) => {
@@ -106,7 +107,7 @@ port = 70000
 
   it('says which file or folder is not there', async () => {
     const folder = temporaryFolder();
-    const { code, stderr } = await runCommand([
+    const { code, stderr } = await runProgramInProcess([
       ...['config', 'validate', '--config-file', `${folder}/no.conf`],
       ...['--config-dir', `${folder}/no.d`],
     ]);

@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { rows } from '../support/check-command.ts';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -22,7 +23,7 @@ describe('filters list', () => {
 
   it('prints name, use, file and options of every filter that can be named', async () => {
     const { conf, folder } = configuration();
-    const { code, stdout } = await runCommand(['filters', 'list', '--config-file', conf]);
+    const { code, stdout } = await runProgramInProcess(['filters', 'list', '--config-file', conf]);
     expect(code).toBe(0);
     const list = rows(stdout);
     expect(list[0]).toEqual(['NAME', 'USE', 'FILE', 'OPTIONS']);
@@ -67,7 +68,7 @@ describe('filters list', () => {
 
   it('lists what there is beside the mistakes of a configuration, and exits with 2', async () => {
     const conf = confFile('[enforcement]\nenabled_filters = MaxLeaseDurationFilte\n');
-    const { code, stdout, stderr } = await runCommand(['filters', 'list', '--config-file', conf]);
+    const { code, stdout, stderr } = await runProgramInProcess(['filters', 'list', '--config-file', conf]);
     expect(code).toBe(2);
     expect(stdout).toContain('MaxLeaseDurationFilter');
     expect(stderr).toContain(`error: ${conf}:2: [enforcement] enabled_filters: `);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/configuration.ts';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { projectFile } from '../support/files.ts';
 import { COMMAND, runCommand } from '../support/run-command.ts';
 
@@ -32,8 +33,8 @@ describe('--help', () => {
     enforcementOptions = settings.map(({ option }) => option.name);
   });
 
-  it.concurrent.for(COMMANDS)('explains "%s" and exits with 0', async (command) => {
-    const { code, stdout, stderr } = await runCommand([...words(command), '--help']);
+  it.for(COMMANDS)('explains "%s" and exits with 0', async (command) => {
+    const { code, stdout, stderr } = await runProgramInProcess([...words(command), '--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(['Usage: blazar-enforcement', ...words(command)].join(' '));
     expect(stdout).toContain('-h, --help');
@@ -57,9 +58,9 @@ describe('--help', () => {
 });
 
 describe('--version', () => {
-  it.concurrent.for(COMMANDS)('is answered after "%s"', async (command) => {
+  it.for(COMMANDS)('is answered after "%s"', async (command) => {
     const { version } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
-    expect(await runCommand([...words(command), '--version'])).toEqual({
+    expect(await runProgramInProcess([...words(command), '--version'])).toEqual({
       code: 0,
       stdout: `${version}\n`,
       stderr: '',
@@ -68,7 +69,7 @@ describe('--version', () => {
 });
 
 describe('wrong usage', () => {
-  it.concurrent.for([
+  it.for([
     '',
     'bogus',
     'chekc',
@@ -115,7 +116,9 @@ describe('wrong usage', () => {
     'budget set climate --from 2026-01-01 --until 2027-01-01',
     'budget remove climate',
   ])('ends with 2 and one line: "%s"', async (line) => {
-    const { code, stdout, stderr } = await runCommand(words(line), { cwd: projectFile('.') });
+    // A service that has begun to start has handlers of its own for signals.
+    const run = line.startsWith('serve --config-file') ? runCommand : runProgramInProcess;
+    const { code, stdout, stderr } = await run(words(line));
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^error: .+\n$/);
     expect(stderr).not.toMatch(/ {4}at |\.js:\d+/);

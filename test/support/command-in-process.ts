@@ -2,11 +2,34 @@
 import { type Command, CommanderError } from 'commander';
 import { vi } from 'vitest';
 import { ExitCode, printProblems, UsageError } from '../../src/cli/output.ts';
+import { runProgram } from '../../src/cli/program.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import type { CommandResult } from './run-command.ts';
 
-/** What a mistake comes to is decided in main.ts, which is a process; here as there. One run at a time: it takes over the streams. */
-export async function runInProcess(command: Command, args: readonly string[]): Promise<CommandResult> {
+/** A whole command line, as main.ts runs it. One run at a time: it takes over the streams. */
+export function runProgramInProcess(args: readonly string[]): Promise<CommandResult> {
+  return captured(() => runProgram(args));
+}
+
+/** What a mistake comes to is decided in program.ts; here as there. One run at a time. */
+export function runInProcess(command: Command, args: readonly string[]): Promise<CommandResult> {
+  return captured(async () => {
+    try {
+      await command.exitOverride().parseAsync(args, { from: 'user' });
+    } catch (thrown) {
+      if (thrown instanceof ConfigurationError) {
+        printProblems(thrown.problems);
+      } else if (thrown instanceof UsageError) {
+        process.stderr.write(`error: ${thrown.message}\n`);
+      } else if (!(thrown instanceof CommanderError)) {
+        throw thrown;
+      }
+      process.exitCode = ExitCode.usage;
+    }
+  });
+}
+
+async function captured(run: () => Promise<void>): Promise<CommandResult> {
   let stdout = '';
   let stderr = '';
   const spies = [
@@ -22,16 +45,7 @@ export async function runInProcess(command: Command, args: readonly string[]): P
   const { exitCode: before } = process;
   try {
     process.exitCode = undefined;
-    await command.exitOverride().parseAsync(args, { from: 'user' });
-  } catch (thrown) {
-    if (thrown instanceof ConfigurationError) {
-      printProblems(thrown.problems);
-    } else if (thrown instanceof UsageError) {
-      process.stderr.write(`error: ${thrown.message}\n`);
-    } else if (!(thrown instanceof CommanderError)) {
-      throw thrown;
-    }
-    process.exitCode = ExitCode.usage;
+    await run();
   } finally {
     for (const spy of spies) {
       spy.mockRestore();

@@ -1,0 +1,108 @@
+/** `blazar-enforcement`: which commands there are, and what becomes of whatever they throw. */
+import { Command, CommanderError } from 'commander';
+import { ConfigurationError, errorText } from '../errors.ts';
+import { packageVersion } from '../version.ts';
+import { ExitCode, onOneLine, printProblems, UsageError } from './output.ts';
+
+/** In the order of the help. Only the one that is called is loaded: the others would make it start later. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  check: async () => (await import('./check.ts')).checkCommand(),
+  serve: async () => (await import('./serve.ts')).serveCommand(),
+  config: async () => (await import('./config.ts')).configCommand(),
+  filters: async () => (await import('./filters.ts')).filtersCommand(),
+  decisions: async () => (await import('./decisions.ts')).decisionsCommand(),
+  ledger: async () => (await import('./ledger.ts')).ledgerCommand(),
+  budget: async () => (await import('./budget.ts')).budgetCommand(),
+  conformance: async () => (await import('./conformance.ts')).conformanceCommand(),
+  skypilot: async () => (await import('./skypilot.ts')).skypilotCommand(),
+  'scheduling-policy': async () => (await import('./scheduling-policy.ts')).schedulingPolicyCommand(),
+};
+
+const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
+  check: ['enforcement', 'ledger'],
+  serve: ['service', 'enforcement', 'ledger', 'skypilot', 'kubernetes'],
+  'config show': ['enforcement', 'service', 'ledger', 'skypilot', 'kubernetes'],
+  'config validate': ['enforcement', 'service', 'ledger', 'skypilot', 'kubernetes'],
+  'skypilot review': ['skypilot'],
+  ...Object.fromEntries(
+    [
+      ...['upgrade', 'list', 'show', 'export', 'verify', 'reconcile'].map((name) => `ledger ${name}`),
+      ...['set', 'remove', 'show', 'list', 'history'].map((name) => `budget ${name}`),
+    ].map((name) => [name, ['ledger']]),
+  ),
+};
+
+/** `named`: the command that is called, if it is one; else all of them are there, for help and suggestions. */
+async function createProgram(named = ''): Promise<Command> {
+  const program = new Command('blazar-enforcement').description(
+    'Usage enforcement for reservable clouds: who may lease what, for how long, how much.',
+  );
+  const called = Object.hasOwn(COMMANDS, named) ? COMMANDS[named] : undefined;
+  for (const command of called === undefined ? Object.values(COMMANDS) : [called]) {
+    program.addCommand(await command());
+  }
+  for (const command of allCommands(program)) {
+    command
+      .exitOverride()
+      .version(packageVersion(), '-V, --version', 'Print the version.')
+      .helpOption('-h, --help', 'Print this help.')
+      .helpCommand(false)
+      // One line: commander puts its suggestion on a second one.
+      .configureOutput({
+        outputError: (text) => process.stderr.write(`${onOneLine(text.trim())}\n`),
+        // All that is left is the whole help where a command was expected, and `report` says that on one line.
+        writeErr: () => {},
+      });
+  }
+  return program;
+}
+
+function allCommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(allCommands)];
+}
+
+/** With those of the commands that it is below, but for the program's. */
+function nameOf(command: Command): string {
+  const { parent } = command;
+  return parent === null || parent.parent === null ? command.name() : `${nameOf(parent)} ${command.name()}`;
+}
+
+/** Behind the flags of a command, the options of the sections that it reads: from the filters, which take time to load. */
+async function addOptionsHelp(program: Command): Promise<void> {
+  const { optionsHelp } = await import('./known-options.ts');
+  for (const command of allCommands(program)) {
+    const sections = OPTIONS_IN_HELP[nameOf(command)];
+    if (sections !== undefined) {
+      command.addHelpText('after', await optionsHelp(sections));
+    }
+  }
+}
+
+/** Runs the command that the arguments say; how it ends is the exit code of the process. */
+export async function runProgram(args: readonly string[]): Promise<void> {
+  try {
+    const program = await createProgram(args[0]);
+    if (args.some((argument) => argument === '-h' || argument === '--help')) {
+      await addOptionsHelp(program);
+    }
+    await program.parseAsync(args, { from: 'user' });
+  } catch (thrown) {
+    process.exitCode = report(thrown);
+  }
+}
+
+function report(thrown: unknown): number {
+  if (thrown instanceof CommanderError) {
+    if (thrown.code === 'commander.help' && thrown.exitCode !== 0) {
+      process.stderr.write('error: expected a command; --help lists them\n');
+    }
+    // Help and version come this way too; commander has written what else there was to write.
+    return thrown.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+  }
+  if (thrown instanceof ConfigurationError) {
+    printProblems(thrown.problems);
+    return ExitCode.usage;
+  }
+  process.stderr.write(`error: ${onOneLine(errorText(thrown))}\n`);
+  return thrown instanceof UsageError ? ExitCode.usage : ExitCode.fault;
+}
