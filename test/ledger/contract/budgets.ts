@@ -77,6 +77,18 @@ export function budgeting(grounds: Grounds): void {
     expect(await listBudgets(ground.ledger, ground.project, NO_WAIT)).toHaveLength(1);
   });
 
+  it('forgets nothing that was charged when a budget is removed and set again', async () => {
+    const ground = await grounds({ budget: '24' });
+    await ground.create(leaseOf());
+    const [{ validFrom = 0n } = {}] = await listBudgets(ground.ledger, ground.project, NO_WAIT);
+    const which = { projectId: ground.project, userId: null, validFrom };
+    await removeBudget(ground.ledger, which, OPERATOR, NO_WAIT);
+    await ground.give({ amount: '24' });
+    expect(await listBudgets(ground.ledger, ground.project, NO_WAIT)).toMatchObject([{ left: 0n }]);
+    expect((await ground.create(leaseOf({ name: 'another' }))).refusal).toBeDefined();
+    await ground.verify();
+  });
+
   it('removes a budget: nobody is paid for by it any more', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
