@@ -1,5 +1,5 @@
 /** A ledger in a file: the embedded default. Durable (WAL, synchronous full), and alone with its file while it writes. */
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, type Stats, statSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import SqliteConnection, { type Statement } from 'better-sqlite3';
 import {
@@ -114,8 +114,9 @@ export class SqliteDatabase implements Database {
     if (this.#isSuspect) {
       this.#statements.clear();
       this.#connection.close();
-      if (!existsSync(this.#file)) {
-        throw new LedgerUnavailableError('the file does not exist');
+      // Something else in its place is not even looked at: SQLite would put the log of changes into it, and delete that.
+      if (!isWhole(statSync(this.#file, { throwIfNoEntry: false }))) {
+        throw new LedgerUnavailableError('the file does not exist, or is no ledger');
       }
       this.#connection = openFile(this.#file);
       this.#files = filesOf(this.#file, this.#connection);
@@ -207,8 +208,11 @@ function filesOf(file: string, connection: SqliteConnection.Database): string {
   }
   const stats = statSync(file, { throwIfNoEntry: false });
   const changes = statSync(`${file}-wal`, { throwIfNoEntry: false });
-  const isWhole = stats !== undefined && stats.size > 0 && stats.size % SHORTEST_PAGE === 0;
-  return [stats?.dev, stats?.ino, isWhole, changes?.ino].join();
+  return [stats?.dev, stats?.ino, isWhole(stats), changes?.ino].join();
+}
+
+function isWhole(stats: Stats | undefined): boolean {
+  return stats !== undefined && stats.size > 0 && stats.size % SHORTEST_PAGE === 0;
 }
 
 function openFile(file: string): SqliteConnection.Database {
