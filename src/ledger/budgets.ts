@@ -1,10 +1,9 @@
 /** Budgets: who sets them, which there are, what is left of them, and how they came about. */
 import type { Wait } from '../deadline.ts';
 import type { Amount } from './amount.ts';
-import { type Budget, budgetAccount } from './budget.ts';
+import { type Budget, budgetAccount, budgetOf } from './budget.ts';
 import { rows, Undone, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
-import { budgetOf } from './transactions.ts';
 
 /** A budget as somebody wants it. One of the same owner that begins at the same second is changed. */
 export type WantedBudget = Omit<Budget, 'id'>;

@@ -5,7 +5,8 @@ import { reservationsAfterUpdate } from '../reservations.ts';
 import type { Proposal } from './claim.ts';
 import { demandOf, identityOf, nameOf } from './identity.ts';
 import type { LedgerFilter } from './ledger-filter.ts';
-import type { Claimant, EndedLease, LedgerRequest } from './transactions.ts';
+import type { Claimant, LedgerRequest } from './prospect.ts';
+import type { EndedLease } from './transactions.ts';
 
 /** A lease that somebody wants, or a change of one. */
 export interface LeaseRequest {

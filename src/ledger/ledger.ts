@@ -9,19 +9,11 @@ import {
   type Undone,
   type Work,
 } from './database.ts';
+import type { Author } from './posting.ts';
+import { foresee, type LedgerRequest } from './prospect.ts';
 import type { Refusal } from './reckoning.ts';
 import { createStatements, type Statements } from './statements.ts';
-import {
-  type Author,
-  type EndedLease,
-  end,
-  foresee,
-  type LedgerRequest,
-  type Recording,
-  record,
-  takeBack,
-  type Undo,
-} from './transactions.ts';
+import { type EndedLease, end, type Recording, record, takeBack, type Undo } from './transactions.ts';
 
 /** What is done in the ledger, for those who count it. */
 export type LedgerOperation = 'check' | 'commit' | 'end' | 'undo' | 'reconcile' | 'budget' | 'read';

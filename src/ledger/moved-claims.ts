@@ -2,8 +2,8 @@
 import { MICROSECONDS_PER_SECOND } from '../dates.ts';
 import { type Budget, budgetAccount } from './budget.ts';
 import { type Claim, parseClaims } from './claim.ts';
+import type { Claimant } from './prospect.ts';
 import type { LeaseRow } from './schema.ts';
-import type { Claimant } from './transactions.ts';
 
 /** Throws where a budget would have to pay for time at which it is not valid: which one pays instead, only filters can tell. */
 export function movedClaims(row: Pick<LeaseRow, 'claims' | 'starts_at' | 'ends_at'>): Claimant {

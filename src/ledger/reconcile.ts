@@ -11,8 +11,10 @@ import { demandOf, type LeaseIdentity } from './identity.ts';
 import { pairLeases } from './lease-pairing.ts';
 import type { Ledger } from './ledger.ts';
 import { movedClaims } from './moved-claims.ts';
+import type { Author } from './posting.ts';
+import { type Claimant, foresee, type LedgerRequest } from './prospect.ts';
 import type { LeaseRow } from './schema.ts';
-import { type Author, type Claimant, foresee, type LedgerRequest, record, release } from './transactions.ts';
+import { record, release } from './transactions.ts';
 
 /** A lease as Blazar lists it. `openstack reservation lease list` says neither whose it is nor what it reserves. */
 export interface ListedLease {

@@ -9,7 +9,9 @@ import type { LeaseRequest } from './lease-request.ts';
 import type { Ledger, LedgerObserver } from './ledger.ts';
 import type { LedgerFilter } from './ledger-filter.ts';
 import type { LedgerOptions } from './options.ts';
-import type { Author, Claimant, Recording, Undo } from './transactions.ts';
+import type { Author } from './posting.ts';
+import type { Claimant } from './prospect.ts';
+import type { Recording, Undo } from './transactions.ts';
 
 /** What filters are given of the ledger. */
 export interface LedgerService {

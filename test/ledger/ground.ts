@@ -8,9 +8,11 @@ import { listBudgets } from '../../src/ledger/budgets.ts';
 import { rows } from '../../src/ledger/database.ts';
 import { claimantOf } from '../../src/ledger/lease-request.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
+import type { Author } from '../../src/ledger/posting.ts';
+import type { Claimant } from '../../src/ledger/prospect.ts';
 import type { Tables } from '../../src/ledger/schema.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
-import type { Author, Claimant, Recording, Undo } from '../../src/ledger/transactions.ts';
+import type { Recording, Undo } from '../../src/ledger/transactions.ts';
 import {
   type BudgetText,
   type DIALECTS,

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { toInstant } from '../../src/dates.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
+import type { Claimant } from '../../src/ledger/prospect.ts';
 import { type ListedLease, type ReconcileOptions, reconcile } from '../../src/ledger/reconcile.ts';
 import { leaseDetails, listLeases } from '../../src/ledger/reports.ts';
-import type { Claimant } from '../../src/ledger/transactions.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { giveBudget, ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 import { CLAIMANT, copiedLedgers, recordLease } from './recorded-leases.ts';

@@ -6,7 +6,7 @@ import type { Claim } from '../../src/ledger/claim.ts';
 import type { LeaseIdentity } from '../../src/ledger/identity.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';
-import type { Claimant } from '../../src/ledger/transactions.ts';
+import type { Claimant } from '../../src/ledger/prospect.ts';
 import { temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { NO_WAIT } from '../support/ledgers.ts';

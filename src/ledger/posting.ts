@@ -1,0 +1,94 @@
+/** Balances, and the entries that say how they came about: both are written together, or not at all. */
+import type { Amount } from './amount.ts';
+import { rows, type Work } from './database.ts';
+import type { Statements } from './statements.ts';
+
+/** What stands in the entries besides. */
+export interface Author {
+  readonly operation: 'create' | 'update' | 'end' | 'undo' | 'reconcile';
+  readonly who: string;
+  readonly requestId: string | null;
+  readonly reason: string | null;
+}
+
+/** What a lease changes. */
+export interface Posting {
+  readonly lease: bigint;
+  readonly operation: string;
+  readonly deltas: ReadonlyMap<string, Amount>;
+}
+
+/** Adds entries, and what they come to to the balances. */
+export function* post(
+  statements: Statements,
+  {
+    project_id,
+    at,
+    balances,
+    author,
+  }: { project_id: string; at: bigint; balances: ReadonlyMap<string, Amount>; author: Author },
+  postings: readonly Posting[],
+): Work<void> {
+  const { who, requestId: request_id, reason } = author;
+  const entries = postings.flatMap(({ lease, operation, deltas }) =>
+    [...deltas]
+      .filter(([, delta]) => delta !== 0n)
+      .map(([account, delta]) => ({
+        at,
+        project_id,
+        account,
+        delta,
+        lease,
+        operation,
+        who,
+        request_id,
+        reason,
+      })),
+  );
+  if (entries.length === 0) {
+    return;
+  }
+  const changes = new Map<string, Amount>();
+  for (const { account, delta } of entries) {
+    changes.set(account, (changes.get(account) ?? 0n) + delta);
+  }
+  const changed = [...changes].map(([name, delta]) => ({
+    project_id,
+    name,
+    balance: (balances.get(name) ?? 0n) + delta,
+  }));
+  for (const some of inBatches(changed)) {
+    yield* rows(statements.setBalances(some));
+  }
+  for (const some of inBatches(entries)) {
+    yield* rows(statements.addEntries(some));
+  }
+}
+
+export function* balancesOf(
+  statements: Statements,
+  project_id: string,
+  accounts: ReadonlySet<string>,
+): Work<Map<string, Amount>> {
+  const balances = new Map<string, Amount>();
+  const names = [...accounts].map((name) => ({ project_id, name }));
+  for (const some of inBatches(names)) {
+    for (const { name, balance } of yield* rows(statements.balances(some))) {
+      balances.set(name, balance);
+    }
+  }
+  return balances;
+}
+
+export function negative(amounts: ReadonlyMap<string, Amount>): Map<string, Amount> {
+  return new Map([...amounts].map(([account, amount]) => [account, -amount]));
+}
+
+/** A query can't have any number of parameters. */
+const BATCH = 500;
+
+function* inBatches<Item>(items: readonly Item[]): Generator<Item[]> {
+  for (let start = 0; start < items.length; start += BATCH) {
+    yield items.slice(start, start + BATCH);
+  }
+}
