@@ -182,7 +182,7 @@ describe('policies that are watched', () => {
     // A file that is named anew is looked at from when it was read on: a change before that is not seen, and one after it is.
     await vi.waitFor(async () => {
       writeFileSync(other, allowing('tape'));
-      expect(await allowed()).toEqual(['tape']);
+      await vi.waitFor(async () => expect(await allowed()).toEqual(['tape']), { timeout: 3000 });
     }, SOON);
     rmSync(file);
     writeFileSync(other, allowing('ssd'));
