@@ -74,13 +74,14 @@ describe.each(DIALECTS)('verifyLedger on %s', (dialect) => {
       }
     })();
     const found: Verification[] = [];
-    for (let count = 0; count < 4; count += 1) {
+    // Until something was recorded between two looks.
+    const leases = (one: Verification | undefined) => one?.compared.leases ?? 0;
+    while (found.length < 4 || leases(found.at(-1)) <= leases(found[0])) {
       found.push(await verifyLedger(ledger, NO_WAIT));
     }
     isOver = true;
     await writing;
     expect(found.flatMap(({ differences }) => differences)).toEqual([]);
-    expect(found.at(-1)?.compared.leases).toBeGreaterThan(found[0]?.compared.leases ?? 0);
   });
 });
 
