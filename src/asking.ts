@@ -1,16 +1,26 @@
-/** One filter asked one thing: whatever goes wrong is a failure, and a failure is a rejection. */
+/** One filter asked, or told, one thing: whatever goes wrong is a failure, and the failure of a check is a rejection. */
 import type { BaseFilter, Call } from './base-filter.ts';
 import type { Link } from './chain.ts';
-import { inTime, type Wait } from './deadline.ts';
-import { errorText } from './errors.ts';
-import type { Context, Lease } from './lease.ts';
-import { LedgerUnavailableError, UNAVAILABLE_MESSAGE } from './ledger/database.ts';
+import { inTime, type Wait, waitFor } from './deadline.ts';
+import type { CheckOptions } from './enforcement.ts';
+import { errorText, LedgerUnavailableError } from './errors.ts';
+import {
+  type Context,
+  type CreateRequest,
+  type EndRequest,
+  type Lease,
+  parseCreateRequest,
+  parseUpdateRequest,
+  type UpdateRequest,
+} from './lease.ts';
 import type { Logger } from './logger.ts';
-import { withoutViews } from './read-only.ts';
-import type { Decision } from './verdict.ts';
-import { isVerdict, reject, type Verdict } from './verdict.ts';
+import { readOnly, withoutViews } from './read-only.ts';
+import { type Decision, isVerdict, type Outcome, reject, type Verdict } from './verdict.ts';
 
 export const FAILED_MESSAGE = 'The lease could not be checked. Please try again later, or ask the operator.';
+
+export const UNAVAILABLE_MESSAGE =
+  'The ledger of leases can not be read or written at the moment. Please try again later, or ask the operator.';
 
 /** What a request is about, for the log. */
 export interface Subject {
@@ -32,6 +42,42 @@ export interface Question extends Subject {
 export interface Answer {
   readonly verdict: Verdict;
   readonly failed: boolean;
+}
+
+/** How long to wait, and what stands in the log. */
+type Asked = Pick<CheckOptions, 'signal' | 'deadline' | 'requestId'>;
+
+export function creating(
+  { context }: CreateRequest,
+  operation: Decision['operation'],
+  { signal, deadline, requestId }: Asked,
+): Question {
+  const seen = readOnly(context);
+  return {
+    operation,
+    context,
+    requestId,
+    wait: deadline ?? waitFor(signal),
+    ask: (filter, proposed, call) => filter.checkCreate(seen, proposed, call),
+    verify: (changed) => parseCreateRequest({ context, lease: changed }),
+  };
+}
+
+export function updating(
+  { context, currentLease }: UpdateRequest,
+  operation: Decision['operation'],
+  { signal, deadline, requestId }: Asked,
+): Question {
+  const seen = readOnly(context);
+  const current = readOnly(currentLease);
+  return {
+    operation,
+    context,
+    requestId,
+    wait: deadline ?? waitFor(signal),
+    ask: (filter, proposed, call) => filter.checkUpdate(seen, current, proposed, call),
+    verify: (changed) => parseUpdateRequest({ context, currentLease, lease: changed }),
+  };
 }
 
 /** One filter's verdict on a lease. A promise only where the filter takes its time. */
@@ -61,6 +107,36 @@ export function askFilter(
   }
 }
 
+/** Tells one filter of an end. One that can't be told keeps no other from hearing it. */
+export async function tellOfEnd(
+  { name, filter, audit }: Link,
+  { context, lease }: EndRequest,
+  { requestId, wait }: Pick<Question, 'requestId' | 'wait'>,
+  logger: Logger,
+): Promise<Outcome> {
+  const started = performance.now();
+  let failed = false;
+  try {
+    const told = filter.onEnd(context, lease, wait);
+    if (isThenable(told)) {
+      await inTime(told, wait);
+    }
+  } catch (thrown) {
+    failed = true;
+    logFailure(logger, name, { operation: 'end', context, requestId }, thrown);
+  }
+  return {
+    filter: name,
+    allowed: !failed,
+    message: failed ? `${name} could not be told that the lease has ended.` : null,
+    failed,
+    onError: false,
+    audit,
+    changed: false,
+    milliseconds: performance.now() - started,
+  };
+}
+
 /** What the user reads of a failure: that something is broken, and nothing of what. */
 export function failureMessage(thrown: unknown): string {
   return thrown instanceof LedgerUnavailableError ? UNAVAILABLE_MESSAGE : FAILED_MESSAGE;
@@ -81,7 +157,7 @@ export function logFailure(
   }
 }
 
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
+function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 

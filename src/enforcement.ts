@@ -2,16 +2,14 @@
  * The chain: load, create, update, end. Everything that is refused or let through is decided in this file.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { askFilter, FAILED_MESSAGE, isThenable, logFailure, type Question } from './asking.ts';
-import type { Clock, SharedServices } from './base-filter.ts';
+import { askFilter, creating, FAILED_MESSAGE, type Question, tellOfEnd, updating } from './asking.ts';
 import { closeChain, type Link, openChain } from './chain.ts';
 import type { Commits } from './commit.ts';
 import type { ConfigSources } from './config/sources.ts';
 import { type Configuration, requireConfiguration, sectionOf } from './configuration.ts';
-import { type Deadline, inTime, waitFor } from './deadline.ts';
+import { type Deadline, waitFor } from './deadline.ts';
 import { accepted, auditWarning, describeChanges, refused } from './decision.ts';
 import { formatProblem } from './errors.ts';
-import { createHttpClient, type HttpClientOptions, type HttpObserver } from './http/client.ts';
 import {
   type Context,
   type CreateRequest,
@@ -23,13 +21,13 @@ import {
   type UpdateRequest,
 } from './lease.ts';
 import type { LeaseRequest } from './ledger/lease-request.ts';
-import type { LedgerObserver } from './ledger/ledger.ts';
 import { isLedgerFilter } from './ledger/ledger-filter.ts';
 import { ledgerSection } from './ledger/options.ts';
 import type { Claimant } from './ledger/prospect.ts';
 import { ChainLedger } from './ledger/service.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { readOnly } from './read-only.ts';
+import { createSharedServices, type EnforcementServices } from './services.ts';
 import type { Decision, EndReport, Outcome } from './verdict.ts';
 
 /** After so many rounds filters that keep changing a lease are taken to contradict each other. */
@@ -52,27 +50,6 @@ export interface CheckOptions {
   readonly dryRun?: boolean;
   /** Stands in the log of what fails, and in the ledger. */
   readonly requestId?: string | undefined;
-}
-
-/** What the chain needs from outside, each with a default. */
-export interface EnforcementServices {
-  /** Default: JSON lines on standard error, warnings and errors. */
-  readonly logger?: Logger;
-  /** Default: the system's clock. */
-  readonly clock?: Clock;
-  /** Is told of every call that filters make to other services. Default: nobody is. */
-  readonly httpObserver?: HttpObserver | undefined;
-  /** Is told of every transaction of the ledger. Default: nobody is. */
-  readonly ledgerObserver?: LedgerObserver | undefined;
-}
-
-/** What filters, and policies, are given. */
-export function createSharedServices({ logger, clock, httpObserver }: EnforcementServices): SharedServices {
-  return {
-    logger: logger ?? createLogger(),
-    clock: clock ?? { now: () => new Date() },
-    http: { createClient: (options: HttpClientOptions) => createHttpClient(options, httpObserver) },
-  };
 }
 
 /** What a chain is made of. */
@@ -158,7 +135,7 @@ export class UsageEnforcement {
    */
   async checkCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
     const parsed = parseCreateRequest(request);
-    const question = this.#creating(parsed, 'create', options);
+    const question = creating(parsed, 'create', options);
     const decision = this.#decide(parsed.lease, options, question);
     return this.#commitsChecks && options.dryRun !== true
       ? this.#commit(await decision, parsed, question)
@@ -168,7 +145,7 @@ export class UsageEnforcement {
   /** Judges a change of a lease, and records it as `checkCreate` does. `currentLease` may also be called `current_lease`, as on the wire. */
   async checkUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
     const parsed = parseUpdateRequest(request);
-    const question = this.#updating(parsed, 'update', options);
+    const question = updating(parsed, 'update', options);
     const decision = this.#decide(parsed.lease, options, question);
     return this.#commitsChecks && options.dryRun !== true
       ? this.#commit(await decision, parsed, question)
@@ -181,14 +158,14 @@ export class UsageEnforcement {
    */
   async commitCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
     const parsed = parseCreateRequest(request);
-    const question = this.#creating(parsed, 'commit-create', options);
+    const question = creating(parsed, 'commit-create', options);
     return this.#commit(this.#unasked(parsed, 'commit-create'), parsed, question);
   }
 
   /** As `commitCreate`, for a change of a lease. */
   async commitUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
     const parsed = parseUpdateRequest(request);
-    const question = this.#updating(parsed, 'commit-update', options);
+    const question = updating(parsed, 'commit-update', options);
     return this.#commit(this.#unasked(parsed, 'commit-update'), parsed, question);
   }
 
@@ -208,31 +185,7 @@ export class UsageEnforcement {
     const told =
       options.dryRun === true ? this.#chain.filter(({ filter }) => !isLedgerFilter(filter)) : this.#chain;
     const outcomes = await Promise.all(
-      told.map(async (link): Promise<Outcome> => {
-        const started = performance.now();
-        let failed = false;
-        try {
-          const told = link.filter.onEnd(seen, ended, wait);
-          if (isThenable(told)) {
-            await inTime(told, wait);
-          }
-        } catch (thrown) {
-          failed = true;
-          logFailure(this.#logger, link.name, { operation: 'end', context, requestId }, thrown);
-        }
-        const message = failed ? `${link.name} could not be told that the lease has ended.` : null;
-        const milliseconds = performance.now() - started;
-        return {
-          filter: link.name,
-          allowed: !failed,
-          message,
-          failed,
-          onError: false,
-          audit: link.audit,
-          changed: false,
-          milliseconds,
-        };
-      }),
+      told.map((link) => tellOfEnd(link, { context: seen, lease: ended }, { requestId, wait }, this.#logger)),
     );
     const warnings = outcomes.flatMap(({ message }) => message ?? []);
     return { operation: 'end', failed: warnings.length > 0, warnings, outcomes };
@@ -343,35 +296,6 @@ export class UsageEnforcement {
     const warning = `Project ${project_id} is in exempt_projects: no filter was asked.`;
     this.#logger.info({ operation, project_id }, warning);
     return { ...accepted(operation, lease, false, []), exempt: true, warnings: [warning] };
-  }
-
-  #creating({ context }: CreateRequest, operation: Decision['operation'], options: CheckOptions): Question {
-    const seen = readOnly(context);
-    return {
-      operation,
-      context,
-      requestId: options.requestId,
-      wait: options.deadline ?? waitFor(options.signal),
-      ask: (filter, proposed, call) => filter.checkCreate(seen, proposed, call),
-      verify: (changed) => parseCreateRequest({ context, lease: changed }),
-    };
-  }
-
-  #updating(
-    { context, currentLease }: UpdateRequest,
-    operation: Decision['operation'],
-    options: CheckOptions,
-  ): Question {
-    const seen = readOnly(context);
-    const current = readOnly(currentLease);
-    return {
-      operation,
-      context,
-      requestId: options.requestId,
-      wait: options.deadline ?? waitFor(options.signal),
-      ask: (filter, proposed, call) => filter.checkUpdate(seen, current, proposed, call),
-      verify: (changed) => parseUpdateRequest({ context, currentLease, lease: changed }),
-    };
   }
 
   #logAudit({ operation, context }: Question, outcome: Outcome): void {

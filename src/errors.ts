@@ -83,3 +83,8 @@ export class InvalidRequestError extends Error {
 export function errorText(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
+
+/** The ledger's database does not answer, or not as it should: nothing was recorded that was not acknowledged. */
+export class LedgerUnavailableError extends Error {
+  override readonly name = 'LedgerUnavailableError';
+}

@@ -21,11 +21,12 @@ export {
   toInstant,
 } from './dates.ts';
 export { type Deadline, withinDeadline } from './deadline.ts';
-export { type CheckOptions, type EnforcementServices, UsageEnforcement } from './enforcement.ts';
+export { type CheckOptions, UsageEnforcement } from './enforcement.ts';
 export {
   ConfigurationError,
   formatProblem,
   InvalidRequestError,
+  LedgerUnavailableError,
   type Origin,
   type Problem,
 } from './errors.ts';
@@ -57,7 +58,6 @@ export {
 } from './ledger/amount.ts';
 export { type Budget, budgetAccount } from './ledger/budget.ts';
 export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './ledger/claim.ts';
-export { LedgerUnavailableError } from './ledger/database.ts';
 export type { LeaseRequest } from './ledger/lease-request.ts';
 export type { LedgerObserver, LedgerOperation } from './ledger/ledger.ts';
 export { LedgerFilter } from './ledger/ledger-filter.ts';
@@ -71,5 +71,6 @@ export {
   type PropertyRequirement,
   parseResourceProperties,
 } from './resource-properties.ts';
+export type { EnforcementServices } from './services.ts';
 export type { Decision, EndReport, Outcome } from './verdict.ts';
 export { allow, allowOnError, type Rejection, reject, type Verdict } from './verdict.ts';

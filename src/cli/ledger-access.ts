@@ -2,7 +2,7 @@
 import { userInfo } from 'node:os';
 import type { Configuration } from '../configuration.ts';
 import { waitFor } from '../deadline.ts';
-import { errorText } from '../errors.ts';
+import { errorText, LedgerUnavailableError } from '../errors.ts';
 import type { Connection } from '../ledger/connection.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { LedgerOptions } from '../ledger/options.ts';
@@ -54,7 +54,6 @@ export async function withLedger(
 }
 
 export async function orUnavailable(connection: Connection, work: () => Promise<void>): Promise<void> {
-  const { LedgerUnavailableError } = await import('../ledger/database.ts');
   const { describeConnection } = await import('../ledger/connection.ts');
   try {
     await work();

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Command } from 'commander';
-import { errorText } from '../errors.ts';
+import { errorText, LedgerUnavailableError } from '../errors.ts';
 import type { Connection } from '../ledger/connection.ts';
 import { type ConfiguredLedger, configuredLedger, orUnavailable } from './ledger-access.ts';
 import { onOneLine } from './output.ts';
@@ -59,7 +59,6 @@ async function refuseNewer({ connection, options }: ConfiguredLedger): Promise<v
 const NO_PLACE = /^SQLITE_(CANTOPEN|NOTADB|READONLY|PERM|AUTH)/;
 
 async function explained(connection: Connection, thrown: unknown): Promise<unknown> {
-  const { LedgerUnavailableError } = await import('../ledger/database.ts');
   const { mistakeIn, misconfigured } = await import('../ledger/open.ts');
   const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : thrown;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';

@@ -1,6 +1,7 @@
 /** What the ledger needs of a database. Two have it: SQLite and PostgreSQL. */
 import type { CompiledQuery, Kysely } from 'kysely';
 import type { Wait } from '../deadline.ts';
+import { LedgerUnavailableError } from '../errors.ts';
 import type { Tables } from './schema.ts';
 
 /**
@@ -43,11 +44,6 @@ export interface Snapshot {
   stream<Row>(query: CompiledQuery<Row>): AsyncIterable<Row>;
 }
 
-/** The database does not answer, or not as it should: nothing was recorded that was not acknowledged. */
-export class LedgerUnavailableError extends Error {
-  override readonly name = 'LedgerUnavailableError';
-}
-
 /** It was asked to commit, and has not answered: what was recorded may be there. */
 export class CommitInDoubtError extends LedgerUnavailableError {
   /** What the transaction would have come to. */
@@ -58,6 +54,3 @@ export class CommitInDoubtError extends LedgerUnavailableError {
     this.result = result;
   }
 }
-
-export const UNAVAILABLE_MESSAGE =
-  'The ledger of leases can not be read or written at the moment. Please try again later, or ask the operator.';

@@ -2,13 +2,8 @@
 import type { Clock } from '../base-filter.ts';
 import { toInstant } from '../dates.ts';
 import { type Deadline, type Wait, withinDeadline } from '../deadline.ts';
-import {
-  CommitInDoubtError,
-  type Database,
-  LedgerUnavailableError,
-  type Undone,
-  type Work,
-} from './database.ts';
+import { LedgerUnavailableError } from '../errors.ts';
+import { CommitInDoubtError, type Database, type Undone, type Work } from './database.ts';
 import type { Author } from './posting.ts';
 import { foresee, type LedgerRequest } from './prospect.ts';
 import type { Refusal } from './reckoning.ts';

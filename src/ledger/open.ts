@@ -1,7 +1,7 @@
 /** From `[ledger]` to a ledger that can be asked. Loaded when the first filter wants it: databases take a while to load. */
-import { ConfigurationError, errorText } from '../errors.ts';
+import { ConfigurationError, errorText, LedgerUnavailableError } from '../errors.ts';
 import { type Connection, describeConnection, EXPECTED_CONNECTION, parseConnection } from './connection.ts';
-import { type Database, LedgerUnavailableError } from './database.ts';
+import type { Database } from './database.ts';
 import { Ledger, type LedgerParts } from './ledger.ts';
 import { schemaState } from './migrations/index.ts';
 import type { LedgerOptions } from './options.ts';

@@ -10,15 +10,8 @@ import {
 } from 'kysely';
 import pg from 'pg';
 import { inTime, type Wait } from '../deadline.ts';
-import { errorText } from '../errors.ts';
-import {
-  CommitInDoubtError,
-  type Database,
-  LedgerUnavailableError,
-  type Snapshot,
-  Undone,
-  type Work,
-} from './database.ts';
+import { errorText, LedgerUnavailableError } from '../errors.ts';
+import { CommitInDoubtError, type Database, type Snapshot, Undone, type Work } from './database.ts';
 import type { Tables } from './schema.ts';
 
 /** PostgreSQL's number for the type `bigint`, which pg would read as text. */

@@ -4,9 +4,9 @@
  */
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../dates.ts';
 import type { Wait } from '../deadline.ts';
-import { errorText } from '../errors.ts';
+import { errorText, LedgerUnavailableError } from '../errors.ts';
 import type { Reservation } from '../lease.ts';
-import { LedgerUnavailableError, rows, Undone, type Work } from './database.ts';
+import { rows, Undone, type Work } from './database.ts';
 import { demandOf, type LeaseIdentity } from './identity.ts';
 import { pairLeases } from './lease-pairing.ts';
 import type { Ledger } from './ledger.ts';

@@ -1,10 +1,9 @@
 /** The ledger as a chain of filters holds it: opened when the first filter needs it, and asked in the terms of leases. */
 import type { Call, Clock } from '../base-filter.ts';
 import { inTime, type Wait, waitFor } from '../deadline.ts';
-import { ConfigurationError, errorText } from '../errors.ts';
+import { ConfigurationError, errorText, LedgerUnavailableError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { allow, reject, type Verdict } from '../verdict.ts';
-import { LedgerUnavailableError } from './database.ts';
 import type { LeaseRequest } from './lease-request.ts';
 import type { Ledger, LedgerObserver } from './ledger.ts';
 import type { LedgerFilter } from './ledger-filter.ts';

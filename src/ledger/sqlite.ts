@@ -12,7 +12,8 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import type { Wait } from '../deadline.ts';
-import { type Database, LedgerUnavailableError, type Snapshot, Undone, type Work } from './database.ts';
+import { LedgerUnavailableError } from '../errors.ts';
+import { type Database, type Snapshot, Undone, type Work } from './database.ts';
 import type { Tables } from './schema.ts';
 
 /** Another process may be mending what a third one has left behind. Only who opens the file waits for that. */

@@ -1,8 +1,9 @@
 import { type Configuration, sectionOf } from '../configuration.ts';
 import { type Deadline, withinDeadline } from '../deadline.ts';
-import { type EnforcementServices, UsageEnforcement } from '../enforcement.ts';
+import { UsageEnforcement } from '../enforcement.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
 import type { PodAdmission } from '../kubernetes/pod-admission.ts';
+import type { EnforcementServices } from '../services.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policy-chain.ts';
 import { Admission } from './admission.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { UNAVAILABLE_MESSAGE } from '../../src/asking.ts';
 import { parseConnection } from '../../src/ledger/connection.ts';
-import { UNAVAILABLE_MESSAGE } from '../../src/ledger/database.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';
 import { newClients, newLease, PROJECT, startClients } from '../support/lease-clients.ts';
 import { inspect, leaseNames } from '../support/ledger-inspection.ts';

@@ -2,7 +2,6 @@
 import { expect, onTestFinished } from 'vitest';
 import { MaxLeasesFilter } from '../../filters/max-leases-filter.ts';
 import { UsageBudgetFilter } from '../../filters/usage-budget-filter.ts';
-import { createSharedServices } from '../../src/enforcement.ts';
 import { type Context, formatUnitHours, type Lease } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets.ts';
 import { rows } from '../../src/ledger/database.ts';
@@ -13,6 +12,7 @@ import type { Claimant } from '../../src/ledger/prospect.ts';
 import type { Tables } from '../../src/ledger/schema.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
 import type { Recording, Undo } from '../../src/ledger/transactions.ts';
+import { createSharedServices } from '../../src/services.ts';
 import {
   type BudgetText,
   type DIALECTS,

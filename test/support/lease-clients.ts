@@ -1,9 +1,8 @@
 /** Clients that create, change and end leases of one project at random, and remember what they were told. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { FAILED_MESSAGE } from '../../src/asking.ts';
+import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/asking.ts';
 import type { Reservation } from '../../src/index.ts';
-import { UNAVAILABLE_MESSAGE } from '../../src/ledger/database.ts';
 import type { ServiceAnswer, ServiceProcess } from './ledger-processes.ts';
 import { createPhysicalHost, endActive, updateExtend } from './requests.ts';
 

@@ -1,7 +1,8 @@
 /** The versions of the tables: which there are, which a database has, and how it gets the rest. */
 import { Kysely, type Migration, Migrator } from 'kysely';
+import { LedgerUnavailableError } from '../../errors.ts';
 import { type Connection, describeConnection } from '../connection.ts';
-import { type Database, LedgerUnavailableError, rows } from '../database.ts';
+import { type Database, rows } from '../database.ts';
 import type { Dialect } from '../dialect.ts';
 import { firstTables } from './0001-ledger.ts';
 

@@ -1,8 +1,8 @@
 /** What the page shows of the ledger: of the project that is asked for, or which projects there are. */
 import type { Configuration } from '../../configuration.ts';
 import { inTime, withinDeadline } from '../../deadline.ts';
+import { LedgerUnavailableError } from '../../errors.ts';
 import { type BudgetStanding, listBudgets } from '../../ledger/budgets.ts';
-import { LedgerUnavailableError } from '../../ledger/database.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { activeProjects, type ProjectTimeline, projectTimeline } from '../../ledger/timeline.ts';
 import type { RecentDecisions, RefusedLease } from '../deciding.ts';
