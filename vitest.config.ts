@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+const PROOFS = 'test/**/*.proof.test.ts';
+
 export default defineConfig({
   resolve: {
     // Filters outside of the tree import the package by its name; in the tests that is the source.
@@ -11,7 +13,12 @@ export default defineConfig({
     },
   },
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: [
+      // What guards every change: `npm test`.
+      { extends: true, test: { name: 'suite', include: ['test/**/*.test.ts'], exclude: [PROOFS] } },
+      // What takes long by nature (kill -9, outages, fuzzing, real peers, the bench): `npm run test:proofs`.
+      { extends: true, test: { name: 'proofs', include: [PROOFS] } },
+    ],
     // Starts the PostgreSQL that the tests of the ledger share: where it can't run, nothing passes.
     globalSetup: ['test/support/shared-postgres.ts'],
     testTimeout: 20_000,
@@ -24,6 +31,7 @@ export default defineConfig({
       provider: 'v8',
       include: ['src/**/*.{ts,tsx}', 'filters/**/*.ts', 'external-service-example/**/*.ts'],
       reporter: ['text-summary'],
+      thresholds: { lines: 85 },
     },
   },
 });

@@ -61,13 +61,14 @@ describe('package.json', () => {
     expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(String(version)))).toEqual([]);
   });
 
-  it('has npm test prove everything: build, types, format and lint, layers, tests with coverage', () => {
+  it('has npm test check every change: build, types, format and lint, layers, tests', () => {
     const { scripts } = manifest;
     expect(scripts.test).toBe('npm run build && npm run types && npm run lint && npm run test:only');
     expect(scripts.build).toMatch(/tsc -p tsconfig\.build\.json$/);
     expect(scripts.types).toBe('tsc --noEmit');
     expect(scripts.lint).toMatch(/^biome check \. && depcruise --config \.dependency-cruiser\.cjs /);
-    expect(scripts['test:only']).toBe('vitest run --coverage');
+    expect(scripts['test:only']).toBe('vitest run --project suite');
+    expect(scripts['test:proofs']).toBe('npm run build && vitest run --project proofs');
   });
 });
 
@@ -104,13 +105,18 @@ describe('the two commands of README.md', () => {
     expect([...new Set(commands)].sort()).toEqual(['npm ci && npm start', 'npm ci && npm test']);
   });
 
-  it('are what .ci/run runs to prove a change: exactly the second', () => {
+  it('are what .ci/run runs to prove a change: the second, and then the proofs', () => {
     accessSync(projectFile('.ci/run'), constants.X_OK);
     const [shebang, ...lines] = read('.ci/run')
       .split('\n')
       .filter((line) => line !== '' && (line.startsWith('#!') || !line.startsWith('#')));
     expect(shebang).toMatch(/^#!.*sh$/);
-    expect(lines).toEqual(['set -euo pipefail', 'cd "$(dirname "$0")/.."', 'npm ci && npm test']);
+    expect(lines).toEqual([
+      'set -euo pipefail',
+      'cd "$(dirname "$0")/.."',
+      'npm ci && npm test',
+      'npm run test:proofs',
+    ]);
   });
 });
 

@@ -1,0 +1,33 @@
+/**
+ * Other people's software, to try the project against: a real Blazar, Keystone and Kubernetes control plane. Nothing of it belongs to
+ * the project, so it is looked for, and tests that want it skip aloud where it is not.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectFile } from './files.ts';
+
+/** Which program starts a peer, below the folder of all peers. */
+const PROGRAMS = {
+  BLAZAR_PEER: 'blazar/serve.py',
+  KEYSTONE_PEER: 'keystone/up.sh',
+  KUBERNETES_PEER: 'kubernetes/up.sh',
+} as const;
+
+/**
+ * The program that starts a peer: what the environment variable names, else what stands in `shared/peers` beside the project.
+ * `undefined` = there is none, which is said once on standard error.
+ */
+export function peerProgram(variable: keyof typeof PROGRAMS): string | undefined {
+  const named = process.env[variable];
+  const program = named ?? join(projectFile('..'), 'shared', 'peers', PROGRAMS[variable]);
+  if (existsSync(program)) {
+    return program;
+  }
+  skipAloud(variable, `${program} does not exist`);
+  return undefined;
+}
+
+/** Says why tests beside a peer are skipped. */
+export function skipAloud(variable: string, why: string): void {
+  process.stderr.write(`SKIPPED: tests beside ${variable}: ${why}\n`);
+}
