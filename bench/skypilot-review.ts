@@ -37,7 +37,7 @@ async function review(names: readonly string[]): Promise<Subject> {
   const file = join(ROOT, 'examples/admin-policies/index.js');
   const admin_policies = names.map((name) => `${file}#${name}`);
   const configuration = await readConfiguration(
-    { environment: {}, configFiles: [], projectFolder: null, values: { skypilot: { admin_policies } } },
+    { environment: {}, configFiles: [], values: { skypilot: { admin_policies } } },
     SECTIONS,
   );
   const wrong = configuration.problems.filter(({ severity }) => severity === 'error');

@@ -3,7 +3,7 @@
  * Everything that is wrong is found here, before any filter is constructed.
  */
 import { z } from 'zod';
-import { permittedLayers } from './config/client-layers.ts';
+import { notServed, permittedLayers } from './config/client-layers.ts';
 import type { Layer } from './config/layer.ts';
 import { describeOptions, type Option } from './config/option.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from './config/resolve.ts';
@@ -70,8 +70,8 @@ export interface Configuration {
   readonly namedFiles: readonly string[];
   /** Those of `files` that set nothing, in no section. */
   readonly emptyFiles: readonly string[];
-  /** Options of users' and projects' files that only the server's may set. */
-  readonly ignored: readonly string[];
+  /** Those of `files` that are a user's or a project's, which no service reads. */
+  readonly clientFiles: readonly string[];
   /** Every option of every section, in order, with value and origin. */
   readonly settings: readonly Setting[];
   readonly problems: readonly Problem[];
@@ -93,12 +93,16 @@ export interface SectionExtension {
   readonly problems: readonly SectionProblem[];
 }
 
-/** Reads, types and checks the configuration. Constructs nothing and throws nothing: see `problems`. */
+/**
+ * Reads, types and checks the configuration. Constructs nothing and throws nothing: see `problems`. `projectFolder` = read the
+ * project's file of that folder and the user's files too, for commands that only show or try something.
+ */
 export async function readConfiguration(
   sources: ConfigSources,
   further: readonly FurtherSection[] = [],
+  projectFolder?: string,
 ): Promise<Configuration> {
-  const read = await readSources(sources);
+  const read = await readSources(sources, projectFolder);
   const coreOptions = describeOptions(SECTION, enforcementOptions);
   // A first look, to find the filters; what counts is resolved below, when all options are known.
   const firstLayers = permittedLayers(read, isServers(coreOptions)).layers;
@@ -119,7 +123,7 @@ export async function readConfiguration(
       [schema, ...(extensions[index]?.schemas ?? [])].flatMap((one) => describeOptions(section, one)),
     ),
   ];
-  const { layers, ignored, problems: notPermitted } = permittedLayers(read, isServers(options));
+  const { layers, problems: notPermitted } = permittedLayers(read, isServers(options));
   const { settings, problems } = resolve(layers, options);
   const core = coreValues({ settings, problems });
   // What the first look took for a folder may be a mistake that is reported as such.
@@ -168,11 +172,12 @@ export async function readConfiguration(
     files: read.files.map(({ file }) => file),
     namedFiles: settings.flatMap(({ option, value }) => (option.watched ? textsOf(value) : [])),
     emptyFiles: read.files.filter(({ layer }) => isEmpty(layer)).map(({ file }) => file),
-    ignored,
+    clientFiles: read.clientFiles,
     settings,
     problems: inOrder(read, [
       ...read.problems,
       ...notPermitted,
+      ...notServed(read, settings),
       ...problems,
       ...chain.problems.map((problem) => atOrigin(problem, settings)),
       ...filters.flatMap(({ checked }) => checked.problems),
@@ -236,8 +241,9 @@ function inOrder(read: ReadSources, problems: readonly Problem[]): Problem[] {
 export async function requireConfiguration(
   sources: ConfigSources,
   further?: readonly FurtherSection[],
+  projectFolder?: string,
 ): Promise<Configuration> {
-  return withoutMistakes(await readConfiguration(sources, further));
+  return withoutMistakes(await readConfiguration(sources, further, projectFolder));
 }
 
 /** The same one. Throws `ConfigurationError`. */

@@ -39,7 +39,7 @@ async function loadedBy(filters: readonly string[], connection: string) {
     `import { UsageEnforcement } from ${JSON.stringify(projectFile('dist/src/index.js'))};
      const { create, update, end } = ${JSON.stringify(requests)};
      const values = ${JSON.stringify({ ledger: { connection }, enforcement: { enabled_filters: filters } })};
-     const enforcement = await UsageEnforcement.load({ environment: {}, projectFolder: null, values });
+     const enforcement = await UsageEnforcement.load({ environment: {}, values });
      const decisions = [
        await enforcement.checkCreate(create), await enforcement.commitCreate(create),
        await enforcement.checkUpdate(update), await enforcement.commitUpdate(update),

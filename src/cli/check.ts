@@ -50,7 +50,7 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
   const { UsageEnforcement } = await import('../enforcement.ts');
   const { serviceSection } = await import('../server/options.ts');
   const { SECTIONS } = await import('../server/sections.ts');
-  const configuration = await requireConfiguration(sourcesOf(flags), SECTIONS);
+  const configuration = await requireConfiguration(sourcesOf(flags), SECTIONS, process.cwd());
   printWarnings(configuration.problems);
   const { deadline: seconds, body_limit } = sectionOf(configuration, serviceSection);
   const requests = await readRequests(operation, files, body_limit);

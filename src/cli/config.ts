@@ -4,7 +4,7 @@ import { showValue } from '../config/secret.ts';
 import { assignmentText, optionsTable, sampleText, valueText } from '../config/text.ts';
 import { isMapping, member } from '../config/tree.ts';
 import type { Configuration } from '../configuration.ts';
-import { formatOrigin } from '../errors.ts';
+import { formatOrigin, formatProblem, type Problem } from '../errors.ts';
 import { knownOptions } from './known-options.ts';
 import { ExitCode, jsonText, onOneLine, printProblems, printTable } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './sources.ts';
@@ -49,14 +49,15 @@ export function configCommand(): Command {
     );
 }
 
-async function read(flags: SourceFlags): Promise<Configuration> {
+/** `projectFolder` = with the files of the user and of the project, which a service does not read. */
+async function read(flags: SourceFlags, projectFolder?: string): Promise<Configuration> {
   const { readConfiguration } = await import('../configuration.ts');
   const { SECTIONS } = await import('../server/sections.ts');
-  return readConfiguration(sourcesOf(flags), SECTIONS);
+  return readConfiguration(sourcesOf(flags), SECTIONS, projectFolder);
 }
 
 async function show(flags: ShowFlags): Promise<void> {
-  const { settings, problems } = await read(flags);
+  const { settings, problems } = await read(flags, process.cwd());
   printProblems(problems);
   if (problems.some(({ severity }) => severity === 'error')) {
     process.exitCode = ExitCode.usage;
@@ -166,13 +167,20 @@ function sectionsOf(settings: readonly Setting[]): [string, Setting[]][] {
 }
 
 async function validate(flags: SourceFlags): Promise<void> {
-  const { problems } = await read(flags);
+  const all = await read(flags, process.cwd());
+  // What a file of the user has replaced may be what keeps the service from starting.
+  const served = all.clientFiles.length === 0 ? all : await read(flags);
+  const problems = unique([...served.problems, ...all.problems]);
   printProblems(problems);
   if (problems.some(({ severity }) => severity === 'error')) {
     process.exitCode = ExitCode.usage;
   } else {
     process.stdout.write('The configuration is valid.\n');
   }
+}
+
+function unique(problems: readonly Problem[]): Problem[] {
+  return [...new Map(problems.map((problem) => [formatProblem(problem), problem])).values()];
 }
 
 async function sample({ format }: { format: 'ini' | 'markdown' }): Promise<void> {

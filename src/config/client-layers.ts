@@ -1,14 +1,13 @@
 /** What files of users and projects may set: options of `[enforcement]` that are not the server's alone. */
 import { formatOrigin, type Problem } from '../errors.ts';
 import { type Entry, type Layer, shownName } from './layer.ts';
+import type { Setting } from './resolve.ts';
 import type { ReadSources } from './sources.ts';
 
 /** Layers without what their source may not set. */
 export interface PermittedLayers {
   readonly layers: readonly Layer[];
-  /** The options that were taken out. */
-  readonly ignored: readonly string[];
-  /** One warning that names them all, or none. */
+  /** One warning that names all options that were taken out, or none. */
   readonly problems: readonly Problem[];
 }
 
@@ -42,7 +41,22 @@ export function permittedLayers(
   const message = `${ignored.length} ${what} that only the server's files may set ${verb} ignored: ${ignored.join(', ')}`;
   return {
     layers: permitted,
-    ignored,
     problems: ignored.length === 0 ? [] : [{ severity: 'warning', message }],
   };
+}
+
+/** One warning that names what such files have set: a service would go by something else. */
+export function notServed(
+  { clientFiles }: Pick<ReadSources, 'clientFiles'>,
+  settings: readonly Setting[],
+): Problem[] {
+  const set = settings.flatMap(({ option, origin, members = [] }) =>
+    [{ name: option.name, origin }, ...members]
+      .filter((place) => place.origin.kind === 'file' && clientFiles.includes(place.origin.file))
+      .slice(0, 1)
+      .map((place) => `[${option.section}] ${option.name} (${formatOrigin(place.origin)})`),
+  );
+  const what = set.length === 1 ? '1 option comes' : `${set.length} options come`;
+  const message = `${what} from a file that serve does not read: ${set.join(', ')}`;
+  return set.length === 0 ? [] : [{ severity: 'warning', message }];
 }

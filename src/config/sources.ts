@@ -21,8 +21,8 @@ import {
 } from './places.ts';
 
 /**
- * What a caller names. Lowest first: the server's files in order and its folders in order, the user's files, the project's
- * file, the environment, `config`, `values`.
+ * What a caller names. Lowest first: the server's files in order and its folders in order, the environment, `config`,
+ * `values`. Nothing is read from the home or the working directory of whoever starts the process.
  */
 export interface ConfigSources {
   /**
@@ -33,12 +33,7 @@ export interface ConfigSources {
   /** Folders whose `*.conf` and `*.yaml` files are read in the order of their names, after the files. */
   readonly configDirs?: readonly string[] | undefined;
   /**
-   * Where the project's file, `.blazar-enforcement.conf` or `.yaml`, is looked for. Default: the working directory. `null` =
-   * neither the project's nor the user's files are read.
-   */
-  readonly projectFolder?: string | null | undefined;
-  /**
-   * Variables such as `OS_ENFORCEMENT__MAX_LEASE_DURATION`, and those that name files and the home folder. Default:
+   * Variables such as `OS_ENFORCEMENT__MAX_LEASE_DURATION`, and `BLAZAR_ENFORCEMENT_CONFIG`, which names a file. Default:
    * `process.env`.
    */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
@@ -56,11 +51,16 @@ export interface ReadSources {
   readonly files: readonly { readonly file: string; readonly layer: Layer }[];
   /** The layers of the user and of the project, who may not set everything. */
   readonly clientLayers: ReadonlySet<Layer>;
+  /** Where those layers are from. */
+  readonly clientFiles: readonly string[];
   readonly problems: readonly Problem[];
 }
 
-/** Reads everything, and throws nothing: what could not be read is a problem. */
-export async function readSources(sources: ConfigSources): Promise<ReadSources> {
+/**
+ * Reads everything, and throws nothing: what could not be read is a problem. The user's and the project's files come between the
+ * server's and the environment, and only where a command names a `projectFolder`: no service is configured by them.
+ */
+export async function readSources(sources: ConfigSources, projectFolder?: string): Promise<ReadSources> {
   const problems: Problem[] = [];
   const environment = sources.environment ?? process.env;
   const commandLine = await commandLineLayers(sources.config ?? [], environment, problems);
@@ -70,9 +70,8 @@ export async function readSources(sources: ConfigSources): Promise<ReadSources> 
     ...(sources.configFiles ?? defaultFiles(sources, environment, settings, problems)),
     ...(sources.configDirs ?? []).flatMap((folder) => configFilesIn(folder, problems)),
   ];
-  const { projectFolder = process.cwd() } = sources;
   const client =
-    projectFolder === null
+    projectFolder === undefined
       ? []
       : [...userFiles(environment, problems), ...projectFiles(projectFolder, environment, problems)];
 
@@ -86,6 +85,7 @@ export async function readSources(sources: ConfigSources): Promise<ReadSources> 
     layers: [...files.map(({ layer }) => layer), ...settings],
     files: [...files, ...commandLine.files],
     clientLayers: new Set(files.slice(server.length).map(({ layer }) => layer)),
+    clientFiles: client,
     problems,
   };
 }

@@ -21,8 +21,6 @@ export interface Gauges {
   queued(): number;
   generation(): number;
   configurationIsValid(): boolean;
-  /** Options of users' and projects' files that only the server's may set. */
-  ignoredOptions(): number;
 }
 
 /** The metrics of one service. */
@@ -120,12 +118,6 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
       'Whether the configuration as it was last read is the one that decides: 1, or 0 when it had mistakes.',
       [],
       () => (gauges.configurationIsValid() ? 1 : 0),
-    );
-    this.#gauge(
-      'configuration_ignored_options',
-      "Options of users' and projects' files that are ignored, since only the server's files may set them.",
-      [],
-      gauges.ignoredOptions,
     );
     this.#ledgerAvailable.remove();
     for (const outcome of ['applied', 'refused']) {

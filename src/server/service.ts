@@ -66,7 +66,6 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     queued: () => generations.queued,
     generation: () => generations.current.number,
     configurationIsValid: () => generations.problems.length === 0,
-    ignoredOptions: () => generations.current.configuration.ignored.length,
   });
   const log = openDecisionLog(configuration, atStart, logger, metrics);
   const generations: Generations = await Generations.start(sources, configuration, {

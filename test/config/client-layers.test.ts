@@ -4,15 +4,22 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { permittedLayers } from '../../src/config/client-layers.ts';
-import type { ConfigSources } from '../../src/config/sources.ts';
 import { enforcementOptions, readConfiguration } from '../../src/configuration.ts';
 import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
-import { configFile, effective, layersOf, service, shown } from './helpers.ts';
+import {
+  type ClientSources,
+  configFile,
+  effective,
+  layersOf,
+  readAsClient,
+  service,
+  shown,
+} from './helpers.ts';
 
 const SERVER = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n';
 
 /** Sources with these texts for the user and the project, who are not the server. */
-function sources(user: string, project: string, server = SERVER): ConfigSources {
+function sources(user: string, project: string, server = SERVER): ClientSources {
   const [home, projectFolder] = [temporaryFolder(), temporaryFolder()];
   const own = join(home, '.config', 'blazar-enforcement');
   mkdirSync(own, { recursive: true });
@@ -21,7 +28,7 @@ function sources(user: string, project: string, server = SERVER): ConfigSources 
   return { configFiles: [configFile(server)], projectFolder, environment: { HOME: home } };
 }
 
-const read = (all: ConfigSources) => readConfiguration(all, [service]);
+const read = (all: ClientSources) => readAsClient(all, [service]);
 
 /** Without the folders of the files. */
 const short = (texts: readonly string[]) => texts.map((text) => text.replaceAll(/\/[^ ,()]*\//g, ''));
@@ -34,8 +41,9 @@ describe('files of users and projects', () => {
         '[enforcement]\nmax_lease_duration_user_limits = a:5\n',
       ),
     );
-    expect(configuration.problems).toEqual([]);
-    expect(configuration.ignored).toEqual([]);
+    expect(short(shown(configuration.problems))).toEqual([
+      '2 options come from a file that serve does not read: [enforcement] max_lease_duration (user.yaml:1), [enforcement] max_lease_duration_user_limits (.blazar-enforcement.conf:2)',
+    ]);
     expect(effective(configuration, 'max_lease_duration')).toBe(30);
     expect(effective(configuration, 'max_lease_duration_user_limits')).toEqual({ a: 5 });
   });
@@ -51,7 +59,6 @@ describe('files of users and projects', () => {
       "6 options that only the server's files may set are ignored: [enforcement] enabled_filters (user.yaml:2), [enforcement] external_service_token (user.yaml:3), [service] port (user.yaml:5), [default] x (user.yaml:7), [enforcement] exempt_projects (.blazar-enforcement.conf:2), [keystone] password (.blazar-enforcement.conf:4)",
     ]);
     expect(configuration.problems.map(({ severity }) => severity)).toEqual(['warning']);
-    expect(configuration.ignored).toHaveLength(6);
     expect(configuration.filters).toHaveLength(1);
     expect(configuration.exemptProjects).toEqual([]);
     expect(effective(configuration, 'port', 'service')).toBe(8642);
@@ -94,11 +101,11 @@ describe('files of users and projects', () => {
   });
 
   it('make no section of ours of a name in capitals or with spaces', async () => {
-    const { exemptProjects, ignored } = await read(
+    const { exemptProjects, problems } = await read(
       sources('{" Enforcement ": {exempt_projects: [a]}}', '[ENFORCEMENT]\nexempt_projects = b\n'),
     );
     expect(exemptProjects).toEqual([]);
-    expect(ignored).toHaveLength(2);
+    expect(shown(problems)).toEqual([expect.stringMatching(/^2 options that only the server's files/)]);
   });
 
   it('are told of names that are wrong, and of values', async () => {
@@ -138,7 +145,7 @@ it('layers of the server are the same objects as before, and those of clients ar
 });
 
 it("every option of the chain is the server's alone, and so are all of the external service", async () => {
-  const { settings } = await readConfiguration({ configFiles: [], environment: {}, projectFolder: null });
+  const { settings } = await readConfiguration({ configFiles: [], environment: {} });
   const left = settings.filter(({ option }) => !option.serverOnly).map(({ option }) => option.name);
   expect(left).toEqual([
     'lease_dates_earliest_start',

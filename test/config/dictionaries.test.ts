@@ -28,7 +28,6 @@ async function resolved(texts: readonly string[], sources: ConfigSources = {}, n
   const { layers, problems } = await readSources({
     configFiles,
     environment: {},
-    projectFolder: null,
     ...sources,
   });
   const resolution = resolve(layers, options);

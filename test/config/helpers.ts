@@ -45,9 +45,20 @@ export function entries(layer: Layer): string[] {
   );
 }
 
+/** Sources, and the folder of a project for those who read that. */
+export type ClientSources = ConfigSources & { readonly projectFolder?: string };
+
+/** As a command reads it that reads the user's and the project's files too. */
+export function readAsClient(
+  { projectFolder, ...sources }: ClientSources,
+  further: readonly FurtherSection[] = [],
+): Promise<Configuration> {
+  return readConfiguration(sources, further, projectFolder);
+}
+
 /** All entries of all layers that hold any, lowest layer first. No variable is set unless the sources say so. */
-export async function readEntries(sources: ConfigSources): Promise<string[][]> {
-  const { layers, problems } = await readSources({ environment: {}, ...sources });
+export async function readEntries({ projectFolder, ...sources }: ClientSources): Promise<string[][]> {
+  const { layers, problems } = await readSources({ environment: {}, ...sources }, projectFolder);
   if (problems.length > 0) {
     throw new Error(shown(problems).join('\n'));
   }

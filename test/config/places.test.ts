@@ -2,11 +2,9 @@
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ConfigSources } from '../../src/config/sources.ts';
-import { readConfiguration } from '../../src/configuration.ts';
 import { formatOrigin, formatProblem } from '../../src/errors.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { configFile, effective, readEntries as read } from './helpers.ts';
+import { type ClientSources, configFile, effective, readEntries as read, readAsClient } from './helpers.ts';
 
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) {
@@ -23,18 +21,20 @@ function places() {
   return { home, project, own, sources };
 }
 
-/** The problems of the whole configuration, with the file names as they are. */
-async function problems(sources: ConfigSources): Promise<string[]> {
+/** The problems of the whole configuration, with the file names as they are; not that a service reads less. */
+async function problems(sources: ClientSources): Promise<string[]> {
   const enabled = { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] } };
-  const { problems: found } = await readConfiguration({ environment: {}, values: enabled, ...sources });
-  return found.map((problem) => `${problem.severity}: ${formatProblem(problem)}`);
+  const { problems: found } = await readAsClient({ environment: {}, values: enabled, ...sources });
+  return found
+    .filter(({ message }) => !message.includes('serve does not read'))
+    .map((problem) => `${problem.severity}: ${formatProblem(problem)}`);
 }
 
 describe('all sources', () => {
   it('are won in this order: default, files, folders, user, project, environment, --config, flags, code', async () => {
     const { own, project, home } = places();
     const [conf, x, y] = [join(home, '1.conf'), join(home, 'x'), join(home, 'y')];
-    const all: (readonly [string, ConfigSources])[] = [
+    const all: (readonly [string, ClientSources])[] = [
       ['default', {}],
       ['1.conf:2', { configFiles: [configFile('[enforcement]\nmax_lease_duration = 1\n', '1.conf', home)] }],
       [
@@ -56,7 +56,7 @@ describe('all sources', () => {
     configFile('{enforcement: {max_lease_duration: 3}}', '30.yaml', x);
     configFile('[enforcement]\nmax_lease_duration = 4\n', '40.conf', y);
 
-    let sources: ConfigSources = { configFiles: [], projectFolder: project, environment: { HOME: home } };
+    let sources: ClientSources = { configFiles: [], projectFolder: project, environment: { HOME: home } };
     const beaten: string[] = [];
     for (const [index, [origin, more]] of all.entries()) {
       if (origin.startsWith('user')) {
@@ -65,7 +65,7 @@ describe('all sources', () => {
         configFile('{enforcement: {max_lease_duration: 6}}', '.blazar-enforcement.yaml', project);
       }
       sources = { ...sources, ...more, environment: { ...sources.environment, ...more.environment } };
-      const configuration = await readConfiguration(sources);
+      const configuration = await readAsClient(sources);
       expect(effective(configuration, 'max_lease_duration')).toBe(index === 0 ? -1 : index);
       const setting = configuration.settings.find(({ option }) => option.name === 'max_lease_duration');
       const shown = [setting?.origin, ...(setting?.beats ?? [])].map(
@@ -147,22 +147,9 @@ describe("the project's file", () => {
       `error: BLAZAR_ENFORCEMENT_PROJECT_CONFIG: there is no such file: ${project}/nope; name another, or unset BLAZAR_ENFORCEMENT_PROJECT_CONFIG`,
     ]);
   });
-
-  it('is looked for in the working directory, unless an embedder names another folder', async () => {
-    const { project } = places();
-    configFile('[s]\na = 1\n', '.blazar-enforcement.conf', project);
-    const before = process.cwd;
-    process.cwd = () => project;
-    try {
-      expect(await read({ configFiles: [] })).toHaveLength(1);
-      expect(await read({ configFiles: [], projectFolder: temporaryFolder() })).toEqual([]);
-    } finally {
-      process.cwd = before;
-    }
-  });
 });
 
-it('an embedder reads neither of them with projectFolder: null, named or not', async () => {
+it('an embedder reads neither of them with named or not', async () => {
   const { project, own, home } = places();
   configFile('{', '.blazar-enforcement.yaml', project);
   configFile('{', 'own.yaml', own);
@@ -171,7 +158,7 @@ it('an embedder reads neither of them with projectFolder: null, named or not', a
     BLAZAR_ENFORCEMENT_USER_CONFIG: '/nope',
     BLAZAR_ENFORCEMENT_PROJECT_CONFIG: '/nope',
   };
-  expect(await read({ configFiles: [], projectFolder: null, environment })).toEqual([]);
+  expect(await read({ configFiles: [], environment })).toEqual([]);
 });
 
 describe('a file that nobody has named', () => {
@@ -191,7 +178,7 @@ describe('a file that nobody has named', () => {
     for (const file of [user, found]) {
       chmodSync(file, 0o646);
       expect(await problems(sources)).toEqual([refused(file, 'everybody may write to it')]);
-      expect(effective(await readConfiguration({ ...sources, environment: {} }), 'max_lease_duration')).toBe(
+      expect(effective(await readAsClient({ ...sources, environment: {} }), 'max_lease_duration')).toBe(
         file === user ? 5 : -1,
       );
       chmodSync(file, 0o664);
@@ -261,7 +248,7 @@ describe('--config with a file', () => {
       problems: found,
       files,
       filters,
-    } = await readConfiguration({
+    } = await readAsClient({
       configFiles: [],
       environment: {},
       config: [file],

@@ -9,7 +9,7 @@ import { runCommand } from '../support/run-command.ts';
 import { configFile } from './helpers.ts';
 
 async function problems(text: string, config: readonly string[] = []): Promise<string[]> {
-  const sources = { configFiles: [configFile(text, 'x.yaml')], environment: {}, projectFolder: null, config };
+  const sources = { configFiles: [configFile(text, 'x.yaml')], environment: {}, config };
   const { problems: found } = await readConfiguration(sources, SECTIONS);
   return found.map(formatProblem);
 }
@@ -134,7 +134,7 @@ it('random characters around it do not bring it out', async () => {
         const indented = `enforcement:\n  ${line}\n      ${name} = ${before}${value}${after}\n`;
         const file = configFile(wrong ? indented : written, 'x.yaml', folder);
         const config = [`enforcement.${name}=${before}${value}${after}`];
-        const sources = { configFiles: [file], environment: {}, projectFolder: null, config };
+        const sources = { configFiles: [file], environment: {}, config };
         const { problems: all } = await readConfiguration(sources, SECTIONS);
         found += all.length;
         expect(all.map(formatProblem).join('\n')).not.toContain(value);

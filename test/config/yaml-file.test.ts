@@ -20,7 +20,7 @@ const schema = z.object({
 
 async function resolved(text: string) {
   const configFiles = [configFile(text, 'x.yaml')];
-  const { layers, problems } = await readSources({ configFiles, environment: {}, projectFolder: null });
+  const { layers, problems } = await readSources({ configFiles, environment: {} });
   const resolution = resolve(layers, describeOptions('s', schema));
   return { ...resolution, problems: shown([...problems, ...resolution.problems]) };
 }

@@ -115,7 +115,6 @@ describe('docs/integrator.md', () => {
     const sources: Record<keyof ConfigSources, true> = {
       configFiles: true,
       configDirs: true,
-      projectFolder: true,
       environment: true,
       config: true,
       values: true,

@@ -25,7 +25,7 @@ export function loadFilter(
   const text = ['[enforcement]', `${audit ? 'audit' : 'enabled'}_filters = ${name}`, ...lines].join('\n');
   const file = yaml === undefined ? configFile(text) : configFile(yaml, 'blazar.yaml');
   return UsageEnforcement.load(
-    { configFiles: [file], environment: {}, projectFolder: null },
+    { configFiles: [file], environment: {} },
     { logger: recordingLogger(), clock: { now: () => new Date(now()) } },
   );
 }

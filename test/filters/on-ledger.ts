@@ -34,7 +34,7 @@ export async function onLedger(setup: LedgerSetup) {
   const enforcement = await UsageEnforcement.load(
     {
       environment: {},
-      projectFolder: null,
+
       values: {
         ledger: { connection, ...ledger },
         enforcement: { enabled_filters: enabled, filters_path: [folder], ...options },

@@ -21,7 +21,6 @@ function newMetrics() {
     queued: () => gauges.queued,
     generation: () => gauges.generation,
     configurationIsValid: () => gauges.valid,
-    ignoredOptions: () => 0,
   });
   const read = async () => samplesIn((await metrics.exposition()).text);
   return { metrics, gauges, read };

@@ -1,10 +1,8 @@
 /** A configuration in YAML that is read again: a mistake, or a file cut off, leaves the last good one deciding. */
-import { chmodSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { startService } from '../../src/server/service.ts';
 import { temporaryFile } from '../support/files.ts';
-import { temporaryFolder } from '../support/filter-folder.ts';
 import { createLasting } from '../support/requests.ts';
 import { runServiceOn } from '../support/running-service.ts';
 
@@ -14,7 +12,7 @@ const HOUR = JSON.stringify(createLasting(3600));
 
 async function onFile() {
   const conf = temporaryFile('blazar.yaml', yaml(3600));
-  const running = await runServiceOn({ environment: {}, configFiles: [conf], projectFolder: null });
+  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
   const status = async (path: string, body: unknown) => (await running.post(path, body)).status;
   return {
     ...running,
@@ -53,25 +51,11 @@ describe('a reload of YAML', () => {
     expect(await change(yaml(3599))).toBe(true);
     expect(await allowed()).toBe(false);
   });
-
-  it('that finds a file of the project which is not to be trusted is refused too', async () => {
-    const projectFolder = temporaryFolder();
-    const conf = temporaryFile('blazar.yaml', yaml(3600));
-    const { service, post } = await runServiceOn({ environment: {}, configFiles: [conf], projectFolder });
-    const file = join(projectFolder, '.blazar-enforcement.yaml');
-    writeFileSync(file, '{enforcement: {max_lease_duration: 1}}');
-    chmodSync(file, 0o666);
-    expect(await service.reload()).toBe(false);
-    expect((await post('/check-create', HOUR)).status).toBe(204);
-    chmodSync(file, 0o644);
-    expect(await service.reload()).toBe(true);
-    expect((await post('/check-create', HOUR)).status).toBe(403);
-  });
 });
 
 it('at the start what is no YAML starts nothing, and is no empty configuration', async () => {
   const conf = temporaryFile('blazar.yaml', yaml('{'));
-  await expect(startService({ environment: {}, configFiles: [conf], projectFolder: null })).rejects.toThrow(
+  await expect(startService({ environment: {}, configFiles: [conf] })).rejects.toThrow(
     /^.*blazar\.yaml:\d+: expected YAML: [^\n]*$/,
   );
 });

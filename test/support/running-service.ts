@@ -114,7 +114,6 @@ export async function runApp(
     queued: () => 0,
     generation: () => 1,
     configurationIsValid: () => true,
-    ignoredOptions: () => 0,
   });
   const app = createApp({
     generations: { current, problems: [] },
