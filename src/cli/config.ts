@@ -149,11 +149,16 @@ function asIni(settings: readonly Setting[], withOrigin: boolean): string {
       const lines = members.flatMap(({ option, value, origin, beats, members: parts = [] }) => [
         ...(withOrigin && parts.length === 0 ? [comment(placeText({ origin, beats }))] : []),
         ...(withOrigin ? parts.map((part) => comment(`${part.name}: ${placeText(part)}`)) : []),
-        assignmentText(option.name, value),
+        assignmentText(option.name, option.guard && isEmptyList(value) ? undefined : value),
       ]);
       return `[${section}]\n${lines.join('\n')}\n`;
     })
     .join('\n');
+}
+
+/** As it can be read back: nothing keeps anybody out, and an option that should must not be written as empty. */
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 /** On one line, whatever a file or a member is called: what stood on a second one would be an option. */

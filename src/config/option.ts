@@ -15,6 +15,8 @@ declare module 'zod' {
     file?: boolean;
     /** What is expected, where the schema's type and range don't say it well. */
     expected?: string;
+    /** It keeps somebody out: set and empty is an error, since what was left of it would let everyone in. */
+    guard?: boolean;
     /** Neither a user's nor a project's file may set it. */
     serverOnly?: boolean;
     /** A path, or a list of paths: `serve --watch` reloads when what is there changes. */
@@ -41,6 +43,7 @@ interface JsonSchema {
   readonly secret?: boolean;
   readonly file?: boolean;
   readonly expected?: string;
+  readonly guard?: boolean;
   readonly serverOnly?: boolean;
   readonly watched?: boolean;
   readonly pairs?: string;
@@ -56,6 +59,7 @@ export interface Option {
   readonly itemType: OptionType;
   readonly secret: boolean;
   readonly file: boolean;
+  readonly guard: boolean;
   readonly serverOnly: boolean;
   readonly watched: boolean;
   readonly help: string;
@@ -91,6 +95,7 @@ function describeOption(section: string, name: string, schema: z.ZodType, json: 
     itemType: optionType(json.items ?? json.additionalProperties ?? {}),
     secret: json.secret === true,
     file: json.file === true,
+    guard: json.guard === true,
     serverOnly: json.serverOnly === true,
     watched: json.watched === true,
     help: json.description ?? '',

@@ -87,6 +87,10 @@ export function checkedValue(
   secret: boolean,
   written: unknown = input,
 ): { readonly value: unknown; readonly input: unknown } {
+  if (option.guard && isEmpty(input)) {
+    const message = `expected ${option.expected}, got nothing; empty, it would keep nobody out: remove the option if that is meant`;
+    throw new MismatchError(message, undefined);
+  }
   if (input === undefined) {
     return { value: undefined, input };
   }
@@ -98,6 +102,14 @@ export function checkedValue(
   const at = issue === undefined || issue.path.length === 0 ? undefined : issue.path.join('.');
   const detail = issue?.code === 'custom' ? issue.message : whereText(at, secret);
   throw new MismatchError(expectation(written, option, secret, [detail]), issue?.path[0]?.toString());
+}
+
+function isEmpty(input: unknown): boolean {
+  return (
+    input === undefined ||
+    (typeof input === 'string' && input.trim() === '') ||
+    (Array.isArray(input) && input.length === 0)
+  );
 }
 
 function whereText(member: string | undefined, secret: boolean): string {

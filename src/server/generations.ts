@@ -1,11 +1,13 @@
 /** Which configuration decides, and how the next one takes over: built beside it, and swapped in one step. */
 import type { ConfigSources } from '../config/sources.ts';
-import { type Configuration, readConfiguration, withoutMistakes } from '../configuration.ts';
+import { type Configuration, readConfiguration, sectionOf, withoutMistakes } from '../configuration.ts';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { EnforcementServices } from '../services.ts';
+import { skypilotSection } from '../skypilot/options.ts';
+import { readTokens } from './credentials.ts';
 import { Generation } from './generation.ts';
-import { READ_AT_START, type ServiceOptions } from './options.ts';
+import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
 import { SECTIONS } from './sections.ts';
 
 export interface GenerationServices extends EnforcementServices {
@@ -106,6 +108,7 @@ export class Generations {
       this.#read = configuration;
       withoutMistakes(configuration);
       refuseEmptied(before.configuration, configuration);
+      refuseOpened(before, configuration);
       const next = await Generation.create(before.number + 1, configuration, this.#services);
       this.#current = next;
       this.#problems = [];
@@ -171,6 +174,28 @@ function refuseEmptied(before: Configuration, next: Configuration): void {
         severity: 'error',
         message: `${file}: it is empty, and was not; a restart takes it as it is`,
       })),
+    );
+  }
+}
+
+/**
+ * Where a token is asked for it stays so until a restart: the last one may have been lost with the end of a file, or with a
+ * variable that was not set this time.
+ */
+function refuseOpened(before: Generation, next: Configuration): void {
+  const { admin_policies, tokens } = sectionOf(next, skypilotSection);
+  const opened = [
+    ...(before.tokens.length > 0 && readTokens(sectionOf(next, serviceSection)).length === 0
+      ? ['service']
+      : []),
+    ...(before.skypilot.options.tokens.length > 0 && tokens.length === 0 && admin_policies.length > 0
+      ? ['skypilot']
+      : []),
+  ];
+  if (opened.length > 0) {
+    const message = 'the last token is gone, and everyone could ask; a restart takes it as it is';
+    throw new ConfigurationError(
+      opened.map((section) => ({ severity: 'error', section, option: 'tokens', message })),
     );
   }
 }

@@ -19,31 +19,36 @@ export const serviceOptions = z
       .default([])
       .meta({
         description:
-          'What callers send as X-Auth-Token. More than one, so that a token can be replaced without a gap. Empty, and no tokens_file = everyone may ask.',
+          'What callers send as X-Auth-Token. More than one, so that a token can be replaced without a gap. Neither set nor tokens_file = everyone may ask; set and empty is an error.',
         secret: true,
+        guard: true,
         expected: 'a list of ASCII texts without spaces, with commas between them',
       }),
     tokens_file: path.meta({
       description:
         'A file with further tokens, one a line; a line that starts with # is a comment. Read again when it changes.',
       file: true,
+      guard: true,
       expected: expectedPath,
     }),
     tls_cert_file: path.meta({
       description:
         'The certificate that the service shows, with those that lead to its authority, in PEM. Not set = http. Read again when it changes.',
       file: true,
+      guard: true,
       expected: expectedPath,
     }),
     tls_key_file: path.meta({
       description: 'The key of that certificate, in PEM. Read again when it changes.',
       file: true,
+      guard: true,
       expected: expectedPath,
     }),
     client_ca_file: path.meta({
       description:
         'The authorities whose certificates callers must show, in PEM. Not set = callers show none. Read again when it changes.',
       file: true,
+      guard: true,
       expected: expectedPath,
     }),
     body_limit: z.int().min(1024).max(67_108_864).default(8_388_608).meta({

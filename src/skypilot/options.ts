@@ -20,8 +20,9 @@ export const skypilotOptions = z.object({
     .default([])
     .meta({
       description:
-        'What SkyPilot must send as the query parameter token of that URL: it can send nothing else. Empty = everyone may ask.',
+        'What SkyPilot must send as the query parameter token of that URL: it can send nothing else. Not set = everyone may ask; set and empty is an error.',
       secret: true,
+      guard: true,
       expected: 'a list of ASCII texts without spaces, with commas between them',
     }),
   deadline: z.int().min(1).max(29).default(20).meta({
