@@ -15,6 +15,7 @@ import {
   type SchemaOptions,
   type ToStringOptions,
 } from 'yaml';
+import { textForm } from './text-form.ts';
 
 const TRUE = ['yes', 'true', 'on'];
 const FALSE = ['no', 'false', 'off'];
@@ -109,28 +110,13 @@ const valueTag: ScalarTag = {
   resolve: (_, onError) => onError('a lone "="'),
 };
 
-/** What PyYAML takes for the end of a line, or refuses to read, although YAML 1.2 does not: only ever escaped. */
-const ESCAPED = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\p{Surrogate}]/u;
-
-/** The package's own texts, but for those. */
+/** The package's own texts, written as `textForm` says. */
 function textTag(own: ScalarTag): ScalarTag {
-  return {
-    ...own,
-    stringify: (item, context, onComment, onChompKeep) => {
-      const text = String(item.value);
-      return ESCAPED.test(text)
-        ? JSON.stringify(text).replace(new RegExp(ESCAPED, 'gu'), escapeOf)
-        : (own.stringify?.(item, context, onComment, onChompKeep) ?? '');
-    },
-  };
+  return own.stringify === undefined ? own : { ...own, stringify: textForm(own.stringify) };
 }
 
 function isTextTag(tag: ScalarTag | CollectionTag): tag is ScalarTag {
   return tag.tag === 'tag:yaml.org,2002:str';
-}
-
-function escapeOf(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** For `new Document` and `new Composer`. */

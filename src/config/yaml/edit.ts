@@ -111,10 +111,8 @@ function textNode(text: string): Scalar {
   const node = new Scalar(text);
   if (/^[A-Za-z_/][\w./@%+-]*(?: [\w./@%+-]+)*$/.test(text)) {
     node.type = Scalar.PLAIN;
-  } else if (/^\S[^\t\r]*\n[^\t\r]*$/.test(text) && !/ \n| $/.test(text)) {
-    node.type = Scalar.BLOCK_LITERAL;
   } else {
-    node.type = Scalar.QUOTE_DOUBLE;
+    node.type = text.includes('\n') ? Scalar.BLOCK_LITERAL : Scalar.QUOTE_DOUBLE;
   }
   return node;
 }

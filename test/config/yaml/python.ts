@@ -17,6 +17,13 @@ export type SeenPair = readonly [name: string, key: Seen, value: Seen];
 /** `undefined` = PyYAML refuses the text. */
 export type Read = Seen | undefined;
 
+/** How PyYAML writes: `default_style`, `width` and `allow_unicode` of `yaml.dump`. */
+export interface Form {
+  readonly style?: '"' | "'" | '|' | '>' | null;
+  readonly width?: number | null;
+  readonly unicode?: boolean;
+}
+
 const SCRIPT = `
 import datetime, json, sys, yaml
 
@@ -50,7 +57,8 @@ def read(text, Loader):
 
 def answer(ask):
     if 'dump' in ask:
-        return yaml.dump(json.loads(ask['dump']), default_flow_style=False, sort_keys=False)
+        form = {'default_style': ask['style'], 'width': ask['width'], 'allow_unicode': ask['unicode']}
+        return yaml.dump(json.loads(ask['dump']), default_flow_style=False, sort_keys=False, **form)
     try:
         return read(ask['read'], yaml.CSafeLoader if ask['fast'] and yaml.__with_libyaml__ else yaml.SafeLoader)
     except Exception as error:
@@ -83,9 +91,9 @@ export class Python {
     return 'refused' in seen ? undefined : seen;
   }
 
-  /** As SkyPilot writes it. */
-  async dump(value: unknown): Promise<string> {
-    return (await this.#ask({ dump: JSON.stringify(value) })) as string;
+  /** As SkyPilot writes it, or in another form. */
+  async dump(value: unknown, { style = null, width = null, unicode = false }: Form = {}): Promise<string> {
+    return (await this.#ask({ dump: JSON.stringify(value), style, width, unicode })) as string;
   }
 
   close(): void {
