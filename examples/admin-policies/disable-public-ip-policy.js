@@ -4,7 +4,8 @@ import { AdminPolicy, MutatedUserRequest, PolicyRejected } from 'blazar-enforcem
 export class DisablePublicIpPolicy extends AdminPolicy {
   /** @param {import('blazar-enforcement/skypilot').UserRequest} userRequest */
   validateAndMutate({ task, skypilotConfig }) {
-    skypilotConfig.setNested(['aws', 'use_internal_ip'], true);
+    // The documentation of admin policies leaves out the last letter, and SkyPilot's schema then refuses the whole.
+    skypilotConfig.setNested(['aws', 'use_internal_ips'], true);
     // SkyPilot had the first for long, and later the second, a text or a list.
     const names = ['vpc_name', 'vpc_names'].flatMap((key) => skypilotConfig.getNested(['aws', key]));
     if (!names.some((name) => typeof name === 'string' && name.trim() !== '')) {

@@ -7,12 +7,10 @@ import { Scalar, type ScalarTag } from 'yaml';
 
 /**
  * What PyYAML takes for the end of a line, or refuses to read, although YAML 1.2 does not, and what cannot be seen: only ever
- * escaped.
+ * escaped. A tab and the end of a line may stand as they are.
  */
-const ESCAPED = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\p{Surrogate}]/u;
+const ESCAPED = /(?![\t\n])[\p{Cc}\u2028\u2029\ufeff\ufffe\uffff\p{Surrogate}]/u;
 const EVERY_ESCAPED = new RegExp(ESCAPED, 'gu');
-/** Those that JSON escapes; a tab and the end of a line may stand in a text as they are. */
-const CONTROL = /[\0-\x08\x0b-\x1f]/;
 
 /** No blank decides where the text begins, and none is left alone at its end. */
 function mayKeepLines(text: string): boolean {
@@ -25,7 +23,7 @@ type Stringify = NonNullable<ScalarTag['stringify']>;
 export function textForm(own: Stringify): Stringify {
   return (item, context, onComment, onChompKeep) => {
     const text = String(item.value);
-    if (ESCAPED.test(text) || CONTROL.test(text)) {
+    if (ESCAPED.test(text)) {
       return quoted(text);
     }
     const as = (type: Scalar.Type) =>

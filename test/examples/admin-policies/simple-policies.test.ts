@@ -50,6 +50,49 @@ describe('AddLabelsPolicy', () => {
     });
   });
 
+  it.each(['labels: {app: theirs, owner: lee}', 'labels: null', 'labels: x', 'annotations: {a: b}'])(
+    'wins over what a task or a context would lay over it: %s',
+    async (metadata) => {
+      const cloud = `{custom_metadata: {${metadata}}, pod_config: {metadata: {labels: {app: theirs}}}}`;
+      const overrides = `{kubernetes: ${cloud}, ssh: ${cloud}, docker: {run_options: [a]}}`;
+      const { ask } = await chainOf(['AddLabelsPolicy']);
+      const { task, skypilotConfig } = await askTwice(ask, {
+        task: `config: ${overrides}
+experimental: {config_overrides: ${overrides}}
+resources:
+  _cluster_config_overrides: ${overrides}
+  any_of: [{infra: k8s, _cluster_config_overrides: ${overrides}}, {infra: aws}]
+  ordered: [{_cluster_config_overrides: ${overrides}}]
+run: hostname
+`,
+        config: `kubernetes: {context_configs: {east: ${cloud}, __proto__: ${cloud}, west: {provision_timeout: 5}}}
+ssh: {context_configs: {pool: ${cloud}}, custom_metadata: {${metadata}}}
+`,
+      });
+      const all = (tree: unknown, name: string): unknown[] =>
+        typeof tree !== 'object' || tree === null
+          ? []
+          : Object.entries(tree).flatMap(([key, value]) => (key === name ? [value] : all(value, name)));
+      const metadatas = [
+        ...all(task, 'custom_metadata'),
+        ...all(skypilotConfig.toDict(), 'custom_metadata'),
+      ] as { labels: object }[];
+      expect(metadatas).toHaveLength(10 + 5);
+      for (const { labels } of metadatas) {
+        expect(labels).toMatchObject({ app: 'skypilot' });
+      }
+      expect(skypilotConfig.getNested(['kubernetes', 'context_configs', 'west'])).toEqual({
+        provision_timeout: 5,
+      });
+    },
+  );
+
+  it('leaves a task alone that overrides no metadata', async () => {
+    const { ask } = await chainOf(['AddLabelsPolicy']);
+    const task = 'resources: {_cluster_config_overrides: {kubernetes: {provision_timeout: 5}}, any_of: x}\n';
+    expect((await askTwice(ask, { task })).task_).toBe(task);
+  });
+
   it.each([{ 'no spaces': 'x' }, { app: 'no spaces' }, { app: 'x'.repeat(64) }, { '-app': 'x' }])(
     'is refused with the label %j, which Kubernetes would not take',
     async (add_labels) => {
@@ -66,9 +109,11 @@ describe('DisablePublicIpPolicy', () => {
     async (vpc) => {
       const { ask } = await chainOf(['DisablePublicIpPolicy']);
       const { skypilotConfig } = await askTwice(ask, {
-        config: `aws:\n  use_internal_ip: false\n  ${vpc}\n`,
+        config: `aws:\n  use_internal_ips: false\n  ${vpc}\n`,
       });
-      expect(skypilotConfig.getNested(['aws', 'use_internal_ip'])).toBe(true);
+      expect(skypilotConfig.getNested(['aws', 'use_internal_ips'])).toBe(true);
+      // SkyPilot refuses a configuration with a name that it does not know.
+      expect(Object.keys(skypilotConfig.getNested(['aws']) as object)).not.toContain('use_internal_ip');
     },
   );
 
