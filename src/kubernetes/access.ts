@@ -48,28 +48,24 @@ export interface AccessGrant {
   readonly policies: readonly string[];
 }
 
-/** What somebody may use. */
-interface Grant {
-  all: boolean;
-  readonly names: Set<string>;
+/** A policy, as RBAC tells it from others. */
+export interface PolicyResource {
+  readonly name: string;
+  /** The API group of the policy itself: a rule about another group is not about it. */
+  readonly group: string;
 }
 
-/** Found by who is asked about, so that it costs the same however many others there are. */
-export class PolicyAccess {
-  readonly #all: readonly string[];
-  readonly #grants = new Map<string, Grant>();
+/** The names of the policies that somebody may use. */
+type Grant = ReadonlySet<string>;
 
-  /** `groups`: the API groups in which policies are; `policies`: the names of all there are, in order. */
-  constructor(
-    policies: readonly string[],
-    roles: readonly Role[],
-    bindings: readonly Binding[],
-    groups: readonly string[],
-  ) {
-    this.#all = policies;
-    const known = new Set(policies);
+/** Grants are found by subject, so an answer costs the same however many other subjects there are. */
+export class PolicyAccess {
+  /** Many subjects share what one role grants. */
+  readonly #grants = new Map<string, Set<Grant>>();
+
+  constructor(policies: readonly PolicyResource[], roles: readonly Role[], bindings: readonly Binding[]) {
     const usable = new Map(
-      roles.map((role) => [roleId(role.kind, role.namespace, role.name), usableBy(role, groups)]),
+      roles.map((role) => [roleId(role.kind, role.namespace, role.name), usableBy(role, policies)]),
     );
     for (const { kind, namespace, roleRef, subjects } of bindings) {
       const from = roleRef.kind === 'Role' ? namespace : undefined;
@@ -79,14 +75,7 @@ export class PolicyAccess {
       }
       for (const subject of subjects) {
         const id = grantId(kind === 'RoleBinding' ? namespace : undefined, subjectName(subject));
-        const sum = this.#grants.get(id) ?? { all: false, names: new Set() };
-        sum.all ||= grant.all;
-        for (const name of grant.names) {
-          if (known.has(name)) {
-            sum.names.add(name);
-          }
-        }
-        this.#grants.set(id, sum);
+        this.#grants.set(id, (this.#grants.get(id) ?? new Set()).add(grant));
       }
     }
   }
@@ -94,12 +83,12 @@ export class PolicyAccess {
   /** All of them, sorted by subject and namespace. */
   grants(): AccessGrant[] {
     return [...this.#grants]
-      .map(([id, { all, names }]) => {
+      .map(([id, grants]) => {
         const [namespace = '', subject = ''] = splitOnce(id);
         return {
           subject,
           namespace: namespace === '' ? undefined : namespace,
-          policies: all ? this.#all : [...names].sort(),
+          policies: namesIn(grants),
         };
       })
       .sort((a, b) => compare(a.subject, b.subject) || compare(a.namespace ?? '', b.namespace ?? ''));
@@ -110,28 +99,29 @@ export class PolicyAccess {
     const subjects = [`User ${user}`, ...groups.map((group) => `Group ${group}`)];
     const places = namespace === undefined ? [undefined] : [undefined, namespace];
     const grants = places.flatMap((place) =>
-      subjects.flatMap((subject) => this.#grants.get(grantId(place, subject)) ?? []),
+      subjects.flatMap((subject) => [...(this.#grants.get(grantId(place, subject)) ?? [])]),
     );
-    if (grants.some(({ all }) => all)) {
-      return this.#all;
-    }
-    const names = new Set(grants.flatMap((grant) => [...grant.names]));
-    return [...names].sort();
+    return namesIn(new Set(grants));
   }
 }
 
-/** A rule without names is about all of them; a name has no wildcard. */
-function usableBy({ rules }: Role, groups: readonly string[]): Grant {
+function namesIn(grants: ReadonlySet<Grant>): string[] {
+  return [...new Set([...grants].flatMap((grant) => [...grant]))].sort();
+}
+
+/** A rule without names is about all policies of its API groups. A name has no wildcard. */
+function usableBy({ rules }: Role, policies: readonly PolicyResource[]): Grant {
   const matching = rules.filter(
-    ({ verbs, apiGroups, resources }) =>
-      includes(verbs, VERB) &&
-      groups.some((group) => includes(apiGroups, group)) &&
-      includes(resources, RESOURCE),
+    ({ verbs, resources }) => includes(verbs, VERB) && includes(resources, RESOURCE),
   );
-  return {
-    all: matching.some(({ resourceNames }) => (resourceNames ?? []).length === 0),
-    names: new Set(matching.flatMap(({ resourceNames }) => resourceNames ?? [])),
-  };
+  const usable = policies.filter(({ name, group }) =>
+    matching.some(
+      ({ apiGroups, resourceNames }) =>
+        includes(apiGroups, group) &&
+        ((resourceNames ?? []).length === 0 || resourceNames?.includes(name) === true),
+    ),
+  );
+  return new Set(usable.map(({ name }) => name));
 }
 
 function includes(values: readonly string[] | null | undefined, value: string): boolean {

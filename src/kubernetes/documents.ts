@@ -7,15 +7,13 @@ import { nearestName } from '../config/nearest.ts';
 import { isMapping, type Path } from '../config/tree.ts';
 import type { Problem } from '../errors.ts';
 import type { Binding, Role } from './access.ts';
+import { aggregated, rulesLost, type WrittenRole } from './aggregation.ts';
 import { type Item, readItems } from './items.ts';
 import { mapping } from './mapping-schema.ts';
 import { mistakes, shown } from './mistakes.ts';
-import { type SchedulingPolicy, schedulingPolicy } from './policy.ts';
+import { API_GROUPS, type SchedulingPolicy, schedulingPolicy } from './policy.ts';
 import { policySpecSchema } from './policy-schema.ts';
 import { clusterRoleBindingSchema, clusterRoleSchema, roleBindingSchema, roleSchema } from './rbac-schema.ts';
-
-/** That of the proposal, and one that a CustomResourceDefinition can have: its group must hold a dot. */
-export const API_GROUPS = ['extensions', 'scheduling.blazar-enforcement'] as const;
 
 const POLICY_VERSIONS = [
   ...API_GROUPS.map((group) => `${group}/v1alpha1` as const),
@@ -24,7 +22,13 @@ const POLICY_VERSIONS = [
 ] as const;
 
 const metadata = z
-  .looseObject({ name: z.string('a text').min(1, 'a name').optional() }, 'a mapping')
+  .looseObject(
+    {
+      name: z.string('a text').min(1, 'a name').optional(),
+      labels: z.record(z.string(), z.string('a text'), 'a mapping of labels').nullish(),
+    },
+    'a mapping',
+  )
   .nullish();
 const rbacVersion = z.literal('rbac.authorization.k8s.io/v1', 'rbac.authorization.k8s.io/v1');
 
@@ -61,7 +65,13 @@ export function readPolicyDocuments(paths: readonly string[]): PolicyDocuments {
   for (const item of readItems(paths, (problem) => problems.push(problem))) {
     documents.add(item);
   }
-  return { ...documents, problems: [...problems, ...documents.problems, ...documents.deadEnds()] };
+  const { policies, bindings, roles, lost } = documents.read();
+  return {
+    policies,
+    roles,
+    bindings,
+    problems: [...problems, ...documents.problems, ...lost, ...documents.deadEnds()],
+  };
 }
 
 /** A name that something refers to. */
@@ -71,12 +81,17 @@ interface Reference {
   readonly kind: (typeof KINDS)[number];
   readonly namespace: string | undefined;
   readonly name: string;
+  /** Of a policy: those that the rule is about. */
+  readonly apiGroups?: readonly string[];
 }
 
+const REPLACED =
+  'the control plane replaces the rules of this role by those of the ClusterRoles that it selects: rules that none of these has do not count';
+
 class Documents {
-  readonly policies: SchedulingPolicy[] = [];
-  readonly roles: Role[] = [];
-  readonly bindings: Binding[] = [];
+  readonly #policies: SchedulingPolicy[] = [];
+  readonly #roles: (WrittenRole & { readonly item: Item })[] = [];
+  readonly #bindings: Binding[] = [];
   readonly problems: Problem[] = [];
   /** By kind, namespace and name, where it is. */
   readonly #known = new Map<string, string>();
@@ -112,6 +127,18 @@ class Documents {
     }
   }
 
+  /** `lost`: warnings about rules that an aggregationRule replaces. */
+  read(): Omit<PolicyDocuments, 'problems'> & { readonly lost: readonly Problem[] } {
+    const roles = aggregated(this.#roles);
+    const lost = this.#roles.flatMap((written, index) => {
+      const role = roles[index];
+      return role === undefined || rulesLost(written, role).length === 0
+        ? []
+        : [written.item.problem(['aggregationRule'], REPLACED, 'warning')];
+    });
+    return { policies: this.#policies, roles, bindings: this.#bindings, lost };
+  }
+
   /** What refers to something that is not there grants nothing, and may be a slip. */
   deadEnds(): Problem[] {
     const names = new Map<string, string[]>();
@@ -125,7 +152,20 @@ class Documents {
         others.push(name);
       }
     }
-    return this.#references
+    const groups = new Map(this.#policies.map(({ name, group }) => [name, group]));
+    const ofOtherGroups = this.#references.flatMap(({ item, path, name, apiGroups }) => {
+      const group = apiGroups === undefined ? undefined : groups.get(name);
+      return group === undefined || apiGroups?.some((one) => one === '*' || one === group) === true
+        ? []
+        : [
+            item.problem(
+              path,
+              `${shown(name)} is of the API group ${group}, which apiGroups does not name`,
+              'warning',
+            ),
+          ];
+    });
+    const missing = this.#references
       .filter(({ kind, namespace, name }) => !this.#known.has(id(kind, namespace, name)))
       .map(({ item, path, kind, namespace, name }) => {
         const there = names.get(placeOf(kind, namespace)) ?? [];
@@ -135,6 +175,7 @@ class Documents {
             : nearestName(name, there);
         return item.problem(path, `there is no ${kind} ${shown(name)}${hint}`, 'warning');
       });
+    return [...missing, ...ofOtherGroups];
   }
 
   #addPolicy(item: Item): void {
@@ -144,7 +185,8 @@ class Documents {
     }
     const name = nameOf(item) ?? item.file.replace(/^.*\//, '').replace(/\.(ya?ml|json)$/, '');
     if (this.#isNew(item, 'SchedulingPolicy', undefined, name) && document !== undefined) {
-      this.policies.push(schedulingPolicy(name, document.spec));
+      const group = API_GROUPS.find((one) => document.apiVersion?.startsWith(`${one}/`));
+      this.#policies.push(schedulingPolicy(name, document.spec, group));
     }
   }
 
@@ -154,12 +196,18 @@ class Documents {
       return;
     }
     const rules = document.rules ?? [];
-    this.roles.push({ kind, ...identity, rules });
-    for (const [index, { resources, resourceNames }] of rules.entries()) {
+    const labels = document.metadata?.labels ?? {};
+    const selectors =
+      kind === 'ClusterRole' && document.aggregationRule
+        ? (document.aggregationRule.clusterRoleSelectors ?? [])
+        : undefined;
+    this.#roles.push({ kind, ...identity, rules, labels, selectors, item });
+    for (const [index, { apiGroups, resources, resourceNames }] of rules.entries()) {
       if (resources?.includes('schedulingpolicies') === true) {
         for (const [position, name] of (resourceNames ?? []).entries()) {
           const path = ['rules', index, 'resourceNames', position];
-          this.#references.push({ item, path, kind: 'SchedulingPolicy', namespace: undefined, name });
+          const kind = 'SchedulingPolicy';
+          this.#references.push({ item, path, kind, namespace: undefined, name, apiGroups: apiGroups ?? [] });
         }
       }
     }
@@ -175,7 +223,7 @@ class Documents {
       return;
     }
     const { roleRef, subjects } = document;
-    this.bindings.push({
+    this.#bindings.push({
       kind,
       ...identity,
       roleRef,

@@ -30,18 +30,30 @@ export interface Default {
   readonly affinity?: Affinity;
 }
 
+/** That of the proposal, and one that a CustomResourceDefinition can have: its group must hold a dot. */
+export const API_GROUPS = ['extensions', 'scheduling.blazar-enforcement'] as const;
+
+export type ApiGroup = (typeof API_GROUPS)[number];
+
 export interface SchedulingPolicy {
   readonly name: string;
+  /** The API group of its `apiVersion`, to which rules of RBAC must refer. */
+  readonly group: ApiGroup;
   readonly required: Required;
   readonly allowed: Allowed;
   readonly default: Default;
 }
 
-/** Brings a spec that its schema accepts into this form. */
-export function schedulingPolicy(name: string, spec: WrittenSpec): SchedulingPolicy {
+/** Brings a spec that its schema accepts into this form. `group`: by default that of the proposal. */
+export function schedulingPolicy(
+  name: string,
+  spec: WrittenSpec,
+  group: ApiGroup = 'extensions',
+): SchedulingPolicy {
   const { required, allowed, default: defaults, allowedAffinities } = spec;
   return {
     name,
+    group,
     required: present({
       schedulerNames: required?.schedulerNames ?? required?.SchedulerNames,
       priorityClassNames: required?.priorityClassNames ?? required?.priorityClasseNames,

@@ -39,8 +39,26 @@ const anywhere = subject(z.string('a text, since a service account has a namespa
 const inItsNamespace = subject(z.string('a text').nullish());
 
 export const roleSchema = { rules: z.array(rule, 'a list').nullish() };
-/** The control plane writes the rules of such a role: see docs/kubernetes.md. */
-export const clusterRoleSchema = { ...roleSchema, aggregationRule: z.unknown().optional() };
+
+const labelSelector = mapping({
+  matchLabels: z.record(z.string(), z.string('a text'), 'a mapping of labels').nullish(),
+  matchExpressions: z
+    .array(
+      mapping({
+        key: z.string('a text'),
+        operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist'], 'one of In, NotIn, Exists, DoesNotExist'),
+        values: texts,
+      }),
+      'a list',
+    )
+    .nullish(),
+});
+
+export const clusterRoleSchema = {
+  ...roleSchema,
+  /** See aggregation.ts. */
+  aggregationRule: mapping({ clusterRoleSelectors: z.array(labelSelector, 'a list').nullish() }).nullish(),
+};
 
 function bindingSchema<const Kinds extends readonly [string, ...string[]], Subjects extends z.ZodType>(
   kinds: Kinds,
@@ -60,4 +78,5 @@ export const roleBindingSchema = bindingSchema(['Role', 'ClusterRole'], inItsNam
 export const clusterRoleBindingSchema = bindingSchema(['ClusterRole'], anywhere);
 
 export type Rule = z.infer<typeof rule>;
+export type LabelSelector = z.infer<typeof labelSelector>;
 export type Subject = z.infer<typeof anywhere>;

@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import { ConfigurationError, type Problem } from '../errors.ts';
 import { type AccessGrant, type Account, PolicyAccess } from './access.ts';
-import { API_GROUPS, type PolicyDocuments, readPolicyDocuments } from './documents.ts';
+import { type PolicyDocuments, readPolicyDocuments } from './documents.ts';
 import { EffectivePolicy } from './effective-policy.ts';
 import { byName } from './merge.ts';
 import type { MergeStrategy } from './merge-strategy.ts';
@@ -34,8 +34,7 @@ export class SchedulingPolicies {
     this.#documents = documents;
     this.#options = options;
     this.#byName = new Map(this.policies.map((policy) => [policy.name, policy]));
-    const names = this.policies.map(({ name }) => name);
-    this.#access = new PolicyAccess(names, documents.roles, documents.bindings, API_GROUPS);
+    this.#access = new PolicyAccess(this.policies, documents.roles, documents.bindings);
     this.#systemTolerations = new SystemTolerations(options.systemTolerations);
   }
 

@@ -8,8 +8,8 @@ import {
 } from '../../src/kubernetes/access.ts';
 import type { Rule, Subject } from '../../src/kubernetes/rbac-schema.ts';
 
-const GROUPS = ['extensions', 'scheduling.blazar-enforcement'];
 const POLICIES = ['gold', 'iron', 'silver'];
+const RESOURCES = POLICIES.map((name) => ({ name, group: 'extensions' }));
 const USE_GOLD: Rule = {
   apiGroups: ['extensions'],
   resources: ['schedulingpolicies'],
@@ -42,7 +42,7 @@ function boundIn(namespace: string, kind: Role['kind'], role: string, ...subject
 }
 
 function usable(account: Account, roles: readonly Role[], bindings: readonly Binding[]): readonly string[] {
-  return new PolicyAccess(POLICIES, roles, bindings, GROUPS).usableBy(account);
+  return new PolicyAccess(RESOURCES, roles, bindings).usableBy(account);
 }
 
 /** What one rule lets a service account use that it is bound to. */
@@ -54,7 +54,7 @@ describe('a rule', () => {
   it.each<[string, Partial<Rule>]>([
     ['is about this verb', { verbs: ['get', 'use'] }],
     ['has a wildcard for verbs', { verbs: ['*'] }],
-    ['is about either group', { apiGroups: ['scheduling.blazar-enforcement'] }],
+    ['is about other groups too', { apiGroups: ['', 'apps', 'extensions'] }],
     ['has a wildcard for groups', { apiGroups: ['*'] }],
     ['has a wildcard for resources', { resources: ['*'] }],
     ['is about other resources too', { resources: ['pods', 'schedulingpolicies'] }],
@@ -66,6 +66,7 @@ describe('a rule', () => {
     ['another verb', { verbs: ['get', 'list', 'Use', 'us*'] }],
     ['no verb', { verbs: [] }],
     ['another group', { apiGroups: ['', 'apps', 'extensions/v1alpha1', 'ext*'] }],
+    ['the group of other policies', { apiGroups: ['scheduling.blazar-enforcement'] }],
     ['no group', { apiGroups: null }],
     ['another resource', { resources: ['podsecuritypolicies', 'SchedulingPolicies', 'scheduling*'] }],
     ['a part of the resource', { resources: ['schedulingpolicies/status', 'schedulingpolicies/*'] }],
@@ -80,6 +81,25 @@ describe('a rule', () => {
     for (const resourceNames of [undefined, null, []]) {
       expect(usableByRule({ ...USE_GOLD, resourceNames })).toEqual(POLICIES);
     }
+  });
+
+  it('is about the policies of its API groups only, with names and without', () => {
+    const policies = [
+      { name: 'gold', group: 'scheduling.blazar-enforcement' },
+      { name: 'silver', group: 'extensions' },
+    ];
+    const usableWith = (rule: Partial<Rule>) =>
+      new PolicyAccess(
+        policies,
+        [clusterRole('one', { ...USE_GOLD, ...rule })],
+        [everywhere('one', TO_BUILDER)],
+      ).usableBy(BUILDER);
+    // As the administrator of a namespace has it.
+    const everything = { apiGroups: ['', 'extensions', 'apps'], resources: ['*'], verbs: ['*'] };
+    expect(usableWith({ ...everything, resourceNames: null })).toEqual(['silver']);
+    expect(usableWith({ ...everything, resourceNames: ['gold', 'silver'] })).toEqual(['silver']);
+    expect(usableWith({ apiGroups: ['scheduling.blazar-enforcement'], resourceNames: [] })).toEqual(['gold']);
+    expect(usableWith({ apiGroups: ['*'], resourceNames: [] })).toEqual(['gold', 'silver']);
   });
 
   it('takes a name for what it is: there is no wildcard, and what is not there is not granted', () => {
@@ -258,7 +278,7 @@ describe('the list of grants', () => {
       boundIn('a', 'ClusterRole', 'all', group),
       boundIn('z', 'ClusterRole', 'one', group),
     ];
-    expect(new PolicyAccess(POLICIES, roles, bindings, GROUPS).grants()).toEqual([
+    expect(new PolicyAccess(RESOURCES, roles, bindings).grants()).toEqual([
       { subject: 'Group a\nb', namespace: undefined, policies: ['gold', 'silver'] },
       { subject: 'Group a\nb', namespace: 'a', policies: POLICIES },
       { subject: 'Group a\nb', namespace: 'z', policies: ['gold', 'silver'] },

@@ -74,6 +74,7 @@ describe('a policy', () => {
     expect(draft).toStrictEqual(meant);
     expect(meant).toStrictEqual({
       name: 'a',
+      group: 'extensions',
       required: { schedulerNames: ['a'], priorityClassNames: ['b'] },
       allowed: { schedulerNames: [], priorityClassNames: ['c'], affinities: { podAffinities: {} } },
       default: { schedulerName: 'a', priorityClassName: 'b' },
@@ -81,7 +82,7 @@ describe('a policy', () => {
   });
 
   it('says nothing where it says null', () => {
-    const nothing = { name: 'a', required: {}, allowed: {}, default: {} };
+    const nothing = { name: 'a', group: 'extensions', required: {}, allowed: {}, default: {} };
     expect(policyOf('{}')).toStrictEqual(nothing);
     expect(policyOf('{required: null, allowed: ~, default: , allowedAffinities: null}')).toStrictEqual(
       nothing,
@@ -223,10 +224,52 @@ describe('roles and bindings', () => {
   it('may name each other before they are there, in other files too', () => {
     const folder = folderOf({
       'a.yaml': `${RBAC}\nkind: ClusterRoleBinding\nmetadata: {name: x}\nroleRef: {kind: ClusterRole, name: r}\n`,
-      'b.yaml': `${RBAC}\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{resources: [schedulingpolicies], resourceNames: [p]}]\n`,
+      'b.yaml': `${RBAC}\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [extensions], resources: [schedulingpolicies], resourceNames: [p]}]\n`,
       'c.yaml': named('p'),
     });
     expect(readFrom(folder)).toMatchObject({ policies: [{}], roles: [{}], bindings: [{}] });
+  });
+
+  it('of other groups than a policy that they name are a warning', () => {
+    const rule = (groups: string) =>
+      `{apiGroups: ${groups}, resources: [schedulingpolicies], resourceNames: [p]}`;
+    const role = (groups: string) =>
+      `${RBAC}\nkind: ClusterRole\nmetadata: {name: r}\nrules: [${rule(groups)}]\n---\n${named('p')}`;
+    const problemsOf = (text: string) =>
+      readPolicyDocuments([temporaryFile('p.yaml', text)]).problems.map(({ severity, message }) => [
+        severity,
+        message,
+      ]);
+    expect(problemsOf(role('[extensions]'))).toEqual([]);
+    expect(problemsOf(role('["*"]'))).toEqual([]);
+    expect(problemsOf(role('[scheduling.blazar-enforcement, apps]'))).toEqual([
+      [
+        'warning',
+        'rules[0].resourceNames[0]: "p" is of the API group extensions, which apiGroups does not name',
+      ],
+    ]);
+  });
+
+  it('made of others have the rules of these, and a warning where they are written with more', () => {
+    const use = (name: string) =>
+      `{apiGroups: [extensions], resources: [schedulingpolicies], verbs: [use], resourceNames: [${name}]}`;
+    const role = (name: string, rules: string, more: string) =>
+      `${RBAC}\nkind: ClusterRole\nmetadata: {name: ${name}, labels: {to: ${name}}}\nrules: [${rules}]\n${more}`;
+    const whole = 'aggregationRule: {clusterRoleSelectors: [{matchLabels: {to: part}}]}\n';
+    const documents = (rules: string) =>
+      readPolicyDocuments([
+        temporaryFile(
+          'p.yaml',
+          [role('part', use('p'), ''), role('whole', rules, whole), named('p'), named('q')].join('---\n'),
+        ),
+      ]);
+    expect(documents('').roles.map(({ rules }) => rules[0]?.resourceNames)).toEqual([['p'], ['p']]);
+    expect(documents(use('p')).problems).toEqual([]);
+    const { roles, problems } = documents(`${use('p')}, ${use('q')}`);
+    expect(roles[1]?.rules).toHaveLength(1);
+    expect(problems).toMatchObject([
+      { severity: 'warning', message: expect.stringContaining('rules that none of these has do not count') },
+    ]);
   });
 
   it('may name what other resources have, which nobody looks for', () => {

@@ -15,7 +15,7 @@ const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 const HOSTILE = ['constructor', 'toString', 'hasOwnProperty', 'valueOf', 'a/b.c', 'required', '', 'disk'];
 
 function policy(name: string, sections: Partial<SchedulingPolicy> = {}): SchedulingPolicy {
-  return { required: {}, allowed: {}, default: {}, ...sections, name };
+  return { group: 'extensions', required: {}, allowed: {}, default: {}, ...sections, name };
 }
 
 /** All that a merge says, with the source of each part. */

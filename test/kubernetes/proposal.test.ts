@@ -14,7 +14,7 @@ const OS = 'beta.kubernetes.io/os';
 const RBAC = 'rbac.authorization.k8s.io';
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 
-type Sections = Partial<Omit<SchedulingPolicy, 'name'>>;
+type Sections = Partial<Omit<SchedulingPolicy, 'name' | 'group'>>;
 
 /** What is read of a file. `problems`: without its folder and the rest of its name. */
 interface Reading {
@@ -24,8 +24,11 @@ interface Reading {
   readonly problems?: readonly string[];
 }
 
-function policy(name: string, { required = {}, allowed = {}, default: defaults = {} }: Sections) {
-  return { name, required, allowed, default: defaults };
+function policy(
+  name: string,
+  { required = {}, allowed = {}, default: defaults = {} }: Sections,
+): SchedulingPolicy {
+  return { name, group: 'extensions', required, allowed, default: defaults };
 }
 
 const named = (name: string, sections: Sections): Reading => ({ policies: [policy(name, sections)] });

@@ -254,7 +254,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: reader}
 rules:
-- {resources: [schedulingpolicies], resourceNames: [a, b,
+- {apiGroups: [extensions], resources: [schedulingpolicies], resourceNames: [a, b,
 #? rules[0].resourceNames[1]: there is no SchedulingPolicy "b"; the nearest right name is "a"
   "*"]}
 #? rules[0].resourceNames[2]: there is no SchedulingPolicy "*"; a name has no wildcard: without resourceNames all policies are meant
@@ -303,6 +303,6 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: reader}
 rules:
-- {resources: [schedulingpolicies], resourceNames: [a]}
+- {apiGroups: [extensions], resources: [schedulingpolicies], resourceNames: [a]}
 `);
 });

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { parseAllDocuments, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
 import type { Mapping } from '../../../src/config/tree.ts';
-import { API_GROUPS } from '../../../src/kubernetes/documents.ts';
+import { API_GROUPS } from '../../../src/kubernetes/policy.ts';
 import { DRAFT_SPELLINGS, policySpecSchema } from '../../../src/kubernetes/policy-schema.ts';
 import { projectFile } from '../../support/files.ts';
 import { structuralSchema } from '../../support/structural-schema.ts';

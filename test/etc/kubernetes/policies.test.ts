@@ -81,11 +81,11 @@ describe('the policies and roles of etc/kubernetes', () => {
     ).toEqual([]);
   });
 
-  it('are about both groups in which policies may be', () => {
+  it('are about the group in which the policies are', () => {
     const roles = manifests('roles.yaml').filter(({ kind }) => kind === 'ClusterRole');
     for (const { rules } of roles) {
       expect(rules).toHaveLength(1);
-      expect(rules[0].apiGroups).toEqual(['extensions', 'scheduling.blazar-enforcement']);
+      expect(rules[0].apiGroups).toEqual(['scheduling.blazar-enforcement']);
     }
   });
 

@@ -1,0 +1,77 @@
+/** A real Kubernetes control plane, started for a test file. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { peerProgram, skipAloud } from '../support/peers.ts';
+
+export interface Cluster {
+  /** Its files: keys, certificates, kubeconfigs. */
+  readonly folder: string;
+  /** Runs kubectl as the administrator, or with the kubeconfig of somebody else. */
+  kubectl(args: readonly string[], options?: { readonly stdin?: string; readonly as?: string }): Answer;
+  /** Applies objects. Throws where one is refused. */
+  apply(objects: readonly object[]): void;
+  /** Reads what kubectl prints as JSON. Throws where it fails. */
+  get(...args: readonly string[]): unknown;
+  /** A kubeconfig for a certificate of a user and a group. */
+  user(name: string, group: string): string;
+  stop(): void;
+}
+
+export interface Answer {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `undefined` = there is none here, which is said aloud. */
+export function startCluster(): Cluster | undefined {
+  const program = peerProgram('KUBERNETES_PEER');
+  if (program === undefined) {
+    return undefined;
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-kubernetes-'));
+  const run = (command: string, args: readonly string[], stdin = ''): Answer =>
+    spawnSync(command, args, { encoding: 'utf8', input: stdin, cwd: folder, maxBuffer: 64 * 1024 * 1024 });
+  const stop = () => {
+    run(join(dirname(program), 'down.sh'), [folder]);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
+  };
+  const started = run(program, [folder]);
+  if (started.status !== 0) {
+    skipAloud('KUBERNETES_PEER', `${program} does not start: ${started.stderr.trim().slice(-300)}`);
+    stop();
+    return undefined;
+  }
+  const kubectl: Cluster['kubectl'] = (args, { stdin, as = join(folder, 'admin.conf') } = {}) =>
+    run('kubectl', ['--kubeconfig', as, ...args], stdin);
+  const orThrow = (answer: Answer): string => {
+    if (answer.status !== 0) {
+      throw new Error(answer.stderr);
+    }
+    return answer.stdout;
+  };
+  return {
+    folder,
+    kubectl,
+    stop,
+    apply: (objects) => {
+      const list = { apiVersion: 'v1', kind: 'List', items: objects };
+      orThrow(kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(list) }));
+    },
+    get: (...args) => JSON.parse(orThrow(kubectl([...args, '-o', 'json']))) as unknown,
+    user: (name, group) => {
+      const id = name.replaceAll(/[^a-z0-9]/g, '-');
+      orThrow(run('sh', ['-euc', CERTIFICATE, 'sh', id, `/O=${group}/CN=${name}`]));
+      return join(folder, `${id}.conf`);
+    },
+  };
+}
+
+const CERTIFICATE = `
+openssl req -new -newkey rsa:2048 -nodes -keyout "$1.key" -subj "$2" -out "$1.csr" 2>/dev/null
+echo extendedKeyUsage=clientAuth >"$1.ext"
+openssl x509 -req -in "$1.csr" -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -out "$1.crt" -extfile "$1.ext" 2>/dev/null
+sed "s#/admin\\.crt#/$1.crt#; s#/admin\\.key#/$1.key#" admin.conf >"$1.conf"
+`;
