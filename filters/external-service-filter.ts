@@ -172,6 +172,8 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
   readonly #checkCreateUrl: string | undefined;
   readonly #checkUpdateUrl: string | undefined;
   readonly #onEndUrl: string | undefined;
+  /** Origins of services whose 204 has a body: each is told of once. */
+  readonly #warnedOf = new Set<string>();
   /** Not there without an endpoint: what asks nobody must not be taken for told. */
   override readonly commitCreate?: NonNullable<BaseFilter['commitCreate']>;
   override readonly commitUpdate?: NonNullable<BaseFilter['commitUpdate']>;
@@ -222,7 +224,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
 
   async onEnd(context: Context, lease: Lease, call: Call): Promise<void> {
     if (this.#onEndUrl !== undefined) {
-      const answer = await this.#client.postJson(this.#onEndUrl, JSON.stringify({ context, lease }), call);
+      const answer = await this.#post(this.#onEndUrl, { context, lease }, call);
       if (answer.status !== 204) {
         throw this.#unusable(answer);
       }
@@ -234,17 +236,17 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
   }
 
   #check(url: string | undefined, body: object, call: Call): Verdict | Promise<Verdict> {
-    return url === undefined ? allow() : this.#ask(url, JSON.stringify(body), call);
+    return url === undefined ? allow() : this.#ask(url, body, call);
   }
 
   /** Whether allow_on_error is set does not matter: a lease that nobody has recorded would never be paid for. */
   async #commit(url: string, body: object, call: Call): Promise<Verdict> {
-    return this.#verdict(await this.#client.postJson(url, JSON.stringify(body), call));
+    return this.#verdict(await this.#post(url, body, call));
   }
 
-  async #ask(url: string, body: string, call: Call): Promise<Verdict> {
+  async #ask(url: string, body: object, call: Call): Promise<Verdict> {
     try {
-      return this.#verdict(await this.#client.postJson(url, body, call));
+      return this.#verdict(await this.#post(url, body, call));
     } catch (thrown) {
       // When nobody waits for the answer any longer, the service has not failed, and no lease would be allowed by it.
       if (!this.options.external_service_allow_on_error || call.signal?.aborted) {
@@ -257,6 +259,19 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
       );
       return allowOnError();
     }
+  }
+
+  async #post(url: string, body: object, call: Call): Promise<HttpAnswer> {
+    const answer = await this.#client.postJson(url, JSON.stringify(body), call);
+    const { origin } = new URL(url);
+    if (answer.bodyDropped === true && !this.#warnedOf.has(origin)) {
+      this.#warnedOf.add(origin);
+      this.services.logger.warn(
+        { filter: 'ExternalServiceFilter', service: origin },
+        'the external service sends a body with its 204, against HTTP: the body is ignored, and each call needs a new connection',
+      );
+    }
+    return answer;
   }
 
   #verdict(answer: HttpAnswer): Verdict {

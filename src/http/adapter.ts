@@ -64,6 +64,11 @@ export function createTransport(origin: string, options: TransportOptions): Tran
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+  let reset = false;
+  pool.on('disconnect', (_origin, _targets, error) => {
+    // Bytes that are not HTTP may be the rest of the answer before them. Such a service gets a connection for each call.
+    reset ||= error.name === 'HTTPParserError' || error.message === 'bad response';
+  });
   // The same on every call, so axios need not copy and check them each time, which would be a quarter of its cost.
   const headers = Object.entries(options.headers);
   const sent = {
@@ -76,11 +81,15 @@ export function createTransport(origin: string, options: TransportOptions): Tran
   return {
     async request(path, json, attempt) {
       const method = json === undefined ? 'GET' : 'POST';
-      // Not handed through axios, which would make an object of its own of them.
-      const wanted: Record<string, string> = {};
-      const adapter = poolAdapter(pool, method, sent[method], attempt, wanted);
+      const aside: Aside = { headers: {}, bodyDropped: false };
+      const adapter = poolAdapter(pool, { method, headers: sent[method], reset }, attempt, aside);
       const { status, data: body } = await axios.request<string>({ method, url: path, data: json, adapter });
-      return attempt.answerHeaders.length === 0 ? { status, body } : { status, body, headers: wanted };
+      return {
+        status,
+        body,
+        ...(attempt.answerHeaders.length > 0 && { headers: aside.headers }),
+        ...(aside.bodyDropped && { bodyDropped: true as const }),
+      };
     },
     async close() {
       await pool.destroy();
@@ -89,16 +98,19 @@ export function createTransport(origin: string, options: TransportOptions): Tran
   };
 }
 
-/**
- * Hands the request that axios made to the pool and collects the answer, and in `wanted` those of its headers that are asked
- * for. Follows, decodes and judges nothing.
- */
+/** Of an answer what is not handed through axios, which would make an object of its own of it. */
+interface Aside {
+  /** Those that were asked for. */
+  headers: Record<string, string>;
+  bodyDropped: boolean;
+}
+
+/** Hands the request that axios made to the pool and collects the answer. Follows, decodes and judges nothing. */
 function poolAdapter(
   pool: Pool,
-  method: 'GET' | 'POST',
-  headers: string[],
+  request: Pick<Dispatcher.DispatchOptions, 'method' | 'headers' | 'reset'>,
   attempt: Attempt,
-  wanted: Record<string, string>,
+  aside: Aside,
 ): AxiosAdapter {
   return (config) =>
     new Promise((resolve, reject) => {
@@ -118,12 +130,7 @@ function poolAdapter(
         reject(reason);
       };
       pool.dispatch(
-        {
-          method,
-          path: config.url ?? '/',
-          headers,
-          body: config.data,
-        },
+        { ...request, path: config.url ?? '/', body: config.data },
         {
           onRequestStart(controller) {
             if (cancelled !== undefined) {
@@ -133,13 +140,21 @@ function poolAdapter(
             exchange = controller;
             attempt.sent = true;
           },
-          onResponseStart(_controller, statusCode, received) {
+          onResponseStart(controller, statusCode, received) {
             status = statusCode;
+            // Begun anew, since an early hint may have come before.
+            aside.headers = {};
             for (const name of attempt.answerHeaders) {
               const value = received[name];
               if (typeof value === 'string') {
-                wanted[name] = value;
+                aside.headers[name] = value;
               }
+            }
+            if (status === 204 && announcesBody(received)) {
+              aside.bodyDropped = true;
+              finish();
+              resolve({ status, statusText: '', headers: {}, data: '', config });
+              controller.abort(new Error('a 204 has no body'));
             }
           },
           onResponseData(_controller, chunk) {
@@ -157,4 +172,13 @@ function poolAdapter(
         },
       );
     });
+}
+
+/**
+ * Whether a 204 is to be followed by a body, against RFC 9110, 15.3.5. The answer ends behind its headers all the same: what
+ * comes on this connection must never be read, or the body of one answer would be the next one.
+ */
+export function announcesBody(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
+  return encoding !== undefined || Number(length) !== 0;
 }

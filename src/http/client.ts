@@ -38,6 +38,8 @@ export interface HttpAnswer {
   readonly body: string;
   /** Those that were asked for and came once, by their names in lower case. Not there when none were asked for. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** A `204` announced a body, against HTTP. It was not read, and its connection was closed. */
+  readonly bodyDropped?: true;
 }
 
 /** What a call is told besides its address. */
