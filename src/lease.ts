@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { DATE_PATTERN } from './date-pattern.ts';
 import { type DateValue, type Instant, toInstant } from './dates.ts';
 import { InvalidRequestError } from './errors.ts';
+import { firstMistake } from './first-mistake.ts';
+import { ID_LENGTH, MAX_RESERVATIONS, refuseDear } from './request-bounds.ts';
 
 /** Who asks, as Blazar says it. */
 export interface Context {
@@ -70,7 +72,10 @@ const dateSchema = z
     pattern: DATE_PATTERN,
     examples: ['2026-12-01T09:00:00', '2026-12-01 09:00', '2026-12-01T10:00:00.000000+01:00', '2026-12-01'],
   });
-const idSchema = z.string('a text').min(1, 'a text that is not empty');
+const idSchema = z
+  .string('a text')
+  .min(1, 'a text that is not empty')
+  .max(ID_LENGTH, `a text of at most ${ID_LENGTH} characters`);
 
 const contextSchema = z
   .object({ user_id: idSchema, project_id: idSchema }, 'an object')
@@ -109,7 +114,11 @@ const leaseSchema = z
       start_date: dateSchema.nullish(),
       end_date: dateSchema.nullish(),
       end_time: dateSchema.nullish().meta({ description: 'Read as the end where there is no `end_date`.' }),
-      reservations: z.array(reservationSchema, 'a list').nullish(),
+      // zod judges the length first.
+      reservations: z
+        .array(reservationSchema, 'a list')
+        .max(MAX_RESERVATIONS, `a list of at most ${MAX_RESERVATIONS} reservations`)
+        .nullish(),
     },
     'an object',
   )
@@ -198,7 +207,9 @@ function compiledOnce(schema: z.ZodType): () => z.ZodType {
 
 /** Checks a request and returns it as it came, not copied. Throws `InvalidRequestError` naming the first wrong field. */
 export function parseCreateRequest(input: unknown): CreateRequest {
-  return check(compiledCreate(), input) as CreateRequest;
+  const request = check(compiledCreate(), input) as CreateRequest;
+  refuseDear('lease', request.lease.reservations);
+  return request;
 }
 
 /** As `parseCreateRequest`; the current lease is read as `current_lease`, its name on the wire, or `currentLease`. */
@@ -212,12 +223,16 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
     current_lease: Lease;
     lease: Lease;
   };
+  refuseDear('current_lease', current_lease.reservations);
+  refuseDear('lease', lease.reservations);
   return { context, currentLease: current_lease, lease };
 }
 
 /** As `parseCreateRequest`; a lease that has ended need not say when. */
 export function parseEndRequest(input: unknown): EndRequest {
-  return check(compiledEnd(), input) as EndRequest;
+  const request = check(compiledEnd(), input) as EndRequest;
+  refuseDear('lease', request.lease.reservations);
+  return request;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -225,15 +240,13 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function check(schema: z.ZodType, input: unknown): unknown {
-  const parsed = schema.safeParse(input, { reportInput: true });
-  if (parsed.success) {
+  const issue = firstMistake(schema, input);
+  if (issue === undefined) {
     return input;
   }
-  const [issue] = parsed.error.issues;
-  const path = (issue?.path ?? []).map(String);
   throw new InvalidRequestError(
-    path.join('.'),
-    `expected ${issue?.message ?? 'a request'}, got ${kindOf(issue?.input)}`,
+    issue.path.map(String).join('.'),
+    `expected ${issue.message}, got ${kindOf(issue.input)}`,
   );
 }
 

@@ -7,13 +7,18 @@ import type { Lease, Reservation } from './lease.ts';
 export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): Reservation[] {
   const current = currentLease.reservations ?? [];
   const wanted = newLease.reservations ?? [];
-  const isWanted = ({ id }: Reservation) => id !== undefined && wanted.some((one) => one.id === id);
+  // Looked up, not searched for: both lists come from outside, and two long ones would hold everybody up.
+  const currentById = new Map<unknown, Reservation>();
+  for (const reservation of current) {
+    const { id } = reservation;
+    if (id !== undefined && !currentById.has(id)) {
+      currentById.set(id, reservation);
+    }
+  }
+  const wantedIds = new Set<unknown>(wanted.map(({ id }) => id));
   return [
-    ...wanted.map((reservation) => ({
-      ...current.find(({ id }) => id !== undefined && id === reservation.id),
-      ...reservation,
-    })),
-    ...current.filter((reservation) => !isWanted(reservation)),
+    ...wanted.map((reservation) => ({ ...currentById.get(reservation.id), ...reservation })),
+    ...current.filter(({ id }) => id === undefined || !wantedIds.has(id)),
   ];
 }
 

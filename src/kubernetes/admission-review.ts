@@ -1,6 +1,7 @@
 /** What the API server of Kubernetes asks a webhook, and is answered. Source: Kubernetes API, admission.k8s.io/v1. */
 import { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
+import { firstMistake } from '../first-mistake.ts';
 import { invalidRequest, type Pod, parsePod } from './pod.ts';
 
 const API_VERSION = 'admission.k8s.io/v1';
@@ -81,9 +82,9 @@ const compiled = z.compile(admissionReviewSchema);
 export function parseAdmissionReview(
   body: unknown,
 ): { readonly uid: string; readonly pod: undefined } | PodRequest {
-  const parsed = compiled.safeParse(body);
-  if (!parsed.success) {
-    throw invalidRequest(parsed.error.issues);
+  const mistake = firstMistake(compiled, body);
+  if (mistake !== undefined) {
+    throw invalidRequest(mistake);
   }
   // As it came: zod would copy it.
   const { request } = body as WireReview;

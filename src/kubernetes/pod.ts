@@ -1,20 +1,31 @@
 /** A pod, as far as scheduling policies look at it. Everything else of it passes through. Source: Kubernetes API, core/v1. */
 import { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
+import { firstMistake } from '../first-mistake.ts';
+
+/** Of terms, expressions and tolerations. The API server takes some thousand of them in all: its database holds no larger pod. */
+const MAX_ITEMS = 1000;
+/** As many as a cluster may have nodes, and more. */
+const MAX_LISTED = 10_000;
+
+/** zod judges the length first. */
+function list<Item extends z.ZodType>(item: Item, most = MAX_ITEMS) {
+  return z.array(item).max(most, `expected a list of at most ${most}`);
+}
 
 const expression = z.looseObject({
   key: z.string(),
   operator: z.string(),
-  values: z.array(z.string()).nullish(),
+  values: list(z.string(), MAX_LISTED).nullish(),
 });
 
 const nodeSelectorTerm = z.looseObject({
-  matchExpressions: z.array(expression).nullish(),
-  matchFields: z.array(expression).nullish(),
+  matchExpressions: list(expression).nullish(),
+  matchFields: list(expression).nullish(),
 });
 
 /** Of other pods: only whether it is there, and the same, matters. */
-const podTerms = z.array(z.looseObject({})).nullish();
+const podTerms = list(z.looseObject({})).nullish();
 
 const podTimes = z.looseObject({
   requiredDuringSchedulingIgnoredDuringExecution: podTerms,
@@ -25,11 +36,11 @@ const affinity = z.looseObject({
   nodeAffinity: z
     .looseObject({
       requiredDuringSchedulingIgnoredDuringExecution: z
-        .looseObject({ nodeSelectorTerms: z.array(nodeSelectorTerm).nullish() })
+        .looseObject({ nodeSelectorTerms: list(nodeSelectorTerm).nullish() })
         .nullish(),
-      preferredDuringSchedulingIgnoredDuringExecution: z
-        .array(z.looseObject({ weight: z.number().nullish(), preference: nodeSelectorTerm }))
-        .nullish(),
+      preferredDuringSchedulingIgnoredDuringExecution: list(
+        z.looseObject({ weight: z.number().nullish(), preference: nodeSelectorTerm }),
+      ).nullish(),
     })
     .nullish(),
   podAffinity: podTimes.nullish(),
@@ -61,7 +72,7 @@ export const podSchema = z.looseObject({
     priority: z.number().nullish(),
     preemptionPolicy: z.string().nullish(),
     nodeSelector: z.record(z.string(), z.string()).nullish(),
-    tolerations: z.array(toleration).nullish(),
+    tolerations: list(toleration).nullish(),
     affinity: affinity.nullish(),
   }),
 });
@@ -76,11 +87,11 @@ const compiled = z.compile(podSchema);
 
 /** Checks a pod and returns it as it came, not copied. Throws `InvalidRequestError` that names the first wrong field below `at`. */
 export function parsePod(input: unknown, at = ''): Pod {
-  const parsed = compiled.safeParse(input);
-  if (parsed.success) {
+  const mistake = firstMistake(compiled, input);
+  if (mistake === undefined) {
     return input as Pod;
   }
-  throw invalidRequest(parsed.error.issues, at);
+  throw invalidRequest(mistake, at);
 }
 
 /** In the words of the other protocols. */
@@ -93,14 +104,11 @@ const KINDS: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-/** The first of what zod has against a request; its path begins below `at`. */
-export function invalidRequest([issue]: readonly z.core.$ZodIssue[], at = ''): InvalidRequestError {
-  const field = [at, ...(issue?.path ?? [])].filter((step) => step !== '').join('.');
-  const expected = issue?.code === 'invalid_type' ? KINDS[issue.expected] : undefined;
-  return new InvalidRequestError(
-    field,
-    expected === undefined ? (issue?.message ?? '') : `expected ${expected}`,
-  );
+/** What zod has against a request; its path begins below `at`. */
+export function invalidRequest(issue: z.core.$ZodIssue, at = ''): InvalidRequestError {
+  const field = [at, ...issue.path].filter((step) => step !== '').join('.');
+  const expected = issue.code === 'invalid_type' ? KINDS[issue.expected] : undefined;
+  return new InvalidRequestError(field, expected === undefined ? issue.message : `expected ${expected}`);
 }
 
 /** The name under which the pod runs in its namespace: `default` where it names none. */

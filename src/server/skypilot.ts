@@ -4,10 +4,11 @@
  */
 import { type Context, HttpError, type Middleware } from 'koa';
 import { decodeRequest, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
-import { jsonBody } from './body.ts';
+import { jsonBody, parsedJson } from './body.ts';
 import { type DecisionKeepers, keep } from './deciding.ts';
 import { reviewRecord } from './decision-record.ts';
 import type { SkypilotParts } from './generation.ts';
+import { TooMuchJsonError } from './json-pieces.ts';
 import { stateOf } from './request-state.ts';
 
 /** Answers at the path that the configuration says, which a reload may change; everything else goes on. */
@@ -43,12 +44,23 @@ function requireQueryToken(ctx: Context, { tokens }: SkypilotParts): void {
 /** 400 would be a rejection: what is no request is answered with 422. */
 async function receivedRequest(ctx: Context): Promise<ReceivedRequest> {
   try {
-    return decodeRequest(await jsonBody(ctx));
+    const body = await jsonBody(ctx);
+    return decodeRequest(typeof body === 'string' ? await innerJson(body) : body);
   } catch (thrown) {
     if (thrown instanceof InvalidBodyError || (thrown instanceof HttpError && thrown.status === 400)) {
       return ctx.throw(422, thrown.message);
     }
     throw thrown;
+  }
+}
+
+/** SkyPilot sends JSON in a text of JSON. */
+async function innerJson(text: string): Promise<unknown> {
+  try {
+    return await parsedJson(Buffer.from(text));
+  } catch (thrown) {
+    const expected = thrown instanceof TooMuchJsonError ? thrown.message : 'JSON in the JSON text';
+    throw new InvalidBodyError(`the body: expected ${expected}`);
   }
 }
 

@@ -167,7 +167,7 @@ describe('a body that is no request', () => {
       'undefined',
       'NaN',
       '\u0000',
-      '['.repeat(500_000),
+      '['.repeat(5000),
     ];
     for (const text of texts) {
       expect(await post('/check-create', text), text.slice(0, 20)).toMatchObject({

@@ -1,0 +1,290 @@
+/**
+ * JSON that is too long to be parsed at once: `JSON.parse` takes a second for 8 MiB of brackets, and 50 times their size. The text is
+ * cut at commas, each piece is parsed by `JSON.parse`, and others have their turn between two of them.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setMember } from '../config/tree.ts';
+
+/** A body may be JSON, and yet hold more than anybody needs. The message completes "expected …". */
+export class TooMuchJsonError extends Error {
+  override readonly name = 'TooMuchJsonError';
+}
+
+export interface JsonBounds {
+  /** Members of objects and items of lists, at any depth. One that is a list or an object itself counts twice. */
+  readonly maxValues: number;
+  /** Of one object: names that are all different cost most. */
+  readonly maxMembers: number;
+  readonly maxDepth: number;
+}
+
+/** Parsed in some milliseconds, whatever it is. What is not longer is parsed at once. */
+export const PIECE_BYTES = 65_536;
+/** For so long the process does nothing else. */
+const TURN_MS = 10;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** A list or an object that has been opened and not closed. */
+interface Container {
+  readonly isList: boolean;
+  /** Where it is opened. */
+  readonly start: number;
+  /** What has been parsed of it; `undefined` = nothing yet, and if it ends before, it is a part of the piece that it stands in. */
+  parsed: unknown[] | Record<string, unknown> | undefined;
+  /** The text from here on has not been parsed. */
+  from: number;
+  /** Behind its last comma: where the member begins that is being read. */
+  member: number;
+  /** The name of that member, or nothing for an item, where its value is parsed apart. */
+  name: string;
+  /** That value has been added: no more may stand before the next comma. */
+  isAdded: boolean;
+  commas: number;
+}
+
+/**
+ * What `JSON.parse` makes of it. Rejects with a `SyntaxError` or a `TypeError` where that throws, and with a `TooMuchJsonError`.
+ * `pieceBytes`: for tests.
+ */
+export async function parseInPieces(
+  bytes: Uint8Array,
+  bounds: JsonBounds,
+  pieceBytes = PIECE_BYTES,
+): Promise<unknown> {
+  const reader = new Reader(bytes, bounds, pieceBytes);
+  let began = performance.now();
+  while (!reader.read()) {
+    if (performance.now() - began >= TURN_MS) {
+      await nextTurn();
+      began = performance.now();
+    }
+  }
+  if (bytes.length > pieceBytes) {
+    // What is done with it next has its own turn.
+    await nextTurn();
+  }
+  return reader.value;
+}
+
+class Reader {
+  readonly #bytes: Uint8Array;
+  readonly #bounds: JsonBounds;
+  readonly #pieceBytes: number;
+  /** The innermost last. The first one stands for the text, which is like a list of one. */
+  readonly #open: Container[];
+  #at: number;
+  /** Everything before has been parsed, but for the names of members. */
+  #parsedTo: number;
+  #values = 0;
+  value: unknown;
+
+  constructor(bytes: Uint8Array, bounds: JsonBounds, pieceBytes: number) {
+    this.#bytes = bytes;
+    this.#bounds = bounds;
+    this.#pieceBytes = pieceBytes;
+    // A byte order mark says nothing.
+    this.#at = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+    this.#parsedTo = this.#at;
+    this.#open = [container(true, this.#at - 1)];
+  }
+
+  /** Goes on to the end of the next piece. Returns whether that was the last one. */
+  read(): boolean {
+    const bytes = this.#bytes;
+    const { length } = bytes;
+    for (let at = this.#at; at < length; at += 1) {
+      switch (bytes[at]) {
+        case QUOTE:
+          at = endOfText(bytes, at);
+          break;
+        case OPEN_LIST:
+        case OPEN_OBJECT:
+          this.#enter(bytes[at] === OPEN_LIST, at);
+          break;
+        case CLOSE_LIST:
+        case CLOSE_OBJECT:
+          this.#leave(bytes[at] === CLOSE_LIST, at);
+          break;
+        case COMMA: {
+          this.#count();
+          const container = this.#innermost;
+          if (this.#open.length === 1) {
+            throw new SyntaxError('a comma behind the value');
+          }
+          container.commas += 1;
+          if (!container.isList && container.commas >= this.#bounds.maxMembers) {
+            throw new TooMuchJsonError(`at most ${this.#bounds.maxMembers} members in an object`);
+          }
+          if (at - this.#parsedTo >= this.#pieceBytes || container.isAdded) {
+            this.#flush(container, at);
+            container.from = at + 1;
+            container.member = at + 1;
+            this.#parsedTo = at;
+            this.#at = at + 1;
+            return false;
+          }
+          container.member = at + 1;
+          break;
+        }
+      }
+    }
+    this.#finish();
+    return true;
+  }
+
+  get #innermost(): Container {
+    const innermost = this.#open.at(-1);
+    if (innermost === undefined) {
+      throw new SyntaxError('closed more often than opened');
+    }
+    return innermost;
+  }
+
+  #count(): void {
+    this.#values += 1;
+    if (this.#values > this.#bounds.maxValues) {
+      throw new TooMuchJsonError(`at most ${this.#bounds.maxValues} values in the body`);
+    }
+  }
+
+  #enter(isList: boolean, at: number): void {
+    this.#count();
+    if (this.#open.length > this.#bounds.maxDepth) {
+      throw new TooMuchJsonError(`a body that is nested no deeper than ${this.#bounds.maxDepth} levels`);
+    }
+    this.#open.push(container(isList, at));
+  }
+
+  #leave(isList: boolean, at: number): void {
+    const closed = this.#open.pop();
+    const outer = this.#open.at(-1);
+    if (closed === undefined || outer === undefined || closed.isList !== isList) {
+      throw new SyntaxError('closed otherwise than opened');
+    }
+    if (closed.parsed === undefined) {
+      return;
+    }
+    this.#flush(closed, at);
+    add(outer, outer.name, closed.parsed);
+    outer.from = at + 1;
+    outer.isAdded = true;
+    this.#parsedTo = at;
+  }
+
+  /** Parses what has not been parsed of a container before an end, which is a comma of its own, or its closing. */
+  #flush(container: Container, end: number): void {
+    const parsed = this.#begin(container);
+    const text = this.#text(container.from, end);
+    if (container.isAdded) {
+      expectBlank(text);
+      container.isAdded = false;
+      return;
+    }
+    if (Array.isArray(parsed)) {
+      const items = JSON.parse(`[${text}]`) as unknown[];
+      if (items.length === 0) {
+        throw new SyntaxError('a comma without an item');
+      }
+      for (const item of items) {
+        parsed.push(item);
+      }
+      return;
+    }
+    const members = Object.entries(JSON.parse(`{${text}}`) as object);
+    if (members.length === 0) {
+      throw new SyntaxError('a comma without a member');
+    }
+    for (const [name, value] of members) {
+      setMember(parsed, name, value);
+    }
+  }
+
+  /** Parses what stands before a container, so that it can be parsed by itself. */
+  #begin(inner: Container): NonNullable<Container['parsed']> {
+    if (inner.parsed !== undefined) {
+      return inner.parsed;
+    }
+    const outer = this.#open[this.#open.indexOf(inner) - 1];
+    if (outer !== undefined) {
+      this.#begin(outer);
+      if (outer.isAdded) {
+        throw new SyntaxError('two values without a comma');
+      }
+      if (outer.from < outer.member) {
+        this.#flush(outer, outer.member - 1);
+      }
+      outer.name = memberName(outer, this.#text(outer.member, inner.start));
+    }
+    inner.parsed = inner.isList ? [] : {};
+    return inner.parsed;
+  }
+
+  #finish(): void {
+    const [whole, ...unclosed] = this.#open;
+    if (whole === undefined || unclosed.length > 0) {
+      throw new SyntaxError('not closed');
+    }
+    if (whole.parsed === undefined) {
+      this.value = JSON.parse(this.#text(whole.from, this.#bytes.length));
+      return;
+    }
+    expectBlank(this.#text(whole.from, this.#bytes.length));
+    this.value = Array.isArray(whole.parsed) ? whole.parsed[0] : undefined;
+  }
+
+  #text(from: number, to: number): string {
+    return utf8.decode(this.#bytes.subarray(from, to));
+  }
+}
+
+function container(isList: boolean, start: number): Container {
+  const from = start + 1;
+  return { isList, start, parsed: undefined, from, member: from, name: '', isAdded: false, commas: 0 };
+}
+
+/** Where the text ends that begins here; behind the last byte where it does not end. */
+function endOfText(bytes: Uint8Array, start: number): number {
+  let at = start + 1;
+  for (; at < bytes.length && bytes[at] !== QUOTE; at += 1) {
+    if (bytes[at] === BACKSLASH) {
+      at += 1;
+    }
+  }
+  return at;
+}
+
+/** `text` stands between the last comma and the value of a member. */
+function memberName({ isList }: Container, text: string): string {
+  if (isList) {
+    expectBlank(text);
+    return '';
+  }
+  const [name, ...others] = Object.keys(JSON.parse(`{${text}null}`) as object);
+  if (name === undefined || others.length > 0) {
+    throw new SyntaxError('a member without a name');
+  }
+  return name;
+}
+
+function add({ parsed }: Container, name: string, value: unknown): void {
+  if (Array.isArray(parsed)) {
+    parsed.push(value);
+  } else if (parsed !== undefined) {
+    setMember(parsed, name, value);
+  }
+}
+
+function expectBlank(text: string): void {
+  if (/[^ \t\r\n]/.test(text)) {
+    throw new SyntaxError('something where nothing may stand');
+  }
+}
