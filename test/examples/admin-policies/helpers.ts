@@ -47,9 +47,7 @@ export function configured(
 ): Promise<Configuration> {
   const admin_policies = policies.map((name) => `${INDEX}#${name}`);
   const values = { skypilot: { admin_policies, ...options } };
-  return readConfiguration({ configFiles: [], environment: {}, values }, [
-    skypilotSection,
-  ]);
+  return readConfiguration({ configFiles: [], environment: {}, values }, [skypilotSection]);
 }
 
 /** What a file of the examples exports. */
