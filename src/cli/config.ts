@@ -175,7 +175,10 @@ async function validate(flags: SourceFlags): Promise<void> {
   const all = await read(flags, process.cwd());
   // What a file of the user has replaced may be what keeps the service from starting.
   const served = all.clientFiles.length === 0 ? all : await read(flags);
-  const problems = unique([...served.problems, ...all.problems]);
+  const { startProblems } = await import('../server/start-checks.ts');
+  const isWrong = served.problems.some(({ severity }) => severity === 'error');
+  const toStart = isWrong ? [] : startProblems(served);
+  const problems = unique([...served.problems, ...all.problems, ...toStart]);
   printProblems(problems);
   if (problems.some(({ severity }) => severity === 'error')) {
     process.exitCode = ExitCode.usage;

@@ -2,7 +2,7 @@
 import { constants } from 'node:os';
 import { Command, Option } from 'commander';
 import type { FlagSetting } from '../config/layer.ts';
-import type { Service } from '../server/service.ts';
+import type { OpenedDoor, Service } from '../server/service.ts';
 import { ExitCode, printWarnings } from './output.ts';
 import { addSourceFlags, LOG_LEVELS, type SourceFlags, sourcesOf } from './sources.ts';
 
@@ -52,6 +52,8 @@ async function serve(flags: ServeFlags): Promise<void> {
     changed = true;
     void running?.reload();
   });
+  // Node's own answer to it is a debugger, to which everybody on the machine can connect.
+  process.on('SIGUSR1', () => {});
   const { startService } = await import('../server/service.ts');
   const sources = sourcesOf(flags);
   const settings = [
@@ -95,13 +97,23 @@ function signalled(...signals: NodeJS.Signals[]): Promise<void> {
 }
 
 /** For whoever started it by hand: where it is, and what to try. */
-function greet({ url, asksForToken, writesToStandardOutput }: Service): void {
-  const token = asksForToken ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';
-  const everyone = asksForToken
-    ? ''
-    : 'No token is asked for ([service] tokens): whoever reaches this address may ask.\n';
+function greet({ url, doors, tokenForLeases, writesToStandardOutput }: Service): void {
+  const token = tokenForLeases ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';
   const to = writesToStandardOutput ? process.stderr : process.stdout;
   to.write(
-    `Listening on ${url}\n${everyone}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
+    `Listening on ${url}\n\n${doors.map(doorText).join('')}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
   );
 }
+
+/** Where a protocol is asked, and what for: never the token itself. */
+function doorText({ title, urls, asks }: OpenedDoor): string {
+  const lines = [
+    ...urls,
+    ...(asks.length === 0
+      ? ['OPEN: everyone who reaches this address may ask']
+      : asks.map((proof) => `asks for ${proof}`)),
+  ];
+  return lines.map((line, index) => `  ${(index === 0 ? title : '').padEnd(TITLE_WIDTH)}${line}\n`).join('');
+}
+
+const TITLE_WIDTH = 12;

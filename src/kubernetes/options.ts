@@ -4,12 +4,39 @@ import type { Problem } from '../errors.ts';
 import { MERGE_STRATEGIES } from './merge-strategy.ts';
 import { SYSTEM_TOLERATION_PATTERN, SYSTEM_TOLERATIONS } from './system-tolerations.ts';
 
+const path = z.string().min(1).optional();
+const expectedPath = 'the path of a file';
+
 /** `[kubernetes]`: which scheduling policies pods must fit. */
 export const kubernetesOptions = z.object({
   scheduling_policies: z.array(z.string()).default([]).meta({
     watched: true,
     description:
       'Files, and folders of files, with scheduling policies, roles and bindings in YAML. Empty = Kubernetes is not served.',
+  }),
+  tokens: z
+    .array(z.string().regex(/^[\x21-\x7e]+$/))
+    .default([])
+    .meta({
+      description:
+        'What API servers must send: as Authorization: Bearer, by the kubeconfig that they have for webhooks, or behind the path of the webhook, where a token has no other characters than a-z, 0-9, - and a dot. None of tokens, tokens_file and client_ca_file set = everyone may ask who reaches a loopback address; set and empty is an error.',
+      secret: true,
+      guard: true,
+      expected: 'a list of ASCII texts without spaces, with commas between them',
+    }),
+  tokens_file: path.meta({
+    description:
+      'A file with further tokens for API servers, one a line; a line that starts with # is a comment. Read again when it changes.',
+    file: true,
+    guard: true,
+    expected: expectedPath,
+  }),
+  client_ca_file: path.meta({
+    description:
+      'The authorities whose certificates API servers must show, in PEM; with tokens, besides one of them. All others show none. Not with client_ca_file in [service]. Read again when it changes; whether it is set, at the start.',
+    file: true,
+    guard: true,
+    expected: expectedPath,
   }),
   merge_strategy: z.enum(MERGE_STRATEGIES).default('deep').meta({
     description:

@@ -1,5 +1,6 @@
 /** What the policy service answers: the schema of every body, and where which is sent. /openapi.json is made of it. */
 import { z } from 'zod';
+import { DOORS, EXPECTED_CERTIFICATE } from './doors.ts';
 import type { schemasOfKubernetes } from './kubernetes-bodies.ts';
 import { REQUEST_ID_HEADER } from './request-state.ts';
 import type { schemasOfSkypilot } from './skypilot-bodies.ts';
@@ -150,7 +151,7 @@ export const answers = {
     description: 'The service has tokens, and `X-Auth-Token` holds none of them.',
     headers: ANSWERED,
     body: 'Refusal',
-    examples: { noToken: { message: 'expected a valid token in the header X-Auth-Token' } },
+    examples: { noToken: { message: DOORS.blazar.expected } },
   },
   Rejected: {
     status: 403,
@@ -293,6 +294,16 @@ export const answers = {
       noDuration: { message: 'expected a duration such as 10s as the query parameter timeout' },
     },
   },
+  NoWebhookProof: {
+    status: 401,
+    description: 'There are tokens, or authorities, for API servers, and the request has no such proof.',
+    headers: ANSWERED,
+    body: 'Refusal',
+    examples: {
+      noToken: { message: DOORS.kubernetes.expected },
+      noCertificate: { message: EXPECTED_CERTIFICATE },
+    },
+  },
   RequestRejected: {
     status: 400,
     description: 'A policy has rejected the request.',
@@ -300,12 +311,13 @@ export const answers = {
     body: 'Rejection',
     type: 'text/plain',
   },
-  NoQueryToken: {
+  NoSkypilotToken: {
     status: 401,
-    description: 'There are tokens for SkyPilot, and the query has not one of them, once, as `token`.',
+    description:
+      'There are tokens for SkyPilot, and neither the password is one of them nor, once, `token` in the query.',
     headers: ANSWERED,
     body: 'Refusal',
-    examples: { noToken: { message: 'expected a valid token as the query parameter token' } },
+    examples: { noToken: { message: DOORS.skypilot.expected } },
   },
   NoSkypilotRequest: {
     status: 422,

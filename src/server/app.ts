@@ -3,8 +3,8 @@ import Koa from 'koa';
 import type { Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { blazarEndpoints, blazarRoutes, straightTo } from './blazar.ts';
-import type { AcceptedTokens } from './credentials.ts';
 import type { DecisionKeepers } from './deciding.ts';
+import type { Doors } from './doors.ts';
 import type { Generation } from './generation.ts';
 import { healthRoutes } from './health.ts';
 import { kubernetesEndpoints } from './kubernetes.ts';
@@ -17,7 +17,7 @@ import { skypilotEndpoint } from './skypilot.ts';
 export interface AppParts {
   /** Which configuration decides, and what kept the next one from it. */
   readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
-  readonly tokens: AcceptedTokens;
+  readonly doors: Doors;
   readonly keepers: DecisionKeepers;
   /** Whether the service has been told to stop. */
   readonly isDraining: () => boolean;
@@ -25,7 +25,7 @@ export interface AppParts {
 }
 
 /** The policy service without its socket: one file per protocol, and one place that catches. */
-export function createApp({ generations, tokens, keepers, isDraining, logger }: AppParts): Koa {
+export function createApp({ generations, doors, keepers, isDraining, logger }: AppParts): Koa {
   const { metrics } = keepers;
   const app = new Koa();
   app.on('error', (thrown: unknown) => {
@@ -41,14 +41,14 @@ export function createApp({ generations, tokens, keepers, isDraining, logger }: 
     problems: () => generations.problems,
     generation: () => generations.current.number,
   });
-  const endpoints = blazarEndpoints(tokens, keepers);
-  const page = pageRoutes({ generations, tokens, keepers, isDraining });
+  const endpoints = blazarEndpoints(doors.blazar, keepers);
+  const page = pageRoutes({ generations, tokens: doors.blazar.tokens, keepers, isDraining });
   const routers: Router[] = [blazarRoutes(endpoints), health, openApiRoutes(), page];
   const paths = new Set(OWN_PATHS);
   app.use(aroundRequests({ current: () => generations.current, isDraining, metrics, logger, paths }));
   app.use(straightTo(endpoints));
-  app.use(kubernetesEndpoints(keepers));
-  app.use(skypilotEndpoint(keepers));
+  app.use(kubernetesEndpoints(doors.kubernetes, keepers));
+  app.use(skypilotEndpoint(doors.skypilot, keepers));
   for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());
   }

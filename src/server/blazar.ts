@@ -6,10 +6,10 @@ import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type { CreateRequest, EndRequest, UpdateRequest } from '../lease.ts';
 import type { Decision, EndReport } from '../verdict.ts';
-import { requireToken } from './authentication.ts';
 import { jsonBody } from './body.ts';
-import type { AcceptedTokens } from './credentials.ts';
 import { type Ask, type DecidedRequest, type DecisionKeepers, decide } from './deciding.ts';
+import type { Door } from './doors.ts';
+import { EXACT } from './own-paths.ts';
 
 /** Under `/` and `/v1`. */
 const ENDPOINTS: Readonly<Record<string, (body: unknown) => Ask>> = {
@@ -23,14 +23,11 @@ const ENDPOINTS: Readonly<Record<string, (body: unknown) => Ask>> = {
 /** Answers a request at one of the paths. */
 export type Endpoint = (ctx: Context) => Promise<void>;
 
-export function blazarEndpoints(
-  tokens: AcceptedTokens,
-  keepers: DecisionKeepers,
-): ReadonlyMap<string, Endpoint> {
+export function blazarEndpoints(door: Door, keepers: DecisionKeepers): ReadonlyMap<string, Endpoint> {
   return new Map(
     Object.entries(ENDPOINTS).flatMap(([name, asking]) => {
       const endpoint: Endpoint = async (ctx) => {
-        requireToken(ctx, tokens);
+        door.requireProof(ctx);
         const body = await jsonBody(ctx);
         // The chain checks that it is a request, before anything is kept of it.
         answer(ctx, await decide(ctx, body as DecidedRequest, asking(body), keepers));
@@ -44,7 +41,7 @@ export function blazarEndpoints(
 }
 
 export function blazarRoutes(endpoints: ReadonlyMap<string, Endpoint>): Router {
-  const router = new Router();
+  const router = new Router(EXACT);
   for (const [path, endpoint] of endpoints) {
     router.post(path, endpoint);
   }

@@ -16,10 +16,16 @@ export class CredentialError extends Error {
   }
 }
 
+/** The options of a protocol that say which tokens it accepts. */
+export interface TokenOptions {
+  readonly tokens: readonly string[];
+  readonly tokens_file?: string | undefined;
+}
+
 /** The tokens of `tokens` and `tokens_file` together. @throws CredentialError */
-export function readTokens({ tokens, tokens_file }: ServiceOptions): string[] {
+export function readTokens({ tokens, tokens_file }: TokenOptions): string[] {
   if (tokens_file === undefined) {
-    return tokens;
+    return [...tokens];
   }
   const further = readFile('tokens_file', tokens_file)
     .split(/\r?\n/)
@@ -39,8 +45,12 @@ export function readTokens({ tokens, tokens_file }: ServiceOptions): string[] {
   return [...tokens, ...further.map(({ token }) => token)];
 }
 
+/** What the service shows, and whose certificates it believes. */
+export interface TlsOptions
+  extends Pick<ServiceOptions, 'tls_cert_file' | 'tls_key_file' | 'client_ca_file'> {}
+
 /** Certificate, key and authorities, `undefined` for http. @throws CredentialError, also for a key of another certificate. */
-export function readTls(options: ServiceOptions): SecureContextOptions | undefined {
+export function readTls(options: TlsOptions): SecureContextOptions | undefined {
   const { tls_cert_file: certFile, tls_key_file: keyFile, client_ca_file: caFile } = options;
   if (certFile === undefined || keyFile === undefined) {
     return undefined;
@@ -60,7 +70,7 @@ export function readTls(options: ServiceOptions): SecureContextOptions | undefin
 }
 
 /** All of them are looked at: OpenSSL passes over in silence what it can't read, such as the end of a file that was cut off. */
-function readAuthorities(file: string): string {
+export function readAuthorities(file: string): string {
   const ca = readFile('client_ca_file', file);
   const certificates = ca.split(/^(?=-----BEGIN )/m).filter((part) => part.startsWith('-----BEGIN '));
   if (certificates.length === 0) {
@@ -89,9 +99,17 @@ function readFile(option: CredentialError['option'], file: string): string {
 
 /** What is wrong with the files, as `config validate` says it. */
 export function credentialProblems(options: ServiceOptions): CredentialError[] {
-  return [readTokens, readTls].flatMap((read) => {
+  return mistakesOf(
+    () => readTokens(options),
+    () => readTls(options),
+  );
+}
+
+/** The same for what reads such files. */
+export function mistakesOf(...reading: readonly (() => unknown)[]): CredentialError[] {
+  return reading.flatMap((read) => {
     try {
-      read(options);
+      read();
       return [];
     } catch (thrown) {
       if (thrown instanceof CredentialError) {

@@ -7,14 +7,15 @@ import type { EnforcementServices } from '../services.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policy-chain.ts';
 import { Admission } from './admission.ts';
-import { AcceptedTokens, readTokens } from './credentials.ts';
+import { readTokens } from './credentials.ts';
+import type { DoorTokens } from './doors.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
+import { tokenOptionsOf } from './sections.ts';
 
 /** How SkyPilot is served. */
 export interface SkypilotParts {
   readonly options: SkypilotOptions;
   readonly policies: PolicyChain;
-  readonly tokens: AcceptedTokens;
 }
 
 /** How Kubernetes is served. */
@@ -29,8 +30,8 @@ export class Generation {
   readonly options: ServiceOptions;
   readonly enforcement: UsageEnforcement;
   readonly admission: Admission;
-  /** Those of `tokens` and `tokens_file`, as they were when this was loaded. */
-  readonly tokens: readonly string[];
+  /** Those of each `tokens` and `tokens_file`, as they were when this was loaded. */
+  readonly tokens: DoorTokens;
   readonly skypilot: SkypilotParts;
   /** `undefined` = there are no scheduling policies, and it is not served. */
   readonly kubernetes: KubernetesParts | undefined;
@@ -60,13 +61,12 @@ export class Generation {
     services: EnforcementServices,
   ): Promise<Generation> {
     const options = sectionOf(configuration, serviceSection);
-    const tokens = readTokens(options);
+    const tokens = readDoorTokens(configuration);
     const enforcement = await UsageEnforcement.fromConfiguration(configuration, services);
     try {
       const kubernetes = await kubernetesParts(configuration);
       const policies = await PolicyChain.fromConfiguration(configuration, services);
-      const forSkypilot = sectionOf(configuration, skypilotSection);
-      const skypilot = { options: forSkypilot, policies, tokens: new AcceptedTokens(forSkypilot.tokens) };
+      const skypilot = { options: sectionOf(configuration, skypilotSection), policies };
       return new Generation({ number, configuration, options, tokens, enforcement, skypilot, kubernetes });
     } catch (thrown) {
       await enforcement.close();
@@ -115,6 +115,12 @@ export class Generation {
     }
     await Promise.all([this.enforcement.close(), this.skypilot.policies.close()]);
   }
+}
+
+/** The tokens that a configuration and its files name now. @throws CredentialError */
+export function readDoorTokens(configuration: Configuration): DoorTokens {
+  const { blazar, skypilot, kubernetes } = tokenOptionsOf(configuration);
+  return { blazar: readTokens(blazar), skypilot: readTokens(skypilot), kubernetes: readTokens(kubernetes) };
 }
 
 /** Reading policies takes a while to load: only where there are some. */

@@ -4,11 +4,11 @@ import { type Configuration, readConfiguration, sectionOf, withoutMistakes } fro
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { EnforcementServices } from '../services.ts';
-import { skypilotSection } from '../skypilot/options.ts';
-import { readTokens } from './credentials.ts';
-import { Generation } from './generation.ts';
-import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
+import { asksForCertificate, DOORS } from './doors.ts';
+import { Generation, readDoorTokens } from './generation.ts';
+import { READ_AT_START, type ServiceOptions } from './options.ts';
 import { SECTIONS } from './sections.ts';
+import { type Started, servedDoors, startedWith, startProblems } from './start-checks.ts';
 
 export interface GenerationServices extends EnforcementServices {
   readonly logger: Logger;
@@ -29,22 +29,30 @@ export class Generations {
   readonly #retiring = new Map<Generation, Promise<void>>();
   #closing = false;
   readonly #atStart: ServiceOptions;
+  readonly #started: Started;
 
-  private constructor(sources: ConfigSources, services: GenerationServices, first: Generation) {
+  private constructor(
+    sources: ConfigSources,
+    services: GenerationServices,
+    first: Generation,
+    started: Started,
+  ) {
     this.#sources = sources;
     this.#services = services;
     this.#current = first;
     this.#read = first.configuration;
     this.#atStart = first.options;
+    this.#started = started;
   }
 
   /** Loads the first one from a configuration that is without mistakes. @throws ConfigurationError */
   static async start(
     sources: ConfigSources,
     configuration: Configuration,
+    started: Started,
     services: GenerationServices,
   ): Promise<Generations> {
-    return new Generations(sources, services, await Generation.create(1, configuration, services));
+    return new Generations(sources, services, await Generation.create(1, configuration, services), started);
   }
 
   get current(): Generation {
@@ -108,7 +116,11 @@ export class Generations {
       this.#read = configuration;
       withoutMistakes(configuration);
       refuseEmptied(before.configuration, configuration);
-      refuseOpened(before, configuration);
+      refuseOpened(before, configuration, this.#started);
+      const open = startProblems(configuration, this.#started);
+      if (open.length > 0) {
+        throw new ConfigurationError(open);
+      }
       const next = await Generation.create(before.number + 1, configuration, this.#services);
       this.#current = next;
       this.#problems = [];
@@ -151,6 +163,12 @@ export class Generations {
 
   #warnOfRestart(next: Generation): void {
     const changed = READ_AT_START.filter((name) => next.options[name] !== this.#atStart[name]);
+    if (startedWith(next.configuration).kubernetesAuthorities !== this.#started.kubernetesAuthorities) {
+      this.#services.logger.warn(
+        { options: ['client_ca_file'] },
+        '[kubernetes] client_ca_file: what has changed takes effect at the next start',
+      );
+    }
     if (changed.length > 0) {
       this.#services.logger.warn(
         { options: changed },
@@ -182,20 +200,16 @@ function refuseEmptied(before: Configuration, next: Configuration): void {
  * Where a token is asked for it stays so until a restart: the last one may have been lost with the end of a file, or with a
  * variable that was not set this time.
  */
-function refuseOpened(before: Generation, next: Configuration): void {
-  const { admin_policies, tokens } = sectionOf(next, skypilotSection);
-  const opened = [
-    ...(before.tokens.length > 0 && readTokens(sectionOf(next, serviceSection)).length === 0
-      ? ['service']
-      : []),
-    ...(before.skypilot.options.tokens.length > 0 && tokens.length === 0 && admin_policies.length > 0
-      ? ['skypilot']
-      : []),
-  ];
+function refuseOpened(before: Generation, next: Configuration, { certificates }: Started): void {
+  const tokens = readDoorTokens(next);
+  const opened = servedDoors(next).filter(
+    (name) =>
+      before.tokens[name].length > 0 && tokens[name].length === 0 && !asksForCertificate(name, certificates),
+  );
   if (opened.length > 0) {
     const message = 'the last token is gone, and everyone could ask; a restart takes it as it is';
     throw new ConfigurationError(
-      opened.map((section) => ({ severity: 'error', section, option: 'tokens', message })),
+      opened.map((name) => ({ severity: 'error', section: DOORS[name].section, option: 'tokens', message })),
     );
   }
 }

@@ -3,6 +3,7 @@ import Router from '@koa/router';
 import { formatProblem, type Problem } from '../errors.ts';
 import type { Health, Readiness } from './answers.ts';
 import type { Metrics } from './metrics.ts';
+import { EXACT } from './own-paths.ts';
 
 export interface HealthParts {
   readonly metrics: Metrics;
@@ -13,7 +14,7 @@ export interface HealthParts {
 }
 
 export function healthRoutes({ metrics, isDraining, problems, generation }: HealthParts): Router {
-  const router = new Router();
+  const router = new Router(EXACT);
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' } satisfies Health;
   });

@@ -12,26 +12,29 @@ import {
 import { jsonBody } from './body.ts';
 import { type DecisionKeepers, keep } from './deciding.ts';
 import { admissionRecord } from './decision-record.ts';
+import type { Door } from './doors.ts';
 import type { KubernetesParts } from './generation.ts';
-import { KUBERNETES_PATHS } from './own-paths.ts';
+import { KUBERNETES_PATHS, kubernetesPathOf } from './own-paths.ts';
 import { stateOf } from './request-state.ts';
 
 /** Answers where there are scheduling policies, which a reload may change; everything else goes on. */
-export function kubernetesEndpoints(keepers: DecisionKeepers): Middleware {
+export function kubernetesEndpoints(door: Door, keepers: DecisionKeepers): Middleware {
   return async (ctx, next) => {
     // Koa takes an address apart each time that it is asked for a part of it.
-    const path = ctx.req.url?.startsWith(PREFIX) === true ? ctx.path : undefined;
-    const isAdmission = path === KUBERNETES_PATHS.admission;
+    const at = ctx.req.url?.startsWith(PREFIX) === true ? kubernetesPathOf(ctx.path) : undefined;
     const state = stateOf(ctx);
     const { number, kubernetes } = state.generation;
-    if (kubernetes === undefined || !(isAdmission || path === KUBERNETES_PATHS.validation)) {
+    // Where no token is asked for, there is nothing behind these paths either.
+    if (kubernetes === undefined || at === undefined || (at.token !== undefined && !door.tokens.required)) {
       return next();
     }
+    const isAdmission = at.path === KUBERNETES_PATHS.admission;
     if (ctx.method !== 'POST') {
       ctx.status = 405;
       ctx.set('Allow', 'POST');
       return;
     }
+    door.requireProof(ctx);
     const seconds = requestedSeconds(ctx);
     const request = parseAdmissionReview(await jsonBody(ctx));
     const answer =

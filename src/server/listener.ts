@@ -26,6 +26,8 @@ export interface ListenerOptions {
   readonly port: number;
   /** Certificate and key; `undefined` = http. */
   readonly tls: SecureContextOptions | undefined;
+  /** With `ca` in `tls`: whether connections without a certificate of these authorities are refused; else they are asked for one. */
+  readonly everybodyShows: boolean;
   /** Seconds for a request to arrive. */
   readonly deadline: number;
 }
@@ -49,7 +51,7 @@ export class Listener {
 
   /** @throws ConfigurationError when the address can't be had. */
   static async open(answer: RequestListener, options: ListenerOptions): Promise<Listener> {
-    const { host, port, tls, deadline } = options;
+    const { host, port, tls, deadline, everybodyShows } = options;
     const bounds = {
       maxHeaderSize: MAX_HEADER_BYTES,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -70,7 +72,7 @@ export class Listener {
     const server: Server | TlsServer =
       tls === undefined
         ? createServer(bounds, listener)
-        : createTlsServer({ ...bounds, ...tls, ...clientCertificates(tls) }, listener);
+        : createTlsServer({ ...bounds, ...tls, ...clientCertificates(tls, everybodyShows) }, listener);
     Object.assign(server, timesOf(deadline));
     server.on('connection', (socket) => connections.add(socket));
     await listen(server, host, port);
@@ -122,8 +124,8 @@ function arrivalTimes(requestTimeout: number) {
   return { requestTimeout, headersTimeout: Math.min(HEADERS_MS, requestTimeout) };
 }
 
-function clientCertificates({ ca }: SecureContextOptions) {
-  return ca === undefined ? {} : { requestCert: true, rejectUnauthorized: true };
+function clientCertificates({ ca }: SecureContextOptions, everybodyShows: boolean) {
+  return ca === undefined ? {} : { requestCert: true, rejectUnauthorized: everybodyShows };
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { requestSchemas } from '../lease.ts';
 import { packageVersion } from '../version.ts';
 import { type Answer, type AnswerName, answers, bodySchemas, headerSchemas, REQUEST_ID } from './answers.ts';
+import { type DoorName, securitySchemesOf } from './doors.ts';
 import { schemasOfKubernetes } from './kubernetes-bodies.ts';
 import {
   ALWAYS,
@@ -18,14 +19,14 @@ import {
   PARAMETERS,
   SERVICE_OPERATIONS,
   SKYPILOT_OPERATION,
-  TOKENS,
 } from './operations.ts';
+import { EXACT } from './own-paths.ts';
 import { stateOf } from './request-state.ts';
 import { schemasOfSkypilot } from './skypilot-bodies.ts';
 
 /** Needs no token, and tells of nothing but the program, and the path at which SkyPilot is served. */
 export function openApiRoutes(): Router {
-  const router = new Router();
+  const router = new Router(EXACT);
   let made: { readonly served: Served; readonly text: string } | undefined;
   router.get(OPENAPI_PATH, (ctx) => {
     const { skypilot, kubernetes } = stateOf(ctx).generation;
@@ -53,7 +54,7 @@ export interface Served {
 export function openApiDocument(served: Served = {}) {
   const operations = operationsWith(served);
   const names = new Set(operations.flatMap(({ entry }) => [...entry.answers, ...ALWAYS]));
-  const tokens = new Set(operations.map(({ entry }) => entry.token));
+  const doors = new Set(operations.flatMap(({ entry }) => entry.door ?? []));
   return {
     openapi: '3.1.1',
     info: {
@@ -73,7 +74,7 @@ export function openApiDocument(served: Served = {}) {
       parameters: { RequestId: requestIdParameter() },
       headers: mapped(headerSchemas, header),
       responses: mapped(only(answers, names), response),
-      securitySchemes: only(TOKENS, tokens),
+      securitySchemes: Object.assign({}, ...[...doors].map(securitySchemesOf)),
     },
   };
 }
@@ -116,7 +117,7 @@ function operation({
   description,
   parameters = [],
   body,
-  token,
+  door,
   answers: own,
 }: Operation): object {
   return {
@@ -124,7 +125,7 @@ function operation({
     tags: [tag],
     summary,
     description,
-    security: token === undefined ? [] : [{ [token]: [] }, {}],
+    security: security(door),
     parameters: [
       { $ref: '#/components/parameters/RequestId' },
       ...parameters.map((parameter) => PARAMETERS[parameter]),
@@ -140,6 +141,13 @@ function operation({
     }),
     responses: responses([...own, ...ALWAYS]),
   };
+}
+
+/** One of them is enough; none, where none is configured. */
+function security(door: DoorName | undefined): object[] {
+  return door === undefined
+    ? []
+    : [...Object.keys(securitySchemesOf(door)).map((scheme) => ({ [scheme]: [] })), {}];
 }
 
 function responses(names: readonly AnswerName[]): Record<string, object> {

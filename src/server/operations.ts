@@ -2,6 +2,7 @@
 
 import type { requestSchemas } from '../lease.ts';
 import type { AnswerName } from './answers.ts';
+import type { DoorName } from './doors.ts';
 import type { schemasOfKubernetes } from './kubernetes-bodies.ts';
 import { KUBERNETES_PATHS } from './own-paths.ts';
 import {
@@ -26,8 +27,8 @@ export interface Operation {
   /** Default: none is read. */
   readonly body?: { readonly schema: RequestSchema; readonly example: object | string };
   readonly answers: readonly AnswerName[];
-  /** The token that is asked for, where the service has such tokens. Default: none. */
-  readonly token?: keyof typeof TOKENS;
+  /** Where those who ask may have to prove who they are. Default: nowhere. */
+  readonly door?: DoorName;
 }
 
 export type RequestSchema =
@@ -43,22 +44,6 @@ export const PARAMETERS = {
     description:
       'How long the API server waits, as Go prints a duration. Default: the deadline of the service.',
     schema: { type: 'string', examples: ['10s'] },
-  },
-} as const;
-
-/** How a token is sent. */
-export const TOKENS = {
-  'X-Auth-Token': {
-    type: 'apiKey',
-    in: 'header',
-    name: 'X-Auth-Token',
-    description: 'One of the tokens of the service. Not asked for where it has none.',
-  },
-  token: {
-    type: 'apiKey',
-    in: 'query',
-    name: 'token',
-    description: 'One of the tokens for SkyPilot. Not asked for where there are none.',
   },
 } as const;
 
@@ -81,7 +66,7 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     description: 'Asked before a lease is created.',
     body: { schema: 'CreateRequest', example: createExample },
     answers: ['Allowed', 'Rejected', ...OF_A_BODY],
-    token: 'X-Auth-Token',
+    door: 'blazar',
   },
   '/check-update': {
     id: 'checkUpdate',
@@ -90,7 +75,7 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     description: 'Asked before a lease is changed.',
     body: { schema: 'UpdateRequest', example: updateExample },
     answers: ['Allowed', 'Rejected', ...OF_A_BODY],
-    token: 'X-Auth-Token',
+    door: 'blazar',
   },
   '/commit-create': {
     id: 'commitCreate',
@@ -100,7 +85,7 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
       'For a Blazar that checks first and then commits. Limits that leases share are verified once more, and what the lease takes of them is recorded; other filters are not asked again. Sent twice, it is recorded once. With `[ledger] commit = check` a check has recorded it already.',
     body: { schema: 'CreateRequest', example: createExample },
     answers: ['Committed', 'NotCommitted', ...OF_A_BODY],
-    token: 'X-Auth-Token',
+    door: 'blazar',
   },
   '/commit-update': {
     id: 'commitUpdate',
@@ -109,7 +94,7 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     description: 'As `/commit-create`, for a change of a lease.',
     body: { schema: 'UpdateRequest', example: updateExample },
     answers: ['Committed', 'NotCommitted', ...OF_A_BODY],
-    token: 'X-Auth-Token',
+    door: 'blazar',
   },
   '/on-end': {
     id: 'onEnd',
@@ -118,7 +103,7 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     description: 'Told after a lease has ended or was deleted; it may come late, twice or never.',
     body: { schema: 'EndRequest', example: endExample },
     answers: ['Heard', ...OF_A_BODY],
-    token: 'X-Auth-Token',
+    door: 'blazar',
   },
 };
 
@@ -158,7 +143,7 @@ export const SERVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'The page for people.',
     description: 'What is configured, the latest decisions, and a form that judges a request.',
     answers: ['Page', 'Login'],
-    token: 'X-Auth-Token',
+    door: 'blazar',
   },
 };
 
@@ -173,36 +158,38 @@ export const SKYPILOT_OPERATION: Operation = {
   answers: [
     'Reviewed',
     'RequestRejected',
-    'NoQueryToken',
+    'NoSkypilotToken',
     'TooLarge',
     'WrongType',
     'NoSkypilotRequest',
     'ReviewFailed',
     'Overloaded',
   ],
-  token: 'token',
+  door: 'skypilot',
 };
 
-const OF_A_POD: Pick<Operation, 'tag' | 'parameters' | 'body' | 'answers'> = {
+const OF_A_POD: Pick<Operation, 'tag' | 'parameters' | 'body' | 'answers' | 'door'> = {
   tag: 'kubernetes',
+  door: 'kubernetes',
   parameters: ['timeout'],
   body: { schema: 'AdmissionReview', example: admissionExample },
-  answers: ['ReviewedPod', 'NoReview', 'TooLarge', 'WrongType', 'Faulty', 'Overloaded'],
+  answers: ['ReviewedPod', 'NoReview', 'NoWebhookProof', 'TooLarge', 'WrongType', 'Faulty', 'Overloaded'],
 };
+
+const TOKEN_IN_PATH = 'Where there are tokens for Kubernetes, one may stand behind the path, after a slash.';
 
 /** Only where there are scheduling policies. */
 export const KUBERNETES_OPERATIONS: Readonly<Record<string, Operation>> = {
   [KUBERNETES_PATHS.admission]: {
     id: 'admitPod',
     summary: 'May this pod be created, and with which defaults?',
-    description:
-      'A mutating admission webhook. What is not about pods, and operations other than CREATE and UPDATE, pass untouched.',
+    description: `A mutating admission webhook. What is not about pods, and operations other than CREATE and UPDATE, pass untouched. ${TOKEN_IN_PATH}`,
     ...OF_A_POD,
   },
   [KUBERNETES_PATHS.validation]: {
     id: 'validatePod',
     summary: 'May this pod be created as it stands?',
-    description: 'A validating admission webhook: it sees what later webhooks have made of the pod.',
+    description: `A validating admission webhook: it sees what later webhooks have made of the pod. ${TOKEN_IN_PATH}`,
     ...OF_A_POD,
   },
 };

@@ -19,7 +19,7 @@ export const serviceOptions = z
       .default([])
       .meta({
         description:
-          'What callers send as X-Auth-Token. More than one, so that a token can be replaced without a gap. Neither set nor tokens_file = everyone may ask; set and empty is an error.',
+          'What callers send as X-Auth-Token. More than one, so that a token can be replaced without a gap. Neither set nor tokens_file = everyone may ask who reaches a loopback address; set and empty is an error.',
         secret: true,
         guard: true,
         expected: 'a list of ASCII texts without spaces, with commas between them',
@@ -30,6 +30,14 @@ export const serviceOptions = z
       file: true,
       guard: true,
       expected: expectedPath,
+    }),
+    allow_anonymous: z.boolean().default(false).meta({
+      description:
+        'Whether to start although everyone who reaches the address may ask: at one that is not a loopback address, each protocol that is served asks for a token or a certificate unless this is true.',
+    }),
+    session_lifetime: z.int().min(60).max(2_592_000).default(28_800).meta({
+      description: 'How long a login to the page lasts, at most.',
+      unit: 'seconds',
     }),
     tls_cert_file: path.meta({
       description:

@@ -4,6 +4,7 @@ import { InvalidRequestError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { Generation } from './generation.ts';
 import type { Metrics } from './metrics.ts';
+import { kubernetesPathOf } from './own-paths.ts';
 import { REQUEST_ID_HEADER, type RequestState, requestIdOf, stateOf } from './request-state.ts';
 import { servesSkypilot } from './skypilot.ts';
 import { OverloadedError } from './waiting-line.ts';
@@ -32,7 +33,7 @@ export function aroundRequests({ current, isDraining, metrics, logger, paths }: 
       await next();
       answerUnknown(ctx);
     } catch (thrown) {
-      answerError(ctx, thrown, logger);
+      answerError(ctx, thrown, namedPath(ctx, generation), logger);
       if (thrown instanceof OverloadedError) {
         metrics.refusedForOverload();
       }
@@ -43,10 +44,20 @@ export function aroundRequests({ current, isDraining, metrics, logger, paths }: 
     if (!ctx.req.complete || isDraining()) {
       headers.push('Connection', 'close');
     }
-    const isKnown = paths.has(ctx.path) || servesSkypilot(generation.skypilot, ctx.path);
-    metrics.answered(isKnown ? ctx.path : 'other', ctx.status);
+    metrics.answered(namedPath(ctx, generation), ctx.status);
     send(ctx, headers);
   };
+
+  /** What may be counted, and logged: another path may be anything, and hold a token. */
+  function namedPath({ path }: Context, { skypilot, kubernetes }: Generation): string {
+    if (paths.has(path)) {
+      return path;
+    }
+    if (servesSkypilot(skypilot, path)) {
+      return skypilot.options.path;
+    }
+    return (kubernetes && kubernetesPathOf(path)?.path) ?? 'other';
+  }
 }
 
 /** Koa sends the answer. What every other request gets is sent from here: headers that are set one by one cost most. */
@@ -72,9 +83,10 @@ function send(ctx: Context, headers: readonly string[]): void {
 
 function answerUnknown(ctx: Context): void {
   if (ctx.status === 404 && ctx.body === undefined) {
+    // Without the path: a token may stand in one that was mistyped, and clients show errors to their users.
     ctx.throw(
       404,
-      `there is nothing at ${ctx.path}; leases are judged at /check-create, /check-update and /on-end`,
+      'there is nothing at this path; leases are judged at /check-create, /check-update and /on-end',
     );
   }
   if (ctx.status === 405 || ctx.status === 501) {
@@ -85,7 +97,7 @@ function answerUnknown(ctx: Context): void {
 }
 
 /** Whoever asks is told what was wrong with the request; of a fault of ours they get an id, under which the log has the rest. */
-function answerError(ctx: Context, thrown: unknown, logger: Logger): void {
+function answerError(ctx: Context, thrown: unknown, path: string, logger: Logger): void {
   if (thrown instanceof InvalidRequestError) {
     ctx.status = 400;
     ctx.body = { message: thrown.message, field: thrown.field };
@@ -100,7 +112,7 @@ function answerError(ctx: Context, thrown: unknown, logger: Logger): void {
     const { requestId: request_id } = stateOf(ctx);
     const cause =
       thrown instanceof Error ? { error: thrown.message, stack: thrown.stack } : { error: String(thrown) };
-    logger.error({ request_id, method: ctx.method, path: ctx.path, ...cause }, 'request failed');
+    logger.error({ request_id, method: ctx.method, path, ...cause }, 'request failed');
     ctx.status = 500;
     ctx.body = { request_id };
   }

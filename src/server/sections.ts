@@ -1,20 +1,50 @@
-import { kubernetesSection } from '../kubernetes/options.ts';
+import { type Configuration, sectionOf } from '../configuration.ts';
+import { type KubernetesOptions, kubernetesSection } from '../kubernetes/options.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import type { SectionProblem } from '../option-groups.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
+import { mistakesOf, readAuthorities, readTokens, type TokenOptions } from './credentials.ts';
+import type { DoorName } from './doors.ts';
 import { serviceSection } from './options.ts';
-import { OWN_PATHS } from './own-paths.ts';
+import { KUBERNETES_PATHS, OWN_PATHS } from './own-paths.ts';
 
 /** What the configuration is asked for besides `[enforcement]`, by the service and by whoever looks at its configuration. */
 export const SECTIONS = [
   serviceSection,
   ledgerSection,
-  { ...skypilotSection, check: pathProblems },
-  kubernetesSection,
+  {
+    ...skypilotSection,
+    check: (options: SkypilotOptions) => [...pathProblems(options), ...mistakesOf(() => readTokens(options))],
+  },
+  {
+    ...kubernetesSection,
+    check: async (options: KubernetesOptions) => [
+      ...(await kubernetesSection.check(options)),
+      ...credentialProblemsOf(options),
+    ],
+  },
 ] as const;
 
+/** The options that say which tokens each door accepts. Of a configuration without mistakes. */
+export function tokenOptionsOf(configuration: Configuration): Readonly<Record<DoorName, TokenOptions>> {
+  return {
+    blazar: sectionOf(configuration, serviceSection),
+    skypilot: sectionOf(configuration, skypilotSection),
+    kubernetes: sectionOf(configuration, kubernetesSection),
+  };
+}
+
+function credentialProblemsOf(options: KubernetesOptions): SectionProblem[] {
+  const { client_ca_file: authorities } = options;
+  return mistakesOf(
+    () => readTokens(options),
+    () => authorities === undefined || readAuthorities(authorities),
+  );
+}
+
 function pathProblems({ path }: SkypilotOptions): SectionProblem[] {
-  return OWN_PATHS.includes(path)
+  const isBehind = Object.values(KUBERNETES_PATHS).some((own) => path.startsWith(`${own}/`));
+  return isBehind || OWN_PATHS.includes(path)
     ? [
         {
           option: 'path',

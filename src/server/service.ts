@@ -3,17 +3,22 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ConfigSources } from '../config/sources.ts';
 import { type Configuration, requireConfiguration, sectionOf } from '../configuration.ts';
 import { ConfigurationError, errorText, type Problem } from '../errors.ts';
+import { kubernetesSection } from '../kubernetes/options.ts';
 import { createLogger, type Logger } from '../logger.ts';
+import { skypilotSection } from '../skypilot/options.ts';
 import { createApp } from './app.ts';
-import { AcceptedTokens, readTls, readTokens } from './credentials.ts';
+import { readTls, type TlsOptions } from './credentials.ts';
 import { RecentDecisions } from './deciding.ts';
 import { DecisionLog } from './decision-log.ts';
-import type { Generation } from './generation.ts';
+import { createDoors, DOOR_NAMES, DOORS, type DoorName, type Doors, replaceTokens } from './doors.ts';
+import { type Generation, readDoorTokens } from './generation.ts';
 import { Generations } from './generations.ts';
 import { Listener } from './listener.ts';
 import { Metrics } from './metrics.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
+import { KUBERNETES_PATHS } from './own-paths.ts';
 import { SECTIONS } from './sections.ts';
+import { startedWith, startProblems } from './start-checks.ts';
 import { WatchedFiles } from './watched-files.ts';
 
 /** Of the time to shut down, so much is left to filters and logs when what is under way takes too long. */
@@ -25,14 +30,27 @@ export interface Service {
   readonly url: string;
   /** What the operator should know of the configuration. */
   readonly warnings: readonly Problem[];
-  /** Whether callers must send a token. */
-  readonly asksForToken: boolean;
+  /** Who may ask what, as it was at the start. */
+  readonly doors: readonly OpenedDoor[];
+  /** Whether those who ask for leases must send a token. */
+  readonly tokenForLeases: boolean;
   /** Whether decisions are logged to standard output, where nothing else may be written then. */
   readonly writesToStandardOutput: boolean;
   /** Reads the configuration and all files anew. Resolves to whether the new configuration decides. */
   reload(): Promise<boolean>;
   /** Stops accepting, finishes what is under way, lets the filters go and writes the logs, within `shutdown_grace`. */
   close(): Promise<void>;
+}
+
+/** A protocol that is served. */
+export interface OpenedDoor {
+  readonly name: DoorName;
+  /** `Blazar` */
+  readonly title: string;
+  /** Where it is asked. */
+  readonly urls: readonly string[];
+  /** What is asked for, all of it; empty = nothing. */
+  readonly asks: readonly string[];
 }
 
 /** What `startService` can be told besides the configuration. */
@@ -55,8 +73,11 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
   await configurationFiles.watch([...configFiles, ...configDirs]);
   const configuration = await requireConfiguration(sources, SECTIONS);
   const atStart = sectionOf(configuration, serviceSection);
+  const started = startedWith(configuration);
+  refuse(startProblems(configuration, started));
   await configurationFiles.watch(filesRead(configuration));
-  await credentialFiles.watch(filesOf(atStart, atStart));
+  const tlsOptions = tlsOptionsOf(configuration, atStart);
+  await credentialFiles.watch(filesOf(configuration, tlsOptions));
 
   const logger = settings.logger ?? createLogger(atStart.log_level, atStart.log_format);
   let draining = false;
@@ -68,7 +89,7 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     configurationIsValid: () => generations.problems.length === 0,
   });
   const log = openDecisionLog(configuration, atStart, logger, metrics);
-  const generations: Generations = await Generations.start(sources, configuration, {
+  const generations: Generations = await Generations.start(sources, configuration, started, {
     logger,
     httpObserver: metrics,
     ledgerObserver: metrics,
@@ -78,10 +99,10 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     await log?.close(0);
     throw thrown;
   });
-  const tokens = new AcceptedTokens(generations.current.tokens);
+  const doors = createDoors(generations.current.tokens, started.certificates);
   const app = createApp({
     generations,
-    tokens,
+    doors,
     keepers: { metrics, recent: new RecentDecisions(), log },
     isDraining: () => draining,
     logger,
@@ -90,23 +111,25 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
   let listener: Listener;
   try {
     const { host, port, deadline } = atStart;
-    listener = await Listener.open(app.callback(), { host, port, deadline, tls: readTls(atStart) });
+    const tls = readTls(tlsOptions);
+    const { everybody } = started.certificates;
+    listener = await Listener.open(app.callback(), { host, port, deadline, tls, everybodyShows: everybody });
   } catch (thrown) {
     await generations.close();
     await log?.close(0);
     throw thrown;
   }
 
-  const replaceTokens = () => tokens.replace(readTokens(generations.current.options));
+  const rereadTokens = () => replaceTokens(doors, readDoorTokens(generations.current.configuration));
   const replaceTls = () => {
-    const tls = readTls(atStart);
+    const tls = readTls(tlsOptions);
     if (tls !== undefined) {
       listener.replaceTls(tls);
     }
   };
   /** A mistake in one of the files leaves what there was, and keeps nobody from the others. */
   const readCredentials = () => {
-    const mistakes = [replaceTokens, replaceTls].flatMap(mistakeOf);
+    const mistakes = [rereadTokens, replaceTls].flatMap(mistakeOf);
     for (const error of mistakes) {
       logger.error({ error }, 'token and certificate files not read again: those before still count');
     }
@@ -131,7 +154,7 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     const { current, read } = generations;
     // A mistake may be in a file that only the new one names.
     await configurationFiles.watch([...filesRead(current.configuration), ...filesRead(read)]);
-    const files = filesOf(generations.current.options, atStart);
+    const files = filesOf(generations.current.configuration, tlsOptions);
     // Before they are read, as at the start.
     await credentialFiles.watch(files);
     if (files.length > 0) {
@@ -140,7 +163,7 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     return applied;
   };
   const takeOver = (next: Generation) => {
-    tokens.replace(next.tokens);
+    replaceTokens(doors, next.tokens);
     listener.replaceDeadline(next.options.deadline);
   };
   credentialFiles.start();
@@ -164,7 +187,8 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
   return {
     url: listener.url,
     warnings: configuration.problems,
-    asksForToken: tokens.required,
+    tokenForLeases: doors.blazar.tokens.required,
+    doors: openedDoors(doors, generations.current, listener.url),
     writesToStandardOutput: atStart.decision_log === '-',
     reload,
     close() {
@@ -214,9 +238,42 @@ async function waitAtMost(milliseconds: number, work: Promise<void>): Promise<vo
 }
 
 /** Tokens may have moved to another file since; certificates stay where they were at the start. */
-function filesOf(
-  now: ServiceOptions,
-  { tls_cert_file, tls_key_file, client_ca_file }: ServiceOptions,
-): string[] {
-  return [now.tokens_file, tls_cert_file, tls_key_file, client_ca_file].filter((file) => file !== undefined);
+function filesOf(now: Configuration, { tls_cert_file, tls_key_file, client_ca_file }: TlsOptions): string[] {
+  const ofTokens = [
+    sectionOf(now, serviceSection),
+    sectionOf(now, skypilotSection),
+    sectionOf(now, kubernetesSection),
+  ];
+  return [
+    ...ofTokens.map(({ tokens_file }) => tokens_file),
+    tls_cert_file,
+    tls_key_file,
+    client_ca_file,
+  ].filter((file) => file !== undefined);
+}
+
+/** Everybody's authorities, or those of API servers: both at once are refused. */
+function tlsOptionsOf(configuration: Configuration, service: ServiceOptions): TlsOptions {
+  const { client_ca_file: ofKubernetes } = sectionOf(configuration, kubernetesSection);
+  return { ...service, client_ca_file: service.client_ca_file ?? ofKubernetes };
+}
+
+function refuse(problems: readonly Problem[]): void {
+  if (problems.length > 0) {
+    throw new ConfigurationError(problems);
+  }
+}
+
+function openedDoors(doors: Doors, { skypilot, kubernetes }: Generation, url: string): OpenedDoor[] {
+  const paths = {
+    blazar: ['/v1/'],
+    skypilot: skypilot.policies.isEmpty ? [] : [skypilot.options.path],
+    kubernetes: kubernetes === undefined ? [] : Object.values(KUBERNETES_PATHS),
+  };
+  return DOOR_NAMES.filter((name) => paths[name].length > 0).map((name) => ({
+    name,
+    title: DOORS[name].title,
+    urls: paths[name].map((path) => url + path),
+    asks: doors[name].asks,
+  }));
 }

@@ -7,12 +7,14 @@ import { decodeRequest, InvalidBodyError, type ReceivedRequest } from '../skypil
 import { jsonBody, parsedJson } from './body.ts';
 import { type DecisionKeepers, keep } from './deciding.ts';
 import { reviewRecord } from './decision-record.ts';
+import type { Door } from './doors.ts';
 import type { SkypilotParts } from './generation.ts';
 import { TooMuchJsonError } from './json-pieces.ts';
+import { isSkypilotPath } from './own-paths.ts';
 import { stateOf } from './request-state.ts';
 
 /** Answers at the path that the configuration says, which a reload may change; everything else goes on. */
-export function skypilotEndpoint(keepers: DecisionKeepers): Middleware {
+export function skypilotEndpoint(door: Door, keepers: DecisionKeepers): Middleware {
   return async (ctx, next) => {
     const { skypilot } = stateOf(ctx).generation;
     if (!servesSkypilot(skypilot, ctx.path)) {
@@ -23,22 +25,14 @@ export function skypilotEndpoint(keepers: DecisionKeepers): Middleware {
       ctx.set('Allow', 'POST');
       return;
     }
-    requireQueryToken(ctx, skypilot);
+    door.requireProof(ctx);
     await review(ctx, skypilot, await receivedRequest(ctx), keepers);
   };
 }
 
 /** Whether SkyPilot is answered at a path: there is a policy, and it is its path. */
 export function servesSkypilot({ options, policies }: SkypilotParts, path: string): boolean {
-  return path === options.path && !policies.isEmpty;
-}
-
-/** SkyPilot can send nothing but the address that it was given. Who names the parameter twice sends no token. */
-function requireQueryToken(ctx: Context, { tokens }: SkypilotParts): void {
-  const { token } = ctx.query;
-  if (tokens.required && !(typeof token === 'string' && tokens.accept(token))) {
-    ctx.throw(401, 'expected a valid token as the query parameter token');
-  }
+  return isSkypilotPath(options.path, path) && !policies.isEmpty;
 }
 
 /** 400 would be a rejection: what is no request is answered with 422. */

@@ -20,11 +20,18 @@ export const skypilotOptions = z.object({
     .default([])
     .meta({
       description:
-        'What SkyPilot must send as the query parameter token of that URL: it can send nothing else. Not set = everyone may ask; set and empty is an error.',
+        'What SkyPilot must send: as the password in that URL or in the .netrc of its API server, or as the query parameter token of the URL. Neither set nor tokens_file = everyone may ask who reaches a loopback address; set and empty is an error.',
       secret: true,
       guard: true,
       expected: 'a list of ASCII texts without spaces, with commas between them',
     }),
+  tokens_file: z.string().min(1).optional().meta({
+    description:
+      'A file with further tokens for SkyPilot, one a line; a line that starts with # is a comment. Read again when it changes.',
+    file: true,
+    guard: true,
+    expected: 'the path of a file',
+  }),
   deadline: z.int().min(1).max(29).default(20).meta({
     description: 'How long all policies together may take. SkyPilot waits 30 seconds.',
     unit: 'seconds',

@@ -63,6 +63,45 @@ describe('serve', () => {
     expect(output().stdout + output().stderr).not.toMatch(/s3cret|n3xt/);
   });
 
+  it('says who may ask what, and never a token', async () => {
+    const policy = projectFile('examples/admin-policies/disable-public-ip-policy.js');
+    const conf = confFile(
+      `[service]\nport = 0\ntokens = s3cret\n[skypilot]\nadmin_policies = ${policy}#DisablePublicIpPolicy\n[kubernetes]\nscheduling_policies = ${projectFile('etc/kubernetes/policies.yaml')}\ntokens = n3xt\n`,
+    );
+    const { output, url } = await serve(['--config-file', conf]);
+    const { stdout, stderr } = output();
+    expect(stdout).toContain(
+      [
+        `Listening on ${url}`,
+        '',
+        `  Blazar      ${url}/v1/`,
+        '              asks for one of [service] tokens, in the header X-Auth-Token',
+        `  SkyPilot    ${url}/skypilot/admin-policy`,
+        '              OPEN: everyone who reaches this address may ask',
+        `  Kubernetes  ${url}/kubernetes/admission`,
+        `              ${url}/kubernetes/validation`,
+        '              asks for one of [kubernetes] tokens, as Authorization: Bearer, or as the last part of the path',
+        '',
+      ].join('\n'),
+    );
+    expect(stdout + stderr).not.toMatch(/s3cret|n3xt/);
+  });
+
+  it('does not start where a protocol is open to others, as config validate says', async () => {
+    const conf = confFile('[service]\nport = 0\n');
+    const expected = {
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^(warning: .*\n)*error: .*\[service\] host: expected a loopback address, got 0\.0\.0\.0, where everyone may ask for leases.*\n$/,
+      ),
+    };
+    const env = { OS_SERVICE__HOST: '0.0.0.0' };
+    expect(await runCommand(['serve', '--config-file', conf, '--host', '0.0.0.0'])).toMatchObject(expected);
+    expect(await runCommand(['config', 'validate', '--config-file', conf], { env })).toMatchObject(expected);
+    expect(await runCommand(['config', 'validate', '--config-file', conf])).toMatchObject({ code: 0 });
+  });
+
   it('is what npm start runs, with a configuration of the project', async () => {
     const { scripts } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
     const [node, main, command, ...args] = (scripts.start as string).split(' ');

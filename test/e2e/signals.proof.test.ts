@@ -134,3 +134,17 @@ describe('serve', () => {
     expect(decided.length).toBeGreaterThan(500);
   });
 });
+
+describe('SIGUSR1', () => {
+  it('opens no debugger, and ends nothing', async () => {
+    const running = await serve(confOf('enabled_filters = MaxLeaseDurationFilter'));
+    for (let times = 0; times < 3; times += 1) {
+      running.process.kill('SIGUSR1');
+      expect((await fetch(`${running.url}/healthz`)).status).toBe(200);
+    }
+    // Node says so there, from a thread of its own, and opens it before it has said so.
+    await sleep(200);
+    running.process.kill('SIGTERM');
+    expect((await running.ended).stderr).not.toMatch(/[Dd]ebugger/);
+  });
+});

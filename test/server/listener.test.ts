@@ -300,17 +300,17 @@ describe('a path', () => {
   const SAME = [
     '/check-create',
     '/v1/check-create',
-    '/check-create/',
     '/check-create?x=1',
     '/check-create?',
     '/check-create#x',
-    '/CHECK-CREATE',
-    '/V1/Check-Create',
     'http://x/check-create',
     'http://elsewhere.example/v1/check-create?x=1',
   ];
   const NOWHERE = [
     '//check-create',
+    '/check-create/',
+    '/CHECK-CREATE',
+    '/V1/Check-Create',
     '/./check-create',
     '/x/../check-create',
     '/check%2Dcreate',

@@ -1,4 +1,5 @@
 /** What /openapi.json says of admission webhooks, and that a real service does no less and no more. */
+import { text as wholeText } from 'node:stream/consumers';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -18,6 +19,7 @@ import {
 } from '../support/kubernetes-service.ts';
 import { postHead } from '../support/raw-http.ts';
 import { createLasting } from '../support/requests.ts';
+import { openTls, tlsFiles } from '../support/tls.ts';
 
 const api = descriptionWith({ kubernetes: true });
 const PATHS = [ADMISSION, VALIDATION];
@@ -70,14 +72,14 @@ describe('the description', () => {
     expect([...new Set(references)].sort()).toEqual(parts.sort());
   });
 
-  it('names the timeout, which an API server adds to the address, and asks for no token', () => {
+  it('names the timeout, which an API server adds to the address, and each way to prove who asks', () => {
     for (const path of PATHS) {
       const described: { parameters?: unknown; security?: unknown } = api.document.paths[path]?.post ?? {};
       const { parameters, security } = described;
       expect(parameters).toContainEqual(
         expect.objectContaining({ name: 'timeout', in: 'query', schema: expect.anything() }),
       );
-      expect(security).toEqual([]);
+      expect(security).toEqual([{ bearer: [] }, { clientCertificate: [] }, {}]);
     }
   });
 
@@ -216,6 +218,26 @@ async function fromATrial(): Promise<Answer[]> {
   return Promise.all(PATHS.map((path) => send(url, path, JSON.stringify(refused()))));
 }
 
+async function fromAClosedDoor(): Promise<Answer[]> {
+  const { url } = await runKubernetes(POLICIES, { kubernetes: { tokens: ['s3cret'] } });
+  return Promise.all(PATHS.map((path) => send(url, path, TEXT)));
+}
+
+async function withoutCertificate(): Promise<Answer[]> {
+  const { options, caFile } = tlsFiles();
+  const { port } = await runKubernetes(POLICIES, {
+    service: options,
+    kubernetes: { client_ca_file: caFile },
+  });
+  return Promise.all(
+    PATHS.map(async (path) => {
+      const socket = openTls(undefined, 'TLSv1.3', { host: '127.0.0.1', port });
+      socket.write(`${postHead(path, 2, 'Connection: close\r\n')}{}`);
+      return parsedAnswer('post', path, await wholeText(socket));
+    }),
+  );
+}
+
 async function fromAFault(): Promise<Answer[]> {
   const { url } = await runKubernetes(POLICIES);
   const review = vi.spyOn(PodAdmission.prototype, 'review').mockImplementation(() => {
@@ -262,7 +284,14 @@ async function fromWaiting(): Promise<Answer[]> {
 
 it('an API server is given every answer that is described, as it is described, and no other', async () => {
   const fault = await fromAFault();
-  const groups = await Promise.all([fromOneService(), fromATrial(), fromAFullHouse(), fromWaiting()]);
+  const groups = await Promise.all([
+    fromOneService(),
+    fromATrial(),
+    fromAFullHouse(),
+    fromWaiting(),
+    fromAClosedDoor(),
+    withoutCertificate(),
+  ]);
   const answers = [...fault, ...groups.flat()];
   // Of each kind: allowed, patched, refused and warned of.
   for (const member of ['"patch"', '"status"', '"warnings"', '"allowed":true}']) {

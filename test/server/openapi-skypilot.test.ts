@@ -61,8 +61,8 @@ describe('the description', () => {
     expect([...new Set(references)].sort()).toEqual(parts.sort());
   });
 
-  it('asks for the token in the query', () => {
-    expect(operationOf(api.document, PATH).security).toEqual([{ token: [] }, {}]);
+  it('asks for the token as the password or in the query', () => {
+    expect(operationOf(api.document, PATH).security).toEqual([{ password: [] }, { token: [] }, {}]);
     expect(api.document.components.securitySchemes?.token).toMatchObject({ in: 'query', name: 'token' });
   });
 

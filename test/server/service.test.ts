@@ -55,10 +55,14 @@ describe('startService', () => {
     expect(open.warnings).toMatchObject([
       { severity: 'warning', message: expect.stringContaining('every lease') },
     ]);
-    expect(open.asksForToken).toBe(false);
+    expect(open).toMatchObject({ tokenForLeases: false, doors: [{ title: 'Blazar', asks: [] }] });
     await open.close();
     const closed = await start({ enabled_filters: ['MaxLeaseDurationFilter'] }, { tokens: ['s3cret'] });
-    expect(closed).toMatchObject({ warnings: [], asksForToken: true });
+    expect(closed).toMatchObject({
+      warnings: [],
+      tokenForLeases: true,
+      doors: [{ title: 'Blazar', asks: ['one of [service] tokens, in the header X-Auth-Token'] }],
+    });
     await closed.close();
   });
 
@@ -87,7 +91,9 @@ describe('startService', () => {
   });
 
   it('does not start on an address that the machine does not have', async () => {
-    await expect(start(NOTHING, { host: '203.0.113.1' })).rejects.toThrow('this machine has no such address');
+    await expect(start(NOTHING, { host: '203.0.113.1', allow_anonymous: true })).rejects.toThrow(
+      'this machine has no such address',
+    );
   });
 });
 

@@ -181,10 +181,20 @@ describe('the path', () => {
     expect((await request(PATH)).status).toBe(404);
   });
 
-  it('is the one that is configured, to the letter', async () => {
+  it('is the one that is configured, to the letter, but for a slash at its end', async () => {
     const { post } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { path: '/sky/check.v1' } });
-    expect((await post('/sky/check.v1', body())).status).toBe(200);
-    for (const other of [PATH, '/sky/check.v1/', '/Sky/check.v1', '/sky/check_v1', '/v1/sky/check.v1']) {
+    for (const path of ['/sky/check.v1', '/sky/check.v1/']) {
+      expect((await post(path, body())).status, path).toBe(200);
+    }
+    for (const other of [
+      PATH,
+      '/sky/check.v1//',
+      '//sky/check.v1',
+      '/sky/check.v1/x',
+      '/Sky/check.v1',
+      '/sky/check_v1',
+      '/v1/sky/check.v1',
+    ]) {
       expect((await post(other, body())).status, other).toBe(404);
     }
   });
@@ -235,7 +245,7 @@ describe('the token', () => {
     ...[`?token=${TOKEN}&token=${TOKEN}`, `?token=${TOKEN}&token=wrong`, `?__proto__=${TOKEN}`],
   ];
 
-  it('is a parameter of the address, which must be there once and be right', async () => {
+  it('as a parameter of the address must be there once and be right', async () => {
     const { ask } = await run();
     for (const query of RIGHT) {
       expect((await ask({}, query)).status, query).toBe(200);
@@ -245,12 +255,12 @@ describe('the token', () => {
       expect({ query, status, json }).toEqual({
         query,
         status: 401,
-        json: { message: 'expected a valid token as the query parameter token' },
+        json: { message: 'expected a valid token as the password, or as the query parameter token' },
       });
     }
   });
 
-  it('is not the one of leases, and not sent in a header', async () => {
+  it('is not the one of leases, and not sent in any other header', async () => {
     const { post } = await runSkypilot(
       { IdlePolicy: '' },
       { skypilot: { tokens: [TOKEN] }, service: { tokens: ['of-leases'] } },

@@ -7,9 +7,9 @@ import { expect, onTestFinished } from 'vitest';
 import { requireConfiguration } from '../../src/configuration.ts';
 import type { ConfigSources, UsageEnforcement } from '../../src/index.ts';
 import { createApp } from '../../src/server/app.ts';
-import { AcceptedTokens } from '../../src/server/credentials.ts';
 import { RecentDecisions } from '../../src/server/deciding.ts';
 import type { DecisionLog } from '../../src/server/decision-log.ts';
+import { createDoors } from '../../src/server/doors.ts';
 import { Generation } from '../../src/server/generation.ts';
 import { Metrics } from '../../src/server/metrics.ts';
 import { serviceOptions } from '../../src/server/options.ts';
@@ -95,16 +95,16 @@ export async function runApp(
   const logger = recordingLogger();
   const configuration = await requireConfiguration({ environment: {}, configFiles: [] }, SECTIONS);
   const options = serviceOptions.parse({ tokens, ...settings });
+  const doorTokens = { blazar: tokens, skypilot: [], kubernetes: [] };
   const skypilot = {
     options: skypilotOptions.parse({}),
     policies: await PolicyChain.fromConfiguration(configuration),
-    tokens: new AcceptedTokens([]),
   };
   const current = new Generation({
     number: 1,
     configuration,
     options,
-    tokens,
+    tokens: doorTokens,
     enforcement,
     skypilot,
     kubernetes: undefined,
@@ -117,7 +117,7 @@ export async function runApp(
   });
   const app = createApp({
     generations: { current, problems: [] },
-    tokens: new AcceptedTokens(tokens),
+    doors: createDoors(doorTokens, { everybody: false, kubernetes: false }),
     keepers: { metrics, recent: new RecentDecisions(), log },
     isDraining: () => false,
     logger,

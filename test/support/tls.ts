@@ -115,7 +115,11 @@ export function askResuming(
 }
 
 /** A connection of TLS, at an address or over a socket that is open. What comes is text; errors only close it. */
-export function openTls(client: ClientName, version: SecureVersion, to: ConnectionOptions): TLSSocket {
+export function openTls(
+  client: ClientName | undefined,
+  version: SecureVersion,
+  to: ConnectionOptions,
+): TLSSocket {
   const socket = connect({
     servername: 'localhost',
     minVersion: version,

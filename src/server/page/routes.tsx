@@ -5,6 +5,8 @@ import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { InvalidRequestError } from '../../errors.ts';
 import type { AppParts } from '../app.ts';
+import type { AcceptedTokens } from '../credentials.ts';
+import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { OverloadedError } from '../waiting-line.ts';
 import { PAGE_HEADERS } from './document.tsx';
@@ -16,7 +18,9 @@ import { LoginPage } from './login.tsx';
 import { OverviewPage } from './overview.tsx';
 import { endSession, hasSession, openSession } from './session.ts';
 
-export type PageParts = Pick<AppParts, 'generations' | 'tokens' | 'keepers' | 'isDraining'>;
+export interface PageParts extends Pick<AppParts, 'generations' | 'keepers' | 'isDraining'> {
+  readonly tokens: AcceptedTokens;
+}
 
 /** In bytes: a token with its name, or the names of the other fields. */
 const FIELDS_LIMIT = 1024;
@@ -47,7 +51,7 @@ export function pageRoutes({ generations, tokens, keepers, isDraining }: PagePar
     );
   };
 
-  const router = new Router();
+  const router = new Router(EXACT);
   router.use((ctx, next) => {
     ctx.set(PAGE_HEADERS);
     return next();

@@ -1,0 +1,235 @@
+/**
+ * The doors of the service: for each protocol, how those who ask prove who they are. The endpoints, the banner, /openapi.json and
+ * the check before the start read the same table.
+ */
+import { isIP } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { Context } from 'koa';
+import { AcceptedTokens } from './credentials.ts';
+import { kubernetesPathOf } from './own-paths.ts';
+
+/** How a token is sent. */
+interface Way {
+  /** The token that a request carries in this way; anything but a token is `undefined`, or a text that is none. */
+  readonly read: (ctx: Context) => string | undefined;
+  /** For people. */
+  readonly words: string;
+  /** For programs, as OpenAPI says it; it knows no tokens in paths. */
+  readonly scheme?: Readonly<Record<string, string>>;
+}
+
+const WAYS = {
+  'X-Auth-Token': {
+    read: (ctx) => ctx.get('X-Auth-Token'),
+    words: 'in the header X-Auth-Token',
+    scheme: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Auth-Token',
+      description: 'One of the tokens of the service. Not asked for where it has none.',
+    },
+  },
+  bearer: {
+    read: (ctx) => /^Bearer +(\S+)$/i.exec(ctx.get('Authorization'))?.[1],
+    words: 'as Authorization: Bearer',
+    scheme: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'One of the tokens for Kubernetes. Not asked for where there are none.',
+    },
+  },
+  password: {
+    read: (ctx) => passwordOf(ctx.get('Authorization')),
+    words: 'as the password in the URL or in .netrc',
+    scheme: {
+      type: 'http',
+      scheme: 'basic',
+      description:
+        'With any name, one of the tokens for SkyPilot as the password. Not asked for where there are none.',
+    },
+  },
+  /** Who names the parameter twice sends no token. */
+  token: {
+    read: ({ query: { token } }) => (typeof token === 'string' ? token : undefined),
+    words: 'as ?token= in the URL',
+    scheme: {
+      type: 'apiKey',
+      in: 'query',
+      name: 'token',
+      description: 'One of the tokens for SkyPilot. Not asked for where there are none.',
+    },
+  },
+  path: {
+    read: ({ path }) => kubernetesPathOf(path)?.token,
+    words: 'as the last part of the path',
+  },
+} as const satisfies Readonly<Record<string, Way>>;
+
+type WayName = keyof typeof WAYS;
+
+/** That of `[kubernetes] client_ca_file`. */
+const CERTIFICATE_SCHEME = {
+  clientCertificate: {
+    type: 'mutualTLS',
+    description:
+      'A certificate of the authorities for API servers, besides a token where both are configured. Not asked for where there are none.',
+  },
+};
+
+/** What a protocol is called, and what it asks for. */
+interface DoorEntry {
+  readonly title: string;
+  /** Whose options `tokens` and `tokens_file` are its own. */
+  readonly section: string;
+  /** In which ways a token may come: one is enough. */
+  readonly ways: readonly WayName[];
+  /** Whether its section has a `client_ca_file` for its callers alone. */
+  readonly ownCertificates: boolean;
+  /** What is said to who sends no token that is accepted. */
+  readonly expected: string;
+  /** What stands open with it. */
+  readonly openTo: string;
+}
+
+/** The table. */
+export const DOORS = {
+  blazar: {
+    title: 'Blazar',
+    section: 'service',
+    ways: ['X-Auth-Token'],
+    ownCertificates: false,
+    expected: 'expected a valid token in the header X-Auth-Token',
+    openTo: 'ask for leases, end them and see the page',
+  },
+  skypilot: {
+    title: 'SkyPilot',
+    section: 'skypilot',
+    ways: ['password', 'token'],
+    ownCertificates: false,
+    expected: 'expected a valid token as the password, or as the query parameter token',
+    openTo: 'ask as SkyPilot',
+  },
+  kubernetes: {
+    title: 'Kubernetes',
+    section: 'kubernetes',
+    ways: ['bearer', 'path'],
+    ownCertificates: true,
+    expected: 'expected a valid token as Authorization: Bearer, or as the last part of the path',
+    openTo: 'ask as an API server of Kubernetes',
+  },
+} as const satisfies Readonly<Record<string, DoorEntry>>;
+
+export type DoorName = keyof typeof DOORS;
+export const DOOR_NAMES = Object.keys(DOORS) as readonly DoorName[];
+
+/** The tokens that are accepted at each door. */
+export type DoorTokens = Readonly<Record<DoorName, readonly string[]>>;
+
+/** Of whom a certificate is asked: of everybody who connects, or of API servers alone. Read at the start, as sockets are. */
+export interface CertificateRules {
+  readonly everybody: boolean;
+  readonly kubernetes: boolean;
+}
+
+export const EXPECTED_CERTIFICATE =
+  'expected a client certificate of the authorities in [kubernetes] client_ca_file';
+
+/** Whether nobody passes a door without a certificate, tokens or not. */
+export function asksForCertificate(name: DoorName, { everybody, kubernetes }: CertificateRules): boolean {
+  return everybody || (kubernetes && DOORS[name].ownCertificates);
+}
+
+/** One door: who may pass. */
+export class Door {
+  readonly tokens: AcceptedTokens;
+  readonly #entry: DoorEntry;
+  readonly #certificates: CertificateRules;
+
+  constructor(name: DoorName, tokens: readonly string[], certificates: CertificateRules) {
+    this.#entry = DOORS[name];
+    this.#certificates = certificates;
+    this.tokens = new AcceptedTokens(tokens);
+  }
+
+  /** Whether everybody passes who reaches the port. */
+  get isOpen(): boolean {
+    return this.asks.length === 0;
+  }
+
+  /** What is asked for: all of it. In words, without what it is. */
+  get asks(): string[] {
+    const { section, ways } = this.#entry;
+    return [
+      ...(this.#certificates.everybody ? ['a client certificate ([service] client_ca_file)'] : []),
+      ...(this.#asksForCertificate ? [`a client certificate ([${section}] client_ca_file)`] : []),
+      ...(this.tokens.required
+        ? [`one of [${section}] tokens, ${ways.map((way) => WAYS[way].words).join(', or ')}`]
+        : []),
+    ];
+  }
+
+  /** Lets through who brings all that is asked for. Throws an HTTP error with the status 401. */
+  requireProof(ctx: Context): void {
+    if (this.#asksForCertificate && !showsCertificate(ctx.req.socket)) {
+      ctx.throw(401, EXPECTED_CERTIFICATE);
+    }
+    if (this.tokens.required && !this.#entry.ways.some((way) => this.#accepts(WAYS[way].read(ctx)))) {
+      ctx.throw(401, this.#entry.expected);
+    }
+  }
+
+  #accepts(token: string | undefined): boolean {
+    return token !== undefined && this.tokens.accept(token);
+  }
+
+  get #asksForCertificate(): boolean {
+    return this.#entry.ownCertificates && this.#certificates.kubernetes;
+  }
+}
+
+/** How to prove who asks at a door, as OpenAPI says it: by the names of the schemes. */
+export function securitySchemesOf(name: DoorName): Readonly<Record<string, object>> {
+  const { ways, ownCertificates }: DoorEntry = DOORS[name];
+  const schemes = ways.flatMap((way) => {
+    const { scheme }: Way = WAYS[way];
+    return scheme === undefined ? [] : [[way, scheme] as const];
+  });
+  return { ...Object.fromEntries(schemes), ...(ownCertificates && CERTIFICATE_SCHEME) };
+}
+
+/** All doors of a service. */
+export type Doors = Readonly<Record<DoorName, Door>>;
+
+export function createDoors(tokens: DoorTokens, certificates: CertificateRules): Doors {
+  const door = (name: DoorName) => new Door(name, tokens[name], certificates);
+  return { blazar: door('blazar'), skypilot: door('skypilot'), kubernetes: door('kubernetes') };
+}
+
+/** From now on these tokens are accepted, and no others. */
+export function replaceTokens(doors: Doors, tokens: DoorTokens): void {
+  for (const name of DOOR_NAMES) {
+    doors[name].tokens.replace(tokens[name]);
+  }
+}
+
+/**
+ * Whether the other side has shown a certificate for which an authority of ours vouches. `authorized` alone does not say it:
+ * Node sets it too on a session of TLS 1.3 that is resumed and was begun without a certificate.
+ */
+function showsCertificate(socket: unknown): boolean {
+  return socket instanceof TLSSocket && socket.authorized && socket.getPeerX509Certificate() !== undefined;
+}
+
+/** Of `Basic`; the name before it may be any. */
+function passwordOf(authorization: string): string | undefined {
+  const encoded = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(authorization)?.[1];
+  const pair = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('latin1');
+  const colon = pair.indexOf(':');
+  return colon < 0 ? undefined : pair.slice(colon + 1);
+}
+
+/** Whether nobody outside of this machine reaches an address. What is no address but a name may be anything. */
+export function isLoopback(host: string): boolean {
+  const plain = host.replace(/^::ffff:(?=\d+\.)/i, '');
+  return host === 'localhost' || host === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
+}

@@ -1,0 +1,103 @@
+/** What keeps `serve` from starting, and a reload from taking over, although each section by itself is right. */
+import { type Configuration, sectionOf } from '../configuration.ts';
+import type { Problem } from '../errors.ts';
+import { kubernetesSection } from '../kubernetes/options.ts';
+import { withOrigin } from '../option-groups.ts';
+import { skypilotSection } from '../skypilot/options.ts';
+import type { TokenOptions } from './credentials.ts';
+import {
+  asksForCertificate,
+  type CertificateRules,
+  DOOR_NAMES,
+  DOORS,
+  type DoorName,
+  isLoopback,
+} from './doors.ts';
+import { serviceSection } from './options.ts';
+import { tokenOptionsOf } from './sections.ts';
+
+/** What a reload can't change. */
+export interface Started {
+  readonly host: string;
+  readonly certificates: CertificateRules;
+  /** The file of `[kubernetes] client_ca_file`. */
+  readonly kubernetesAuthorities: string | undefined;
+}
+
+/** Of a configuration without mistakes. `started`: with what a service runs already. Default: what the configuration says. */
+export function startProblems(configuration: Configuration, started?: Started): Problem[] {
+  const { host, certificates } = started ?? startedWith(configuration);
+  return [...certificateProblems(configuration), ...openDoors(configuration, host, certificates)].map(
+    (problem) => withOrigin({ severity: 'error', ...problem }, configuration.settings),
+  );
+}
+
+/** What a service that starts with this configuration starts with. */
+export function startedWith(configuration: Configuration): Started {
+  const { host, client_ca_file } = sectionOf(configuration, serviceSection);
+  const { client_ca_file: kubernetesAuthorities } = sectionOf(configuration, kubernetesSection);
+  const certificates = {
+    everybody: client_ca_file !== undefined,
+    kubernetes: kubernetesAuthorities !== undefined,
+  };
+  return { host, certificates, kubernetesAuthorities };
+}
+
+/** Doors through which everybody passes, at an address that others can reach. */
+function openDoors(
+  configuration: Configuration,
+  host: string,
+  certificates: CertificateRules,
+): Omit<Problem, 'severity'>[] {
+  if (sectionOf(configuration, serviceSection).allow_anonymous || isLoopback(host)) {
+    return [];
+  }
+  const tokens = tokenOptionsOf(configuration);
+  const isOpen = (name: DoorName) => !asksForCertificate(name, certificates) && !hasTokens(tokens[name]);
+  return servedDoors(configuration)
+    .filter(isOpen)
+    .map((name) => {
+      const { section, openTo, ownCertificates } = DOORS[name];
+      const missing = `[${section}] tokens or tokens_file${ownCertificates ? ' or client_ca_file' : ''}`;
+      const message = `expected a loopback address, got ${host}, where everyone may ${openTo}: set ${missing}, or [service] allow_anonymous = true if that is meant`;
+      return { section: 'service', option: 'host', message };
+    });
+}
+
+/** Certificates of API servers are told from others only where nobody else is asked for one. */
+function certificateProblems(configuration: Configuration): Omit<Problem, 'severity'>[] {
+  const { tls_cert_file, client_ca_file } = sectionOf(configuration, serviceSection);
+  const { client_ca_file: ofKubernetes } = sectionOf(configuration, kubernetesSection);
+  const at = { section: 'kubernetes', option: 'client_ca_file' };
+  if (ofKubernetes !== undefined && client_ca_file !== undefined) {
+    return [
+      {
+        ...at,
+        message:
+          'expected no [service] client_ca_file with it: everyone shows a certificate then, and those of API servers could not be told from others',
+      },
+    ];
+  }
+  if (ofKubernetes !== undefined && tls_cert_file === undefined) {
+    const message =
+      'expected [service] tls_cert_file and tls_key_file with it: without TLS nobody shows a certificate';
+    return [{ ...at, message }];
+  }
+  return [];
+}
+
+function hasTokens({ tokens, tokens_file }: TokenOptions): boolean {
+  return tokens.length > 0 || tokens_file !== undefined;
+}
+
+/** Those that are answered: Blazar's always. */
+export function servedDoors(configuration: Configuration): DoorName[] {
+  const { admin_policies } = sectionOf(configuration, skypilotSection);
+  const { scheduling_policies } = sectionOf(configuration, kubernetesSection);
+  const isServed = {
+    blazar: true,
+    skypilot: admin_policies.length > 0,
+    kubernetes: scheduling_policies.length > 0,
+  };
+  return DOOR_NAMES.filter((name) => isServed[name]);
+}

@@ -1,0 +1,300 @@
+/** Who may ask what: each protocol has its own way to be sure. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+import { PodAdmission } from '../../src/kubernetes/pod-admission.ts';
+import { isLoopback } from '../../src/server/doors.ts';
+import { temporaryFile } from '../support/files.ts';
+import {
+  ADMISSION,
+  creating,
+  type KubernetesService,
+  type KubernetesSettings,
+  policiesForAll,
+  runKubernetes,
+  VALIDATION,
+} from '../support/kubernetes-service.ts';
+import { runServiceOn, type ServiceAnswer } from '../support/running-service.ts';
+import { body } from '../support/skypilot.ts';
+import { PATH, runSkypilot } from '../support/skypilot-service.ts';
+
+const TOKEN = '0123abcd-path-token';
+const REVIEW = creating();
+const POLICIES = policiesForAll({ everything: { allowed: { schedulerNames: [] } } });
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+const basic = (pair: string) => ({ Authorization: `Basic ${Buffer.from(pair).toString('base64')}` });
+const guarded = (settings: KubernetesSettings = {}) =>
+  runKubernetes(POLICIES, {
+    service: { tokens: ['of-leases'] },
+    ...settings,
+    kubernetes: { tokens: [TOKEN, 'n3xt'], ...settings.kubernetes },
+  });
+const statusAt = async ({ post }: KubernetesService, path: string, headers = {}) =>
+  (await post(path, REVIEW, headers)).status;
+
+describe('[kubernetes] tokens', () => {
+  it('are asked for at both paths, though the service has tokens of its own', async () => {
+    const running = await guarded();
+    const expected = {
+      status: 401,
+      json: { message: 'expected a valid token as Authorization: Bearer, or as the last part of the path' },
+    };
+    for (const path of [ADMISSION, VALIDATION]) {
+      expect(await running.post(path, REVIEW), path).toMatchObject(expected);
+      expect(await running.post(path, REVIEW, { 'X-Auth-Token': 'of-leases' })).toMatchObject(expected);
+      expect(await running.post(path, REVIEW, { 'X-Auth-Token': TOKEN })).toMatchObject(expected);
+      expect(await running.post(path, REVIEW, bearer('of-leases'))).toMatchObject(expected);
+    }
+    expect((await running.post('/check-create', {}, { 'X-Auth-Token': TOKEN })).status).toBe(401);
+    expect((await running.post('/check-create', {}, bearer(TOKEN))).status).toBe(401);
+  });
+
+  it('come as a bearer token, from the kubeconfig for webhooks', async () => {
+    const running = await guarded();
+    for (const right of [bearer(TOKEN), bearer('n3xt'), { Authorization: `bearer  ${TOKEN}` }]) {
+      expect(await statusAt(running, `${ADMISSION}?timeout=5s`, right)).toBe(200);
+      expect(await statusAt(running, VALIDATION, right)).toBe(200);
+    }
+    for (const Authorization of [
+      ...['', 'Bearer', 'Bearer ', TOKEN, `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, `Basic ${TOKEN}`],
+      ...[
+        `Bearer ${TOKEN} n3xt`,
+        `Bearer ${TOKEN},n3xt`,
+        `Bearer ${TOKEN.toUpperCase()}`,
+        'Bearer __proto__',
+      ],
+    ]) {
+      expect(await statusAt(running, ADMISSION, { Authorization }), Authorization).toBe(401);
+    }
+  });
+
+  it('come as the last part of the path, where an API server has no kubeconfig for webhooks', async () => {
+    const running = await guarded();
+    for (const right of [`${ADMISSION}/${TOKEN}`, `${ADMISSION}/n3xt?timeout=5s`, `${VALIDATION}/${TOKEN}`]) {
+      expect(await statusAt(running, right), right).toBe(200);
+    }
+    for (const wrong of [
+      `${TOKEN}x`,
+      'of-leases',
+      TOKEN.toUpperCase(),
+      '%6e3xt',
+      '__proto__',
+      'undefined',
+      '%00',
+    ]) {
+      expect(await statusAt(running, `${ADMISSION}/${wrong}`), wrong).toBe(401);
+    }
+    for (const nowhere of [
+      ...[`${ADMISSION}/`, `${ADMISSION}//${TOKEN}`, `${ADMISSION}/${TOKEN}/`, `${ADMISSION}/x/${TOKEN}`],
+      ...[`/kubernetes/${TOKEN}`, `/kubernetes/${TOKEN}/admission`, `${ADMISSION}${TOKEN}`],
+      `/Kubernetes/admission/${TOKEN}`,
+    ]) {
+      expect(await statusAt(running, nowhere), nowhere).toBe(404);
+    }
+    // As a query parameter the API server would refuse it.
+    expect(await statusAt(running, `${ADMISSION}?token=${TOKEN}`)).toBe(401);
+  });
+
+  it('are looked at before the body, and before anything is decided', async () => {
+    const { post, request, raw } = await guarded();
+    const half = `POST ${ADMISSION} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{`;
+    expect(await raw(half)).toMatch(/^HTTP\/1\.1 401 /);
+    expect((await post(ADMISSION, '{')).status).toBe(401);
+    expect((await request('/metrics')).text).not.toMatch(/decisions_total\{operation="kubernetes/);
+  });
+
+  it('without them, what stands behind the path leads nowhere', async () => {
+    const running = await runKubernetes(POLICIES);
+    expect(await statusAt(running, ADMISSION)).toBe(200);
+    expect(await statusAt(running, `${ADMISSION}/${TOKEN}`)).toBe(404);
+  });
+
+  it('may stand in a file, which is read again when it changes', async () => {
+    const file = temporaryFile('tokens', 'first\n');
+    const running = await guarded({ kubernetes: { tokens: [], tokens_file: file } });
+    expect([await statusAt(running, ADMISSION, bearer('first')), await statusAt(running, ADMISSION)]).toEqual(
+      [200, 401],
+    );
+    writeFileSync(file, 'second\n');
+    expect(await running.service.reload()).toBe(true);
+    expect(await statusAt(running, ADMISSION, bearer('first'))).toBe(401);
+    expect(await statusAt(running, `${ADMISSION}/second`)).toBe(200);
+    // A file that lost its tokens opens nothing.
+    writeFileSync(file, '# none\n');
+    expect(await running.service.reload()).toBe(false);
+    expect(await statusAt(running, ADMISSION)).toBe(401);
+    expect(await statusAt(running, `${ADMISSION}/second`)).toBe(200);
+  });
+});
+
+describe('a token in a path', () => {
+  it('reaches no answer, log, metric or decision', async () => {
+    const log = temporaryFile('decisions.jsonl', '');
+    const running = await guarded({ service: { decision_log: log, log_level: 'debug' } });
+    const fault = vi.spyOn(PodAdmission.prototype, 'review').mockImplementationOnce(() => {
+      throw new Error('a fault');
+    });
+    const answers: ServiceAnswer[] = [];
+    // The first is the fault; then right, no review, mistyped in the ways in which one mistypes, and wrong methods.
+    for (const [path, sent, method] of [
+      [`${ADMISSION}/${TOKEN}`, REVIEW, 'POST'],
+      [`${ADMISSION}/${TOKEN}`, REVIEW, 'POST'],
+      [`${VALIDATION}/${TOKEN}`, {}, 'POST'],
+      [`${ADMISSION}/${TOKEN}/`, REVIEW, 'POST'],
+      [`/kubernetes/admision/${TOKEN}`, REVIEW, 'POST'],
+      [`/${TOKEN}`, REVIEW, 'POST'],
+      [`${ADMISSION}/x${TOKEN}`, REVIEW, 'POST'],
+      [`${ADMISSION}/${TOKEN}`, REVIEW, 'PUT'],
+      [`/check-create/${TOKEN}`, REVIEW, 'PUT'],
+    ] as const) {
+      const init = { method, body: JSON.stringify(sent), headers: { 'Content-Type': 'application/json' } };
+      answers.push(await running.request(path, init));
+    }
+    fault.mockRestore();
+    expect(answers.map(({ status }) => status)).toEqual([500, 200, 400, 404, 404, 404, 401, 405, 404]);
+    answers.push(await running.request('/metrics'), await running.request('/openapi.json'));
+    const seen = answers.map(({ text, headers }) => text + JSON.stringify([...headers])).join('\n');
+    expect(seen).not.toContain(TOKEN);
+    expect(JSON.stringify(running.logger.lines)).toContain('a fault');
+    expect(JSON.stringify(running.logger.lines)).not.toContain(TOKEN);
+    await running.service.close();
+    expect(readFileSync(log, 'utf8')).toContain('kubernetes.admission');
+    expect(readFileSync(log, 'utf8')).not.toContain(TOKEN);
+    expect(JSON.stringify(running.service.doors)).not.toContain(TOKEN);
+    expect(answers.at(-2)?.text).toContain(`http_requests_total{path="${ADMISSION}",status="200"} 1`);
+  });
+});
+
+describe('[skypilot] tokens', () => {
+  const run = () =>
+    runSkypilot(
+      { IdlePolicy: '' },
+      { skypilot: { tokens: [TOKEN, 's:3'] }, service: { tokens: ['of-leases'] } },
+    );
+
+  it('come as the password, as Python sends it from a URL or from .netrc', async () => {
+    const { post } = await run();
+    for (const pair of [`skypilot:${TOKEN}`, `:${TOKEN}`, 'any one:s:3']) {
+      expect((await post(PATH, body(), basic(pair))).status, pair).toBe(200);
+      expect((await post(`${PATH}/`, body(), basic(pair))).status, pair).toBe(200);
+    }
+    for (const headers of [
+      ...[`${TOKEN}:`, `${TOKEN}`, `skypilot:${TOKEN}x`, 'skypilot:of-leases', ':', '', 'skypilot:3'].map(
+        basic,
+      ),
+      ...[`Basic ${TOKEN}`, 'Basic ====', 'Basic', `Basic skypilot:${TOKEN}`].map((Authorization) => ({
+        Authorization,
+      })),
+      bearer(TOKEN),
+    ]) {
+      expect((await post(PATH, body(), headers)).status, headers.Authorization).toBe(401);
+    }
+  });
+
+  it('are asked for behind the slash, too', async () => {
+    const { post } = await run();
+    expect((await post(`${PATH}/`, body())).status).toBe(401);
+    expect((await post(`${PATH}/?token=${TOKEN}`, body())).status).toBe(200);
+  });
+
+  it('may stand in a file', async () => {
+    const tokens_file = temporaryFile('tokens', `# of SkyPilot\n${TOKEN}\n`);
+    const { post } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { tokens_file } });
+    expect((await post(PATH, body(), basic(`x:${TOKEN}`))).status).toBe(200);
+    expect((await post(PATH, body())).status).toBe(401);
+  });
+});
+
+describe('an open door', () => {
+  const OPEN_SECTIONS = { kubernetes: POLICIES };
+  const start = async (host: string, service: object, kubernetes?: object) => {
+    const values = {
+      enforcement: {},
+      service: { port: 0, host, ...service },
+      kubernetes: kubernetes && {
+        scheduling_policies: [temporaryFile('policies.yaml', OPEN_SECTIONS.kubernetes)],
+        ...kubernetes,
+      },
+    };
+    const { kubernetes: some, ...others } = values;
+    return runServiceOn({
+      environment: {},
+      configFiles: [],
+      values: some === undefined ? others : { ...others, kubernetes: some },
+    });
+  };
+  const FOR_LEASES =
+    'expected a loopback address, got 0.0.0.0, where everyone may ask for leases, end them and see the page: set [service] tokens or tokens_file, or [service] allow_anonymous = true if that is meant';
+  const FOR_PODS =
+    'expected a loopback address, got 0.0.0.0, where everyone may ask as an API server of Kubernetes: set [kubernetes] tokens or tokens_file or client_ca_file, or [service] allow_anonymous = true if that is meant';
+
+  it('at an address that others reach keeps the service from starting, and each is named', async () => {
+    await expect(start('0.0.0.0', {})).rejects.toThrow(FOR_LEASES);
+    const both = start('0.0.0.0', {}, {});
+    await expect(both).rejects.toThrow(FOR_LEASES);
+    await expect(both).rejects.toThrow(FOR_PODS);
+    const pods = start('0.0.0.0', { tokens: ['s3cret'] }, {});
+    await expect(pods).rejects.toThrow(FOR_PODS);
+    await expect(pods).rejects.not.toThrow(FOR_LEASES);
+    await expect(start('::', { allow_anonymous: false })).rejects.toThrow('got ::, where everyone may');
+  });
+
+  it('does not where it is meant, or where there are tokens, or for a machine of its own', async () => {
+    for (const running of [
+      await start('0.0.0.0', { allow_anonymous: true }, {}),
+      await start('0.0.0.0', { tokens: ['s3cret'] }, { tokens: ['another'] }),
+      await start('0.0.0.0', { tokens_file: temporaryFile('tokens', 's3cret\n') }),
+      await start('127.0.0.1', {}, {}),
+      await start('localhost', {}, {}),
+    ]) {
+      expect(running.service.url).toMatch(/^http/);
+    }
+  });
+
+  it('is not opened by a reload either', async () => {
+    const conf = temporaryFile('blazar.conf', '[service]\nhost = 0.0.0.0\nport = 0\ntokens = s3cret\n');
+    const running = await runServiceOn({ environment: {}, configFiles: [conf] });
+    const port = new URL(running.url).port;
+    const ask = async () =>
+      (await fetch(`http://127.0.0.1:${port}/on-end`, { method: 'POST', body: '{}' })).status;
+    writeFileSync(conf, '[service]\nhost = 127.0.0.1\nport = 0\n');
+    expect(await running.service.reload(), 'the host stays what it is').toBe(false);
+    expect(await ask()).toBe(401);
+  });
+
+  it('tells loopback addresses from others, and takes names for others', () => {
+    for (const host of [
+      '127.0.0.1',
+      '127.8.9.10',
+      '::1',
+      'localhost',
+      '::ffff:127.0.0.1',
+      '::FFFF:127.0.0.1',
+    ]) {
+      expect(isLoopback(host), host).toBe(true);
+    }
+    for (const host of [
+      ...['0.0.0.0', '::', '0', '127.1', '128.0.0.1', '192.168.0.1', '::ffff:192.168.0.1', '::ffff:0.0.0.0'],
+      ...['localhost.example.org', '127.0.0.1.example.org', '127.evil', 'LOCALHOST.', 'policy', '::2', ''],
+    ]) {
+      expect(isLoopback(host), host).toBe(false);
+    }
+  });
+});
+
+it('says of each protocol where it is asked, and what for', async () => {
+  const { service, url } = await guarded();
+  expect(service.doors).toEqual([
+    {
+      name: 'blazar',
+      title: 'Blazar',
+      urls: [`${url}/v1/`],
+      asks: ['one of [service] tokens, in the header X-Auth-Token'],
+    },
+    {
+      name: 'kubernetes',
+      title: 'Kubernetes',
+      urls: [url + ADMISSION, url + VALIDATION],
+      asks: ['one of [kubernetes] tokens, as Authorization: Bearer, or as the last part of the path'],
+    },
+  ]);
+});
