@@ -88,3 +88,8 @@ export function errorText(thrown: unknown): string {
 export class LedgerUnavailableError extends Error {
   override readonly name = 'LedgerUnavailableError';
 }
+
+/** A text or number of a lease that the ledger's database can't keep: the lease is refused, and nothing is broken. */
+export class LedgerContentError extends Error {
+  override readonly name = 'LedgerContentError';
+}

@@ -1,6 +1,7 @@
 /** `budget`: how much leases of a project, or of a user in it, may use, and how much they have. */
 import { Command } from 'commander';
 import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../dates.ts';
+import { textMistake } from '../ledger/texts.ts';
 import { budgetRow, budgetStandingObject, changeObject, whoseText } from './budget-output.ts';
 import { NO_DEADLINE, systemUser, unitOf, withLedger } from './ledger-access.ts';
 import { leaseObject, secondText, usageObject } from './ledger-output.ts';
@@ -261,6 +262,10 @@ function userOf({ user }: Pick<AuthorFlags, 'user'>): string | null {
 function nameOf(what: string, text: string): string {
   if (text === '') {
     throw new UsageError(`${what}: expected an id`);
+  }
+  const mistake = textMistake(text);
+  if (mistake !== undefined) {
+    throw new UsageError(`${what}: ${mistake}`);
   }
   return text;
 }

@@ -15,6 +15,7 @@ interface ReconcileFlags extends SourceFlags {
   readonly olderThan: number;
   readonly dryRun?: boolean;
   readonly empty?: boolean;
+  readonly resume?: boolean;
   readonly reason?: string;
 }
 
@@ -46,6 +47,10 @@ export function reconcileCommand(): Command {
     )
     .option('--dry-run', 'Print what would be done, and write nothing.')
     .option('--empty', 'Take an empty list for what it says: there are no leases.')
+    .option(
+      '--resume',
+      'Of a ledger that had gone back: grant leases again, also where the list did not say all, or other regions are left.',
+    )
     .option('--reason <text>', 'Why, for the entries.')
     .addOption(formatFlag('table', 'json'))
     .action(reconcile);
@@ -79,6 +84,7 @@ async function reconcile(file: string, flags: ReconcileFlags): Promise<void> {
         done.push(one);
       }
       isOver = true;
+      await resume(access, done, flags);
     } finally {
       await enforcement.close();
       // Also when the ledger could not be written any more: what was done until then is done.
@@ -87,6 +93,33 @@ async function reconcile(file: string, flags: ReconcileFlags): Promise<void> {
       }
     }
   });
+}
+
+/** After this the ledger knows of every lease that is there, unless something is left: then somebody has to say so. */
+async function resume(
+  { ledger }: LedgerAccess,
+  done: readonly Reconciled[],
+  { dryRun, project, resume: isForced }: ReconcileFlags,
+): Promise<void> {
+  if (dryRun) {
+    return;
+  }
+  const { knownRegions } = await import('../ledger/reconcile.ts');
+  const isWhole =
+    project === undefined &&
+    (await knownRegions(ledger, NO_DEADLINE)).length < 2 &&
+    !done.some(({ outcome, row }) => outcome === 'left' && row === null);
+  const reason = await ledger.suspension(NO_DEADLINE);
+  if (isWhole || isForced) {
+    await ledger.resume(NO_DEADLINE);
+    if (reason !== undefined) {
+      process.stderr.write('warning: the ledger had gone back, and grants leases again\n');
+    }
+  } else if (reason !== undefined) {
+    process.stderr.write(
+      'warning: the ledger has gone back, and grants no lease: the list did not say all that is there; with --resume it grants again\n',
+    );
+  }
 }
 
 /** A list is of one region, and releases nothing in another. */

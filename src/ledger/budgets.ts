@@ -4,6 +4,7 @@ import type { Amount } from './amount.ts';
 import { type Budget, budgetAccount, budgetOf } from './budget.ts';
 import { rows, Undone, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import type { Turn } from './turn.ts';
 
 /** A budget as somebody wants it. One of the same owner that begins at the same second is changed. */
 export type WantedBudget = Omit<Budget, 'id'>;
@@ -48,7 +49,9 @@ export function setBudget(
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<Budget> {
-  return ledger.transact('budget', () => set(ledger, wanted, author), wait);
+  return ledger.transact('budget', (turn) => set(ledger, turn, wanted, author), wait, {
+    project: wanted.projectId,
+  });
 }
 
 /** Resolves to `undefined` where there is none that begins then. What was charged to it stays charged. @throws LedgerUnavailableError */
@@ -58,7 +61,9 @@ export function removeBudget(
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<Budget | undefined> {
-  return ledger.transact('budget', () => remove(ledger, which, author), wait);
+  return ledger.transact('budget', (turn) => remove(ledger, turn, which, author), wait, {
+    project: which.projectId,
+  });
 }
 
 /** Those that count, by project, user and time. `undefined` = of all projects. @throws LedgerUnavailableError */
@@ -79,7 +84,7 @@ export function budgetHistory(
   return ledger.read('read', () => history(ledger, projectId), wait);
 }
 
-function* set(ledger: Ledger, wanted: WantedBudget, author: BudgetAuthor): Work<Budget> {
+function* set(ledger: Ledger, turn: Turn, wanted: WantedBudget, author: BudgetAuthor): Work<Budget> {
   const {
     projectId: project_id,
     userId: user_id,
@@ -88,7 +93,7 @@ function* set(ledger: Ledger, wanted: WantedBudget, author: BudgetAuthor): Work<
     amount,
   } = wanted;
   const { queries } = ledger.database;
-  yield* rows(ledger.statements.lockProject({ project_id }));
+  yield* turn.lock(project_id);
   const others = (yield* ofOwner(ledger, wanted)).filter(({ validFrom }) => validFrom !== valid_from);
   const other = others.find(
     ({ validFrom, validUntil }) => validFrom < valid_until && valid_from < validUntil,
@@ -112,10 +117,11 @@ function* set(ledger: Ledger, wanted: WantedBudget, author: BudgetAuthor): Work<
 
 function* remove(
   ledger: Ledger,
+  turn: Turn,
   which: Pick<Budget, 'projectId' | 'userId' | 'validFrom'>,
   author: BudgetAuthor,
 ): Work<Budget | undefined | Undone<undefined>> {
-  yield* rows(ledger.statements.lockProject({ project_id: which.projectId }));
+  yield* turn.lock(which.projectId);
   const budget = (yield* ofOwner(ledger, which)).find(({ validFrom }) => validFrom === which.validFrom);
   if (budget === undefined) {
     return new Undone(undefined);

@@ -27,8 +27,13 @@ export class Undone<Result> {
 export interface Database {
   /** Builds queries; never runs one. */
   readonly queries: Kysely<Tables>;
-  /** All of it, or nothing. No other transaction of the same project runs beside it. */
-  transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result>;
+  /** What is asked first where a connection is new; when it throws, so does what the connection was wanted for. */
+  whenConnected: (() => Work<void>) | undefined;
+  /**
+   * All of it, or nothing. No other transaction of the same project runs beside it. `project`: the only one that it locks, so
+   * that nobody else waits for it.
+   */
+  transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, project?: string): Promise<Result>;
   /** Without writing, and beside others. */
   read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result>;
   /**

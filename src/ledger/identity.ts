@@ -47,6 +47,17 @@ export function wellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
+/** Of an account, so that every database keeps it, and two that differ are two. */
+export function accountName(name: string): string {
+  const isKept = name.length <= LONGEST_ACCOUNT && !/\0|\p{Surrogate}/u.test(name);
+  return isKept
+    ? name
+    : `${wellFormed(name.slice(0, LONGEST_NAME)).replaceAll('\0', '\ufffd')} ${digest(JSON.stringify(name))}`;
+}
+
+/** With the project it is within what an index holds. */
+const LONGEST_ACCOUNT = 600;
+
 /** The same for a request that is sent again: which hosts were found for it does not matter. */
 export function demandOf(reservations: readonly Reservation[]): string {
   const asked = reservations.map(({ allocations: _, ...reservation }) => reservation);

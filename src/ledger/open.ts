@@ -12,13 +12,21 @@ import { SqliteDatabase } from './sqlite.ts';
 /** The server says that it knows no such user, or no such database. Source: PostgreSQL docs, "Error Codes". */
 const NOT_LET_IN = /^(28|3D)/;
 
+/** Without a folder, doubts are kept in memory. */
+export type LedgerSettings = Omit<LedgerOptions, 'doubt_folder'> & {
+  readonly doubt_folder?: string | undefined;
+};
+
 /** Throws `ConfigurationError` for a file that is not there. PostgreSQL is asked for when something is asked of it. */
-export function openLedger(options: LedgerOptions, parts: Omit<LedgerParts, 'timeout'>): Opened {
+export function openLedger(
+  options: LedgerSettings,
+  parts: Omit<LedgerParts, 'timeout' | 'doubtFolder'>,
+): Opened {
   const connection = connectionOf(options);
   const database = openDatabase(connection, options);
   let isVerified = false;
   return {
-    ledger: new Ledger(database, { ...parts, timeout: options.timeout }),
+    ledger: new Ledger(database, { ...parts, timeout: options.timeout, doubtFolder: options.doubt_folder }),
     get isVerified() {
       return isVerified;
     },
@@ -49,9 +57,13 @@ export function connectionOf({ connection }: Pick<LedgerOptions, 'connection'>):
   return parsed;
 }
 
-function openDatabase(connection: Connection, { pool_size: poolSize, timeout }: LedgerOptions): Database {
+function openDatabase(connection: Connection, { pool_size: poolSize, timeout }: LedgerSettings): Database {
   if (connection.dialect === 'postgresql') {
-    return new PostgresDatabase(connection.url, { poolSize, timeout });
+    try {
+      return new PostgresDatabase(connection.url, { poolSize, timeout });
+    } catch (thrown) {
+      throw misconfigured(errorText(thrown));
+    }
   }
   try {
     return new SqliteDatabase(connection.file);

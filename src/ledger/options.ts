@@ -23,6 +23,11 @@ export const ledgerOptions = z.object({
       'How long a transaction may take, waiting for others included. After that the lease is refused. The deadline of the service counts besides.',
     unit: 'seconds',
   }),
+  doubt_folder: z.string().default('/var/lib/blazar-enforcement/doubt').meta({
+    description:
+      'Where refused leases are noted that may be recorded all the same, since the database did not answer: they are taken back when it does, by a later process, too. Made when it is needed. Empty: kept in memory alone.',
+    expected: 'the path of a folder',
+  }),
   pool_size: z.int().min(1).max(1000).default(10).meta({
     description: 'So many connections to PostgreSQL are kept, by each process.',
   }),

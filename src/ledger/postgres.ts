@@ -1,4 +1,6 @@
 /** A ledger in PostgreSQL, which several machines share. */
+
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   type CompiledQuery,
   DummyDriver,
@@ -10,8 +12,10 @@ import {
 } from 'kysely';
 import pg from 'pg';
 import { inTime, type Wait } from '../deadline.ts';
-import { errorText, LedgerUnavailableError } from '../errors.ts';
+import { errorText, LedgerContentError, LedgerUnavailableError } from '../errors.ts';
 import { CommitInDoubtError, type Database, type Snapshot, Undone, type Work } from './database.ts';
+import { Gate } from './gate.ts';
+import { type PostgresPlace, postgresPlace } from './postgres-settings.ts';
 import type { Tables } from './schema.ts';
 
 /** PostgreSQL's number for the type `bigint`, which pg would read as text. */
@@ -20,8 +24,11 @@ const INT8 = 20;
 const BATCH = 1000;
 /** The longest time that a timer can be set to, in milliseconds: the first rows may be sums over all there are. */
 const UNBOUNDED = 2 ** 31 - 1;
-/** How soon the server notices that nobody waits for an answer any more, in milliseconds. PostgreSQL 14 or later knows this. */
-const LOST_AFTER = 1000;
+/** After so many milliseconds one connection more is tried, where the server had no more. */
+const GROWS_AFTER = 2000;
+/** Between two attempts to get one of the server's last connections, in milliseconds. */
+const SHORTEST_PAUSE = 20;
+const LONGEST_PAUSE = 500;
 
 export interface PostgresSettings {
   readonly poolSize: number;
@@ -39,12 +46,50 @@ export class PostgresDatabase implements Database {
     },
   });
   readonly #pool: pg.Pool;
+  readonly #attempts: PostgresPlace['attempts'];
+  #attempt = 0;
+  readonly #poolSize: number;
+  /** In front of the pool, since a connection that nobody can have is not waited for there. */
+  readonly #gate: Gate;
+  /**
+   * At most a quarter of the connections work for one project: all but one of them would only wait for its row, and other
+   * projects for them. More than one, since the next transaction begins while the one before commits.
+   */
+  readonly #projects = new Map<string, Gate>();
+  #open = 0;
+  #shrunk = Number.NEGATIVE_INFINITY;
+  readonly #verified = new WeakSet<pg.PoolClient>();
+  whenConnected: (() => Work<void>) | undefined;
 
+  /** Throws an `Error` for a URL that says what libpq would not understand. */
   constructor(url: string, { poolSize, timeout }: PostgresSettings) {
-    this.#pool = createPool(url, { poolSize, timeout });
+    const { config, attempts } = postgresPlace(url);
+    this.#attempts = attempts;
+    this.#poolSize = poolSize;
+    this.#gate = new Gate(poolSize);
+    this.#pool = createPool(config, { poolSize, timeout });
+    this.#pool.on('connect', () => {
+      this.#open += 1;
+    });
+    this.#pool.on('remove', () => {
+      this.#open -= 1;
+    });
   }
 
-  transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
+  async transact<Result>(
+    work: () => Work<Result | Undone<Result>>,
+    wait: Wait,
+    project?: string,
+  ): Promise<Result> {
+    const leave = project === undefined ? undefined : await this.#enterProject(project, wait);
+    try {
+      return await this.#transact(work, wait);
+    } finally {
+      leave?.();
+    }
+  }
+
+  #transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
     return this.#withClient(wait, async (client) => {
       // Whatever the default of the database is: behind the lock, everything must be read as it is then.
       await ask(client, 'BEGIN ISOLATION LEVEL READ COMMITTED');
@@ -54,7 +99,7 @@ export class PostgresDatabase implements Database {
         await ask(client, 'ROLLBACK');
         return result.result;
       }
-      await ask(client, 'COMMIT').catch((thrown: unknown) => {
+      await commit(client).catch((thrown: unknown) => {
         throw new CommitInDoubtError(errorText(thrown), result, { cause: thrown });
       });
       return result;
@@ -87,18 +132,66 @@ export class PostgresDatabase implements Database {
     await this.#pool.end();
   }
 
-  async #connect(wait: Wait): Promise<pg.PoolClient> {
-    wait.throwIfOver();
-    const connecting = this.#pool.connect();
-    try {
-      return (await inTime(unavailable(connecting), wait)) as pg.PoolClient;
-    } catch (thrown) {
-      // It may come after all, and nobody waits for it any more.
-      connecting.then(
-        (client) => client.release(),
-        () => {},
-      );
+  async #enterProject(project: string, wait: Wait): Promise<() => void> {
+    let gate = this.#projects.get(project);
+    if (gate === undefined) {
+      gate = new Gate(Math.max(1, Math.floor(this.#poolSize / 4)));
+      this.#projects.set(project, gate);
+    }
+    const entered = gate;
+    const forget = () => {
+      if (entered.isEmpty) {
+        this.#projects.delete(project);
+      }
+    };
+    const leave = await entered.enter(wait).catch((thrown: unknown) => {
+      forget();
       throw thrown;
+    });
+    return () => {
+      leave();
+      forget();
+    };
+  }
+
+  /** One of our connections, or a new one; where the server has no more, one of ours when it is free. */
+  async #connect(wait: Wait): Promise<pg.PoolClient> {
+    for (let longest = SHORTEST_PAUSE; ; longest = Math.min(2 * longest, LONGEST_PAUSE)) {
+      try {
+        return await this.#connectOnce(wait);
+      } catch (thrown) {
+        if (!isFull(thrown)) {
+          throw thrown;
+        }
+      }
+      this.#gate.limit = Math.max(1, this.#open);
+      this.#shrunk = performance.now();
+      await pause(longest * (0.5 + Math.random() / 2), undefined, { signal: wait.signal }).catch(() => {
+        wait.throwIfOver();
+        throw new LedgerUnavailableError('the server has no connection left, nor have we');
+      });
+    }
+  }
+
+  /** With TLS or without, as far as that is left to the server: what it accepted is what is tried first from then on. */
+  async #connectOnce(wait: Wait): Promise<pg.PoolClient> {
+    wait.throwIfOver();
+    for (let refused = 0; ; refused += 1) {
+      this.#pool.options.ssl = this.#attempts[this.#attempt] ?? false;
+      const connecting = this.#pool.connect();
+      try {
+        return (await inTime(unavailable(connecting), wait)) as pg.PoolClient;
+      } catch (thrown) {
+        // It may come after all, and nobody waits for it any more.
+        connecting.then(
+          (client) => client.release(),
+          () => {},
+        );
+        if (refused + 1 >= this.#attempts.length || !isRefusal(thrown)) {
+          throw thrown;
+        }
+        this.#attempt = (this.#attempt + 1) % this.#attempts.length;
+      }
     }
   }
 
@@ -107,7 +200,24 @@ export class PostgresDatabase implements Database {
    * that rolled back.
    */
   async #withClient<Result>(wait: Wait, work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
-    const client = await this.#connect(wait);
+    if (this.#gate.limit < this.#poolSize && performance.now() - this.#shrunk > GROWS_AFTER) {
+      this.#shrunk = performance.now();
+      this.#gate.limit += 1;
+      this.#gate.open();
+    }
+    const leave = await this.#gate.enter(wait);
+    try {
+      return await this.#withConnection(await this.#connect(wait), wait, work);
+    } finally {
+      leave();
+    }
+  }
+
+  async #withConnection<Result>(
+    client: pg.PoolClient,
+    wait: Wait,
+    work: (client: pg.PoolClient) => Promise<Result>,
+  ): Promise<Result> {
     const { signal } = wait;
     let isReleased = false;
     const release = (broken: boolean) => {
@@ -121,6 +231,10 @@ export class PostgresDatabase implements Database {
     signal?.addEventListener('abort', giveUp, { once: true });
     try {
       wait.throwIfOver();
+      if (!this.#verified.has(client)) {
+        await run(client, this.whenConnected?.() ?? nothing(), wait);
+        this.#verified.add(client);
+      }
       const result = await work(client);
       release(false);
       return result;
@@ -157,19 +271,40 @@ async function* fetched<Row>(
   }
 }
 
-function createPool(url: string, { poolSize, timeout }: PostgresSettings): pg.Pool {
+function* nothing(): Work<void> {}
+
+/**
+ * Throws where it can't be told that it has happened. A server that gives up waiting for its standby, since it stops or the
+ * time is over, has committed and says so with a warning: what a standby does not have is lost when that takes over.
+ */
+async function commit(client: pg.PoolClient): Promise<void> {
+  let warning: string | undefined;
+  const listen = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {
+    if (code !== '00000') {
+      warning = message ?? 'a warning';
+    }
+  };
+  client.on('notice', listen);
+  try {
+    const { command } = await unavailable(client.query('COMMIT'));
+    if (command !== 'COMMIT' || warning !== undefined) {
+      throw new LedgerUnavailableError(warning ?? `the server answered ${command} to COMMIT`);
+    }
+  } finally {
+    client.off('notice', listen);
+  }
+}
+
+function createPool(config: pg.PoolConfig, { poolSize, timeout }: PostgresSettings): pg.Pool {
   const milliseconds = timeout * 1000;
   const pool = new pg.Pool({
-    connectionString: url,
-    max: poolSize,
     connectionTimeoutMillis: milliseconds,
+    ...config,
+    max: poolSize,
     statement_timeout: milliseconds,
     idle_in_transaction_session_timeout: milliseconds,
     query_timeout: milliseconds,
-    // A connection that was given up may be waiting for a project that somebody holds: the server looks whether anybody is there.
-    options: `-c client_connection_check_interval=${LOST_AFTER}`,
     keepAlive: true,
-    application_name: 'blazar-enforcement',
     types: {
       getTypeParser: (oid: number, format?: 'text' | 'binary') =>
         oid === INT8 ? (text: string) => BigInt(text) : pg.types.getTypeParser(oid, format as 'text'),
@@ -185,11 +320,53 @@ function createPool(url: string, { poolSize, timeout }: PostgresSettings): pg.Po
 /** With tables to make or to change: kysely runs the queries itself. */
 export function postgresDialect(url: string): PostgresDialect {
   return new PostgresDialect({
-    pool: new pg.Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 10_000 }),
+    pool: async () => {
+      const { config, attempts } = postgresPlace(url);
+      for (let refused = 0; ; refused += 1) {
+        const ssl = attempts[refused] ?? false;
+        const pool = new pg.Pool({ connectionTimeoutMillis: 10_000, ...config, ssl, max: 1 });
+        pool.on('error', () => {});
+        try {
+          (await pool.connect()).release();
+          return pool;
+        } catch (thrown) {
+          await pool.end();
+          if (
+            refused + 1 >= attempts.length ||
+            !isRefusal(new LedgerUnavailableError('', { cause: thrown }))
+          ) {
+            throw thrown;
+          }
+        }
+      }
+    },
   });
 }
 
-/** Whatever goes wrong with a query is the ledger's fault. */
+/** The server would rather be asked with TLS, or without. Source: PostgreSQL docs, "Error Codes"; the driver has a text alone. */
+function isRefusal(thrown: unknown): boolean {
+  const { cause } = thrown instanceof LedgerUnavailableError ? thrown : { cause: undefined };
+  return (
+    /^28/.test(codeOf(thrown)) ||
+    /^(ERR_SSL|ERR_TLS)/.test(codeOf(thrown)) ||
+    (cause instanceof Error && cause.message === 'The server does not support SSL connections')
+  );
+}
+
+/** As many are connected as the server allows, to all, to this role or to this database. */
+function isFull(thrown: unknown): boolean {
+  return codeOf(thrown) === '53300';
+}
+
+function codeOf(thrown: unknown): string {
+  const { cause } = thrown instanceof Error ? thrown : { cause: undefined };
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+}
+
+/** A NUL in a text, a number that does not fit, a text that is too long for an index. Source: PostgreSQL docs, "Error Codes". */
+const CONTENT = /^(22|54)/;
+
+/** Whatever goes wrong with a query is the ledger's fault, but for what is in it. */
 async function ask(
   client: pg.PoolClient,
   sql: string | (pg.QueryConfig & { readonly query_timeout: number }),
@@ -203,6 +380,7 @@ async function unavailable<Result>(answer: Promise<Result>): Promise<Result> {
   try {
     return await answer;
   } catch (thrown) {
-    throw new LedgerUnavailableError(errorText(thrown), { cause: thrown });
+    const isContent = thrown instanceof pg.DatabaseError && CONTENT.test(thrown.code ?? '');
+    throw new (isContent ? LedgerContentError : LedgerUnavailableError)(errorText(thrown), { cause: thrown });
   }
 }

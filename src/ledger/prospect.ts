@@ -13,9 +13,9 @@ import {
 } from './claim.ts';
 import { rows, type Work } from './database.ts';
 import { findLease, isSame, nearest } from './find-lease.ts';
-import { type LeaseIdentity, wellFormed } from './identity.ts';
+import { accountName, type LeaseIdentity } from './identity.ts';
 import { balancesOf } from './posting.ts';
-import { type FilterClaims, type Reckoning, reckon, sums } from './reckoning.ts';
+import { type FilterClaims, type Reckoning, reckonWithin, sums } from './reckoning.ts';
 import type { LeaseRow } from './schema.ts';
 import type { Statements } from './statements.ts';
 
@@ -49,8 +49,16 @@ export interface Prospect {
   readonly reckoning: Reckoning;
 }
 
-/** What the filters would say now. Nothing is written, and nobody waits for it. */
-export function* foresee(statements: Statements, request: LedgerRequest, now: bigint): Work<Prospect> {
+/**
+ * What the filters would say now. Nothing is written, and nobody waits for it. `latest`: as `Moment` has it; where it is not now, the
+ * lease takes what is more.
+ */
+export function* foresee(
+  statements: Statements,
+  request: LedgerRequest,
+  now: bigint,
+  latest = now,
+): Work<Prospect> {
   const { identity, demand, proposal, current, claimants } = request;
   const { projectId: project_id, userId: user_id } = identity;
   const overdueRows = yield* rows(statements.overdueLeases({ project_id, now }));
@@ -95,8 +103,7 @@ export function* foresee(statements: Statements, request: LedgerRequest, now: bi
     }
   }
   const balances = yield* balancesOf(statements, project_id, accounts);
-  const reckoning = reckon({
-    now: now / MICROSECONDS_PER_SECOND,
+  const reckoned = {
     wanted,
     recorded,
     current: inForce,
@@ -104,12 +111,14 @@ export function* foresee(statements: Statements, request: LedgerRequest, now: bi
     hasBegun: current !== undefined && current.start < now,
     returned: added(overdue.map(({ returned }) => returned)),
     balances,
-  });
+  };
+  const reckoning = reckonWithin(reckoned, now / MICROSECONDS_PER_SECOND, latest / MICROSECONDS_PER_SECOND);
   return { row, isRepeated: repeated !== undefined, overdue, balances, reckoning };
 }
 
+/** Filters make names of accounts of what users send. */
 function kept(claim: Claim): Claim {
-  return { ...claim, account: wellFormed(claim.account) };
+  return { ...claim, account: accountName(claim.account) };
 }
 
 export function heldBy(claims: readonly RecordedClaim[]): Map<string, Amount> {

@@ -48,6 +48,21 @@ export interface Refusal {
   readonly message: string;
 }
 
+/** Where it may be any time from `now` to `latest`: no account gets more back than it would at either. */
+export function reckonWithin(of: Omit<Reckoned, 'now'>, now: bigint, latest: bigint): Reckoning {
+  const early = reckon({ ...of, now });
+  if (latest === now) {
+    return early;
+  }
+  const late = reckon({ ...of, now: latest });
+  const deltas = new Map<string, Amount>();
+  for (const account of new Set([...early.deltas.keys(), ...late.deltas.keys()])) {
+    const [one, other] = [early.deltas.get(account) ?? 0n, late.deltas.get(account) ?? 0n];
+    deltas.set(account, one > other ? one : other);
+  }
+  return { ...early, refusal: early.refusal ?? late.refusal, deltas };
+}
+
 export function reckon(of: Reckoned): Reckoning {
   const { now, recorded, hasBegun, returned, balances } = of;
   const wanted = of.wanted.map((one) => ({

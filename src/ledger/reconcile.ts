@@ -14,7 +14,10 @@ import { movedClaims } from './moved-claims.ts';
 import type { Author } from './posting.ts';
 import { type Claimant, foresee, type LedgerRequest } from './prospect.ts';
 import type { LeaseRow } from './schema.ts';
+import { revisionStep } from './statements.ts';
+import { keptName, textMistake } from './texts.ts';
 import { record, release } from './transactions.ts';
+import type { Turn } from './turn.ts';
 
 /** A lease as Blazar lists it. `openstack reservation lease list` says neither whose it is nor what it reserves. */
 export interface ListedLease {
@@ -76,16 +79,24 @@ export async function* reconcile(
   wait: Wait,
 ): AsyncGenerator<Reconciled> {
   const { projectIds, claimants, exemptProjects } = options;
-  const mine = listed.filter(
-    ({ projectId }) => projectId === undefined || (projectIds?.has(projectId) ?? true),
-  );
+  const mine: ListedLease[] = [];
+  for (const lease of listed) {
+    if (lease.projectId === undefined || (projectIds?.has(lease.projectId) ?? true)) {
+      const mistake = mistakeOf(lease);
+      if (mistake === undefined) {
+        mine.push({ ...lease, name: keptName(lease.name) });
+      } else {
+        yield unrecorded(lease, `can't be recorded: ${mistake}`);
+      }
+    }
+  }
   const { pairs, unknown, unclear, absent } = pairLeases(
     mine,
     await rowsInQuestion(ledger, mine, options, wait),
   );
-  const attempt = async (work: () => Work<Reconciled | Undone<Reconciled>>, failed: Reconciled) => {
+  const attempt = async (work: (turn: Turn) => Work<Reconciled | Undone<Reconciled>>, failed: Reconciled) => {
     try {
-      return await ledger.transact('reconcile', () => settled(work(), options), wait);
+      return await ledger.transact('reconcile', (turn) => settled(work(turn), options), wait);
     } catch (thrown) {
       if (thrown instanceof LedgerUnavailableError) {
         throw thrown;
@@ -99,11 +110,11 @@ export async function* reconcile(
     const since = ledger.now() - options.olderThan * MICROSECONDS_PER_SECOND;
     yield row.recorded_at > since
       ? left(row, 'not in the list, which may be older than the lease')
-      : await attempt(() => released(ledger, row, options), left(row, null));
+      : await attempt((turn) => released(ledger, turn, row, options), left(row, null));
   }
   for (const { row, listed: lease } of pairs) {
     if (row.lease_id === null || row.state === 'ended' || hasOtherDates(row, lease)) {
-      yield await attempt(() => corrected(ledger, row, lease, options), left(row, null));
+      yield await attempt((turn) => corrected(ledger, turn, row, lease, options), left(row, null));
     }
   }
   for (const lease of unclear) {
@@ -125,9 +136,22 @@ export async function* reconcile(
       yield unrecorded(lease, 'not recorded: no enabled filter keeps leases in the ledger');
     } else {
       const whole = { ...lease, projectId, userId, reservations };
-      yield await attempt(() => recorded(ledger, whole, options), unrecorded(lease, null));
+      yield await attempt((turn) => recorded(ledger, turn, whole, options), unrecorded(lease, null));
     }
   }
+}
+
+/** Blazar gives ids itself, and takes the others from Keystone: one like that is of no lease that the ledger has. */
+function mistakeOf({ id, projectId = '', userId = '', reservations = [] }: ListedLease): string | undefined {
+  const texts = { id, project_id: projectId, user_id: userId };
+  const mistakes = Object.entries(texts).map(([name, text]) => [name, textMistake(text)] as const);
+  const [field, mistake] = mistakes.find(([, found]) => found !== undefined) ?? [];
+  if (mistake !== undefined) {
+    return `${field}: ${mistake}`;
+  }
+  return reservations
+    .map(({ resource_type: type }) => (typeof type === 'string' ? textMistake(type) : undefined))
+    .find((found) => found !== undefined);
 }
 
 /** Open leases of the projects, and all that Blazar lists, whatever has become of them: of one moment. */
@@ -172,27 +196,29 @@ function* settled(
 
 function* released(
   ledger: Ledger,
+  turn: Turn,
   before: LeaseRow,
   options: ReconcileOptions,
 ): Work<Reconciled | Undone<Reconciled>> {
-  const row = yield* lockedRow(ledger, before);
+  const moment = yield* turn.lock(before.project_id);
+  const row = yield* sameRow(ledger, before);
   if (row === undefined) {
     return new Undone(left(before, CHANGED));
   }
-  const now = ledger.now();
-  yield* release(ledger.statements, row, { now, author: authorOf(options), leaseId: null });
+  yield* release(ledger.statements, row, { moment, author: authorOf(options), leaseId: null });
   return { ...left(row, null), outcome: 'released' };
 }
 
 function* corrected(
   ledger: Ledger,
+  turn: Turn,
   before: LeaseRow,
   lease: ListedLease,
   options: ReconcileOptions,
 ): Work<Reconciled | Undone<Reconciled>> {
   const { statements } = ledger;
-  const found = yield* lockedRow(ledger, before);
-  const now = ledger.now();
+  const { now } = yield* turn.lock(before.project_id);
+  const found = yield* sameRow(ledger, before);
   if (found === undefined) {
     return new Undone(left(before, CHANGED));
   }
@@ -203,7 +229,7 @@ function* corrected(
   }
   const row = { ...found, lease_id: lease.id };
   if (found.lease_id === null) {
-    yield* rows(statements.setLease(row));
+    yield* rows(statements.setLease({ ...row, step: revisionStep() }));
   }
   const shown = { ...left(row, null), start: lease.start, end: lease.end };
   if (found.state === 'open' && !hasOtherDates(found, lease)) {
@@ -218,7 +244,7 @@ function* corrected(
       reservations === undefined || options.claimants.length === 0 ? [movedClaims(row)] : options.claimants,
   });
   const demand = reservations === undefined ? () => row.demand : request.demand;
-  yield* record(statements, { ...request, demand }, () => now, authorOf(options), true);
+  yield* record(statements, { ...request, demand }, turn, authorOf(options), true);
   const was = `it was ${formatInstant(row.starts_at)} to ${formatInstant(row.ends_at)}`;
   const note = hasOtherDates(found, lease) ? was : 'it had ended';
   return { ...shown, outcome: 'corrected', note };
@@ -233,13 +259,13 @@ type WholeLease = ListedLease & {
 /** From now on, as a lease that an update makes known: what has run is not charged. */
 function* recorded(
   ledger: Ledger,
+  turn: Turn,
   lease: WholeLease,
   options: ReconcileOptions,
 ): Work<Reconciled | Undone<Reconciled>> {
   const { statements } = ledger;
   const { id, name, start, end, projectId: project_id, userId } = lease;
-  const now = ledger.now();
-  yield* rows(statements.lockProject({ project_id }));
+  const { now } = yield* turn.lock(project_id);
   const identity = { leaseId: id, region: options.region, projectId: project_id, userId, name, start };
   const found = yield* rows(statements.leaseById({ region: options.region, project_id, lease_id: id }));
   if (found.length > 0) {
@@ -249,7 +275,7 @@ function* recorded(
   const hasBegun = start < now;
   const rest = { ...request.proposal, start: hasBegun ? now : start };
   const { reckoning } = yield* foresee(statements, { ...request, proposal: rest, current: undefined }, now);
-  const recording = yield* resultOf(record(statements, request, () => now, authorOf(options), true));
+  const recording = yield* resultOf(record(statements, request, turn, authorOf(options), true));
   const row = options.isDryRun ? null : recording.lease;
   const note = reckoning.refusal?.message ?? null;
   return { outcome: 'recorded', row, leaseId: id, projectId: project_id, userId, name, start, end, note };
@@ -260,10 +286,8 @@ function* resultOf<Result>(work: Work<Result | Undone<Result>>): Work<Result> {
   return result instanceof Undone ? result.result : result;
 }
 
-/** The row, alone with its project; `undefined` where it is not what it was. */
-function* lockedRow(ledger: Ledger, before: LeaseRow): Work<LeaseRow | undefined> {
-  const { statements } = ledger;
-  yield* rows(statements.lockProject({ project_id: before.project_id }));
+/** The row; `undefined` where it is not what it was. */
+function* sameRow({ statements }: Ledger, before: LeaseRow): Work<LeaseRow | undefined> {
   const [row] = yield* rows(statements.leaseByRow({ id: before.id }));
   const isSame =
     row !== undefined &&

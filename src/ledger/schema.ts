@@ -4,8 +4,22 @@ import type { Generated } from 'kysely';
 /** One row a project: whoever holds it is alone with the project. */
 export interface ProjectsTable {
   project_id: string;
-  /** How many transactions there were. */
+  /** How many transactions there were: one that was acknowledged and is not counted here is lost. */
   revision: bigint;
+  /** The latest time at which somebody was alone with the project. */
+  latest_at: bigint;
+}
+
+/** One row: the ledger itself. */
+export interface LedgerTable {
+  /** Stays with it, whatever it is copied to. */
+  id: string;
+  /** One more each time somebody has said that a ledger which went back is right again. */
+  epoch: bigint;
+  /** Why nothing is granted until `ledger reconcile`; `null` = it is. */
+  suspended: string | null;
+  /** Of SQLite: the file that it was last written to. */
+  file: string | null;
 }
 
 /** `open` until it ended, was deleted, or its end was noticed. */
@@ -27,7 +41,10 @@ export interface LeasesTable {
   demand: string;
   /** What it takes, as `formatClaims` writes it. */
   claims: string;
-  /** How often it was recorded: what was acknowledged since is not taken back. */
+  /**
+   * Rises by a random step each time that it is recorded: what was acknowledged since is not taken back, and one number never
+   * stands for two recordings, also where one of both was lost.
+   */
   revision: bigint;
   recorded_at: bigint;
   ended_at: bigint | null;
@@ -83,6 +100,7 @@ export interface BudgetChangesTable {
 }
 
 export interface Tables {
+  ledger: LedgerTable;
   projects: ProjectsTable;
   leases: LeasesTable;
   accounts: AccountsTable;

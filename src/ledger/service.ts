@@ -1,13 +1,13 @@
 /** The ledger as a chain of filters holds it: opened when the first filter needs it, and asked in the terms of leases. */
 import type { Call, Clock } from '../base-filter.ts';
 import { inTime, type Wait, waitFor } from '../deadline.ts';
-import { ConfigurationError, errorText, LedgerUnavailableError } from '../errors.ts';
+import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { allow, reject, type Verdict } from '../verdict.ts';
 import type { LeaseRequest } from './lease-request.ts';
 import type { Ledger, LedgerObserver } from './ledger.ts';
 import type { LedgerFilter } from './ledger-filter.ts';
-import type { LedgerOptions } from './options.ts';
+import type { LedgerSettings } from './open.ts';
 import type { Author } from './posting.ts';
 import type { Claimant } from './prospect.ts';
 import type { Recording, Undo } from './transactions.ts';
@@ -29,11 +29,11 @@ export interface LedgerServiceParts {
 }
 
 export class ChainLedger implements LedgerService {
-  readonly #options: LedgerOptions;
+  readonly #options: LedgerSettings;
   readonly #parts: LedgerServiceParts;
   #opening: Promise<Opening> | undefined;
 
-  constructor(options: LedgerOptions, parts: LedgerServiceParts) {
+  constructor(options: LedgerSettings, parts: LedgerServiceParts) {
     this.#options = options;
     this.#parts = parts;
   }
@@ -46,6 +46,10 @@ export class ChainLedger implements LedgerService {
   async check(filter: LedgerFilter, request: LeaseRequest, call: Call): Promise<Verdict> {
     const wait = waitOf(call);
     const { ledger, words } = await this.#ready(wait);
+    const mistake = words.requestMistake(request);
+    if (mistake !== undefined) {
+      return reject(notKept(mistake));
+    }
     const claimant = words.claimantOf(filter, filter.constructor.name, false);
     const [refusal] = await ledger.check(words.ledgerRequest(request, [claimant]), wait);
     return refusal === undefined ? allow() : reject(refusal.message);
@@ -58,7 +62,22 @@ export class ChainLedger implements LedgerService {
     wait: Wait,
   ): Promise<Recording> {
     const { ledger, words } = await this.#ready(wait);
-    return ledger.commit(words.ledgerRequest(request, claimants), author, wait);
+    const mistake = words.requestMistake(request);
+    if (mistake !== undefined) {
+      return refusedBy(claimants, notKept(mistake));
+    }
+    try {
+      return await ledger.commit(words.ledgerRequest(request, claimants), author, wait);
+    } catch (thrown) {
+      if (thrown instanceof LedgerContentError) {
+        this.#parts.logger.warn(
+          { project_id: request.context.project_id, error: errorText(thrown) },
+          'a lease can not be kept in the ledger',
+        );
+        return refusedBy(claimants, notKept('a text or a number in it does not fit'));
+      }
+      throw thrown;
+    }
   }
 
   async takeBack(undo: Undo, author: Author, wait: Wait): Promise<boolean> {
@@ -69,6 +88,10 @@ export class ChainLedger implements LedgerService {
   async end(request: LeaseRequest, call: Call): Promise<void> {
     const wait = waitOf(call);
     const { ledger, words } = await this.#ready(wait);
+    if (words.requestMistake(request) !== undefined) {
+      // One like that was never recorded.
+      return;
+    }
     const author = { operation: 'end', who: request.context.user_id, requestId: null, reason: null } as const;
     await ledger.end(words.endedLease(request), author, wait);
   }
@@ -86,9 +109,14 @@ export class ChainLedger implements LedgerService {
   }
 
   async #open(): Promise<Opening> {
-    const [{ openLedger }, words] = await Promise.all([import('./open.ts'), import('./lease-request.ts')]);
+    const [{ openLedger }, request, texts] = await Promise.all([
+      import('./open.ts'),
+      import('./lease-request.ts'),
+      import('./texts.ts'),
+    ]);
+    const words = { ...request, ...texts };
     const { clock, observer, logger } = this.#parts;
-    const opened = openLedger(this.#options, { clock, observer });
+    const opened = openLedger(this.#options, { clock, observer, logger });
     try {
       await opened.verify();
     } catch (thrown) {
@@ -102,6 +130,7 @@ export class ChainLedger implements LedgerService {
         'the ledger can not be reached: leases are refused until it can',
       );
     }
+    opened.ledger.attend();
     return { opened, words };
   }
 
@@ -130,7 +159,7 @@ export class ChainLedger implements LedgerService {
 }
 
 /** How a request is said in the words of the ledger. Loaded with the ledger: most commands need neither. */
-type Words = typeof import('./lease-request.ts');
+type Words = typeof import('./lease-request.ts') & typeof import('./texts.ts');
 
 interface Opening {
   readonly opened: Opened;
@@ -143,6 +172,19 @@ export interface Opened {
   readonly isVerified: boolean;
   /** Throws `ConfigurationError` for tables that this program can't use, and `LedgerUnavailableError`. */
   verify(): Promise<void>;
+}
+
+/** For the user, who can change it. */
+function notKept(mistake: string): string {
+  return `The lease can not be recorded: ${mistake}.`;
+}
+
+/** By the first filter that is enforced; where all are only tried it is a warning. */
+function refusedBy(claimants: readonly Claimant[], message: string): Recording {
+  const enforced = claimants.find(({ audit }) => !audit);
+  const refusal = enforced && { filter: enforced.name, message };
+  const warnings = claimants.slice(0, 1).map(({ name: filter }) => ({ filter, message }));
+  return { refusal, warnings: refusal === undefined ? warnings : [], lease: null, undo: undefined };
 }
 
 /** The chain hands on what it waits by. */

@@ -1,5 +1,5 @@
 /** A ledger in a file: the embedded default. Durable (WAL, synchronous full), and alone with its file while it writes. */
-import { existsSync, type Stats, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import SqliteConnection, { type Statement } from 'better-sqlite3';
 import {
@@ -11,13 +11,12 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import type { Wait } from '../deadline.ts';
-import { LedgerUnavailableError } from '../errors.ts';
+import { inTime, type Wait } from '../deadline.ts';
+import { LedgerContentError, LedgerUnavailableError } from '../errors.ts';
 import { type Database, type Snapshot, Undone, type Work } from './database.ts';
 import type { Tables } from './schema.ts';
+import { filesOf, isMarked, isWhole, MILLISECONDS_TO_OPEN, mark, verifyIntegrity } from './sqlite-file.ts';
 
-/** Another process may be mending what a third one has left behind. Only who opens the file waits for that. */
-const MILLISECONDS_TO_OPEN = 5000;
 /** Between two attempts to get at a file that another process writes to, in milliseconds. */
 const SHORTEST_PAUSE = 1;
 const LONGEST_PAUSE = 20;
@@ -37,6 +36,10 @@ export class SqliteDatabase implements Database {
   #files: string;
   /** It has failed in a way that a new one may not. */
   #isSuspect = false;
+  /** The file may be damaged, or another one: it is verified before it is used. */
+  #isUnknown = false;
+  #reopening: Promise<void> | undefined;
+  whenConnected: (() => Work<void>) | undefined;
   readonly #statements = new Map<string, Statement<unknown[]>>();
 
   /** The file must be there. @throws LedgerUnavailableError */
@@ -45,8 +48,15 @@ export class SqliteDatabase implements Database {
       throw new LedgerUnavailableError('the file does not exist');
     }
     this.#file = file;
+    const isKnown = unavailable(() => isMarked(file));
     this.#connection = unavailable(() => openFile(file));
     this.#files = filesOf(file, this.#connection);
+    if (isKnown) {
+      mark(file, this.#connection);
+    } else {
+      this.#isSuspect = true;
+      this.#isUnknown = true;
+    }
   }
 
   transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
@@ -69,6 +79,7 @@ export class SqliteDatabase implements Database {
   /** On a connection of its own: the other one is wanted meanwhile. */
   async snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result> {
     wait.throwIfOver();
+    await this.#usable(wait);
     const reader = unavailable(() => new SqliteConnection(this.#file, { readonly: true, timeout: 0 }));
     reader.defaultSafeIntegers(true);
     try {
@@ -92,8 +103,8 @@ export class SqliteDatabase implements Database {
   /** All of an attempt is in one tick: no other request of this process comes in between. What it has not committed is undone. */
   async #alone<Result>(begin: string, wait: Wait, work: () => Result): Promise<Result> {
     try {
+      await this.#usable(wait);
       return await whenFree(wait, () => {
-        this.#usable();
         this.#statement(begin).run();
         try {
           return work();
@@ -105,23 +116,48 @@ export class SqliteDatabase implements Database {
       });
     } catch (thrown) {
       const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : undefined;
-      this.#isSuspect ||= cause instanceof SqliteConnection.SqliteError && SUSPECT.test(cause.code);
+      if (cause instanceof SqliteConnection.SqliteError && SUSPECT.test(cause.code)) {
+        this.#isSuspect = true;
+        this.#isUnknown ||= DAMAGED.test(cause.code);
+      }
       throw thrown;
     }
   }
 
   /** Opens the file anew, if that may help: it was not writable, say, or another one is in its place. */
-  #usable(): void {
-    if (this.#isSuspect) {
-      this.#statements.clear();
-      this.#connection.close();
+  async #usable(wait: Wait): Promise<void> {
+    while (this.#isSuspect) {
+      this.#reopening ??= this.#reopen().finally(() => {
+        this.#reopening = undefined;
+      });
+      // A large file takes its time: who can't wait for it is refused, and it is verified nevertheless.
+      this.#reopening.catch(() => {});
+      await inTime(this.#reopening, wait);
+    }
+  }
+
+  async #reopen(): Promise<void> {
+    this.#statements.clear();
+    this.#connection.close();
+    try {
       // Something else in its place is not even looked at: SQLite would put the log of changes into it, and delete that.
       if (!isWhole(statSync(this.#file, { throwIfNoEntry: false }))) {
         throw new LedgerUnavailableError('the file does not exist, or is no ledger');
       }
+      const isKnown = isMarked(this.#file);
+      if (!isKnown || this.#isUnknown) {
+        await verifyIntegrity(this.#file);
+      }
       this.#connection = openFile(this.#file);
+      mark(this.#file, this.#connection);
       this.#files = filesOf(this.#file, this.#connection);
-      this.#isSuspect = false;
+    } catch (thrown) {
+      throw asUnavailable(thrown);
+    }
+    this.#isSuspect = false;
+    this.#isUnknown = false;
+    if (this.whenConnected !== undefined) {
+      this.#run(this.whenConnected());
     }
   }
 
@@ -129,6 +165,7 @@ export class SqliteDatabase implements Database {
   #verifyFiles(): void {
     if (filesOf(this.#file, this.#connection) !== this.#files) {
       this.#isSuspect = true;
+      this.#isUnknown = true;
       throw new LedgerUnavailableError('the file was deleted, or another one is in its place');
     }
   }
@@ -198,23 +235,8 @@ async function* each<Row>(
 /** With these codes the connection has failed, and not only what was asked of it. Source: SQLite docs, "Result and Error Codes". */
 const SUSPECT = /^SQLITE_(READONLY|IOERR|CORRUPT|NOTADB|CANTOPEN)/;
 
-/** The shortest page that SQLite has: its files are whole pages. */
-const SHORTEST_PAGE = 512;
-
-/** Which files a ledger is in now: other ones of the same names are others, and so is one that something else was written to. */
-function filesOf(file: string, connection: SqliteConnection.Database): string {
-  if (!connection.inTransaction) {
-    // Makes the log of changes, where there is none yet.
-    connection.exec('SELECT 1 FROM sqlite_master LIMIT 1');
-  }
-  const stats = statSync(file, { throwIfNoEntry: false });
-  const changes = statSync(`${file}-wal`, { throwIfNoEntry: false });
-  return [stats?.dev, stats?.ino, isWhole(stats), changes?.ino].join();
-}
-
-function isWhole(stats: Stats | undefined): boolean {
-  return stats !== undefined && stats.size > 0 && stats.size % SHORTEST_PAGE === 0;
-}
+/** With these the file itself may be damaged. */
+const DAMAGED = /^SQLITE_(IOERR|CORRUPT|NOTADB)/;
 
 function openFile(file: string): SqliteConnection.Database {
   const connection = new SqliteConnection(file, { timeout: MILLISECONDS_TO_OPEN });
@@ -225,6 +247,9 @@ function openFile(file: string): SqliteConnection.Database {
   connection.pragma('busy_timeout = 0');
   return connection;
 }
+
+/** A number of more than 64 bits, a text of more than a gigabyte. */
+const CONTENT = /^SQLITE_(TOOBIG|MISMATCH|RANGE)/;
 
 /** With tables to make or to change: kysely runs the queries itself. Makes the file where there is none. */
 export function sqliteDialect(file: string): SqliteDialect {
@@ -260,8 +285,14 @@ function unavailable<Result>(work: () => Result): Result {
   }
 }
 
-/** What SQLite throws is the ledger's fault; all else is not. */
+/** What SQLite throws is the ledger's fault; all else is not, and a number that does not fit is nobody's but who asks for it. */
 function asUnavailable(thrown: unknown): unknown {
+  const isContent =
+    thrown instanceof RangeError ||
+    (thrown instanceof SqliteConnection.SqliteError && CONTENT.test(thrown.code));
+  if (isContent) {
+    return new LedgerContentError(thrown.message, { cause: thrown });
+  }
   return thrown instanceof SqliteConnection.SqliteError
     ? new LedgerUnavailableError(thrown.message, { cause: thrown })
     : thrown;

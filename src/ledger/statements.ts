@@ -1,4 +1,5 @@
 /** Every query of a check, a commit and an end. */
+import { randomInt } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { prepared, preparedRows } from './prepared.ts';
 import type { AccountsTable, EntriesTable, LeaseRow, Tables } from './schema.ts';
@@ -6,7 +7,22 @@ import type { AccountsTable, EntriesTable, LeaseRow, Tables } from './schema.ts'
 export type Statements = ReturnType<typeof createStatements>;
 
 /** A lease that is new to the ledger. */
-export type NewLease = Omit<LeaseRow, 'id' | 'revision'>;
+export type NewLease = Omit<LeaseRow, 'id'>;
+
+/** What the ledger says when a project is locked. */
+export interface Locked {
+  readonly revision: bigint;
+  readonly latest_at: bigint;
+  /** Its id. */
+  readonly ledger: string | null;
+  readonly epoch: bigint | null;
+  readonly suspended: string | null;
+}
+
+/** How much a revision rises. A lease can be recorded a hundred thousand times before the numbers end. */
+export function revisionStep(): bigint {
+  return BigInt(randomInt(1, 2 ** 46));
+}
 
 /** A lease that the ledger knows, as it is from now on. */
 type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'user_id' | 'revision' | 'recorded_at'>;
@@ -15,17 +31,29 @@ type Key = Pick<LeaseRow, 'region' | 'project_id' | 'user_id' | 'name' | 'starts
 
 export function createStatements(queries: Kysely<Tables>) {
   return {
-    /** From here on the project is ours, until the transaction ends. */
-    lockProject: prepared((of: { project_id: string }) =>
+    /** From here on the project is ours, until the transaction ends. `at`: what time it is by our clock. */
+    lockProject: prepared((of: { project_id: string; at: bigint }) =>
       queries
         .insertInto('projects')
-        .values({ project_id: of.project_id, revision: 1n })
+        .values({ project_id: of.project_id, revision: 1n, latest_at: of.at })
         .onConflict((conflict) =>
-          conflict
-            .column('project_id')
-            .doUpdateSet((row) => ({ revision: row('projects.revision', '+', 1n) })),
+          conflict.column('project_id').doUpdateSet((row) => ({
+            revision: row('projects.revision', '+', 1n),
+            latest_at: row
+              .case()
+              .when('projects.latest_at', '<', row.ref('excluded.latest_at'))
+              .then(row.ref('excluded.latest_at'))
+              .else(row.ref('projects.latest_at'))
+              .end(),
+          })),
         )
-        .returning('revision'),
+        .returning((row) => [
+          'revision',
+          'latest_at',
+          row.selectFrom('ledger').select('id').as('ledger'),
+          row.selectFrom('ledger').select('epoch').as('epoch'),
+          row.selectFrom('ledger').select('suspended').as('suspended'),
+        ]),
     ),
 
     /** Leases whose time is over, and that nobody has noticed yet. */
@@ -130,7 +158,7 @@ export function createStatements(queries: Kysely<Tables>) {
           state: lease.state,
           demand: lease.demand,
           claims: lease.claims,
-          revision: 1n,
+          revision: lease.revision,
           recorded_at: lease.recorded_at,
           ended_at: lease.ended_at,
         })
@@ -138,7 +166,7 @@ export function createStatements(queries: Kysely<Tables>) {
     ),
 
     /** Once more. */
-    setLease: prepared((lease: KnownLease) =>
+    setLease: prepared((lease: KnownLease & { readonly step: bigint }) =>
       queries
         .updateTable('leases')
         .set((row) => ({
@@ -149,10 +177,26 @@ export function createStatements(queries: Kysely<Tables>) {
           state: lease.state,
           demand: lease.demand,
           claims: lease.claims,
-          revision: row('revision', '+', 1n),
+          revision: row('revision', '+', lease.step),
           ended_at: lease.ended_at,
         }))
         .where('id', '=', lease.id),
+    ),
+
+    /** Those that have ended by their date, which is still to come. */
+    endedEarly: prepared((of: { project_id: string; now: bigint }) =>
+      queries
+        .selectFrom('leases')
+        .select(['id', 'claims'])
+        .where('project_id', '=', of.project_id)
+        .where('state', '=', 'ended')
+        .where('ends_at', '>', of.now)
+        .whereRef('ended_at', '=', 'ends_at')
+        .orderBy('id'),
+    ),
+
+    reopen: prepared((of: { id: bigint }) =>
+      queries.updateTable('leases').set({ state: 'open', ended_at: null }).where('id', '=', of.id),
     ),
 
     /** At the date at which it ended. */

@@ -8,11 +8,10 @@ import type { LeaseIdentity } from './identity.ts';
 import { type Author, balancesOf, negative, type Posting, post } from './posting.ts';
 import { foresee, heldBy, type LedgerRequest, type Prospect } from './prospect.ts';
 import { type Refusal, sums } from './reckoning.ts';
+import { reopened } from './reopening.ts';
 import type { LeaseRow } from './schema.ts';
-import type { Statements } from './statements.ts';
-
-/** What time it is, in microseconds of the epoch. Asked when the project is locked: whoever comes later is later. */
-export type Now = () => bigint;
+import { revisionStep, type Statements } from './statements.ts';
+import type { Moment, Turn } from './turn.ts';
 
 export interface Recording {
   readonly refusal: Refusal | undefined;
@@ -40,18 +39,19 @@ export interface Undo {
 export function* record(
   statements: Statements,
   request: LedgerRequest,
-  clock: Now,
+  turn: Turn,
   author: Author,
   force = false,
 ): Work<Recording | Undone<Recording>> {
   const { identity, demand, proposal } = request;
   const { projectId: project_id } = identity;
-  yield* rows(statements.lockProject({ project_id }));
-  const now = clock();
-  const { row, isRepeated, overdue, balances, reckoning } = yield* foresee(statements, request, now);
+  const { now, latest } = yield* turn.lock(project_id);
+  yield* reopened(statements, project_id, { now, latest }, author);
+  const { row, isRepeated, overdue, balances, reckoning } = yield* foresee(statements, request, now, latest);
   const { refusal, warnings } = reckoning;
   if (isRepeated && row !== undefined) {
-    yield* rows(statements.setLease({ ...row, lease_id: row.lease_id ?? identity.leaseId }));
+    const lease_id = row.lease_id ?? identity.leaseId;
+    yield* rows(statements.setLease({ ...row, lease_id, step: revisionStep() }));
     return { refusal: undefined, warnings: [], lease: row.id, undo: undefined };
   }
   if (refusal !== undefined && !force) {
@@ -68,23 +68,24 @@ export function* record(
     claims: formatClaims(reckoning.claims),
     ended_at: null,
   };
+  const step = revisionStep();
   // First of all, since the lease may be one of them.
   const ended = yield* endOverdue(statements, overdue);
   let lease = row?.id;
   if (lease === undefined) {
     const { region, userId: user_id } = identity;
     const [added] = yield* rows(
-      statements.addLease({ ...facts, region, project_id, user_id, recorded_at: now }),
+      statements.addLease({ ...facts, region, project_id, user_id, recorded_at: now, revision: step }),
     );
     lease = added?.id ?? 0n;
   } else {
-    yield* rows(statements.setLease({ ...facts, id: lease }));
+    yield* rows(statements.setLease({ ...facts, id: lease, step }));
   }
-  yield* post(statements, { project_id, at: now, balances, author }, [
+  yield* post(statements, { project_id, at: latest, balances, author }, [
     ...ended,
     { lease, operation: author.operation, deltas: reckoning.deltas },
   ]);
-  const revision = (row?.revision ?? 0n) + 1n;
+  const revision = (row?.revision ?? 0n) + step;
   const undo = { lease, projectId: project_id, before: row, revision, deltas: reckoning.deltas };
   return { refusal: undefined, warnings, lease, undo };
 }
@@ -93,18 +94,18 @@ export function* record(
 export function* takeBack(
   statements: Statements,
   { lease, projectId: project_id, before, revision, deltas }: Undo,
-  clock: Now,
+  turn: Turn,
   author: Author,
 ): Work<boolean | Undone<boolean>> {
-  yield* rows(statements.lockProject({ project_id }));
-  const now = clock();
+  const { latest } = yield* turn.lock(project_id);
   const [row] = yield* rows(statements.leaseByRow({ id: lease }));
   if (row === undefined || row.state === 'ended' || row.revision !== revision) {
     return new Undone(false);
   }
-  yield* rows(statements.setLease(before ?? { ...row, state: 'ended', ended_at: now }));
+  const restored = before ?? { ...row, state: 'ended' as const, ended_at: latest };
+  yield* rows(statements.setLease({ ...restored, step: revisionStep() }));
   const balances = yield* balancesOf(statements, project_id, new Set(deltas.keys()));
-  yield* post(statements, { project_id, at: now, balances, author }, [
+  yield* post(statements, { project_id, at: latest, balances, author }, [
     { lease, operation: author.operation, deltas: negative(deltas) },
   ]);
   return true;
@@ -120,17 +121,16 @@ export interface EndedLease {
 export function* end(
   statements: Statements,
   { identity, end: endsAt }: EndedLease,
-  clock: Now,
+  turn: Turn,
   author: Author,
 ): Work<boolean | Undone<boolean>> {
   const { projectId: project_id } = identity;
-  yield* rows(statements.lockProject({ project_id }));
-  const now = clock();
+  const moment = yield* turn.lock(project_id);
   const row = nearest(yield* findLease(statements, identity), endsAt);
   if (row === undefined || row.state === 'ended') {
     return new Undone(false);
   }
-  yield* release(statements, row, { now, author, leaseId: identity.leaseId });
+  yield* release(statements, row, { moment, author, leaseId: identity.leaseId });
   return true;
 }
 
@@ -138,18 +138,22 @@ export function* end(
 export function* release(
   statements: Statements,
   row: LeaseRow,
-  { now, author, leaseId }: { now: bigint; author: Author; leaseId: string | null },
+  { moment: { now, latest }, author, leaseId }: { moment: Moment; author: Author; leaseId: string | null },
 ): Work<void> {
   const { project_id } = row;
   const isOver = row.ends_at <= now;
   const claims = parseClaims(row.claims);
   const returned = isOver
     ? heldBy(claims)
-    : sums(claims, (claim) => refund(claim, now / MICROSECONDS_PER_SECOND));
+    : sums(claims, (claim) => refund(claim, latest / MICROSECONDS_PER_SECOND));
   const balances = yield* balancesOf(statements, project_id, new Set(returned.keys()));
-  const ended_at = isOver ? row.ends_at : now;
-  yield* rows(statements.setLease({ ...row, lease_id: row.lease_id ?? leaseId, state: 'ended', ended_at }));
-  yield* post(statements, { project_id, at: now, balances, author }, [
+  const ended = {
+    lease_id: row.lease_id ?? leaseId,
+    state: 'ended' as const,
+    ended_at: isOver ? row.ends_at : latest,
+  };
+  yield* rows(statements.setLease({ ...row, ...ended, step: revisionStep() }));
+  yield* post(statements, { project_id, at: latest, balances, author }, [
     { lease: row.id, operation: author.operation, deltas: negative(returned) },
   ]);
 }

@@ -78,6 +78,16 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     'Whether the last transaction of the ledger has come to an end: 1, or 0 when it failed. Not there before the first.',
     [],
   );
+  readonly #inDoubt = this.#gauge(
+    'ledger_commits_in_doubt',
+    'Refused leases that may be recorded all the same, since the database did not answer. They stay charged until it does.',
+    [],
+  );
+  readonly #clockBehind = this.#gauge(
+    'ledger_clock_behind_seconds',
+    "By how much the system's clock was behind the last entry of a project, at the last transaction; 0 when it was not.",
+    [],
+  );
   readonly #reloads = this.#counter(
     'reloads_total',
     'Reloads of the configuration: applied, or refused for its mistakes.',
@@ -185,6 +195,14 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#transactions.inc({ operation, outcome });
     this.#transactionSeconds.observe({ operation }, seconds);
     this.#ledgerAvailable.set(outcome === 'failed' ? 0 : 1);
+  }
+
+  inDoubt(commits: number): void {
+    this.#inDoubt.set(commits);
+  }
+
+  clockBehind(seconds: number): void {
+    this.#clockBehind.set(seconds);
   }
 
   reloaded(outcome: 'applied' | 'refused'): void {

@@ -1,71 +1,193 @@
-/** A database that commits, and can't say so any more. */
-import { describe, expect, it, vi } from 'vitest';
+/** A database that commits, and can't say so any more; or that goes away before a recording could be taken back. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { LedgerUnavailableError } from '../../src/errors.ts';
 import { CommitInDoubtError, type Database } from '../../src/ledger/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { listLeases } from '../../src/ledger/reports.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
 import { ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { recordingLogger } from '../support/logger.ts';
 import { recordLease } from './recorded-leases.ts';
 
 const newLedger = newLedgers();
 
-/** The first transaction is committed, and its answer lost. */
-function losingOneAnswer(database: Database): Database {
-  let isLost = false;
+interface Fault {
+  /** The next commit is made, and its answer lost. */
+  losesAnswer: boolean;
+  isAway: boolean;
+  attempts: number;
+}
+
+function faulty(database: Database, fault: Fault): Database {
   return {
     queries: database.queries,
+    whenConnected: undefined,
     async transact(work, wait) {
+      if (fault.isAway) {
+        fault.attempts += 1;
+        throw new LedgerUnavailableError('it is away');
+      }
       const result = await database.transact(work, wait);
-      if (isLost) {
+      if (!fault.losesAnswer) {
         return result;
       }
-      isLost = true;
+      fault.losesAnswer = false;
+      fault.isAway = true;
       throw new CommitInDoubtError('the connection is gone', result, { cause: undefined });
     },
     read: (work, wait) => database.read(work, wait),
     snapshot: (work, wait) => database.snapshot(work, wait),
-    close: () => database.close(),
+    close: async () => {},
   };
 }
 
-async function lossyLedger() {
+async function newGround() {
   const ledger = await ledgerAt(await newLedger('sqlite'));
-  const clock = { now: () => new Date('2026-11-21T09:00:30Z') };
-  const lossy = new Ledger(losingOneAnswer(ledger.database), { clock, timeout: 10, observer: undefined });
-  const states = async () => {
-    const query = ledger.database.queries.selectFrom('leases').select('state').compile();
-    return ledger.read(
-      'read',
-      function* () {
-        return ((yield query) as { state: string }[]).map(({ state }) => state);
-      },
-      NO_WAIT,
-    );
+  onTestFinished(() => ledger.close());
+  const folder = join(temporaryFolder(), 'doubt');
+  const process = () => {
+    const fault: Fault = { losesAnswer: false, isAway: false, attempts: 0 };
+    const logger = recordingLogger();
+    const counts: number[] = [];
+    const one = new Ledger(faulty(ledger.database, fault), {
+      clock: { now: () => new Date('2026-11-21T09:00:30Z') },
+      timeout: 10,
+      logger,
+      doubtFolder: folder,
+      observer: { transacted() {}, inDoubt: (count) => counts.push(count) },
+    });
+    onTestFinished(() => one.close());
+    return { ledger: one, fault, logger, counts };
   };
-  return { ledger, lossy, states };
+  const states = async () => (await listLeases(ledger, { limit: 9 }, NO_WAIT)).map(({ state }) => state);
+  const files = () => readdirSync(folder);
+  return { ledger, process, states, files, folder };
+}
+
+const SOON = { timeout: 10_000, interval: 20 };
+
+async function loseAnswer({ ledger, fault }: { ledger: Ledger; fault: Fault }): Promise<void> {
+  fault.losesAnswer = true;
+  await expect(recordLease(ledger, { name: 'run' })).rejects.toThrow('the connection is gone');
 }
 
 describe('a commit whose answer is lost', () => {
-  it('has failed for who asked, and is taken back as soon as the database answers', async () => {
-    const { ledger, lossy, states } = await lossyLedger();
-    await expect(recordLease(lossy, { name: 'run' })).rejects.toThrow('the connection is gone');
-    await vi.waitFor(async () => expect(await states()).toEqual(['ended']));
+  it('has failed for who asked, and is taken back when the database answers, however often it did not', async () => {
+    const { ledger, process, states, files } = await newGround();
+    const one = process();
+    await loseAnswer(one);
+    await vi.waitFor(() => expect(one.fault.attempts).toBeGreaterThan(1), SOON);
+    expect(await states()).toEqual(['open']);
+    expect(one.counts.at(-1)).toBe(1);
+    expect(files()).toHaveLength(1);
+    expect(one.logger.lines.map(({ level, message }) => [level, message])).toEqual([
+      ['error', expect.stringContaining('a refused lease may be recorded all the same')],
+    ]);
+    one.fault.isAway = false;
+    await vi.waitFor(async () => expect(await states()).toEqual(['ended']), SOON);
+    await vi.waitFor(() => expect(one.counts.at(-1)).toBe(0), SOON);
+    expect(files()).toEqual([]);
+    expect(one.logger.lines.at(-1)?.message).toBe(
+      'a refused lease was recorded after all, and is taken back',
+    );
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
-    await ledger.close();
+  });
+
+  it('is taken back by the next process, when the one that knew has ended', async () => {
+    const { ledger, process, states, files } = await newGround();
+    const one = process();
+    await loseAnswer(one);
+    await one.ledger.close();
+    expect(await states()).toEqual(['open']);
+    const next = process();
+    next.ledger.attend();
+    await vi.waitFor(async () => expect(await states()).toEqual(['ended']), SOON);
+    await vi.waitFor(() => expect(files()).toEqual([]), SOON);
+    expect(next.counts).toContain(1);
+    expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
   });
 
   it('stays when the same lease is asked for again before, and is acknowledged', async () => {
-    const { ledger, lossy, states } = await lossyLedger();
-    // The taking back begins at once, and comes behind this one: a file has one writer.
-    const takeBack = vi.spyOn(lossy, 'takeBack').mockResolvedValue(false);
-    await expect(recordLease(lossy, { name: 'run' })).rejects.toThrow('the connection is gone');
-    const [undo, author, wait] = takeBack.mock.calls[0] ?? [];
-    takeBack.mockRestore();
-    await recordLease(lossy, { name: 'run' });
-    if (undo === undefined || author === undefined || wait === undefined) {
-      throw new Error('expected that it is taken back');
-    }
-    expect(await lossy.takeBack(undo, author, wait)).toBe(false);
+    const { process, states } = await newGround();
+    const [one, other] = [process(), process()];
+    await loseAnswer(one);
+    await recordLease(other.ledger, { name: 'run' });
+    one.fault.isAway = false;
+    await vi.waitFor(() => expect(one.counts.at(-1)).toBe(0), SOON);
     expect(await states()).toEqual(['open']);
-    await ledger.close();
+  });
+
+  it('takes back nothing that was recorded under the same number, where the commit itself was lost', async () => {
+    const { ledger, process, states } = await newGround();
+    const one = process();
+    await loseAnswer(one);
+    // As a standby that never had it goes on: the next row has the same number.
+    const { queries } = ledger.database;
+    const gone = ['entries', 'leases'] as const;
+    await ledger.transact(
+      'commit',
+      function* () {
+        for (const table of gone) {
+          yield queries.deleteFrom(table).compile();
+        }
+      },
+      NO_WAIT,
+    );
+    await recordLease(process().ledger, { name: 'other' });
+    one.fault.isAway = false;
+    await vi.waitFor(() => expect(one.counts.at(-1)).toBe(0), SOON);
+    expect(await states()).toEqual(['open']);
+  });
+
+  it('is left to whoever has the ledger open that it is about', async () => {
+    const first = await newGround();
+    const one = first.process();
+    await loseAnswer(one);
+    await one.ledger.close();
+    const second = await newGround();
+    const found = first.files();
+    const stranger = new Ledger(
+      faulty(second.ledger.database, { losesAnswer: false, isAway: false, attempts: 0 }),
+      {
+        clock: { now: () => new Date('2026-11-21T09:00:30Z') },
+        timeout: 10,
+        observer: undefined,
+        doubtFolder: first.folder,
+      },
+    );
+    stranger.attend();
+    await recordLease(stranger, { name: 'own' });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await stranger.close();
+    expect(first.files()).toEqual(found);
+    expect(await first.states()).toEqual(['open']);
   });
 });
+
+describe('a recording that another filter refuses', () => {
+  it('is taken back as soon as the database answers, when it did not at first', async () => {
+    const { process, states } = await newGround();
+    const one = process();
+    const undo = await recordedUndo(one.ledger);
+    one.fault.isAway = true;
+    const author = { operation: 'undo', who: 'alice', requestId: null, reason: null } as const;
+    await expect(one.ledger.takeBack(undo, author, NO_WAIT)).rejects.toThrow('it is away');
+    expect(one.counts).toEqual([1]);
+    one.fault.isAway = false;
+    await vi.waitFor(async () => expect(await states()).toEqual(['ended']), SOON);
+  });
+});
+
+async function recordedUndo(ledger: Ledger) {
+  const commit = vi.spyOn(ledger, 'commit');
+  await recordLease(ledger, { name: 'run' });
+  const { undo } = (await commit.mock.results[0]?.value) ?? {};
+  commit.mockRestore();
+  if (undo === undefined) {
+    throw new Error('expected something that can be taken back');
+  }
+  return undo;
+}

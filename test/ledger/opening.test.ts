@@ -22,7 +22,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
   it('is made once, whoever upgrades it again', async () => {
     const url = await newLedger(dialect);
     await run(url, ['DROP TABLE kysely_migration', ...TABLES.map((name) => `DROP TABLE ${name}`)]);
-    expect(await upgradeTables(connectionOf(url))).toEqual(['0001-ledger']);
+    expect(await upgradeTables(connectionOf(url))).toEqual(['0001-ledger', '0003-position']);
     expect(await upgradeTables(connectionOf(url))).toEqual([]);
     expect(await openingOf(url)).toBe('open');
   });
@@ -39,9 +39,9 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
 
   it('is not opened when it is newer than the program, and not changed by an upgrade', async () => {
     const url = await newLedger(dialect);
-    await run(url, ["INSERT INTO kysely_migration VALUES ('0002-from-the-future', '2030')"]);
+    await run(url, ["INSERT INTO kysely_migration VALUES ('0009-from-the-future', '2030')"]);
     const place = placeOf(url);
-    const message = `the ledger in ${place} was made by a newer version of this program (0002-from-the-future)`;
+    const message = `the ledger in ${place} was made by a newer version of this program (0009-from-the-future)`;
     expect(await openingOf(url)).toEqual([message]);
     await expect(upgradeTables(connectionOf(url))).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
     expect(await openingOf(url)).toEqual([message]);
@@ -58,7 +58,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
     ]);
     await expect(upgradeTables(connectionOf(url))).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
     await run(url, [`DROP TABLE ${last}`]);
-    expect(await upgradeTables(connectionOf(url))).toEqual(['0001-ledger']);
+    expect(await upgradeTables(connectionOf(url))).toEqual(['0001-ledger', '0003-position']);
     expect(await openingOf(url)).toBe('open');
   });
 });
@@ -166,7 +166,7 @@ describe('a ledger on a server', () => {
 const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = 'blazar-enforcement' AND datname = current_database() AND state <> 'idle'`;
 
-const TABLES = ['budget_changes', 'budgets', 'entries', 'accounts', 'leases', 'projects'];
+const TABLES = ['ledger', 'budget_changes', 'budgets', 'entries', 'accounts', 'leases', 'projects'];
 
 function connectionOf(url: string): Connection {
   const connection = parseConnection(url);

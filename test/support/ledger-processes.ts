@@ -19,6 +19,8 @@ export interface ServiceSetup {
   readonly timeout?: number;
   /** `[ledger] pool_size`. Default: 4. */
   readonly poolSize?: number;
+  /** `[ledger] doubt_folder`. Default: none. */
+  readonly doubtFolder?: string;
   /** Further lines of `[enforcement]`. */
   readonly enforcement?: string;
   /** Not the policy service, but a lease service that embeds the library. */
@@ -50,7 +52,7 @@ const LEASE_SERVICE = projectFile('test/support/lease-service.js');
 
 /** The process as it starts: it may end without ever listening. */
 export function launchService(setup: ServiceSetup) {
-  const { connection, deadline = 60, timeout = 60, poolSize = 4, enforcement = '' } = setup;
+  const { connection, deadline = 60, timeout = 60, poolSize = 4, doubtFolder = '', enforcement = '' } = setup;
   const conf = confFile(`[enforcement]
 enabled_filters = MaxLeasesFilter, UsageBudgetFilter
 ${enforcement}
@@ -58,6 +60,7 @@ ${enforcement}
 connection = ${connection}
 timeout = ${timeout}
 pool_size = ${poolSize}
+doubt_folder = ${doubtFolder}
 [service]
 port = 0
 deadline = ${deadline}

@@ -5,10 +5,11 @@ import { type Connection, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
 import type { Dialect } from '../dialect.ts';
 import { firstTables } from './0001-ledger.ts';
+import { position } from './0003-position.ts';
 
 /** In order. A name is never changed once it was released. */
 function migrations(dialect: Dialect): Record<string, Migration> {
-  return { '0001-ledger': firstTables(dialect) };
+  return { '0001-ledger': firstTables(dialect), '0003-position': position() };
 }
 
 /** What must be done about the tables before they can be used. */

@@ -1,0 +1,271 @@
+/**
+ * Recordings that were refused to whoever asked, and may stand in the ledger all the same: the database did not answer a commit, or could
+ * not be reached when one was to be taken back. They stay charged until it is known, and are asked about until it is.
+ *
+ * Kept in files, one for each, since the database is away just then. Rejected: a mark in the transaction itself, cleared when it is
+ * acknowledged. Clearing it before the answer costs a second commit for each lease, twice the time; clearing it afterwards
+ * leaves marks on leases that were granted when the process dies, and to take those back would be a limit that does not hold.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { errorText } from '../errors.ts';
+import type { Logger } from '../logger.ts';
+import type { Author } from './posting.ts';
+import type { Undo } from './transactions.ts';
+
+export interface Doubt {
+  readonly undo: Undo;
+  readonly author: Author;
+}
+
+export interface DoubtParts {
+  /** `undefined` = they are kept in memory alone. */
+  readonly folder: string | undefined;
+  readonly logger: Pick<Logger, 'error' | 'warn' | 'info'> | undefined;
+  /** Which ledger it is. Rejects while it can't be reached. */
+  readonly ledgerId: () => Promise<string>;
+  /** Resolves to whether there was something to take back. Rejects while nobody can tell. */
+  readonly takeBack: (doubt: Doubt) => Promise<boolean>;
+  readonly count: (doubts: number) => void;
+}
+
+interface Kept extends Doubt {
+  /** `undefined` = in memory alone. */
+  file: string | undefined;
+  /** The ledger that it is about; `undefined` = this one. */
+  readonly ledger: string | undefined;
+}
+
+/** Between two attempts, in milliseconds. */
+const SHORTEST_PAUSE = 250;
+const LONGEST_PAUSE = 15_000;
+/** Files are read again after so many milliseconds: another process may have left one. */
+const FOLDER_PAUSE = 60_000;
+const ENDING = '.doubt.json';
+
+export class Doubts {
+  readonly #parts: DoubtParts;
+  readonly #kept = new Set<Kept>();
+  /** Files about other ledgers. */
+  readonly #foreign = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+  #pause = SHORTEST_PAUSE;
+  #settling: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(parts: DoubtParts) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    return this.#kept.size;
+  }
+
+  /** Takes up what an earlier process has left. */
+  open(): void {
+    this.#readFolder();
+    this.#again(0);
+  }
+
+  /** Returns when it is on the disk, where it can be. */
+  add(doubt: Doubt, ledger: string | undefined): void {
+    const kept: Kept = { ...doubt, ledger, file: this.#write(doubt, ledger) };
+    this.#kept.add(kept);
+    this.#parts.count(this.#kept.size);
+    const { projectId: project_id, lease } = doubt.undo;
+    this.#parts.logger?.error(
+      { project_id, lease_row: String(lease), request_id: doubt.author.requestId, file: kept.file },
+      'a refused lease may be recorded all the same: it stays charged until the database says so, and is taken back then',
+    );
+    this.#pause = SHORTEST_PAUSE;
+    this.#again(0);
+  }
+
+  /** What is not known by then stays in its file for the next process. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#settling;
+    for (const { file, undo } of this.#kept) {
+      if (file === undefined) {
+        this.#parts.logger?.error(
+          { project_id: undo.projectId, lease_row: String(undo.lease) },
+          'a refused lease may stay charged: it could not be settled before the end; ledger reconcile releases it',
+        );
+      }
+    }
+  }
+
+  #again(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    if (!this.#isClosed) {
+      this.#timer = setTimeout(() => {
+        this.#settling ??= this.#settle().finally(() => {
+          this.#settling = undefined;
+        });
+      }, milliseconds);
+      // Whoever has nothing else to do need not wait for a database: the files are there for the next one.
+      this.#timer.unref();
+    }
+  }
+
+  async #settle(): Promise<void> {
+    for (const doubt of [...this.#kept]) {
+      if (this.#isClosed) {
+        return;
+      }
+      try {
+        await this.#settleOne(doubt);
+      } catch {
+        // The database is away still; each transaction that fails is counted by itself.
+        this.#again(this.#pause * (0.5 + Math.random()));
+        this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+        return;
+      }
+    }
+    this.#pause = SHORTEST_PAUSE;
+    this.#readFolder();
+    this.#again(this.#kept.size === 0 ? FOLDER_PAUSE : LONGEST_PAUSE);
+  }
+
+  async #settleOne(doubt: Kept): Promise<void> {
+    if (doubt.ledger !== undefined && doubt.ledger !== (await this.#parts.ledgerId())) {
+      // Of another ledger: it stays for whoever has that one open.
+      this.#kept.delete(doubt);
+      this.#foreign.add(doubt.file ?? '');
+      this.#parts.count(this.#kept.size);
+      return;
+    }
+    const wasThere = await this.#parts.takeBack(doubt);
+    this.#kept.delete(doubt);
+    this.#parts.count(this.#kept.size);
+    if (doubt.file !== undefined) {
+      rmSync(doubt.file, { force: true });
+    }
+    this.#parts.logger?.warn(
+      { project_id: doubt.undo.projectId, lease_row: String(doubt.undo.lease) },
+      wasThere
+        ? 'a refused lease was recorded after all, and is taken back'
+        : 'a refused lease is not recorded, or was granted since: nothing had to be taken back',
+    );
+  }
+
+  #write(doubt: Doubt, ledger: string | undefined): string | undefined {
+    const { folder, logger } = this.#parts;
+    if (folder === undefined) {
+      return undefined;
+    }
+    const file = join(folder, `${randomUUID()}${ENDING}`);
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const draft = openSync(`${file}.new`, 'wx', 0o600);
+      try {
+        writeSync(draft, formatDoubt(doubt, ledger));
+        fsyncSync(draft);
+      } finally {
+        closeSync(draft);
+      }
+      renameSync(`${file}.new`, file);
+      return file;
+    } catch (thrown) {
+      logger?.error(
+        { error: errorText(thrown) },
+        'what is in doubt can not be written to [ledger] doubt_folder: it is lost when this process ends',
+      );
+      return undefined;
+    }
+  }
+
+  #readFolder(): void {
+    const { folder, logger } = this.#parts;
+    const known = new Set([...this.#kept].map(({ file }) => file));
+    for (const name of folder === undefined ? [] : namesIn(folder)) {
+      const file = join(folder ?? '', name);
+      if (!name.endsWith(ENDING) || known.has(file) || this.#foreign.has(file)) {
+        continue;
+      }
+      try {
+        this.#kept.add({ ...parseDoubt(readFileSync(file, 'utf8')), file });
+      } catch (thrown) {
+        logger?.error({ file, error: errorText(thrown) }, 'a file in [ledger] doubt_folder can not be read');
+      }
+    }
+    this.#parts.count(this.#kept.size);
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+const integer = z
+  .string()
+  .regex(/^-?\d{1,40}$/)
+  .transform(BigInt);
+
+const row = z.object({
+  id: integer,
+  lease_id: z.string().nullable(),
+  region: z.string(),
+  project_id: z.string(),
+  user_id: z.string(),
+  name: z.string(),
+  starts_at: integer,
+  ends_at: integer,
+  state: z.enum(['open', 'ended']),
+  demand: z.string(),
+  claims: z.string(),
+  revision: integer,
+  recorded_at: integer,
+  ended_at: integer.nullable(),
+});
+
+const written = z.object({
+  ledger: z.string().optional(),
+  lease: integer,
+  project_id: z.string(),
+  before: row.optional(),
+  revision: integer,
+  deltas: z.array(z.tuple([z.string(), integer])),
+  author: z.object({ who: z.string(), requestId: z.string().nullable(), reason: z.string().nullable() }),
+});
+
+function formatDoubt({ undo, author }: Doubt, ledger: string | undefined): string {
+  const { lease, projectId: project_id, before, revision, deltas } = undo;
+  const { who, requestId, reason } = author;
+  const content = {
+    ledger,
+    lease,
+    project_id,
+    before,
+    revision,
+    deltas: [...deltas],
+    author: { who, requestId, reason },
+  };
+  return JSON.stringify(content, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+}
+
+function parseDoubt(text: string): Doubt & { readonly ledger: string | undefined } {
+  const { ledger, lease, project_id, before, revision, deltas, author } = written.parse(JSON.parse(text));
+  return {
+    ledger,
+    undo: { lease, projectId: project_id, before, revision, deltas: new Map(deltas) },
+    author: { operation: 'undo', ...author },
+  };
+}

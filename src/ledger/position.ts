@@ -1,0 +1,88 @@
+/**
+ * How far the ledger had come when it last acknowledged something to this process. A standby that lagged when it was promoted, or a
+ * backup, has lost leases that were granted; a project then has seen fewer transactions than it had.
+ */
+
+import type { Kysely } from 'kysely';
+import { LedgerUnavailableError } from '../errors.ts';
+import { rows, type Work } from './database.ts';
+import type { Tables } from './schema.ts';
+
+/** The ledger has lost what it had acknowledged. */
+export class LedgerBehindError extends LedgerUnavailableError {}
+
+const WENT_BACK = 'the ledger has gone back: it does not know of leases that it had acknowledged';
+
+/** So many projects are remembered, those that were changed last. */
+const REMEMBERED = 10_000;
+/**
+ * So many are looked up when a connection is new. What is lost is always the last there was, so the few that were acknowledged last
+ * are enough; there are as many as connections can commit at once.
+ */
+const LOOKED_UP = 64;
+
+export class Position {
+  readonly #revisions = new Map<string, bigint>();
+  #epoch: bigint | undefined;
+
+  /** After a commit. */
+  acknowledge(locked: ReadonlyMap<string, bigint>): void {
+    for (const [projectId, revision] of locked) {
+      const known = this.#revisions.get(projectId) ?? 0n;
+      this.#revisions.delete(projectId);
+      this.#revisions.set(projectId, revision > known ? revision : known);
+    }
+    for (const projectId of this.#revisions.keys()) {
+      if (this.#revisions.size <= REMEMBERED) {
+        break;
+      }
+      this.#revisions.delete(projectId);
+    }
+  }
+
+  /** `revision`: as it is with the transaction that asks. @throws LedgerBehindError */
+  verify(projectId: string, revision: bigint, { epoch }: { readonly epoch: bigint | null }): void {
+    this.#enter(epoch);
+    const known = this.#revisions.get(projectId);
+    if (known !== undefined && revision <= known) {
+      throw new LedgerBehindError(WENT_BACK);
+    }
+  }
+
+  /** From what was acknowledged last, looked up where a connection is new: the server behind it may be another one. */
+  *verifyLatest(queries: Kysely<Tables>): Work<void> {
+    if (this.#revisions.size === 0) {
+      return;
+    }
+    const latest = [...this.#revisions.keys()].slice(-LOOKED_UP);
+    const known = new Map(latest.map((projectId) => [projectId, this.#revisions.get(projectId) ?? 0n]));
+    const [ledger] = yield* rows(queries.selectFrom('ledger').select('epoch').compile());
+    if ((ledger?.epoch ?? 0n) !== this.#epoch) {
+      this.#enter(ledger?.epoch ?? null);
+      return;
+    }
+    const query = queries
+      .selectFrom('projects')
+      .select(['project_id', 'revision'])
+      .where('project_id', 'in', latest);
+    const found = new Map((yield* rows(query.compile())).map((row) => [row.project_id, row.revision]));
+    for (const [projectId, revision] of known) {
+      if ((found.get(projectId) ?? 0n) < revision) {
+        throw new LedgerBehindError(WENT_BACK);
+      }
+    }
+  }
+
+  forget(): void {
+    this.#revisions.clear();
+  }
+
+  /** Somebody has said that the ledger is right as it is: what was known before counts no longer. */
+  #enter(epoch: bigint | null): void {
+    const current = epoch ?? 0n;
+    if (this.#epoch !== undefined && this.#epoch !== current) {
+      this.forget();
+    }
+    this.#epoch = current;
+  }
+}

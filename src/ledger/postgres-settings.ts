@@ -1,0 +1,123 @@
+/** The URL of a PostgreSQL, as libpq reads it, in the terms of the driver, which reads some of it otherwise. */
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
+import type { PoolConfig } from 'pg';
+import { errorText } from '../errors.ts';
+
+/** How soon the server notices that nobody waits for an answer any more, in milliseconds. PostgreSQL 14 or later knows this. */
+const LOST_AFTER = 1000;
+
+const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+type SslMode = (typeof SSL_MODES)[number];
+
+/** Those of libpq's parameters that mean something here. */
+const PARAMETERS = [
+  'application_name',
+  'connect_timeout',
+  'dbname',
+  'host',
+  'options',
+  'password',
+  'port',
+  'sslcert',
+  'sslkey',
+  'sslmode',
+  'sslrootcert',
+  'user',
+] as const;
+
+export interface PostgresPlace {
+  readonly config: PoolConfig;
+  /** How to connect: with TLS as these options say, or without; the next where the server refuses the one before. */
+  readonly attempts: readonly (ConnectionOptions | false)[];
+}
+
+/** Throws an `Error` that says what is wrong, without a value. */
+export function postgresPlace(url: string): PostgresPlace {
+  const { hostname, port, username, password, pathname, searchParams } = new URL(url);
+  for (const name of searchParams.keys()) {
+    if (!PARAMETERS.some((known) => known === name)) {
+      throw new Error(`the parameter ${name} is not one of ${PARAMETERS.join(', ')}`);
+    }
+  }
+  const given = (name: (typeof PARAMETERS)[number]) => searchParams.get(name) || undefined;
+  const portText = given('port') ?? (port || '5432');
+  if (!/^\d{1,5}$/.test(portText)) {
+    throw new Error('the parameter port is not a port');
+  }
+  const seconds = given('connect_timeout');
+  if (seconds !== undefined && !/^\d{1,6}$/.test(seconds)) {
+    throw new Error('the parameter connect_timeout is not a whole number of seconds');
+  }
+  // A connection that was given up may be waiting for a project that somebody holds: the server looks whether anybody is there.
+  const options = [`-c client_connection_check_interval=${LOST_AFTER}`, given('options')];
+  return {
+    config: {
+      host: given('host') ?? decodeURIComponent(hostname).replace(/^\[(.+)\]$/, '$1'),
+      port: Number(portText),
+      user: given('user') ?? (decodeURIComponent(username) || undefined),
+      password: given('password') ?? (decodeURIComponent(password) || undefined),
+      database: given('dbname') ?? decodeURIComponent(pathname.slice(1)),
+      options: options.filter((text) => text !== undefined).join(' '),
+      application_name: given('application_name') ?? 'blazar-enforcement',
+      ...(seconds === undefined || seconds === '0'
+        ? {}
+        : { connectionTimeoutMillis: Number(seconds) * 1000 }),
+    },
+    attempts: attemptsOf(given('sslmode'), {
+      ca: given('sslrootcert'),
+      cert: given('sslcert'),
+      key: given('sslkey'),
+    }),
+  };
+}
+
+interface Files {
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
+/** Source: PostgreSQL docs, "SSL Support" of libpq. Its files in the home are not looked for: a service is configured by its own. */
+function attemptsOf(text: string | undefined, files: Files): (ConnectionOptions | false)[] {
+  const isSystem = files.ca === 'system';
+  const mode = text ?? (isSystem ? 'verify-full' : 'prefer');
+  if (!isSslMode(mode)) {
+    throw new Error(`sslmode is not one of ${SSL_MODES.join(', ')}`);
+  }
+  if (isSystem && mode !== 'verify-full') {
+    throw new Error('sslrootcert=system needs sslmode=verify-full');
+  }
+  if (mode.startsWith('verify') && files.ca === undefined) {
+    throw new Error(
+      `sslmode=${mode} needs sslrootcert: the file of the authority, or system with verify-full for those of this machine`,
+    );
+  }
+  if (mode === 'disable') {
+    return [false];
+  }
+  const ca = isSystem ? undefined : fileOf('sslrootcert', files.ca);
+  const own = { cert: fileOf('sslcert', files.cert), key: fileOf('sslkey', files.key) };
+  const verifiesName = mode === 'verify-full';
+  // With the authority at hand, `require` is `verify-ca`.
+  const verifies = verifiesName || mode === 'verify-ca' || (mode === 'require' && ca !== undefined);
+  const tls: ConnectionOptions = {
+    ...own,
+    ...(verifies ? { ca } : {}),
+    rejectUnauthorized: verifies,
+    ...(verifies && !verifiesName ? { checkServerIdentity: () => undefined } : {}),
+  };
+  return mode === 'allow' ? [false, tls] : mode === 'prefer' ? [tls, false] : [tls];
+}
+
+function isSslMode(text: string): text is SslMode {
+  return SSL_MODES.some((mode) => mode === text);
+}
+
+function fileOf(parameter: string, file: string | undefined): string | undefined {
+  try {
+    return file === undefined ? undefined : readFileSync(file, 'utf8');
+  } catch (thrown) {
+    throw new Error(`${parameter} can not be read: ${errorText(thrown)}`);
+  }
+}
