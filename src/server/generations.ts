@@ -1,6 +1,6 @@
 /** Which configuration decides, and how the next one takes over: built beside it, and swapped in one step. */
 import type { ConfigSources } from '../config/sources.ts';
-import { type Configuration, readConfiguration, sectionOf, withoutMistakes } from '../configuration.ts';
+import { type Configuration, readConfiguration, withoutMistakes } from '../configuration.ts';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { EnforcementServices } from '../services.ts';
