@@ -116,7 +116,6 @@ const options = z
       description:
         'Certificates of the authorities that the service is trusted by, in PEM; not set = those of Node.',
       file: true,
-      guard: true,
       expected: 'the path of a file',
     }),
     external_service_client_cert_file: z.string().optional().meta({
@@ -129,6 +128,7 @@ const options = z
       serverOnly: true,
       description: 'The key of that certificate, in PEM.',
       file: true,
+      secretFile: true,
       expected: 'the path of a file',
     }),
   })

@@ -1,8 +1,11 @@
 /** What is set and does nothing, or is there and can't be used: seldom wrong, and never what somebody meant. */
 import { resolve as resolvePath } from 'node:path';
+import { isReadByEveryone } from './config/file-modes.ts';
 import type { Layer } from './config/layer.ts';
 import type { Option } from './config/option.ts';
 import type { Setting } from './config/resolve.ts';
+import type { ReadSources } from './config/sources.ts';
+import { valueText } from './config/text.ts';
 import type { Problem } from './errors.ts';
 import { brokenFilterReason, type FilterCatalog, type InstalledFilter } from './filter-loader.ts';
 
@@ -46,6 +49,32 @@ export function idleOptions(
           message: `has no effect: ${filter.name} is not in enabled_filters`,
         })),
     );
+}
+
+/** Secrets in files that everyone may read; one a file is said. */
+export function openSecrets({ files }: Pick<ReadSources, 'files'>, options: readonly Option[]): Problem[] {
+  return files
+    .filter(({ file }) => isReadByEveryone(file))
+    .flatMap(({ layer }) =>
+      options
+        .flatMap((option) => {
+          const { value, origin } = layer.get(option.section)?.get(option.name) ?? {};
+          return option.secret && value !== undefined && holdsSecret(valueText(value))
+            ? [{ origin, section: option.section, option: option.name }]
+            : [];
+        })
+        .slice(0, 1)
+        .map((place) => ({
+          severity: 'warning' as const,
+          ...place,
+          message: 'everyone may read the file of this secret; take that right away: chmod o-r',
+        })),
+    );
+}
+
+/** Nothing is none, nor is a URL that says nothing of who asks. */
+function holdsSecret(text: string): boolean {
+  return text.trim() !== '' && (!/^[a-z+]+:\/\//.test(text) || /@|password/.test(text));
 }
 
 /** Options of ours in `[DEFAULT]`, where nothing reads them. */

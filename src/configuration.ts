@@ -8,7 +8,7 @@ import type { Layer } from './config/layer.ts';
 import { describeOptions, type Option } from './config/option.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from './config/resolve.ts';
 import { type ConfigSources, type ReadSources, readSources } from './config/sources.ts';
-import { brokenFilters, idleOptions, misplacedOptions } from './configuration-warnings.ts';
+import { brokenFilters, idleOptions, misplacedOptions, openSecrets } from './configuration-warnings.ts';
 import { ConfigurationError, errorText, type Problem } from './errors.ts';
 import {
   type FilterCatalog,
@@ -190,6 +190,7 @@ export async function readConfiguration(
         installed,
         chain.filters.map(({ filter }) => filter),
       ),
+      ...openSecrets(read, options),
       ...misplacedOptions(layers, options),
     ]),
   };

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type FilterClass, filterFileName, isFilterClass } from './base-filter.ts';
+import { whyWritable } from './config/file-modes.ts';
 import type { Option } from './config/option.ts';
 import { systemErrorText } from './config/read-file.ts';
 import { declaredOptions } from './declared-options.ts';
@@ -91,7 +92,15 @@ export async function loadFilterCatalog(
   if (folders.length > 0 || specifiers.length > 0) {
     makePackagesResolvable();
   }
-  for (const folder of [OWN_FOLDER, ...folders.map((path) => resolve(path))]) {
+  for (const file of listFilterFiles(OWN_FOLDER, broken)) {
+    await add(file, () => filterOfFile(file));
+  }
+  for (const folder of folders.map((path) => resolve(path))) {
+    const reason = whyWritable(folder);
+    if (reason !== undefined) {
+      broken.set(folder, reason);
+      continue;
+    }
     for (const file of listFilterFiles(folder, broken)) {
       await add(file, () => filterOfFile(file));
     }

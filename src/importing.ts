@@ -1,6 +1,7 @@
 /** Code of an operator's own, imported by the path of a file or the name of a package. */
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { whyWritable } from './config/file-modes.ts';
 import { withinDeadline } from './deadline.ts';
 import { errorText } from './errors.ts';
 import { FROM_WORKING_DIRECTORY } from './filter-packages-hook.ts';
@@ -13,6 +14,10 @@ const LOAD_SECONDS = 10;
 
 /** The exports of a file. Throws an `Error` whose message completes "… cannot be used: …". */
 export async function importFile(file: string): Promise<Exports> {
+  const reason = whyWritable(file);
+  if (reason !== undefined) {
+    throw new Error(reason);
+  }
   return importModule(moduleUrl(file), file);
 }
 

@@ -1,6 +1,8 @@
 /** Options that belong together: what their schema, their files and whoever declares them have against their values. */
 import { accessSync, constants } from 'node:fs';
 import type { z } from 'zod';
+import { isReadByEveryone, whyAnyWritable } from './config/file-modes.ts';
+import { isConfigFile } from './config/places.ts';
 import { systemErrorText } from './config/read-file.ts';
 import { type Setting, schemaInput } from './config/resolve.ts';
 import { showText } from './config/secret.ts';
@@ -37,7 +39,7 @@ export async function checkTogether(
 ): Promise<{ options: unknown; problems: Problem[] }> {
   const names = new Set(Object.keys(schema.shape));
   const own = settings.filter(({ option }) => option.section === section && names.has(option.name));
-  const problems = own.flatMap((setting) => unreadableFile(setting));
+  const problems = own.flatMap((setting) => [...unreadableFile(setting), ...openFile(setting)]);
   const parsed = schema.safeParse(schemaInput(own, names));
   const report = (option: string | undefined, message: string) =>
     problems.push(atOrigin({ severity: 'error', section, option, message }, settings));
@@ -47,7 +49,7 @@ export async function checkTogether(
       report(path[0] === undefined ? named : String(path[0]), message);
     }
   }
-  if (parsed.success && !hasWrong && problems.length === 0) {
+  if (parsed.success && !hasWrong && !problems.some(({ severity }) => severity === 'error')) {
     for (const problem of (await check?.(parsed.data as never)) ?? []) {
       if ('severity' in problem) {
         problems.push(problem);
@@ -71,6 +73,24 @@ function unreadableFile({ option, value, origin, secret }: Setting): Problem[] {
     const message = `expected a file that can be read, got ${shown} (${systemErrorText(thrown)})`;
     return [{ severity: 'error', origin, section: option.section, option: option.name, message }];
   }
+}
+
+/** What everyone may write is no file of the operator's; what everyone may read is no secret. */
+function openFile({ option, value, origin, secret }: Setting): Problem[] {
+  const named = option.file || option.watched ? [value].flat().filter((one) => typeof one === 'string') : [];
+  const problem = (severity: Problem['severity'], file: string, reason: string): Problem => {
+    const message = `${secret ? 'the file that it names' : showText(file)}: ${reason}`;
+    return { severity, origin, section: option.section, option: option.name, message };
+  };
+  return named.flatMap((file) => {
+    const reason = whyAnyWritable(file, isConfigFile);
+    return [
+      ...(reason === undefined ? [] : [problem('error', file, reason)]),
+      ...(option.secretFile && isReadByEveryone(file)
+        ? [problem('warning', file, 'everyone may read this secret; take that right away: chmod o-r')]
+        : []),
+    ];
+  });
 }
 
 export function optionId(section: string | undefined, option: string | undefined): string {

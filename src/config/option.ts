@@ -15,6 +15,8 @@ declare module 'zod' {
     file?: boolean;
     /** What is expected, where the schema's type and range don't say it well. */
     expected?: string;
+    /** The file that it names holds a secret: everyone may read it is a warning. */
+    secretFile?: boolean;
     /** It keeps somebody out: set and empty is an error, since what was left of it would let everyone in. */
     guard?: boolean;
     /** Neither a user's nor a project's file may set it. */
@@ -43,6 +45,7 @@ interface JsonSchema {
   readonly secret?: boolean;
   readonly file?: boolean;
   readonly expected?: string;
+  readonly secretFile?: boolean;
   readonly guard?: boolean;
   readonly serverOnly?: boolean;
   readonly watched?: boolean;
@@ -59,6 +62,7 @@ export interface Option {
   readonly itemType: OptionType;
   readonly secret: boolean;
   readonly file: boolean;
+  readonly secretFile: boolean;
   readonly guard: boolean;
   readonly serverOnly: boolean;
   readonly watched: boolean;
@@ -95,6 +99,7 @@ function describeOption(section: string, name: string, schema: z.ZodType, json: 
     itemType: optionType(json.items ?? json.additionalProperties ?? {}),
     secret: json.secret === true,
     file: json.file === true,
+    secretFile: json.secretFile === true,
     guard: json.guard === true,
     serverOnly: json.serverOnly === true,
     watched: json.watched === true,

@@ -1,6 +1,7 @@
 /** Which sources there are, and in which order. A further source or file format is a further function that makes a layer. */
 import { existsSync } from 'node:fs';
 import type { Problem } from '../errors.ts';
+import { whyWritable } from './file-modes.ts';
 import {
   codeLayer,
   environmentLayer,
@@ -75,6 +76,17 @@ export async function readSources(sources: ConfigSources, projectFolder?: string
       ? []
       : [...userFiles(environment, problems), ...projectFiles(projectFolder, environment, problems)];
 
+  for (const path of [
+    ...(sources.configDirs ?? []),
+    ...server,
+    ...client,
+    ...commandLine.files.map(({ file }) => file),
+  ]) {
+    const reason = whyWritable(path);
+    if (reason !== undefined) {
+      problems.push({ severity: 'error', message: `${path}: ${reason}` });
+    }
+  }
   const files: { file: string; layer: Layer }[] = [];
   for (const file of [...server, ...client]) {
     const isDefault = file === DEFAULT_CONFIG_FILE;

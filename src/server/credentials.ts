@@ -1,6 +1,7 @@
 /** What proves who is who: the tokens of callers, and certificates. All of it may stand in files that change while the service runs. */
 import { createHash, createHmac, timingSafeEqual, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { whyWritable } from '../config/file-modes.ts';
 import { readTextFile } from '../config/read-file.ts';
 import { errorText } from '../errors.ts';
 import type { ServiceOptions } from './options.ts';
@@ -90,6 +91,10 @@ export function readAuthorities(file: string): string {
 }
 
 function readFile(option: CredentialError['option'], file: string): string {
+  const reason = whyWritable(file);
+  if (reason !== undefined) {
+    throw new CredentialError(option, `${file}: ${reason}`);
+  }
   try {
     return readTextFile(file);
   } catch (thrown) {

@@ -28,6 +28,7 @@ export const serviceOptions = z
       description:
         'A file with further tokens, one a line; a line that starts with # is a comment. Read again when it changes.',
       file: true,
+      secretFile: true,
       guard: true,
       expected: expectedPath,
     }),
@@ -49,6 +50,7 @@ export const serviceOptions = z
     tls_key_file: path.meta({
       description: 'The key of that certificate, in PEM. Read again when it changes.',
       file: true,
+      secretFile: true,
       guard: true,
       expected: expectedPath,
     }),

@@ -17,7 +17,8 @@ export function configFile(
   folder = temporaryFolder(),
 ): string {
   const file = join(folder, name);
-  writeFileSync(file, text);
+  // It may hold a secret.
+  writeFileSync(file, text, { mode: 0o600 });
   return file;
 }
 

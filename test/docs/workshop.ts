@@ -124,7 +124,7 @@ export async function openWorkshop(): Promise<Workshop> {
         throw new Error(`a page writes nowhere but to /etc/blazar and its own folder: ${shown}`);
       }
       mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, here(text));
+      writeFileSync(file, here(text), { mode: 0o600 });
     },
     async close() {
       const ended = [...running].map((shell) => new Promise((closed) => shell.on('close', closed)));

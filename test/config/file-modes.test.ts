@@ -1,0 +1,205 @@
+/** Files that somebody else may write, or read. With real files and their modes. */
+import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { whyWritable } from '../../src/config/file-modes.ts';
+import { readConfiguration } from '../../src/configuration.ts';
+import { formatProblem } from '../../src/errors.ts';
+import type { ConfigSources } from '../../src/index.ts';
+import { SECTIONS } from '../../src/server/sections.ts';
+import { startService } from '../../src/server/service.ts';
+import { projectFile } from '../support/files.ts';
+import { filterFolder, filterSource, temporaryFolder } from '../support/filter-folder.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { createLasting } from '../support/requests.ts';
+import { runServiceOn } from '../support/running-service.ts';
+import { tlsFixture } from '../support/tls.ts';
+
+const CHAIN = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n';
+
+/** A file with a mode, whatever the umask. */
+function file(folder: string, name: string, text: string, mode: number): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return path;
+}
+
+function folderOf(mode: number): string {
+  const folder = join(temporaryFolder(), 'open');
+  mkdirSync(folder);
+  chmodSync(folder, mode);
+  return folder;
+}
+
+const conf = (text: string, mode = 0o640, name = 'blazar.conf') =>
+  file(temporaryFolder(), name, `${CHAIN}[service]\nport = 0\n${text}\n`, mode);
+
+async function problemsOf(sources: ConfigSources): Promise<string[]> {
+  const { problems } = await readConfiguration({ environment: {}, ...sources }, SECTIONS);
+  return problems.map((problem) => `${problem.severity}: ${formatProblem(problem)}`);
+}
+
+const named = (path: string) => problemsOf({ configFiles: [path] });
+const EVERYONE = 'everyone may write to it; take that right away: chmod o-w';
+
+describe('a file that everyone may write to is refused:', () => {
+  it('a configuration file, at the start and at a reload', async () => {
+    for (const mode of [0o666, 0o602, 0o777]) {
+      const path = conf('', mode);
+      expect(await named(path)).toEqual([`error: ${path}: ${EVERYONE}`]);
+      const start = startService({ environment: {}, configFiles: [path] }, { logger: recordingLogger() });
+      await expect(start).rejects.toThrow(EVERYONE);
+    }
+    const path = conf('');
+    const { service, post } = await runServiceOn({ environment: {}, configFiles: [path] });
+    file(join(path, '..'), 'blazar.conf', '[service]\nport = 0\n', 0o666);
+    expect(await service.reload()).toBe(false);
+    expect((await post('/check-create', createLasting(61))).status).toBe(403);
+  });
+
+  it('one of a folder, in YAML, or behind --config', async () => {
+    const configDir = temporaryFolder();
+    const path = file(configDir, 'x.yaml', 'enforcement: {max_lease_duration: 1}', 0o666);
+    const refused = `error: ${path}: ${EVERYONE}`;
+    expect(await problemsOf({ configFiles: [], configDirs: [configDir] })).toContain(refused);
+    expect(await problemsOf({ configFiles: [conf('')], config: [path] })).toContain(refused);
+    expect(await problemsOf({ environment: { BLAZAR_ENFORCEMENT_CONFIG: path } })).toContain(refused);
+  });
+
+  it('a token, a key, a certificate', async () => {
+    const folder = temporaryFolder();
+    const tokens = file(folder, 'tokens', 'a\n', 0o622);
+    const key = file(folder, 'key', 'no key', 0o622);
+    expect(
+      await named(conf(`tokens_file = ${tokens}\ntls_key_file = ${key}\ntls_cert_file = ${key}`)),
+    ).toEqual([
+      expect.stringMatching(/:6: \[service\] tokens_file: ".*\/tokens": everyone may write to it/),
+      expect.stringMatching(/:7: \[service\] tls_key_file: ".*\/key": everyone may write to it/),
+      expect.stringMatching(/:8: \[service\] tls_cert_file: ".*\/key": everyone may write to it/),
+    ]);
+  });
+
+  it('a file of tokens that changes while the service runs: those before still count', async () => {
+    const folder = temporaryFolder();
+    const tokens = file(folder, 'tokens', 'first\n', 0o600);
+    const configFiles = [conf(`tokens_file = ${tokens}`)];
+    const { post, logger } = await runServiceOn({ environment: {}, configFiles }, { pollMs: 10 });
+    renameSync(file(folder, 'new', 'second\n', 0o666), tokens);
+    await vi.waitFor(
+      () =>
+        expect(logger.lines.map(({ message }) => message)).toContainEqual(
+          'token and certificate files not read again: those before still count',
+        ),
+      { timeout: 10_000 },
+    );
+    const status = async (token: string) =>
+      (await post('/check-create', createLasting(1), { 'X-Auth-Token': token })).status;
+    expect([await status('first'), await status('second')]).toEqual([204, 401]);
+  });
+
+  it('a scheduling policy, and a folder of them', async () => {
+    const [folder, open] = [temporaryFolder(), folderOf(0o777)];
+    file(folder, 'policy.yaml', '', 0o666);
+    const text = (path: string) => `[kubernetes]\nscheduling_policies = ${path}`;
+    expect(await named(conf(text(folder)))).toContainEqual(
+      expect.stringContaining('policy.yaml in it: everyone may write to it'),
+    );
+    expect(await named(conf(text(open)))).toContainEqual(
+      expect.stringContaining('everyone may put files into it'),
+    );
+  });
+
+  it("a filter of one's own, and a folder of them: it would be everyone's code", async () => {
+    const folder = filterFolder({ 'mine-filter.js': filterSource('MineFilter') });
+    const sources = {
+      configFiles: [],
+      values: { enforcement: { filters_path: [folder], enabled_filters: ['MineFilter'] } },
+    };
+    expect(await problemsOf(sources)).toEqual([]);
+    chmodSync(join(folder, 'mine-filter.js'), 0o666);
+    expect(await problemsOf(sources)).toEqual([
+      expect.stringMatching(/cannot be used.*everyone may write to it/),
+    ]);
+    chmodSync(join(folder, 'mine-filter.js'), 0o644);
+    chmodSync(folder, 0o777);
+    expect(await problemsOf(sources)).toContainEqual(
+      expect.stringMatching(/^error: .*filters_path.*everyone may put files into it/),
+    );
+  });
+});
+
+describe('a folder that everyone may write to', () => {
+  it('gives away the files in it, however far above it is, and behind a link', async () => {
+    const open = folderOf(0o777);
+    mkdirSync(join(open, 'a', 'b'), { recursive: true });
+    const path = file(join(open, 'a', 'b'), 'blazar.conf', CHAIN, 0o600);
+    const link = join(temporaryFolder(), 'link.conf');
+    symlinkSync(path, link);
+    const inOpen = join(open, 'link.conf');
+    symlinkSync(conf(''), inOpen);
+    for (const one of [path, link, inOpen]) {
+      expect(await named(one)).toEqual([
+        `error: ${one}: everyone may write to the folder ${open} and replace what is in it; chmod o-w`,
+      ]);
+    }
+  });
+
+  it('is sticky, as /tmp is: nobody replaces what is in it, but anybody puts files into it', async () => {
+    const sticky = folderOf(0o1777);
+    const path = file(sticky, 'blazar.conf', CHAIN, 0o600);
+    expect(await named(path)).toEqual([]);
+    expect(await problemsOf({ configFiles: [], configDirs: [sticky] })).toContainEqual(
+      `error: ${sticky}: everyone may put files into it; take that right away: chmod o-w`,
+    );
+  });
+});
+
+it('what is no file of the disk has no mode that counts, and what is not there is none', () => {
+  for (const path of ['/dev/null', '/nowhere/x', 'x\0y', '/dev/null/x', '']) {
+    expect(whyWritable(path)).toBeUndefined();
+  }
+});
+
+describe('a secret that everyone may read is a warning:', () => {
+  it('a configuration file with one, once, at its line, and never its value', async () => {
+    const path = conf('tokens = hunter2\ntokens_file_of_none = 1', 0o644);
+    const [warning, ...others] = (await named(path)).filter((line) => line.startsWith('warning'));
+    expect(others).toEqual([]);
+    expect(warning).toBe(
+      `warning: ${path}:6: [service] tokens: everyone may read the file of this secret; take that right away: chmod o-r`,
+    );
+  });
+
+  it('a file of tokens, and a key; not a certificate', async () => {
+    const folder = temporaryFolder();
+    const tokens = file(folder, 'tokens', 'a\n', 0o644);
+    const key = file(folder, 'key', '', 0o644);
+    expect(await named(conf(`tokens_file = ${tokens}`))).toEqual([
+      expect.stringMatching(/^warning: .*:6: \[service\] tokens_file: ".*": everyone may read this secret/),
+    ]);
+    const tls = `tls_cert_file = ${tlsFixture('server.pem')}\ntls_key_file = ${key}`;
+    const warnings = (await named(conf(tls))).filter((line) => line.startsWith('warning'));
+    expect(warnings).toEqual([
+      expect.stringMatching(/tls_key_file: ".*\/key": everyone may read this secret/),
+    ]);
+  });
+
+  it('a password in the URL of the ledger; not the path of one in a file', async () => {
+    const connection = (url: string) => named(conf(`[ledger]\nconnection = ${url}`, 0o644));
+    expect(await connection('postgresql://user:hunter2@db.example.org/blazar')).toHaveLength(1);
+    expect(await connection('postgresql://db.example.org/blazar?password=hunter2')).toHaveLength(1);
+    expect(await connection('sqlite:///var/lib/x.db')).toEqual([]);
+  });
+
+  it('nobody is warned of what nobody else may read, nor of a file without secrets', async () => {
+    expect(await named(conf('tokens = hunter2', 0o640))).toEqual([]);
+    expect(await named(conf('', 0o644))).toEqual([]);
+  });
+});
+
+it('what the project ships is read as it is', async () => {
+  for (const name of ['etc/blazar.conf', 'etc/policy-service.conf', 'etc/blazar.conf.sample']) {
+    expect((await named(projectFile(name))).filter((line) => line.includes('everyone may'))).toEqual([]);
+  }
+});
