@@ -83,6 +83,19 @@ export function clusterDocuments({ policies, bindings, others }: PolicyCounts): 
   };
 }
 
+/** Of leases: every label may be asked for, and those of the project q get one more. */
+export const LEASE_DOCUMENTS: ClusterDocuments = {
+  policies: [
+    { name: 'everyone', spec: { allowed: { nodeSelectors: {} } } },
+    { name: 'changing', spec: { default: { nodeSelector: { zone: 'a' } } } },
+  ],
+  roles: ['everyone', 'changing'].map((name) => ({ name, resourceNames: [name] })),
+  bindings: [
+    { name: 'everyone', role: 'everyone', subject: { kind: 'Group', name: 'system:authenticated' } },
+    { name: 'changing', role: 'changing', subject: { kind: 'Group', name: 'project:q' } },
+  ],
+};
+
 /** As a file of YAML. */
 export function policyFile({ policies, roles, bindings }: ClusterDocuments): string {
   const kubernetes = 'rbac.authorization.k8s.io';

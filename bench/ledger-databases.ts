@@ -76,11 +76,17 @@ export async function newLedger(dialect: Dialect): Promise<string> {
     await client.query(`CREATE DATABASE ${name}`);
     await client.end();
   }
+  await makeLedger(connection, PROJECT);
+  return connection;
+}
+
+/** The ledger of a database that has none, with a budget that is never used up. */
+export async function makeLedger(connection: string, projectId: string): Promise<void> {
   await upgradeTables(parsed(connection));
   const options = { connection, commit: 'check', timeout: 60, pool_size: 1 } as const;
   const { ledger } = openLedger(options, { clock: CLOCK, observer: undefined });
   const budget = {
-    projectId: PROJECT,
+    projectId,
     userId: null,
     validFrom: 0n,
     validUntil: 10n ** 10n,
@@ -88,7 +94,6 @@ export async function newLedger(dialect: Dialect): Promise<string> {
   };
   await setBudget(ledger, budget, { who: 'bench', reason: null }, NO_WAIT);
   await ledger.close();
-  return connection;
 }
 
 export function parsed(connection: string): Connection {

@@ -15,6 +15,7 @@ import { suite as service } from './service.ts';
 import { trial as fuzz } from './service-fuzz.ts';
 import { trial as latency } from './service-latency.ts';
 import { trial as memory } from './service-memory.ts';
+import { trial as worstCase } from './service-worst-case.ts';
 import { suite as skypilotReview } from './skypilot-review.ts';
 
 const MATTERS: readonly (Suite | Trial)[] = [
@@ -28,6 +29,7 @@ const MATTERS: readonly (Suite | Trial)[] = [
   service,
   latency,
   memory,
+  worstCase,
   faults,
   fuzz,
 ];

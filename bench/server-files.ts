@@ -1,3 +1,5 @@
 /** What a server has in its folder. */
 export const LOG = 'decisions.jsonl';
 export const POLICIES = 'policies.yaml';
+export const LEDGER = 'ledger.db';
+export const LEASE_POLICIES = 'lease-policies.yaml';

@@ -4,11 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { CAPTURED_SECONDS } from './requests.ts';
-import { LOG, POLICIES } from './server-files.ts';
+import { CAPTURED_SECONDS, ROOT } from './requests.ts';
+import { LEASE_POLICIES, LEDGER, LOG, POLICIES } from './server-files.ts';
+import { type Observed, Observer } from './worst-case/observed.ts';
 
 /** What is asked of the server's process: what it has used, or to read its configuration anew. */
-export type ServerQuestion = 'processor' | 'memory' | 'reload';
+export type ServerQuestion = 'processor' | 'memory' | 'reload' | 'observe' | 'observed';
 
 /** The answer to a question, or that it listens. */
 export interface ServerMessage {
@@ -18,6 +19,8 @@ export interface ServerMessage {
   /** Bytes, after a collection of garbage. */
   readonly memory?: { readonly resident: number; readonly heap: number };
   readonly reloaded?: boolean;
+  /** Since `observe`. */
+  readonly observed?: Observed;
 }
 
 interface Running {
@@ -77,6 +80,37 @@ const SERVERS: Readonly<Record<string, (folder: string) => Promise<Running>>> = 
       service: { decision_log: join(folder, LOG) },
       kubernetes: { scheduling_policies: [join(folder, POLICIES)] },
     }),
+
+  'service, all of it': async (folder) => {
+    const connection = `sqlite:///${join(folder, LEDGER)}`;
+    const { makeLedger } = await import('./ledger-databases.ts');
+    await makeLedger(connection, 'p');
+    return service({
+      enforcement: {
+        enabled_filters: [
+          'LeaseDatesFilter',
+          'MaxLeaseDurationFilter',
+          'MaxReservationSizeFilter',
+          'SchedulingPolicyFilter',
+          'MaxLeasesFilter',
+          'UsageBudgetFilter',
+        ],
+        max_lease_duration: CAPTURED_SECONDS,
+        max_reservation_size: { 'physical:host': 100_000 },
+        scheduling_policy_path: join(folder, LEASE_POLICIES),
+        usage_budget_rate_attribute: 'su_factor',
+        usage_budget_required: false,
+      },
+      ledger: { connection },
+      service: { decision_log: join(folder, LOG) },
+      kubernetes: { scheduling_policies: [join(folder, POLICIES)] },
+      skypilot: {
+        admin_policies: [
+          `${join(ROOT, 'examples/admin-policies/use-spot-for-gpu-policy.js')}#UseSpotForGpuPolicy`,
+        ],
+      },
+    });
+  },
 };
 
 const LIMIT = {
@@ -112,9 +146,13 @@ function processorNanoseconds(): number {
   return (user + system) * 1000;
 }
 
-function memoryBytes() {
+function collector(): () => void {
   setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
+  return runInNewContext('gc') as () => void;
+}
+
+function memoryBytes() {
+  const collect = collector();
   // Once for what is garbage, once more for what only finalizers let go.
   collect();
   collect();
@@ -131,6 +169,7 @@ const server = await SERVERS[kind]?.(folder);
 if (server === undefined) {
   throw new Error(`there is no server ${kind}`);
 }
+const observer = new Observer();
 process.on('message', async (question: ServerQuestion) => {
   switch (question) {
     case 'processor':
@@ -139,6 +178,11 @@ process.on('message', async (question: ServerQuestion) => {
       return tellParent({ memory: memoryBytes() });
     case 'reload':
       return tellParent({ reloaded: (await server.reload?.()) ?? false });
+    case 'observe':
+      observer.begin(collector());
+      return tellParent({});
+    case 'observed':
+      return tellParent({ observed: observer.end() });
   }
 });
 process.on('disconnect', async () => {

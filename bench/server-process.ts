@@ -5,10 +5,18 @@ import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { ADMISSION_PATH, clusterDocuments, policyFile, reviewText, USED } from './admission-reviews.ts';
+import {
+  ADMISSION_PATH,
+  clusterDocuments,
+  LEASE_DOCUMENTS,
+  policyFile,
+  reviewText,
+  USED,
+} from './admission-reviews.ts';
 import { capturedRequests, withLease } from './requests.ts';
-import { LOG, POLICIES } from './server-files.ts';
+import { LEASE_POLICIES, LOG, POLICIES } from './server-files.ts';
 import type { ServerMessage, ServerQuestion } from './server-main.ts';
+import type { Observed } from './worst-case/observed.ts';
 
 export type ServerKind =
   | 'node:http'
@@ -20,7 +28,9 @@ export type ServerKind =
   /** Parses reviews of pods, and allows them all. */
   | 'node:http, reviews'
   /** Judges them by policies, and logs what it decides. */
-  | 'service, reviews';
+  | 'service, reviews'
+  /** Everything that judges something is there. */
+  | 'service, all of it';
 
 /** A decision waits so long at most until it stands in the log. */
 const LOGGED_WITHIN_MS = 5000;
@@ -41,8 +51,9 @@ export class ServerProcess {
   static async start(kind: ServerKind): Promise<ServerProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-bench-'));
     const isOfReviews = kind.endsWith('reviews');
-    if (isOfReviews) {
+    if (isOfReviews || kind.endsWith('all of it')) {
       writeFileSync(join(folder, POLICIES), policyFile(clusterDocuments(USED)));
+      writeFileSync(join(folder, LEASE_POLICIES), policyFile(LEASE_DOCUMENTS));
     }
     const main = new URL(`./server-main${extname(import.meta.url)}`, import.meta.url);
     const child = fork(fileURLToPath(main), [kind, folder], {
@@ -73,6 +84,16 @@ export class ServerProcess {
   /** Bytes, after a collection of garbage. */
   async memory(): Promise<{ readonly resident: number; readonly heap: number }> {
     return required((await this.#ask('memory')).memory);
+  }
+
+  /** Begins to observe what is done to it. */
+  async observe(): Promise<void> {
+    await this.#ask('observe');
+  }
+
+  /** What was done to it since. */
+  async observed(): Promise<Observed> {
+    return required((await this.#ask('observed')).observed);
   }
 
   async reload(): Promise<void> {
