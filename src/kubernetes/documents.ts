@@ -14,6 +14,7 @@ import { mistakes, shown } from './mistakes.ts';
 import { API_GROUPS, type SchedulingPolicy, schedulingPolicy } from './policy.ts';
 import { policySpecSchema } from './policy-schema.ts';
 import { clusterRoleBindingSchema, clusterRoleSchema, roleBindingSchema, roleSchema } from './rbac-schema.ts';
+import { References } from './references.ts';
 
 const POLICY_VERSIONS = [
   ...API_GROUPS.map((group) => `${group}/v1alpha1` as const),
@@ -74,17 +75,6 @@ export function readPolicyDocuments(paths: readonly string[]): PolicyDocuments {
   };
 }
 
-/** A name that something refers to. */
-interface Reference {
-  readonly item: Item;
-  readonly path: Path;
-  readonly kind: (typeof KINDS)[number];
-  readonly namespace: string | undefined;
-  readonly name: string;
-  /** Of a policy: those that the rule is about. */
-  readonly apiGroups?: readonly string[];
-}
-
 const REPLACED =
   'the control plane replaces the rules of this role by those of the ClusterRoles that it selects: rules that none of these has do not count';
 
@@ -93,9 +83,7 @@ class Documents {
   readonly #roles: (WrittenRole & { readonly item: Item })[] = [];
   readonly #bindings: Binding[] = [];
   readonly problems: Problem[] = [];
-  /** By kind, namespace and name, where it is. */
-  readonly #known = new Map<string, string>();
-  readonly #references: Reference[] = [];
+  readonly #references = new References();
 
   add(item: Item): void {
     const field = 'Kind' in item.value && !('kind' in item.value) ? 'Kind' : 'kind';
@@ -139,43 +127,8 @@ class Documents {
     return { policies: this.#policies, roles, bindings: this.#bindings, lost };
   }
 
-  /** What refers to something that is not there grants nothing, and may be a slip. */
   deadEnds(): Problem[] {
-    const names = new Map<string, string[]>();
-    for (const key of this.#known.keys()) {
-      const [kind, namespace, name] = JSON.parse(key) as [string, string | null, string];
-      const place = placeOf(kind, namespace ?? undefined);
-      const others = names.get(place);
-      if (others === undefined) {
-        names.set(place, [name]);
-      } else {
-        others.push(name);
-      }
-    }
-    const groups = new Map(this.#policies.map(({ name, group }) => [name, group]));
-    const ofOtherGroups = this.#references.flatMap(({ item, path, name, apiGroups }) => {
-      const group = apiGroups === undefined ? undefined : groups.get(name);
-      return group === undefined || apiGroups?.some((one) => one === '*' || one === group) === true
-        ? []
-        : [
-            item.problem(
-              path,
-              `${shown(name)} is of the API group ${group}, which apiGroups does not name`,
-              'warning',
-            ),
-          ];
-    });
-    const missing = this.#references
-      .filter(({ kind, namespace, name }) => !this.#known.has(id(kind, namespace, name)))
-      .map(({ item, path, kind, namespace, name }) => {
-        const there = names.get(placeOf(kind, namespace)) ?? [];
-        const hint =
-          kind === 'SchedulingPolicy' && name === '*'
-            ? '; a name has no wildcard: without resourceNames all policies are meant'
-            : nearestName(name, there);
-        return item.problem(path, `there is no ${kind} ${shown(name)}${hint}`, 'warning');
-      });
-    return [...missing, ...ofOtherGroups];
+    return this.#references.deadEnds(this.#policies);
   }
 
   #addPolicy(item: Item): void {
@@ -207,7 +160,14 @@ class Documents {
         for (const [position, name] of (resourceNames ?? []).entries()) {
           const path = ['rules', index, 'resourceNames', position];
           const kind = 'SchedulingPolicy';
-          this.#references.push({ item, path, kind, namespace: undefined, name, apiGroups: apiGroups ?? [] });
+          this.#references.refer({
+            item,
+            path,
+            kind,
+            namespace: undefined,
+            name,
+            apiGroups: apiGroups ?? [],
+          });
         }
       }
     }
@@ -234,7 +194,7 @@ class Documents {
       ),
     });
     const namespace = roleRef.kind === 'Role' ? identity.namespace : undefined;
-    this.#references.push({
+    this.#references.refer({
       item,
       path: ['roleRef', 'name'],
       kind: roleRef.kind,
@@ -263,15 +223,12 @@ class Documents {
   }
 
   #isNew(item: Item, kind: string, namespace: string | undefined, name: string): boolean {
-    const key = id(kind, namespace, name);
-    const first = this.#known.get(key);
+    const first = this.#references.add(item, kind, namespace, name);
     if (first !== undefined) {
       const expected = `expected another name, since there is a ${kind} of this name at ${first}`;
       this.#mistake(item, ['metadata', 'name'], expected);
-      return false;
     }
-    this.#known.set(key, `${item.file}:${item.lineOf([])}`);
-    return true;
+    return first === undefined;
   }
 
   #parsed<Schema extends z.ZodType>(item: Item, schema: Schema): z.infer<Schema> | undefined {
@@ -302,12 +259,4 @@ function isWrongName({ value: { metadata: written } }: Item): boolean {
   return isMapping(written)
     ? 'name' in written && written.name !== null
     : written !== undefined && written !== null;
-}
-
-function placeOf(kind: string, namespace: string | undefined): string {
-  return JSON.stringify([kind, namespace]);
-}
-
-function id(kind: string, namespace: string | undefined, name: string): string {
-  return JSON.stringify([kind, namespace, name]);
 }

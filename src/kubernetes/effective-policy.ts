@@ -3,31 +3,25 @@
  * allow. Source: the proposal "Scheduling Policy" of Kubernetes.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { Cluster, type PodOrigin } from './cluster.ts';
+import { withDefaults } from './defaults.ts';
 import { byName, type MergedPolicy, mergePolicies } from './merge.ts';
 import type { MergeStrategy } from './merge-strategy.ts';
-import type { Affinity, Pod, Toleration } from './pod.ts';
+import type { Pod } from './pod.ts';
 import type { SchedulingPolicy } from './policy.ts';
-import { AffinityRules, askedIn } from './rules/affinity-rules.ts';
 import { conflicts } from './rules/conflicts.ts';
-import { NameRules } from './rules/name-rules.ts';
-import { type NodeSelector, NodeSelectorRules } from './rules/node-selector-rules.ts';
+import { nodeReasons } from './rules/node-name.ts';
+import type { NodeSelector } from './rules/node-selector-rules.ts';
 import type { Reason } from './rules/reason.ts';
-import { TolerationRules } from './rules/toleration-rules.ts';
-import { SystemTolerations } from './system-tolerations.ts';
-
-/** What the API server fills in where a pod names no scheduler. */
-const DEFAULT_SCHEDULER = 'default-scheduler';
-
-const NO_NODE_NAME = 'expected nothing, since a pod that names its node passes by every scheduler';
+import { Rules } from './rules/rules.ts';
+import { topologySpreadReasons } from './rules/topology-spread.ts';
 
 /** What the field of a reason begins with that is about a label. */
 const LABEL = 'nodeSelector ';
 
-export interface ReviewOptions {
+export interface ReviewOptions extends PodOrigin {
   /** Whether defaults may be added where the pod says nothing. Where not, the pod is judged as it stands. */
   readonly addDefaults: boolean;
-  /** The pod is one that the DaemonSet controller makes: the node that it names for it was not asked for. */
-  readonly isForOneNode?: boolean;
 }
 
 /** What became of a pod. */
@@ -57,16 +51,16 @@ export class EffectivePolicy {
   readonly #defaults: Rules;
   /** Of `intersection`: what no pod can fulfil. */
   readonly conflicts: readonly Reason[];
-  readonly #systemTolerations: SystemTolerations;
+  readonly #cluster: Cluster;
 
   constructor(
     policies: readonly SchedulingPolicy[],
     strategy: MergeStrategy,
-    systemTolerations: SystemTolerations = new SystemTolerations(),
+    cluster: Cluster = new Cluster(),
   ) {
     const sorted = [...policies].sort(byName);
     this.policies = sorted.map(({ name }) => name);
-    this.#systemTolerations = systemTolerations;
+    this.#cluster = cluster;
     const together = new Rules(mergePolicies(sorted, strategy === 'intersection' ? 'deep' : strategy));
     this.#defaults = together;
     this.#rules =
@@ -86,13 +80,15 @@ export class EffectivePolicy {
     // What one policy refuses is not let through for the defaults of another.
     if (options.addDefaults && this.#rules.length > 1) {
       const reasons = this.#rules.flatMap((rules) =>
-        this.#judge(this.#completed(pod, rules, [rules]), rules, options),
+        this.#judge(withDefaults(pod, rules, [rules], this.#cluster, options), rules, options),
       );
       if (reasons.length > 0) {
         return refuse(reasons);
       }
     }
-    const completed = options.addDefaults ? this.#completed(pod, this.#defaults, this.#rules) : pod;
+    const completed = options.addDefaults
+      ? withDefaults(pod, this.#defaults, this.#rules, this.#cluster, options)
+      : pod;
     const reasons = this.#rules.flatMap((rules) => this.#judge(completed, rules, options));
     return reasons.length > 0 ? refuse(reasons) : { allowed: true, pod: completed, reasons };
   }
@@ -124,125 +120,42 @@ export class EffectivePolicy {
     return apart.length > 0 ? { added: [], reasons: apart } : judge(this.#defaults, this.#rules);
   }
 
-  #judge(
-    { spec }: Pod,
-    { schedulers, priorityClasses, nodeSelectors, tolerations, affinities }: Rules,
-    options: ReviewOptions,
-  ): Reason[] {
-    const names = [
-      schedulers.judge(said(spec.schedulerName)),
-      priorityClasses.judge(said(spec.priorityClassName)),
-      // It passes by the scheduler, whichever is named.
-      said(spec.nodeName) === undefined || schedulers.allowsAll
-        ? undefined
-        : { field: 'nodeName', expectation: NO_NODE_NAME, policies: schedulers.policies },
-    ];
+  /** Judges a node that is named for a pod, in its `nodeName` or in a Binding. */
+  reviewNode(name: string): readonly Reason[] {
+    return this.conflicts.length > 0
+      ? this.conflicts
+      : this.#rules.flatMap((rules) => nodeReasons(name, rules));
+  }
+
+  #judge({ spec }: Pod, rules: Rules, options: ReviewOptions): Reason[] {
+    const { names, nodeSelectors, tolerations, affinities } = rules;
+    const nodeName = said(spec.nodeName);
     const selectors = Object.entries(spec.nodeSelector ?? {}).map(([label, value]) => ({ label, value }));
-    const asked = (spec.tolerations ?? []).map((toleration, index) =>
-      this.#systemTolerations.has(toleration) ? undefined : tolerations.judge(toleration, index),
+    const asked = [...(spec.tolerations ?? []).entries()].filter(
+      ([, toleration]) => !this.#cluster.hasAdded(toleration, options),
     );
+    const affinity = spec.affinity ?? {};
+    const isForOneNode = options.isForOneNode === true || isKept(affinity, options.current);
     return [
-      ...names.filter((reason) => reason !== undefined),
+      ...names.schedulerName.judge(said(spec.schedulerName)),
+      ...names.priorityClassName.judge(
+        said(spec.priorityClassName),
+        this.#cluster.filledIn.priorityClassName,
+      ),
+      ...(nodeName === undefined ? [] : nodeReasons(nodeName, rules)),
       ...nodeSelectors.judge(selectors, 'nodeSelector'),
-      ...asked.filter((reason) => reason !== undefined),
-      ...affinities.judge(spec.affinity ?? {}, options),
+      ...tolerations.judge(asked),
+      ...affinities.judge(affinity, { isForOneNode }),
+      ...(this.#cluster.refusesTopologySpread
+        ? topologySpreadReasons(spec.topologySpreadConstraints ?? [], affinities)
+        : []),
     ];
   }
-
-  /** The pod with the defaults where it says nothing; the same one where there is nothing to add. */
-  #completed(pod: Pod, defaults: Rules, judges: readonly Rules[]): Pod {
-    const { spec } = pod;
-    const added: Partial<Pod['spec']> = {
-      ...scheduler(spec, defaults, judges),
-      ...priorityClass(spec, defaults),
-      ...nodeSelector(spec, defaults),
-      ...this.#tolerations(spec, defaults),
-      ...affinity(spec, defaults),
-    };
-    const names = Object.keys(added);
-    if (names.length === 0) {
-      return pod;
-    }
-    const completed = { ...spec, ...added };
-    for (const name of names.filter((one) => added[one] === undefined)) {
-      delete completed[name];
-    }
-    return { ...pod, spec: completed };
-  }
-
-  #tolerations(spec: Pod['spec'], { tolerations }: Rules): Partial<Pod['spec']> {
-    const there = spec.tolerations ?? [];
-    if (tolerations.default.length === 0 || there.some((one) => !this.#systemTolerations.has(one))) {
-      return {};
-    }
-    const missing = tolerations.default.filter((one) => !there.some((other) => isSame(one, other)));
-    return missing.length === 0 ? {} : { tolerations: [...there, ...missing] };
-  }
 }
 
-/** What one merged policy says, component by component. */
-class Rules {
-  readonly merged: MergedPolicy;
-  readonly schedulers: NameRules;
-  readonly priorityClasses: NameRules;
-  readonly nodeSelectors: NodeSelectorRules;
-  readonly tolerations: TolerationRules;
-  readonly affinities: AffinityRules;
-
-  constructor(merged: MergedPolicy) {
-    this.merged = merged;
-    this.schedulers = new NameRules('schedulerName', merged);
-    this.priorityClasses = new NameRules('priorityClassName', merged);
-    this.nodeSelectors = new NodeSelectorRules(merged);
-    this.tolerations = new TolerationRules(merged);
-    this.affinities = new AffinityRules(merged);
-  }
-}
-
-/** Nobody can tell who has named the default scheduler; where it is not accepted, it is taken for the API server. */
-function scheduler(spec: Pod['spec'], { schedulers }: Rules, judges: readonly Rules[]): Partial<Pod['spec']> {
-  const name = said(spec.schedulerName);
-  const isSaid =
-    name !== undefined &&
-    (name !== DEFAULT_SCHEDULER || judges.every((rules) => rules.schedulers.accepts(name)));
-  return isSaid || schedulers.default === undefined ? {} : { schedulerName: schedulers.default };
-}
-
-/** What the API server has computed from no class at all, it refuses beside one. Source: Kubernetes, admission plugin Priority. */
-function priorityClass(spec: Pod['spec'], { priorityClasses }: Rules): Partial<Pod['spec']> {
-  if (said(spec.priorityClassName) !== undefined || priorityClasses.default === undefined) {
-    return {};
-  }
-  return {
-    priorityClassName: priorityClasses.default,
-    ...('priority' in spec && { priority: undefined }),
-    ...('preemptionPolicy' in spec && { preemptionPolicy: undefined }),
-  };
-}
-
-function nodeSelector({ nodeSelector: there }: Pod['spec'], { nodeSelectors }: Rules): Partial<Pod['spec']> {
-  const missing = [...nodeSelectors.default].filter(([label]) => !Object.hasOwn(there ?? {}, label));
-  return missing.length === 0 ? {} : { nodeSelector: { ...there, ...Object.fromEntries(missing) } };
-}
-
-/** Place by place: who says something about other pods says nothing about nodes. */
-function affinity({ affinity: there }: Pod['spec'], { affinities }: Rules): Partial<Pod['spec']> {
-  const asked = new Set(askedIn(there ?? {}).map(({ place }) => place));
-  const missing = askedIn(affinities.default).filter(({ place }) => !asked.has(place));
-  if (missing.length === 0) {
-    return {};
-  }
-  const completed: Record<string, Record<string, unknown>> = { ...(there as object) };
-  const defaults = affinities.default as Readonly<Record<string, Record<string, unknown>>>;
-  for (const { place } of missing) {
-    const [kind = '', time = ''] = place.split('.');
-    completed[kind] = { ...completed[kind], [time]: defaults[kind]?.[time] };
-  }
-  return { affinity: completed as Affinity };
-}
-
-function isSame(one: Toleration, other: Toleration): boolean {
-  return isDeepStrictEqual(one, other);
+/** What the DaemonSet controller has written stays free for a pod that somebody else updates. */
+function isKept(affinity: object, current: Pod | undefined): boolean {
+  return current !== undefined && isDeepStrictEqual(affinity, current.spec.affinity ?? {});
 }
 
 function said(value: string | null | undefined): string | undefined {

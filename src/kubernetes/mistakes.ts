@@ -34,9 +34,6 @@ function unknownField(key: string, path: Path, known: readonly string[]): string
   if (AFFINITY_KINDS.includes(key) && affinities >= 0) {
     return `nested too deep: it belongs under ${formatPath(path.slice(0, affinities + 1))}`;
   }
-  if (key === 'tolerations' && path.at(-1) === 'required') {
-    return 'unknown field: tolerations can be allowed and a default, not required';
-  }
   return known.every((name) => name === '')
     ? 'unknown field; {} allows all of it, and there is nothing finer'
     : `unknown field${nearestName(key, known)}`;

@@ -2,7 +2,14 @@ import { z } from 'zod';
 import type { FurtherSection } from '../configuration.ts';
 import type { Problem } from '../errors.ts';
 import { MERGE_STRATEGIES } from './merge-strategy.ts';
-import { SYSTEM_TOLERATION_PATTERN, SYSTEM_TOLERATIONS } from './system-tolerations.ts';
+import {
+  DAEMON_SET_TOLERATIONS,
+  SYSTEM_TOLERATION_PATTERN,
+  SYSTEM_TOLERATIONS,
+} from './system-tolerations.ts';
+
+const tolerations = z.array(z.string().regex(SYSTEM_TOLERATION_PATTERN));
+const TOLERATIONS = 'a list of key:effect, key=value:effect or key:effect:seconds, with commas between them';
 
 const path = z.string().min(1).optional();
 const expectedPath = 'the path of a file';
@@ -46,14 +53,24 @@ export const kubernetesOptions = z.object({
     description:
       'Names of policies that are tried: what they would refuse is a warning for the user. * = all, and also where no policy may be used.',
   }),
-  system_tolerations: z
-    .array(z.string().regex(SYSTEM_TOLERATION_PATTERN))
-    .default([...SYSTEM_TOLERATIONS])
-    .meta({
-      description:
-        'Tolerations that Kubernetes itself gives to pods, and that nobody has asked for: those that are exactly one of these are not judged. key:effect or key=value:effect, with seconds behind if it has some.',
-      expected: 'a list of key:effect, key=value:effect or key:effect:seconds, with commas between them',
-    }),
+  system_tolerations: tolerations.default([...SYSTEM_TOLERATIONS]).meta({
+    description:
+      'Tolerations that the API server gives to every pod, and that nobody has asked for: those that are exactly one of these are not judged. key:effect or key=value:effect, with seconds behind if it has some.',
+    expected: TOLERATIONS,
+  }),
+  daemon_set_tolerations: tolerations.default([...DAEMON_SET_TOLERATIONS]).meta({
+    description:
+      'Tolerations that the controller of DaemonSets gives to the pods that it creates. Of its pods they are not judged, of all others they are.',
+    expected: TOLERATIONS,
+  }),
+  default_priority_class: z.string().min(1).optional().meta({
+    description:
+      'The PriorityClass of the cluster with globalDefault: true, which the API server gives to pods that name none. It is no choice of the pod: it needs no permission, and a default of a policy takes its place.',
+  }),
+  topology_spread_constraints: z.enum(['allow', 'refuse']).default('allow').meta({
+    description:
+      'Whether pods may have topologySpreadConstraints, of which policies say nothing. refuse: only pods that may have all podAntiAffinities, which keep pods apart in the same way.',
+  }),
 });
 
 export type KubernetesOptions = z.infer<typeof kubernetesOptions>;
@@ -64,6 +81,17 @@ export const kubernetesSection = {
   schema: kubernetesOptions,
   check: policyProblems,
 } as const satisfies FurtherSection;
+
+/** The options as the policies take them. */
+export function policyOptions(options: KubernetesOptions) {
+  return {
+    strategy: options.merge_strategy,
+    systemTolerations: options.system_tolerations,
+    daemonSetTolerations: options.daemon_set_tolerations,
+    defaultPriorityClass: options.default_priority_class,
+    topologySpreadConstraints: options.topology_spread_constraints,
+  };
+}
 
 /** Reading YAML takes a while to load: only where there is some. */
 async function policyProblems({

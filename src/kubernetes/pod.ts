@@ -74,6 +74,7 @@ export const podSchema = z.looseObject({
     nodeSelector: z.record(z.string(), z.string()).nullish(),
     tolerations: list(toleration).nullish(),
     affinity: affinity.nullish(),
+    topologySpreadConstraints: z.array(z.looseObject({ whenUnsatisfiable: z.string().nullish() })).nullish(),
   }),
 });
 

@@ -78,6 +78,7 @@ const required = notTogether(
       .refine((value) => Object.keys(value).length > 0, 'at least one label')
       .meta({ minProperties: 1 })
       .nullish(),
+    tolerations: listOf(tolerationRule).min(1, 'at least one toleration').nullish(),
     affinities: affinityRules(filled(requiredTermRule))
       .refine((value) => Object.keys(value).length > 0, 'at least one kind of affinity')
       .meta({ minProperties: 1 })

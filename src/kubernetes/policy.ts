@@ -9,6 +9,8 @@ export interface Required {
   readonly schedulerNames?: readonly string[];
   readonly priorityClassNames?: readonly string[];
   readonly nodeSelectors?: Readonly<Record<string, readonly string[]>>;
+  /** One that fits one of these. */
+  readonly tolerations?: readonly TolerationRule[];
   readonly affinities?: RequiredAffinities;
 }
 
@@ -58,6 +60,7 @@ export function schedulingPolicy(
       schedulerNames: required?.schedulerNames ?? required?.SchedulerNames,
       priorityClassNames: required?.priorityClassNames ?? required?.priorityClasseNames,
       nodeSelectors: required?.nodeSelectors,
+      tolerations: required?.tolerations,
       affinities: required?.affinities,
     }),
     allowed: present({

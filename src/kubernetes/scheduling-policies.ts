@@ -2,21 +2,19 @@
 import { LRUCache } from 'lru-cache';
 import { ConfigurationError, type Problem } from '../errors.ts';
 import { type AccessGrant, type Account, PolicyAccess } from './access.ts';
+import { Cluster, type ClusterOptions } from './cluster.ts';
 import { type PolicyDocuments, readPolicyDocuments } from './documents.ts';
 import { EffectivePolicy } from './effective-policy.ts';
 import { byName } from './merge.ts';
 import type { MergeStrategy } from './merge-strategy.ts';
 import type { SchedulingPolicy } from './policy.ts';
-import { SystemTolerations } from './system-tolerations.ts';
 
 /** So many accounts are remembered; any other costs one merge of its policies. */
 const ACCOUNTS = 10_000;
 
-export interface SchedulingPoliciesOptions {
+export interface SchedulingPoliciesOptions extends ClusterOptions {
   /** Default `deep`. */
   readonly strategy?: MergeStrategy;
-  /** In the notation of `[kubernetes] system_tolerations`, with its default. */
-  readonly systemTolerations?: readonly string[];
 }
 
 export class SchedulingPolicies {
@@ -26,7 +24,7 @@ export class SchedulingPolicies {
   readonly #options: SchedulingPoliciesOptions;
   readonly #byName: ReadonlyMap<string, SchedulingPolicy>;
   readonly #access: PolicyAccess;
-  readonly #systemTolerations: SystemTolerations;
+  readonly #cluster: Cluster;
   readonly #accounts = new LRUCache<string, EffectivePolicy>({ max: ACCOUNTS });
 
   constructor(documents: PolicyDocuments, options: SchedulingPoliciesOptions = {}) {
@@ -35,7 +33,7 @@ export class SchedulingPolicies {
     this.#options = options;
     this.#byName = new Map(this.policies.map((policy) => [policy.name, policy]));
     this.#access = new PolicyAccess(this.policies, documents.roles, documents.bindings);
-    this.#systemTolerations = new SystemTolerations(options.systemTolerations);
+    this.#cluster = new Cluster(options);
   }
 
   /** Reads files and folders. @throws ConfigurationError with every mistake, each with file and line. */
@@ -71,7 +69,7 @@ export class SchedulingPolicies {
     }
     const policies = this.#access.usableBy(account).flatMap((name) => this.#byName.get(name) ?? []);
     const { strategy = 'deep' } = this.#options;
-    const effective = new EffectivePolicy(policies, strategy, this.#systemTolerations);
+    const effective = new EffectivePolicy(policies, strategy, this.#cluster);
     this.#accounts.set(key, effective);
     return effective;
   }

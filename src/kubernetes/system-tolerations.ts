@@ -2,12 +2,16 @@
 import type { Toleration } from './pod.ts';
 
 /**
- * The two that the API server adds to every pod, and those that the DaemonSet controller adds to its own.
- * Source: Kubernetes docs, "Taints and Tolerations" and "DaemonSet".
+ * The two that the API server adds to every pod, before any webhook sees it: they say nothing about who asked.
+ * Source: Kubernetes docs, "Taints and Tolerations".
  */
 export const SYSTEM_TOLERATIONS: readonly string[] = [
   'node.kubernetes.io/not-ready:NoExecute:300',
   'node.kubernetes.io/unreachable:NoExecute:300',
+];
+
+/** Those that the DaemonSet controller adds to the pods that it creates. Source: Kubernetes docs, "DaemonSet". */
+export const DAEMON_SET_TOLERATIONS: readonly string[] = [
   'node.kubernetes.io/not-ready:NoExecute',
   'node.kubernetes.io/unreachable:NoExecute',
   'node.kubernetes.io/disk-pressure:NoSchedule',

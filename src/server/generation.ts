@@ -1,7 +1,7 @@
 import { type Configuration, sectionOf } from '../configuration.ts';
 import { type Deadline, withinDeadline } from '../deadline.ts';
 import { UsageEnforcement } from '../enforcement.ts';
-import { kubernetesSection } from '../kubernetes/options.ts';
+import { kubernetesSection, policyOptions } from '../kubernetes/options.ts';
 import type { PodAdmission } from '../kubernetes/pod-admission.ts';
 import type { EnforcementServices } from '../services.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
@@ -126,15 +126,12 @@ export function readDoorTokens(configuration: Configuration): DoorTokens {
 /** Reading policies takes a while to load: only where there are some. */
 async function kubernetesParts(configuration: Configuration): Promise<KubernetesParts | undefined> {
   const options = sectionOf(configuration, kubernetesSection);
-  const { scheduling_policies, merge_strategy, system_tolerations, audit } = options;
+  const { scheduling_policies, audit } = options;
   if (scheduling_policies.length === 0) {
     return undefined;
   }
   const { SchedulingPolicies } = await import('../kubernetes/scheduling-policies.ts');
   const { PodAdmission: Reviewer } = await import('../kubernetes/pod-admission.ts');
-  const { policies } = SchedulingPolicies.read(scheduling_policies, {
-    strategy: merge_strategy,
-    systemTolerations: system_tolerations,
-  });
+  const { policies } = SchedulingPolicies.read(scheduling_policies, policyOptions(options));
   return { podAdmission: new Reviewer(policies, audit) };
 }

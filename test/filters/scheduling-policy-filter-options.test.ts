@@ -30,7 +30,8 @@ function policyFolder(policy: string): string {
   return folder;
 }
 
-const WRITTEN = `kind: SchedulingPolicy
+const WRITTEN = `apiVersion: scheduling.blazar-enforcement/v1alpha1
+kind: SchedulingPolicy
 metadata:
   name: gpu
 spec:
@@ -63,7 +64,7 @@ describe('scheduling_policy_path', () => {
 
   it('with a mistake in it is reported by config validate, with file and line, and keeps a service from starting', async () => {
     const folder = policyFolder(WRITTEN.replace('nodeSelectors', 'nodeSelector'));
-    const expected = `${join(folder, 'policy.yaml')}:6: spec.allowed.nodeSelector: unknown field; the nearest right name is "nodeSelectors"`;
+    const expected = `${join(folder, 'policy.yaml')}:7: spec.allowed.nodeSelector: unknown field; the nearest right name is "nodeSelectors"`;
     const conf = confFile(
       `[enforcement]\nenabled_filters = SchedulingPolicyFilter\nscheduling_policy_path = ${folder}\n`,
     );

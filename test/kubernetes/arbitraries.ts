@@ -59,13 +59,16 @@ const nodeSelector = part({
   pod: fc.oneof(labels(from(VALUES)), fc.constant(null)).map((chosen) => ({ nodeSelector: chosen })),
 });
 
-/** What the API server adds to every pod. */
-const ofTheSystem = from(['not-ready', 'unreachable'] as const).map((name) => ({
-  key: `node.kubernetes.io/${name}`,
-  operator: 'Exists',
-  effect: 'NoExecute',
-  tolerationSeconds: 300,
-}));
+/** What the API server adds to every pod, and what the DaemonSet controller adds to its own. */
+const ofTheSystem = fc.oneof(
+  from(['not-ready', 'unreachable'] as const).map((name) => ({
+    key: `node.kubernetes.io/${name}`,
+    operator: 'Exists',
+    effect: 'NoExecute',
+    tolerationSeconds: 300,
+  })),
+  fc.constant({ key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' }),
+);
 
 const ofAValue = fc.record({
   key: from(KEYS),
@@ -96,21 +99,14 @@ const defaultToleration = fc.oneof(
   ofTheSystem,
 );
 
+const tolerationRule = fc.record(
+  { keys: subset(KEYS), operators: subset(OPERATORS), values: subset(VALUES), effects: subset(EFFECTS) },
+  { requiredKeys: [] },
+);
+
 const toleration = part({
-  allowed: fc
-    .array(
-      fc.record(
-        {
-          keys: subset(KEYS),
-          operators: subset(OPERATORS),
-          values: subset(VALUES),
-          effects: subset(EFFECTS),
-        },
-        { requiredKeys: [] },
-      ),
-      { maxLength: 3 },
-    )
-    .map((tolerations) => ({ tolerations })),
+  required: fc.array(tolerationRule, { minLength: 1, maxLength: 2 }).map((tolerations) => ({ tolerations })),
+  allowed: fc.array(tolerationRule, { maxLength: 3 }).map((tolerations) => ({ tolerations })),
   default: fc
     .array(defaultToleration, { minLength: 1, maxLength: 2 })
     .map((tolerations) => ({ tolerations })),

@@ -206,12 +206,12 @@ items:
 
 describe('a default is refused that has other than one of its', () => {
   testMistakes(`
-== what can't be required
+== an empty list of what is required
 kind: SchedulingPolicy
 spec:
   required:
     tolerations: []
-#! spec.required.tolerations: unknown field: tolerations can be allowed and a default, not required
+#! spec.required.tolerations: expected at least one toleration, got an empty list
 == no values where the operator needs some
 kind: SchedulingPolicy
 spec:

@@ -4,13 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { EffectivePolicy, type PodReview } from '../../src/kubernetes/effective-policy.ts';
 import { MERGE_STRATEGIES } from '../../src/kubernetes/merge-strategy.ts';
 import { parsePod } from '../../src/kubernetes/pod.ts';
-import { SystemTolerations } from '../../src/kubernetes/system-tolerations.ts';
 import { policy } from '../support/scheduling-policies.ts';
 import { allowedOnly, cases } from './arbitraries.ts';
 import type { PolicyDocument } from './obvious-documents.ts';
 import { evaluate } from './obvious-evaluator.ts';
 
-const SYSTEM = new SystemTolerations();
 const strategies = fc.constantFrom(...MERGE_STRATEGIES);
 
 const policiesIn = (documents: readonly PolicyDocument[]) =>
@@ -31,7 +29,7 @@ describe('for any policies and pods', () => {
         const parsed = parsePod(pod);
         // Of one policy all of them make the same: see below.
         for (const tried of documents.length > 1 ? MERGE_STRATEGIES : [strategy]) {
-          const review = new EffectivePolicy(policies, tried, SYSTEM).review(parsed, options);
+          const review = new EffectivePolicy(policies, tried).review(parsed, options);
           const { allowed, pod: result, reasons } = review;
           const expected = { ...evaluate(documents, tried, pod, options), isExplained: !review.allowed };
           const received = { allowed, pod: result, isExplained: reasons.length > 0 };

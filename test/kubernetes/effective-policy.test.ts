@@ -24,6 +24,8 @@ describe('without any policy that may be used', () => {
       'schedulerName',
       'priorityClassName',
       'nodeName',
+      'nodeName',
+      'nodeName',
       'nodeSelector disk',
       'tolerations[0]',
       'affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]',
@@ -176,11 +178,13 @@ describe('an intersection', () => {
     ]);
   });
 
-  it('keeps the default scheduler where every policy accepts it', () => {
+  it('keeps the default scheduler where every policy accepts it and one lists it', () => {
     const name = (...specs: string[]) =>
       together('schedulerName: default-scheduler', ...specs).pod.spec.schedulerName;
     const any = '{allowed: {schedulerNames: []}, default: {schedulerName: green}}';
-    expect(name(any, any)).toBe('default-scheduler');
+    const listing = '{allowed: {schedulerNames: [default-scheduler, green]}}';
+    expect(name(listing, any)).toBe('default-scheduler');
+    expect(name(any, any)).toBe('green');
     expect(name(any, 'allowed: {schedulerNames: [green]}')).toBe('default-scheduler');
     expect(name(any, '{required: {schedulerNames: [green]}, default: {schedulerName: green}}')).toBe('green');
   });

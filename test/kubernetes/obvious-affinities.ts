@@ -158,7 +158,11 @@ function isWithinDefault({ key, operator, values }: ObviousExpression, added: Ob
 }
 
 /** Whether the pod has all that it must have. */
-export function isAffinityEnough(affinity: PodAffinities, applying: Applying): boolean {
+export function isAffinityEnough(
+  affinity: PodAffinities,
+  applying: Applying,
+  isForOneNode: boolean,
+): boolean {
   const must = (applying.required.affinities ?? {}) as AllRules;
   return Object.entries(PLURALS).every(([kind, plural]) => {
     const ofKind = must[plural];
@@ -170,6 +174,10 @@ export function isAffinityEnough(affinity: PodAffinities, applying: Applying): b
     }
     return Object.entries(ofKind).every(([time, { nodeSelectorTerms: terms = [] }]) => {
       const asked = askedAt(affinity, kind, time);
+      // What the template has was judged with it; its pods have the name of their node in its place.
+      if (isForOneNode && kind === 'nodeAffinity' && time === REQUIRED && areNodeNames(asked)) {
+        return true;
+      }
       if (asked.length === 0 || terms.length === 0) {
         return asked.length > 0;
       }
@@ -178,6 +186,17 @@ export function isAffinityEnough(affinity: PodAffinities, applying: Applying): b
       return time === REQUIRED ? asked.every(isEnough) : asked.some(isEnough);
     });
   });
+}
+
+function areNodeNames(terms: readonly unknown[]): boolean {
+  return (
+    terms.length > 0 &&
+    (terms as Term[]).every(({ matchExpressions, matchFields }) => {
+      const [field, ...others] = [...(matchFields ?? []), ...(matchExpressions ?? [])];
+      const isName = field?.key === 'metadata.name' && field.operator === 'In' && field.values?.length === 1;
+      return isName && others.length === 0 && matchFields?.length === 1;
+    })
+  );
 }
 
 function isFulfilled(term: Term, { matchExpressions: rules = [] }: TermRule): boolean {
@@ -189,7 +208,10 @@ function isFulfilled(term: Term, { matchExpressions: rules = [] }: TermRule): bo
         expression.operator === 'NotIn'
           ? values.every((value) => written.includes(value))
           : values.length === 0 || written.every((value) => values.includes(value));
-      return isAbout(rule, expression) && areValuesFit;
+      // Of a label that may be missing nobody can say that it is required.
+      const { operators = [] } = rule;
+      const mayBeMissing = ['NotIn', 'DoesNotExist'].includes(expression.operator) && operators.length === 0;
+      return isAbout(rule, expression) && areValuesFit && !mayBeMissing;
     }),
   );
 }

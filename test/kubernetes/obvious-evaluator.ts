@@ -3,7 +3,13 @@
  * Source: the proposal "Scheduling Policy" of Kubernetes, and how docs/kubernetes.md reads it.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { askedAt, isAffinityAllowed, isAffinityEnough, type PodAffinities } from './obvious-affinities.ts';
+import {
+  askedAt,
+  isAffinityAllowed,
+  isAffinityEnough,
+  type PodAffinities,
+  REQUIRED,
+} from './obvious-affinities.ts';
 import {
   type Applying,
   alone,
@@ -64,12 +70,12 @@ export function evaluate(
   const together = merge(policies, strategy);
   const judges = strategy === 'intersection' && policies.length > 0 ? policies.map(alone) : [together];
   for (const judge of judges) {
-    const withItsDefaults = options.addDefaults ? complete(pod, judge, [judge]) : pod;
+    const withItsDefaults = options.addDefaults ? complete(pod, judge, [judge], options) : pod;
     if (!isAllowed(withItsDefaults, judge, options)) {
       return { allowed: false, pod };
     }
   }
-  const completed = options.addDefaults ? complete(pod, together, judges) : pod;
+  const completed = options.addDefaults ? complete(pod, together, judges, options) : pod;
   const allowed = judges.every((judge) => isAllowed(completed, judge, options));
   return { allowed, pod: allowed ? completed : pod };
 }
@@ -78,12 +84,16 @@ function complete(
   { spec, ...rest }: ObviousPod,
   applying: Applying,
   judges: readonly Applying[],
+  options: ObviousOptions,
 ): ObviousPod {
   const completed: { -readonly [Field in keyof PodSpec]: PodSpec[Field] } = { ...spec };
   const scheduler = applying.default.schedulerName as string | undefined;
   const isTheApiServers =
     spec.schedulerName === 'default-scheduler' &&
-    !judges.every((judge) => isNameAllowed('scheduler', 'default-scheduler', judge));
+    !(
+      judges.every((judge) => isNameAllowed('scheduler', 'default-scheduler', judge)) &&
+      judges.some((judge) => isDefaultSchedulerListed(judge))
+    );
   if (scheduler !== undefined && (!spec.schedulerName || isTheApiServers)) {
     completed.schedulerName = scheduler;
   }
@@ -98,7 +108,7 @@ function complete(
       completed.nodeSelector = { ...completed.nodeSelector, [label]: value };
     }
   }
-  if ((spec.tolerations ?? []).every(isOfTheSystem)) {
+  if ((spec.tolerations ?? []).every((one) => isOfTheSystem(one, options))) {
     for (const toleration of (applying.default.tolerations ?? []) as PodToleration[]) {
       const there = completed.tolerations ?? [];
       if (!there.some((one) => isDeepStrictEqual(one, toleration))) {
@@ -117,15 +127,30 @@ function complete(
   return { ...rest, spec: completed };
 }
 
+/** With all others it would not be the choice of the pod. */
+function isDefaultSchedulerListed({ required, allowed, default: defaults }: Applying): boolean {
+  const must = required.schedulerNames as string[] | undefined;
+  const lists = (allowed.schedulerNames ?? []) as string[][];
+  return must !== undefined
+    ? must.includes('default-scheduler')
+    : defaults.schedulerName === 'default-scheduler' ||
+        lists.some((list) => list.includes('default-scheduler'));
+}
+
 function isAllowed({ spec }: ObviousPod, applying: Applying, options: ObviousOptions): boolean {
+  const isForOneNode = options.isForOneNode === true;
+  const asked = (spec.tolerations ?? []).filter((one) => !isOfTheSystem(one, options));
+  const mustTolerate = applying.required.tolerations as TolerationRule[] | undefined;
   return (
     isNameAllowed('scheduler', spec.schedulerName, applying) &&
     isNameAllowed('priorityClass', spec.priorityClassName, applying) &&
     isNodeAllowed(spec.nodeName, applying) &&
     areLabelsAllowed(spec.nodeSelector ?? {}, applying) &&
-    (spec.tolerations ?? []).every((one) => isOfTheSystem(one) || isTolerationAllowed(one, applying)) &&
-    isAffinityAllowed(spec.affinity ?? {}, applying, options.isForOneNode === true) &&
-    isAffinityEnough(spec.affinity ?? {}, applying)
+    asked.every((one) => isTolerationAllowed(one, applying)) &&
+    (mustTolerate === undefined ||
+      asked.some((one) => mustTolerate.some((rule) => isTolerationWithin(one, rule)))) &&
+    isAffinityAllowed(spec.affinity ?? {}, applying, isForOneNode) &&
+    isAffinityEnough(spec.affinity ?? {}, applying, isForOneNode)
   );
 }
 
@@ -146,10 +171,21 @@ function isNameAllowed(
   );
 }
 
-/** Such a pod passes by every scheduler. */
-function isNodeAllowed(name: string | null | undefined, { required, allowed }: Applying): boolean {
+/** Such a pod passes by every scheduler and every taint, and asks for that node by its name. */
+function isNodeAllowed(name: string | null | undefined, applying: Applying): boolean {
+  const { required, allowed } = applying;
   const lists = (allowed.schedulerNames ?? []) as string[][];
-  return !name || (required.schedulerNames === undefined && lists.some((list) => list.length === 0));
+  const areSchedulersPassed =
+    required.schedulerNames === undefined && lists.some((list) => list.length === 0);
+  const field = { key: 'metadata.name', operator: 'In', values: [name ?? ''] };
+  const affinity = { nodeAffinity: { [REQUIRED]: { nodeSelectorTerms: [{ matchFields: [field] }] } } };
+  const taints = { operator: 'Exists', effect: 'NoSchedule' };
+  return (
+    !name ||
+    (areSchedulersPassed &&
+      isAffinityAllowed(affinity, applying, false) &&
+      isTolerationAllowed(taints, applying))
+  );
 }
 
 function areLabelsAllowed(labels: Labels, { required, allowed, default: defaults }: Applying): boolean {
@@ -171,8 +207,11 @@ function areLabelsAllowed(labels: Labels, { required, allowed, default: defaults
   return isThere && isEachAllowed;
 }
 
-/** With the default of `[kubernetes] system_tolerations`. */
-function isOfTheSystem({ key, operator, effect, tolerationSeconds }: PodToleration): boolean {
+/** With the defaults of `[kubernetes] system_tolerations` and `daemon_set_tolerations`. */
+function isOfTheSystem(
+  { key, operator, effect, tolerationSeconds }: PodToleration,
+  { isForOneNode = false }: ObviousOptions,
+): boolean {
   const seconds = tolerationSeconds ?? undefined;
   const isGone = key === 'node.kubernetes.io/not-ready' || key === 'node.kubernetes.io/unreachable';
   const pressures = [
@@ -185,8 +224,9 @@ function isOfTheSystem({ key, operator, effect, tolerationSeconds }: PodTolerati
   const isPressed = pressures.some((pressure) => key === `node.kubernetes.io/${pressure}`);
   return (
     operator === 'Exists' &&
-    ((isGone && effect === 'NoExecute' && (seconds === 300 || seconds === undefined)) ||
-      (isPressed && effect === 'NoSchedule' && seconds === undefined))
+    ((isGone && effect === 'NoExecute' && seconds === 300) ||
+      (isForOneNode && isGone && effect === 'NoExecute' && seconds === undefined) ||
+      (isForOneNode && isPressed && effect === 'NoSchedule' && seconds === undefined))
   );
 }
 
@@ -194,23 +234,32 @@ function isTolerationAllowed(toleration: PodToleration, applying: Applying): boo
   const { key, value, effect } = toleration;
   const operator = toleration.operator || 'Equal';
   const lists = (applying.allowed.tolerations ?? []) as TolerationRule[][];
-  const isCovered = ({ keys = [], operators = [], values = [], effects = [] }: TolerationRule) => {
-    const keyFits = keys.length === 0 || keys.includes(key || '\n');
-    const operatorFits = operators.length === 0 || operators.includes(operator);
-    const valueFits =
-      values.length === 0 ||
-      (operator === 'Exists' ? operators.includes('Exists') : values.includes(value ?? ''));
-    const asked = effect ? [effect] : EFFECTS;
-    const effectFits = effects.length === 0 || asked.every((one) => effects.includes(one));
-    return keyFits && operatorFits && valueFits && effectFits;
-  };
+  const must = (applying.required.tolerations ?? []) as TolerationRule[];
+  const isCovered = (rule: TolerationRule) => isTolerationWithin(toleration, rule);
   const isAsDefault = (one: PodToleration) =>
     (!one.key || one.key === key) &&
     (one.operator || 'Equal') === operator &&
     (operator === 'Exists' || (one.value ?? '') === (value ?? '')) &&
     (!one.effect || one.effect === effect);
   return (
+    must.some(isCovered) ||
     lists.some((rules) => rules.length === 0 || rules.some(isCovered)) ||
     ((applying.default.tolerations ?? []) as PodToleration[]).some(isAsDefault)
   );
+}
+
+function isTolerationWithin(
+  toleration: PodToleration,
+  { keys = [], operators = [], values = [], effects = [] }: TolerationRule,
+): boolean {
+  const { key, value, effect } = toleration;
+  const operator = toleration.operator || 'Equal';
+  const keyFits = keys.length === 0 || keys.includes(key || '\n');
+  const operatorFits = operators.length === 0 || operators.includes(operator);
+  const valueFits =
+    values.length === 0 ||
+    (operator === 'Exists' ? operators.includes('Exists') : values.includes(value ?? ''));
+  const asked = effect ? [effect] : EFFECTS;
+  const effectFits = effects.length === 0 || asked.every((one) => effects.includes(one));
+  return keyFits && operatorFits && valueFits && effectFits;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readConfiguration, requireConfiguration, sectionOf } from '../../src/configuration.ts';
 import { kubernetesOptions, kubernetesSection } from '../../src/kubernetes/options.ts';
-import { SYSTEM_TOLERATIONS } from '../../src/kubernetes/system-tolerations.ts';
+import { DAEMON_SET_TOLERATIONS, SYSTEM_TOLERATIONS } from '../../src/kubernetes/system-tolerations.ts';
 import { configFile, shown } from '../config/helpers.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { policies, policiesForAll } from '../support/kubernetes-service.ts';
@@ -38,6 +38,8 @@ describe('the section', () => {
       merge_strategy: 'deep',
       audit: [],
       system_tolerations: [...SYSTEM_TOLERATIONS],
+      daemon_set_tolerations: [...DAEMON_SET_TOLERATIONS],
+      topology_spread_constraints: 'allow',
     });
     expect(await problems([])).toEqual({ errors: [], warnings: [], namedFiles: [] });
   });
@@ -50,6 +52,9 @@ scheduling_policies = ${folder}
 merge_strategy = intersection
 audit = disks, zones
 system_tolerations = example.org/a:NoSchedule, b=c:NoExecute, d=:PreferNoSchedule, e:NoExecute:300
+daemon_set_tolerations = f:NoExecute
+default_priority_class = everybody
+topology_spread_constraints = refuse
 `;
     const sources = { configFiles: [configFile(text)], environment: {} };
     const configuration = await requireConfiguration(sources, [kubernetesSection]);
@@ -63,6 +68,9 @@ system_tolerations = example.org/a:NoSchedule, b=c:NoExecute, d=:PreferNoSchedul
         'd=:PreferNoSchedule',
         'e:NoExecute:300',
       ],
+      daemon_set_tolerations: ['f:NoExecute'],
+      default_priority_class: 'everybody',
+      topology_spread_constraints: 'refuse',
     });
     expect(configuration.namedFiles).toEqual([folder]);
   });

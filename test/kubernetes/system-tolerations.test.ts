@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import { Cluster } from '../../src/kubernetes/cluster.ts';
 import { EffectivePolicy } from '../../src/kubernetes/effective-policy.ts';
-import { SYSTEM_TOLERATIONS, SystemTolerations } from '../../src/kubernetes/system-tolerations.ts';
+import { DAEMON_SET_TOLERATIONS, SYSTEM_TOLERATIONS } from '../../src/kubernetes/system-tolerations.ts';
 import { pod, policy, review } from '../support/scheduling-policies.ts';
 
 const key = (name: string) => `node.kubernetes.io/${name}`;
 const notReady = { key: key('not-ready'), operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 };
 
-const OF_KUBERNETES = [
-  notReady,
-  { ...notReady, key: key('unreachable') },
+const OF_THE_API_SERVER = [notReady, { ...notReady, key: key('unreachable') }];
+
+const OF_DAEMON_SETS = [
   { key: key('not-ready'), operator: 'Exists', effect: 'NoExecute' },
   { key: key('unreachable'), operator: 'Exists', effect: 'NoExecute', tolerationSeconds: null },
   ...['disk-pressure', 'memory-pressure', 'pid-pressure', 'unschedulable', 'network-unavailable'].map(
@@ -21,11 +22,28 @@ const OF_KUBERNETES = [
 ];
 
 describe('tolerations of the system', () => {
-  it('are what the API server and the DaemonSet controller add, and are not judged', () => {
-    expect(OF_KUBERNETES).toHaveLength(SYSTEM_TOLERATIONS.length);
-    for (const toleration of OF_KUBERNETES) {
-      expect(review([], pod({ tolerations: [toleration] })).reasons).toEqual([]);
+  it('are what the API server adds to every pod, and are not judged', () => {
+    expect(OF_THE_API_SERVER).toHaveLength(SYSTEM_TOLERATIONS.length);
+    expect(review([], pod({ tolerations: OF_THE_API_SERVER })).reasons).toEqual([]);
+  });
+
+  it('of DaemonSets are free for their controller, and for nobody else', () => {
+    expect(OF_DAEMON_SETS).toHaveLength(DAEMON_SET_TOLERATIONS.length);
+    for (const toleration of OF_DAEMON_SETS) {
+      const asked = pod({ tolerations: [toleration] });
+      expect(review([], asked, 'deep', { isForOneNode: true }).reasons).toEqual([]);
+      expect(review([], asked).reasons.map(({ field }) => field)).toEqual(['tolerations[0]']);
     }
+  });
+
+  it('of DaemonSets stay with a pod that has them, whoever updates it', () => {
+    const [kept, added] = OF_DAEMON_SETS;
+    const judge = (tolerations: unknown[]) =>
+      review([], pod({ tolerations }), 'deep', { current: pod({ tolerations: [kept] }) }).reasons.map(
+        ({ field }) => field,
+      );
+    expect(judge([kept])).toEqual([]);
+    expect(judge([kept, added])).toEqual(['tolerations[1]']);
   });
 
   it.each([
@@ -48,7 +66,7 @@ describe('tolerations of the system', () => {
 
   it('are others where others are configured', () => {
     const written = ['gpu:NoSchedule', 'team=red:NoExecute:60', 'empty=:NoSchedule'];
-    const effective = new EffectivePolicy([], 'deep', new SystemTolerations(written));
+    const effective = new EffectivePolicy([], 'deep', new Cluster({ systemTolerations: written }));
     const isAllowed = (toleration: object) =>
       effective.review(pod({ tolerations: [toleration] }), { addDefaults: true }).allowed;
     expect(isAllowed({ key: 'gpu', operator: 'Exists', effect: 'NoSchedule' })).toBe(true);
@@ -62,6 +80,13 @@ describe('tolerations of the system', () => {
       false,
     );
     expect(isAllowed(notReady)).toBe(false);
+    const daemonSets = new EffectivePolicy([], 'deep', new Cluster({ daemonSetTolerations: written }));
+    const tolerations = [{ key: 'gpu', operator: 'Exists', effect: 'NoSchedule' }];
+    for (const isForOneNode of [true, false]) {
+      expect(daemonSets.review(pod({ tolerations }), { addDefaults: true, isForOneNode }).allowed).toBe(
+        isForOneNode,
+      );
+    }
   });
 
   it('leave those beside them to be judged', () => {

@@ -11,28 +11,12 @@ import {
   type AffinityRules as AllowedAffinities,
   type TermRule,
 } from '../policy-schema.ts';
-import {
-  allows,
-  describe,
-  describeRule,
-  describeRules,
-  holds,
-  impliedRule,
-  type Rule,
-  rulesIn,
-} from './expression-rules.ts';
-import { listed, type Reason } from './reason.ts';
+import { askedIn, isNodeName, KINDS, type Kind, NODE_NAME } from './asked-affinities.ts';
+import { allows, describe, describeRules, impliedRule, type Rule, rulesIn } from './expression-rules.ts';
+import type { Reason } from './reason.ts';
+import { isOfTemplate, type Requirement, requirements, unmet } from './required-affinities.ts';
 
-const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
-
-/** The kinds as a pod writes them, and as a policy does. */
-const KINDS = {
-  nodeAffinity: 'nodeAffinities',
-  podAffinity: 'podAffinities',
-  podAntiAffinity: 'podAntiAffinities',
-} as const;
-
-type Kind = keyof typeof KINDS;
+const [REQUIRED] = AFFINITY_TIMES;
 
 /** Those whose terms are looked into. */
 const NODE_PLACES: readonly string[] = AFFINITY_TIMES.map((time) => `nodeAffinity.${time}`);
@@ -45,20 +29,6 @@ interface Place {
   /** Of other pods: terms that are a default. */
   readonly terms: unknown[];
   readonly policies: Set<string>;
-}
-
-/** What must stand at one place, or at any of one kind; of no terms, something. */
-interface Requirement {
-  readonly kind: Kind;
-  readonly time: AffinityTime | undefined;
-  readonly terms: readonly (readonly Rule[])[];
-  readonly policy: string;
-}
-
-/** What a pod asks for at one place. */
-interface Asked {
-  readonly place: string;
-  readonly terms: readonly unknown[];
 }
 
 export interface AffinityOptions {
@@ -96,8 +66,28 @@ export class AffinityRules {
     const asked = askedIn(affinity);
     return [
       ...(this.#all ? [] : asked.flatMap(({ place, terms }) => this.#judgePlace(place, terms, options))),
-      ...this.#requirements.flatMap((requirement) => unmet(requirement, asked)),
+      ...this.#requirements
+        .filter(({ kind, time }) => !(options.isForOneNode === true && isOfTemplate(kind, time, asked)))
+        .flatMap((requirement) => unmet(requirement, asked)),
     ];
+  }
+
+  /** What may stand at one place, and whose rules these are. */
+  at(kind: Kind, time: AffinityTime): { readonly all: boolean; readonly policies: readonly string[] } {
+    const place = this.#places.get(`${kind}.${time}`);
+    return { all: this.#all || place?.all === true, policies: [...(place?.policies ?? [])] };
+  }
+
+  /** Why a node can't be asked for by its name. */
+  judgeNode(name: string): Reason | undefined {
+    const { all, policies } = this.at('nodeAffinity', REQUIRED);
+    const asked = { key: NODE_NAME, operator: 'In', values: [name] };
+    const rules = this.#places.get(`nodeAffinity.${REQUIRED}`)?.fields ?? [];
+    if (all || rules.some((rule) => allows(rule, asked))) {
+      return undefined;
+    }
+    const expected = rules.length === 0 ? 'nothing' : describeRules(rules);
+    return { field: 'nodeName', expectation: `expected ${expected}, got ${describe(asked)}`, policies };
   }
 
   #place(kind: Kind, time: AffinityTime, policy: string): Place {
@@ -200,94 +190,4 @@ export class AffinityRules {
       ];
     });
   }
-}
-
-/** What the pod says nothing about is left out. Kinds and times that nobody here knows are asked for like others. */
-export function askedIn(affinity: Affinity): Asked[] {
-  return Object.entries(affinity).flatMap(([kind, times]: [string, unknown]) => {
-    if (typeof times !== 'object') {
-      return times === undefined ? [] : [{ place: kind, terms: [times] }];
-    }
-    return Object.entries(times ?? {}).flatMap(([time, value]) => {
-      const terms = termsOf(kind, time, value);
-      return terms.length === 0 ? [] : [{ place: `${kind}.${time}`, terms }];
-    });
-  });
-}
-
-function termsOf(kind: string, time: string, value: unknown): readonly unknown[] {
-  if (value === undefined || value === null) {
-    return [];
-  }
-  if (kind === 'nodeAffinity' && time === REQUIRED) {
-    return (value as { nodeSelectorTerms?: NodeSelectorTerm[] | null }).nodeSelectorTerms ?? [];
-  }
-  if (kind === 'nodeAffinity' && time === PREFERRED) {
-    return (value as { preference: NodeSelectorTerm }[]).map(({ preference }) => preference);
-  }
-  return Array.isArray(value) ? value : [value];
-}
-
-function requirements(merged: MergedPolicy): Requirement[] {
-  const { affinities = {} } = merged.required;
-  return (Object.entries(KINDS) as [Kind, (typeof KINDS)[Kind]][]).flatMap(([kind, plural]) => {
-    const ofKind = affinities[plural];
-    if (ofKind === undefined) {
-      return [];
-    }
-    const times = AFFINITY_TIMES.filter((time) => ofKind[time] !== undefined);
-    return (times.length === 0 ? [undefined] : times).map((time): Requirement => {
-      const ofTime: { nodeSelectorTerms?: TermRule[] | undefined } | undefined =
-        time === undefined ? undefined : ofKind[time];
-      return {
-        kind,
-        time,
-        terms: (ofTime?.nodeSelectorTerms ?? []).map(({ matchExpressions }) => rulesIn(matchExpressions)),
-        policy: merged.sourceOf('required', 'affinities', plural, ...(time === undefined ? [] : [time])),
-      };
-    });
-  });
-}
-
-/**
- * The scheduler takes any one of the required terms, so each must hold what is required; of preferences it is enough that
- * there is one.
- */
-function unmet({ kind, time, terms, policy }: Requirement, asked: readonly Asked[]): Reason[] {
-  const found = asked.filter(
-    ({ place }) => place === `${kind}.${time}` || (time === undefined && place.startsWith(`${kind}.`)),
-  );
-  const field = `affinity.${kind}${time === undefined ? '' : `.${time}`}`;
-  const policies = [policy];
-  if (found.length === 0) {
-    return [{ field, expectation: `expected ${describeTerms(terms)}, got nothing`, policies }];
-  }
-  if (terms.length === 0) {
-    return [];
-  }
-  const there = found.flatMap((one) => one.terms) as NodeSelectorTerm[];
-  const isMet = (term: NodeSelectorTerm) =>
-    terms.some((rules) =>
-      rules.every((rule) => (term.matchExpressions ?? []).some((expression) => holds(rule, expression))),
-    );
-  const isEnough = time === REQUIRED ? there.every(isMet) : there.some(isMet);
-  if (isEnough) {
-    return [];
-  }
-  const where = time === REQUIRED ? ' in each of the terms, which are alternatives' : '';
-  return [{ field, expectation: `expected ${describeTerms(terms)}${where}`, policies }];
-}
-
-function describeTerms(terms: readonly (readonly Rule[])[]): string {
-  return terms.length === 0
-    ? 'a term'
-    : listed(
-        terms.map((rules) => rules.map(describeRule).join(' with ')),
-        'or',
-      );
-}
-
-/** As the DaemonSet controller writes it. */
-function isNodeName({ key, operator, values }: Expression): boolean {
-  return key === 'metadata.name' && operator === 'In' && values?.length === 1;
 }

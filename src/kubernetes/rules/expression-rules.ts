@@ -22,10 +22,16 @@ export function allows(rule: Rule, { key, operator, values }: Expression): boole
   );
 }
 
-/** Whether an expression sees to it that what the rule says holds. Who must avoid some values must avoid them all. */
+/** With these a node without the label would do. */
+const WITHOUT_LABEL = ['NotIn', 'DoesNotExist'];
+
+/**
+ * Whether an expression sees to it that what the rule says holds. Where the rule lists no operators, the label must be there.
+ * Who must avoid some values must avoid them all.
+ */
 export function holds(rule: Rule, { key, operator, values }: Expression): boolean {
   const written = values ?? [];
-  if (!isAbout(rule, key, operator)) {
+  if (!isAbout(rule, key, operator) || (rule.operators === undefined && WITHOUT_LABEL.includes(operator))) {
     return false;
   }
   if (rule.values === undefined) {

@@ -49,23 +49,25 @@ export class NameRules {
     return this.required === undefined ? this.#all || this.#allowed.has(name) : this.required.includes(name);
   }
 
-  /** `undefined` = the pod names none. */
-  judge(name: string | undefined): Reason | undefined {
+  /** Whether a policy names it, instead of accepting it with all others. */
+  lists(name: string): boolean {
+    return this.required === undefined ? this.#allowed.has(name) : this.required.includes(name);
+  }
+
+  /** `undefined` = the pod names none. `free`: a name that counts as none where nothing is required. */
+  judge(name: string | undefined, free?: string): Reason[] {
     const { field, required } = this;
-    if (name === undefined ? required === undefined : this.accepts(name)) {
-      return undefined;
+    const isSaid = name !== undefined && !(name === free && required === undefined);
+    if (isSaid ? this.accepts(name) : required === undefined) {
+      return [];
     }
     const got = name === undefined ? 'nothing' : quoted(name);
     if (required !== undefined) {
       const expectation = `expected ${listed(required, 'or')}, got ${got}`;
-      return { field, expectation, policies: this.policies };
+      return [{ field, expectation, policies: this.policies }];
     }
     const names = [...this.#allowed.keys()];
-    return {
-      field,
-      expectation:
-        names.length === 0 ? `expected nothing, got ${got}` : `expected ${listed(names, 'or')}, got ${got}`,
-      policies: this.policies,
-    };
+    const expected = names.length === 0 ? 'nothing' : listed(names, 'or');
+    return [{ field, expectation: `expected ${expected}, got ${got}`, policies: this.policies }];
   }
 }

@@ -3,7 +3,7 @@ import type { MergedPolicy } from '../merge.ts';
 import type { Toleration } from '../pod.ts';
 import type { TolerationRule } from '../policy-schema.ts';
 import { type Listed, listedOf } from './listed.ts';
-import { quoted, type Reason } from './reason.ts';
+import { listed, quoted, type Reason } from './reason.ts';
 
 const ALL_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
@@ -15,12 +15,17 @@ interface Rule {
   readonly effects: Listed;
 }
 
-/** Which taints of nodes a pod may and by default does tolerate. */
+/** Which taints of nodes a pod may, must and by default does tolerate. */
 export class TolerationRules {
   readonly default: readonly Toleration[];
   readonly #all: boolean;
   readonly #rules: readonly Rule[];
-  readonly #policies: readonly string[];
+  /** One of these must be there. */
+  readonly #required: readonly Rule[];
+  /** The one that requires some. */
+  readonly #requiring: string;
+  /** All that allow some. */
+  readonly policies: readonly string[];
 
   constructor(merged: MergedPolicy) {
     this.default = (merged.default.tolerations ?? []).filter(
@@ -30,17 +35,41 @@ export class TolerationRules {
       tolerations === undefined ? [] : [{ policy, tolerations }],
     );
     this.#all = grants.some(({ tolerations }) => tolerations.length === 0);
+    this.#required = (merged.required.tolerations ?? []).map(ruleOf);
+    this.#requiring = merged.sourceOf('required', 'tolerations');
     this.#rules = [
+      ...this.#required,
       ...grants.flatMap(({ tolerations }) => tolerations.map(ruleOf)),
       ...this.default.map(impliedRule),
     ];
     const implied = this.default.length === 0 ? [] : [merged.sourceOf('default', 'tolerations')];
-    this.#policies = [...new Set([...grants.map(({ policy }) => policy), ...implied])];
+    const requiring = this.#required.length === 0 ? [] : [this.#requiring];
+    this.policies = [...new Set([...requiring, ...grants.map(({ policy }) => policy), ...implied])];
   }
 
-  /** `index`: where it stands in the pod. */
-  judge(toleration: Toleration, index: number): Reason | undefined {
-    if (this.#all || this.#rules.some((rule) => covers(rule, toleration))) {
+  /** Whether the taints of every node may be tolerated that keep new pods away. */
+  get allowsAllNoSchedule(): boolean {
+    return this.#allows({ operator: 'Exists', effect: 'NoSchedule' });
+  }
+
+  /** Why these can't be had, each with its place in the pod: what is not allowed, and what is missing. */
+  judge(asked: readonly (readonly [index: number, toleration: Toleration])[]): Reason[] {
+    const isMet =
+      this.#required.length === 0 ||
+      asked.some(([, toleration]) => this.#required.some((rule) => covers(rule, toleration)));
+    const expectation = `expected ${listed(this.#required.map(describeRule), 'or')}, which is required`;
+    return [
+      ...asked.flatMap(([index, toleration]) => this.#judgeOne(toleration, index) ?? []),
+      ...(isMet ? [] : [{ field: 'tolerations', expectation, policies: [this.#requiring] }]),
+    ];
+  }
+
+  #allows(toleration: Toleration): boolean {
+    return this.#all || this.#rules.some((rule) => covers(rule, toleration));
+  }
+
+  #judgeOne(toleration: Toleration, index: number): Reason | undefined {
+    if (this.#allows(toleration)) {
       return undefined;
     }
     const rules = this.#rules.length;
@@ -48,7 +77,7 @@ export class TolerationRules {
     return {
       field: `tolerations[${index}]`,
       expectation: `expected ${expected}, got ${describe(toleration)}`,
-      policies: this.#policies,
+      policies: this.policies,
     };
   }
 }
@@ -98,4 +127,11 @@ function describe({ key, operator, value, effect }: Toleration): string {
   const what = isSaid(key) ? quoted(key) : 'every key';
   const how = operator === 'Exists' ? 'with any value' : `${operator || 'Equal'} ${quoted(value ?? '')}`;
   return `${what} ${how}, ${isSaid(effect) ? quoted(effect) : 'every effect'}`;
+}
+
+function describeRule({ keys, operators, values, effects }: Rule): string {
+  const what = keys === undefined ? 'any key' : listed(keys, 'or');
+  const how = operators === undefined ? '' : ` ${listed(operators, 'or')}`;
+  const value = values === undefined ? '' : ` ${listed(values, 'or')}`;
+  return `${what}${how}${value}, ${effects === undefined ? 'any effect' : listed(effects, 'or')}`;
 }

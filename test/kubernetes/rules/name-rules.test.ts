@@ -116,9 +116,14 @@ describe('the name that the API server fills in', () => {
     ).toBe('green');
   });
 
-  it('stays where it is allowed, or required', () => {
+  it('counts as nothing said where every scheduler is allowed and there is a default', () => {
+    expect(chosen('{allowed: {schedulerNames: []}, default: {schedulerName: green}}')).toBe('green');
+    expect(chosen('allowed: {schedulerNames: []}')).toBe('default-scheduler');
+    expect(chosen('default: {schedulerName: green}', 'allowed: {schedulerNames: []}')).toBe('green');
+  });
+
+  it('stays where a policy lists it', () => {
     for (const spec of [
-      '{allowed: {schedulerNames: []}, default: {schedulerName: green}}',
       '{allowed: {schedulerNames: [default-scheduler]}, default: {schedulerName: green}}',
       '{required: {schedulerNames: [default-scheduler, green]}, default: {schedulerName: green}}',
     ]) {
@@ -157,18 +162,58 @@ describe('the node that a pod names itself', () => {
       judged(
         '{schedulerName: green, nodeName: node-1}',
         'required: {schedulerNames: [green]}',
-        'allowed: {schedulerNames: []}',
+        'allowed: {schedulerNames: [], affinities: {}, tolerations: []}',
       ),
     ).toEqual([
       'nodeName: expected nothing, since a pod that names its node passes by every scheduler (scheduling policy a)',
     ]);
   });
 
-  it('is fine where all schedulers are allowed', () => {
-    expect(judged('{nodeName: node-1}', 'allowed: {schedulerNames: []}')).toEqual([]);
+  const node = (...names: string[]) => {
+    const term = `{matchFields: [{keys: [metadata.name], operators: [In], values: [${names.join()}]}]}`;
+    return `affinities: {nodeAffinities: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [${term}]}}}`;
+  };
+  const TAINTS = 'tolerations: [{operators: [Exists], effects: [NoSchedule]}]';
+
+  it('is fine where all schedulers are allowed, all NoSchedule taints tolerated, and the node is', () => {
+    for (const spec of [
+      'allowed: {schedulerNames: [], affinities: {}, tolerations: []}',
+      `allowed: {schedulerNames: [], affinities: {nodeAffinities: {}}, ${TAINTS}}`,
+      `allowed: {schedulerNames: [], ${node('node-1', 'node-2')}, ${TAINTS}}`,
+    ]) {
+      expect(judged('{nodeName: node-1}', spec)).toEqual([]);
+    }
     expect(
-      judged('{nodeName: node-1}', 'allowed: {schedulerNames: [x]}', 'allowed: {schedulerNames: []}'),
+      judged(
+        '{nodeName: node-1}',
+        'allowed: {schedulerNames: [x], affinities: {}}',
+        `allowed: {schedulerNames: [], ${TAINTS}}`,
+      ),
     ).toEqual([]);
+  });
+
+  it('is held against the rules for nodes', () => {
+    const schedulers = 'schedulerNames: [], tolerations: []';
+    expect(judged('{nodeName: node-1}', `allowed: {${schedulers}}`)).toEqual([
+      'nodeName: expected nothing, got "metadata.name" In "node-1" (no scheduling policy that may be used mentions it)',
+    ]);
+    expect(judged('{nodeName: node-1}', `allowed: {${schedulers}, ${node('node-2')}}`)).toEqual([
+      'nodeName: expected an expression that is allowed (metadata.name In node-2), got "metadata.name" In "node-1" (scheduling policy a)',
+    ]);
+    // Labels say nothing of names.
+    expect(judged('{nodeName: node-1}', `allowed: {${schedulers}, nodeSelectors: {}}`)).toHaveLength(1);
+    const preferred = 'affinities: {nodeAffinities: {preferredDuringSchedulingIgnoredDuringExecution: {}}}';
+    expect(judged('{nodeName: node-1}', `allowed: {${schedulers}, ${preferred}}`)).toHaveLength(1);
+  });
+
+  it('is refused where taints keep the pod away', () => {
+    expect(judged('{nodeName: node-1}', 'allowed: {schedulerNames: [], affinities: {}}')).toEqual([
+      'nodeName: expected nothing, since a pod that names its node passes by taints, which it may not all tolerate (no scheduling policy that may be used mentions it)',
+    ]);
+    const some = 'tolerations: [{keys: [gpu], effects: [NoSchedule]}, {effects: [NoExecute]}]';
+    expect(
+      judged('{nodeName: node-1}', `allowed: {schedulerNames: [], affinities: {}, ${some}}`),
+    ).toHaveLength(1);
   });
 
   it.each([null, ''])('is none where it is %j', (nodeName) => {

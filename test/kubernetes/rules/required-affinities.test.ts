@@ -80,12 +80,27 @@ describe('a required affinity', () => {
     ]);
   });
 
-  it('without values is fulfilled by any', () => {
+  it('without values is fulfilled by any, but only where the label must be there', () => {
     const any = [...demandingTerms([{ keys: ['arch'] }]), everything];
-    for (const expression of ['arch In x', 'arch NotIn y', 'arch Exists']) {
+    for (const expression of ['arch In x', 'arch Exists', 'arch Gt 1']) {
       expect(judged(any, requiring([expression]))).toEqual([]);
     }
-    expect(judged(any, requiring(['disk Exists']))).toHaveLength(1);
+    for (const expression of ['arch NotIn y', 'arch DoesNotExist', 'disk Exists']) {
+      expect(judged(any, requiring([expression])), expression).toHaveLength(1);
+    }
+    expect(judged(any, requiring(['arch NotIn y', 'arch Exists']))).toEqual([]);
+    // Any key will do, but there must be one.
+    const anything = [...demandingTerms([{}]), everything];
+    expect(judged(anything, requiring(['disk Exists']))).toEqual([]);
+    expect(judged(anything, requiring(['disk DoesNotExist']))).toHaveLength(1);
+  });
+
+  it('is fulfilled without the label where the rule lists such an operator', () => {
+    const named = [...demandingTerms([{ keys: ['arch'], operators: ['NotIn', 'DoesNotExist'] }]), everything];
+    for (const expression of ['arch NotIn y', 'arch DoesNotExist']) {
+      expect(judged(named, requiring([expression]))).toEqual([]);
+    }
+    expect(judged(named, requiring(['arch Exists']))).toHaveLength(1);
   });
 
   it('of several expressions needs all of them; of several terms one', () => {

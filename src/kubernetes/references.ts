@@ -1,0 +1,73 @@
+/** Names of documents, and what refers to them: a name that leads nowhere grants nothing, and may be a slip. */
+import { nearestName } from '../config/nearest.ts';
+import type { Path } from '../config/tree.ts';
+import type { Problem } from '../errors.ts';
+import type { Item } from './items.ts';
+import { shown } from './mistakes.ts';
+
+/** A name that something refers to. */
+export interface Reference {
+  readonly item: Item;
+  readonly path: Path;
+  readonly kind: string;
+  readonly namespace: string | undefined;
+  readonly name: string;
+  /** Of a policy: those that the rule is about. */
+  readonly apiGroups?: readonly string[];
+}
+
+export class References {
+  /** By kind, namespace and name, where it is. */
+  readonly #known = new Map<string, string>();
+  /** By kind and namespace, the names. */
+  readonly #names = new Map<string, string[]>();
+  readonly #references: Reference[] = [];
+
+  /** Where the first document of this name is; `undefined` = this one is the first. */
+  add(item: Item, kind: string, namespace: string | undefined, name: string): string | undefined {
+    const key = id(kind, namespace, name);
+    const first = this.#known.get(key);
+    if (first === undefined) {
+      this.#known.set(key, `${item.file}:${item.lineOf([])}`);
+      const place = id(kind, namespace);
+      this.#names.set(place, this.#names.get(place) ?? []);
+      this.#names.get(place)?.push(name);
+    }
+    return first;
+  }
+
+  refer(reference: Reference): void {
+    this.#references.push(reference);
+  }
+
+  /** Warnings about references to what is not there, or to a policy of another API group than the rule names. */
+  deadEnds(policies: readonly { readonly name: string; readonly group: string }[]): Problem[] {
+    const groups = new Map(policies.map(({ name, group }) => [name, group]));
+    return this.#references.flatMap((reference) => {
+      const { item, path, name } = reference;
+      const why = this.#whyMissing(reference) ?? whyOfAnotherGroup(reference, groups.get(name));
+      return why === undefined ? [] : [item.problem(path, why, 'warning')];
+    });
+  }
+
+  #whyMissing({ kind, namespace, name }: Reference): string | undefined {
+    if (this.#known.has(id(kind, namespace, name))) {
+      return undefined;
+    }
+    const hint =
+      kind === 'SchedulingPolicy' && name === '*'
+        ? '; a name has no wildcard: without resourceNames all policies are meant'
+        : nearestName(name, this.#names.get(id(kind, namespace)) ?? []);
+    return `there is no ${kind} ${shown(name)}${hint}`;
+  }
+}
+
+function whyOfAnotherGroup({ name, apiGroups }: Reference, group: string | undefined): string | undefined {
+  return group === undefined || (apiGroups ?? ['*']).some((one) => one === '*' || one === group)
+    ? undefined
+    : `${shown(name)} is of the API group ${group}, which apiGroups does not name`;
+}
+
+function id(...parts: readonly (string | undefined)[]): string {
+  return JSON.stringify(parts);
+}

@@ -1,0 +1,54 @@
+/** What a pod asks for by affinities, place by place, such as `nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`. */
+import type { Affinity, Expression, NodeSelectorTerm } from '../pod.ts';
+import { AFFINITY_TIMES } from '../policy-schema.ts';
+
+const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
+
+/** The kinds as a pod writes them, and as a policy does. */
+export const KINDS = {
+  nodeAffinity: 'nodeAffinities',
+  podAffinity: 'podAffinities',
+  podAntiAffinity: 'podAntiAffinities',
+} as const;
+
+export type Kind = keyof typeof KINDS;
+
+/** What a pod asks for at one place. */
+export interface Asked {
+  readonly place: string;
+  readonly terms: readonly unknown[];
+}
+
+/** What the pod says nothing about is left out. Kinds and times that nobody here knows are asked for like others. */
+export function askedIn(affinity: Affinity): Asked[] {
+  return Object.entries(affinity).flatMap(([kind, times]: [string, unknown]) => {
+    if (typeof times !== 'object') {
+      return times === undefined ? [] : [{ place: kind, terms: [times] }];
+    }
+    return Object.entries(times ?? {}).flatMap(([time, value]) => {
+      const terms = termsOf(kind, time, value);
+      return terms.length === 0 ? [] : [{ place: `${kind}.${time}`, terms }];
+    });
+  });
+}
+
+function termsOf(kind: string, time: string, value: unknown): readonly unknown[] {
+  if (value === undefined || value === null) {
+    return [];
+  }
+  if (kind === 'nodeAffinity' && time === REQUIRED) {
+    return (value as { nodeSelectorTerms?: NodeSelectorTerm[] | null }).nodeSelectorTerms ?? [];
+  }
+  if (kind === 'nodeAffinity' && time === PREFERRED) {
+    return (value as { preference: NodeSelectorTerm }[]).map(({ preference }) => preference);
+  }
+  return Array.isArray(value) ? value : [value];
+}
+
+/** The field of a node that is its name. */
+export const NODE_NAME = 'metadata.name';
+
+/** As the DaemonSet controller writes it. */
+export function isNodeName({ key, operator, values }: Expression): boolean {
+  return key === NODE_NAME && operator === 'In' && values?.length === 1;
+}

@@ -1,0 +1,93 @@
+/** Which affinities a pod must have. */
+import type { MergedPolicy } from '../merge.ts';
+import type { NodeSelectorTerm } from '../pod.ts';
+import { AFFINITY_TIMES, type AffinityTime, type TermRule } from '../policy-schema.ts';
+import { type Asked, isNodeName, KINDS, type Kind } from './asked-affinities.ts';
+import { describeRule, holds, type Rule, rulesIn } from './expression-rules.ts';
+import { listed, type Reason } from './reason.ts';
+
+const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
+
+/** What must stand at one place, or at any of one kind; of no terms, something. */
+export interface Requirement {
+  readonly kind: Kind;
+  readonly time: AffinityTime | undefined;
+  readonly terms: readonly (readonly Rule[])[];
+  readonly policy: string;
+}
+
+export function requirements(merged: MergedPolicy): Requirement[] {
+  const { affinities = {} } = merged.required;
+  return (Object.entries(KINDS) as [Kind, (typeof KINDS)[Kind]][]).flatMap(([kind, plural]) => {
+    const ofKind = affinities[plural];
+    if (ofKind === undefined) {
+      return [];
+    }
+    const times = AFFINITY_TIMES.filter((time) => ofKind[time] !== undefined);
+    return (times.length === 0 ? [undefined] : times).map((time): Requirement => {
+      const ofTime: { nodeSelectorTerms?: TermRule[] | undefined } | undefined =
+        time === undefined ? undefined : ofKind[time];
+      return {
+        kind,
+        time,
+        terms: (ofTime?.nodeSelectorTerms ?? []).map(({ matchExpressions }) => rulesIn(matchExpressions)),
+        policy: merged.sourceOf('required', 'affinities', plural, ...(time === undefined ? [] : [time])),
+      };
+    });
+  });
+}
+
+/**
+ * The scheduler takes any one of the required terms, so each must hold what is required; of preferences it is enough that
+ * there is one.
+ */
+export function unmet({ kind, time, terms, policy }: Requirement, asked: readonly Asked[]): Reason[] {
+  const found = asked.filter(
+    ({ place }) => place === `${kind}.${time}` || (time === undefined && place.startsWith(`${kind}.`)),
+  );
+  const field = `affinity.${kind}${time === undefined ? '' : `.${time}`}`;
+  const policies = [policy];
+  if (found.length === 0) {
+    return [{ field, expectation: `expected ${describeTerms(terms)}, got nothing`, policies }];
+  }
+  if (terms.length === 0) {
+    return [];
+  }
+  const there = found.flatMap((one) => one.terms) as NodeSelectorTerm[];
+  const isMet = (term: NodeSelectorTerm) =>
+    terms.some((rules) =>
+      rules.every((rule) => (term.matchExpressions ?? []).some((expression) => holds(rule, expression))),
+    );
+  const isEnough = time === REQUIRED ? there.every(isMet) : there.some(isMet);
+  if (isEnough) {
+    return [];
+  }
+  const where = time === REQUIRED ? ' in each of the terms, which are alternatives' : '';
+  return [{ field, expectation: `expected ${describeTerms(terms)}${where}`, policies }];
+}
+
+function describeTerms(terms: readonly (readonly Rule[])[]): string {
+  return terms.length === 0
+    ? 'a term'
+    : listed(
+        terms.map((rules) => rules.map(describeRule).join(' with ')),
+        'or',
+      );
+}
+
+/**
+ * Whether the DaemonSet controller has put the name of the node in the place of what is required: that was in the template, which
+ * is judged by itself.
+ */
+export function isOfTemplate(kind: Kind, time: AffinityTime | undefined, asked: readonly Asked[]): boolean {
+  const terms = asked.find(({ place }) => place === `nodeAffinity.${REQUIRED}`)?.terms ?? [];
+  return (
+    kind === 'nodeAffinity' &&
+    time !== PREFERRED &&
+    terms.length > 0 &&
+    (terms as readonly NodeSelectorTerm[]).every(
+      ({ matchExpressions, matchFields }) =>
+        (matchExpressions ?? []).length === 0 && matchFields?.length === 1 && matchFields.every(isNodeName),
+    )
+  );
+}

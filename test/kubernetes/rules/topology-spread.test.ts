@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { Cluster } from '../../../src/kubernetes/cluster.ts';
+import { EffectivePolicy } from '../../../src/kubernetes/effective-policy.ts';
+import { pod, policy, reasonsOf } from '../../support/scheduling-policies.ts';
+
+const HARD = '{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule}';
+const SOFT = '{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway}';
+const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
+const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
+
+const judged = (constraints: string, spec: string, mode: 'allow' | 'refuse' = 'refuse') =>
+  reasonsOf(
+    new EffectivePolicy([policy('a', spec)], 'deep', new Cluster({ topologySpreadConstraints: mode })).review(
+      pod(`topologySpreadConstraints: ${constraints}`),
+      { addDefaults: true },
+    ),
+  );
+
+describe('topologySpreadConstraints', () => {
+  it('are let through, unless they are refused', () => {
+    expect(judged(`[${HARD}]`, '{}', 'allow')).toEqual([]);
+    expect(judged(`[${SOFT}, ${HARD}]`, '{}')).toEqual([
+      'topologySpreadConstraints[0]: expected nothing, since it keeps pods apart, as podAntiAffinities do that are not all allowed (no scheduling policy that may be used mentions it)',
+      'topologySpreadConstraints[1]: expected nothing, since it keeps pods apart, as podAntiAffinities do that are not all allowed (no scheduling policy that may be used mentions it)',
+    ]);
+    for (const nothing of ['[]', 'null']) {
+      expect(judged(nothing, '{}')).toEqual([]);
+    }
+  });
+
+  it.each([
+    ['affinities: {}', 0, 0],
+    ['affinities: {podAntiAffinities: {}}', 0, 0],
+    [`affinities: {podAntiAffinities: {${REQUIRED}: {}}}`, 0, 1],
+    [`affinities: {podAntiAffinities: {${PREFERRED}: {}}}`, 1, 0],
+    ['affinities: {podAffinities: {}, nodeAffinities: {}}', 1, 1],
+  ])('need what anti-affinities to pods need: %s', (allowed, hard, soft) => {
+    expect(judged(`[${HARD}]`, `allowed: {${allowed}}`)).toHaveLength(hard);
+    expect(judged(`[${SOFT}]`, `allowed: {${allowed}}`)).toHaveLength(soft);
+  });
+
+  it('of a kind that nobody here knows are taken for the strict one', () => {
+    const unknown = HARD.replace('DoNotSchedule', 'Perhaps');
+    expect(
+      judged(`[${unknown}]`, `allowed: {affinities: {podAntiAffinities: {${PREFERRED}: {}}}}`),
+    ).toHaveLength(1);
+    expect(judged('[{}]', `allowed: {affinities: {podAntiAffinities: {${PREFERRED}: {}}}}`)).toHaveLength(1);
+  });
+});
