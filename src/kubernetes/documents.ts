@@ -34,7 +34,7 @@ const metadata = z
 const rbacVersion = z.literal('rbac.authorization.k8s.io/v1', 'rbac.authorization.k8s.io/v1');
 
 /** The draft writes `Kind` too; its examples have neither version nor name. */
-const policyDocument = mapping({
+export const policyDocument = mapping({
   apiVersion: z.enum(POLICY_VERSIONS, `one of ${POLICY_VERSIONS.join(', ')}`).optional(),
   kind: z.string().optional(),
   Kind: z.string().optional(),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { FurtherSection } from '../configuration.ts';
 import type { Problem } from '../errors.ts';
 import { MERGE_STRATEGIES } from './merge-strategy.ts';
+import { SCHEDULERS } from './schedulers.ts';
 import {
   DAEMON_SET_TOLERATIONS,
   SYSTEM_TOLERATION_PATTERN,
@@ -67,6 +68,13 @@ export const kubernetesOptions = z.object({
     description:
       'The PriorityClass of the cluster with globalDefault: true, which the API server gives to pods that name none. It is no choice of the pod: it needs no permission, and a default of a policy takes its place.',
   }),
+  schedulers: z
+    .array(z.string().min(1))
+    .default([...SCHEDULERS])
+    .meta({
+      description:
+        'The users that may put any pod on any node, as schedulers do. Whoever else creates a Binding needs policies that allow all schedulers, that node by name, and tolerations of all NoSchedule taints.',
+    }),
   topology_spread_constraints: z.enum(['allow', 'refuse']).default('allow').meta({
     description:
       'Whether pods may have topologySpreadConstraints, of which policies say nothing. refuse: only pods that may have all podAntiAffinities, which keep pods apart in the same way.',

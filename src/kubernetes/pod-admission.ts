@@ -2,24 +2,34 @@
 import { isDeepStrictEqual } from 'node:util';
 import jsonPatch from 'fast-json-patch';
 import { type Account, serviceAccount } from './access.ts';
-import type { Admission, PodRequest } from './admission-review.ts';
+import type { Admission, BindingRequest, PodRequest } from './admission-review.ts';
 import type { PodReview } from './effective-policy.ts';
 import { type Pod, serviceAccountName } from './pod.ts';
 import { formatReason, type Reason } from './rules/reason.ts';
+import { SCHEDULERS } from './schedulers.ts';
 import type { SchedulingPolicies } from './scheduling-policies.ts';
 
 /** The controller names a node for each pod of a DaemonSet; whoever is not it can't say to be it. */
 const DAEMON_SET_CONTROLLER = 'system:serviceaccount:kube-system:daemon-set-controller';
 
-/** What a pod can be changed in that decides where it runs. */
-const SCHEDULING_FIELDS = [
+/** The kubelet shows a pod that it runs by itself with this annotation; nobody can keep it from running. */
+const MIRROR = 'kubernetes.io/config.mirror';
+const NODES = 'system:nodes';
+const NODE = 'system:node:';
+
+/** What a pod, or the template of one, can be changed in that decides where it runs. */
+export const SCHEDULING_FIELDS = [
   'schedulerName',
   'priorityClassName',
   'nodeName',
   'nodeSelector',
   'tolerations',
   'affinity',
+  'topologySpreadConstraints',
 ] as const;
+
+/** In a pod it can't be changed. */
+const ACCOUNT_FIELDS = ['serviceAccountName', 'serviceAccount'] as const;
 
 const AUDIT_ALL = '*';
 /** The API server cuts longer ones. Source: Kubernetes docs, "Dynamic Admission Control". */
@@ -36,16 +46,29 @@ export interface DecidedAdmission extends Admission {
   readonly isAudited: boolean;
 }
 
+const UNTOUCHED = { allowed: true, message: null, patch: [], warnings: [], isAudited: false } as const;
+
+export interface PodAdmissionOptions {
+  /** The names of the policies that are tried; `*` = all. Default: none. */
+  readonly audit?: readonly string[];
+  /** The users that may put any pod on any node. Default: the scheduler of Kubernetes. */
+  readonly schedulers?: readonly string[];
+}
+
 /** Reviews the pods of a cluster. */
 export class PodAdmission {
+  readonly #schedulers: ReadonlySet<string>;
   readonly #policies: SchedulingPolicies;
   /** Those that are not tried. */
   readonly #enforced: SchedulingPolicies;
   readonly #audited: ReadonlySet<string>;
 
-  /** `audit`: the names of the policies that are tried; `*` = all. */
-  constructor(policies: SchedulingPolicies, audit: readonly string[] = []) {
+  constructor(
+    policies: SchedulingPolicies,
+    { audit = [], schedulers = SCHEDULERS }: PodAdmissionOptions = {},
+  ) {
     this.#policies = policies;
+    this.#schedulers = new Set(schedulers);
     this.#audited = new Set(audit);
     this.#enforced = audit.length === 0 ? policies : policies.without(this.#audited);
   }
@@ -53,16 +76,20 @@ export class PodAdmission {
   /** `addDefaults`: whether the pod may be patched; where not, it is judged as it stands. */
   review(request: PodRequest, { addDefaults }: { readonly addDefaults: boolean }): DecidedAdmission {
     const { pod, current, namespace, isUpdate, username } = request;
+    const isTemplate = request.kind === 'template';
     const account = serviceAccount(namespace, serviceAccountName(pod));
-    if (current !== undefined && isSameScheduling(pod, current)) {
-      return { account, allowed: true, message: null, patch: [], warnings: [], isAudited: false };
+    if ((current !== undefined && isSameScheduling(pod, current)) || isMirror(request)) {
+      return { account, ...UNTOUCHED };
     }
+    // Most of what a default would set in a pod can't be changed any more.
+    const canAdd = isTemplate || !isUpdate;
     const options = {
-      // Most of what a default would set can't be changed any more.
-      addDefaults: addDefaults && !isUpdate,
-      isForOneNode: username === DAEMON_SET_CONTROLLER,
+      addDefaults: addDefaults && canAdd,
+      isForOneNode: !isTemplate && username === DAEMON_SET_CONTROLLER,
+      // The pods of a template are made anew.
+      current: isTemplate ? undefined : current,
     };
-    const judged = current === undefined ? pod : withoutBinding(pod, current);
+    const judged = current === undefined || isTemplate ? pod : withoutBinding(pod, current);
     const { enforced, tried } = this.#judges(account);
     const review: PodReview = enforced?.review(judged, options) ?? {
       allowed: true,
@@ -70,14 +97,40 @@ export class PodAdmission {
       reasons: [],
     };
     // Also where nothing may be added now: if they were enforced, their defaults would have been added before.
-    const trial = review.allowed ? tried?.review(judged, { ...options, addDefaults: !isUpdate }) : undefined;
+    const trial = review.allowed ? tried?.review(judged, { ...options, addDefaults: canAdd }) : undefined;
+    const patch = review.allowed && review.pod !== judged ? jsonPatch.compare(judged, review.pod) : [];
+    const what = isTemplate ? 'the pod template of the DaemonSet' : 'the pod';
+    return {
+      ...this.#decided(account, what, review.reasons, trial?.reasons ?? []),
+      patch: isTemplate ? patch.map((one) => ({ ...one, path: `/spec/template${one.path}` })) : patch,
+    };
+  }
+
+  /** Whoever puts a pod on a node passes by the scheduler: schedulers may, others need policies that let them. */
+  reviewBinding({ namespace, username = '', groups, node }: BindingRequest): DecidedAdmission {
+    const account = { user: username, groups, namespace };
+    if (this.#schedulers.has(username)) {
+      return { account, ...UNTOUCHED };
+    }
+    const { enforced, tried } = this.#judges(account);
+    const reasons = enforced?.reviewNode(node) ?? [];
+    return this.#decided(account, 'the binding', reasons, tried?.reviewNode(node) ?? []);
+  }
+
+  #decided(
+    account: Account,
+    what: string,
+    reasons: readonly Reason[],
+    tried: readonly Reason[],
+  ): DecidedAdmission {
+    const allowed = reasons.length === 0;
     return {
       account,
-      allowed: review.allowed,
-      message: review.allowed ? null : this.#message(account, review.reasons),
-      patch: review.allowed && review.pod !== judged ? jsonPatch.compare(judged, review.pod) : [],
-      warnings: (trial?.reasons ?? []).slice(0, MAX_WARNINGS).map(warning),
-      isAudited: trial?.allowed === false,
+      allowed,
+      message: allowed ? null : messageOf(account, what, reasons),
+      patch: [],
+      warnings: allowed ? tried.slice(0, MAX_WARNINGS).map((reason) => warning(what, reason)) : [],
+      isAudited: allowed && tried.length > 0,
     };
   }
 
@@ -91,15 +144,26 @@ export class PodAdmission {
     const isAllTried = isTried(AUDIT_ALL) || all.policies.every(isTried);
     return { enforced: isAllTried ? undefined : this.#enforced.effectiveFor(account), tried: all };
   }
+}
 
-  #message({ user }: Account, reasons: readonly Reason[]): string {
-    const shown = reasons.slice(0, MAX_REASONS).map(formatReason).join('; ');
-    return cut(`the pod does not fit the scheduling policies of ${user}: ${shown}`, MAX_MESSAGE);
-  }
+function messageOf({ user }: Account, what: string, reasons: readonly Reason[]): string {
+  const shown = reasons.slice(0, MAX_REASONS).map(formatReason).join('; ');
+  return cut(`${what} does not fit the scheduling policies of ${user}: ${shown}`, MAX_MESSAGE);
+}
+
+/** As the kubelet of the node creates it. A pod of anybody else is judged, whatever annotations it has. */
+function isMirror({ kind, pod, username, groups }: PodRequest): boolean {
+  const { annotations } = pod.metadata ?? {};
+  return (
+    kind === 'pod' &&
+    Object.hasOwn(annotations ?? {}, MIRROR) &&
+    groups.includes(NODES) &&
+    username === `${NODE}${pod.spec.nodeName}`
+  );
 }
 
 function isSameScheduling(pod: Pod, current: Pod): boolean {
-  return SCHEDULING_FIELDS.every((field) =>
+  return [...SCHEDULING_FIELDS, ...ACCOUNT_FIELDS].every((field) =>
     isDeepStrictEqual(pod.spec[field] ?? null, current.spec[field] ?? null),
   );
 }
@@ -111,8 +175,9 @@ function withoutBinding(pod: Pod, current: Pod): Pod {
     : pod;
 }
 
-function warning(reason: Reason): string {
-  return cut(`a scheduling policy is tried that would refuse this pod: ${formatReason(reason)}`, MAX_WARNING);
+function warning(what: string, reason: Reason): string {
+  const shown = what.replace(/^the/, 'this');
+  return cut(`a scheduling policy is tried that would refuse ${shown}: ${formatReason(reason)}`, MAX_WARNING);
 }
 
 /** What is left of a pair of code units that was cut in two. */

@@ -61,6 +61,7 @@ export const podSchema = z.looseObject({
       name: z.string().nullish(),
       generateName: z.string().nullish(),
       namespace: z.string().nullish(),
+      annotations: z.record(z.string(), z.string()).nullish(),
     })
     .nullish(),
   spec: z.looseObject({

@@ -1,6 +1,6 @@
 /** A decision as it is logged, counted and shown: one flat object, the same for all of them. */
 import { z } from 'zod';
-import type { PodRequest } from '../kubernetes/admission-review.ts';
+import type { BindingRequest, PodRequest } from '../kubernetes/admission-review.ts';
 import type { DecidedAdmission } from '../kubernetes/pod-admission.ts';
 import type { Context, Lease } from '../lease.ts';
 import type { PolicyOutcome, Review } from '../skypilot/policy-chain.ts';
@@ -167,12 +167,11 @@ const SCHEDULING_POLICY = 'SchedulingPolicy';
 export function admissionRecord(
   operation: Extract<RecordedOperation, `kubernetes.${string}`>,
   { account, allowed, message, patch, warnings, isAudited }: DecidedAdmission,
-  { requestId, generation, milliseconds, request }: DecisionFacts<PodRequest>,
+  { requestId, generation, milliseconds, request }: DecisionFacts<PodRequest | BindingRequest>,
 ): DecisionRecord {
   const changed = patch.length > 0;
   const own = !allowed ? 'rejected' : changed ? 'changed' : 'allowed';
   const outcome = own === 'allowed' && isAudited ? 'audit' : own;
-  const { metadata } = request.pod;
   const duration_ms = rounded(milliseconds);
   const shown = message === null ? null : cut(message, MAX_MESSAGE);
   return {
@@ -182,7 +181,7 @@ export function admissionRecord(
     project_id: cut(request.namespace, MAX_NAME),
     user_id: cut(account.user, MAX_NAME),
     lease_id: null,
-    lease_name: name(metadata?.name ?? metadata?.generateName),
+    lease_name: name(request.name),
     allowed,
     outcome,
     filter: outcome === 'allowed' ? null : SCHEDULING_POLICY,

@@ -21,6 +21,8 @@ export interface SkypilotParts {
 /** How Kubernetes is served. */
 export interface KubernetesParts {
   readonly podAdmission: PodAdmission;
+  /** Why a scheduling policy would not be read; `null` where it would be. */
+  readonly policyMistake: (document: unknown) => string | null;
 }
 
 /** One configuration at work: a request decides with the one that it has found, to its end. */
@@ -126,12 +128,13 @@ export function readDoorTokens(configuration: Configuration): DoorTokens {
 /** Reading policies takes a while to load: only where there are some. */
 async function kubernetesParts(configuration: Configuration): Promise<KubernetesParts | undefined> {
   const options = sectionOf(configuration, kubernetesSection);
-  const { scheduling_policies, audit } = options;
+  const { scheduling_policies, audit, schedulers } = options;
   if (scheduling_policies.length === 0) {
     return undefined;
   }
   const { SchedulingPolicies } = await import('../kubernetes/scheduling-policies.ts');
   const { PodAdmission: Reviewer } = await import('../kubernetes/pod-admission.ts');
   const { policies } = SchedulingPolicies.read(scheduling_policies, policyOptions(options));
-  return { podAdmission: new Reviewer(policies, audit) };
+  const { policyMistake } = await import('../kubernetes/policy-review.ts');
+  return { podAdmission: new Reviewer(policies, { audit, schedulers }), policyMistake };
 }

@@ -6,6 +6,7 @@ import type { Context, Middleware } from 'koa';
 import {
   type AdmissionAnswer,
   admissionAnswer,
+  type BindingRequest,
   type PodRequest,
   parseAdmissionReview,
 } from '../kubernetes/admission-review.ts';
@@ -37,10 +38,7 @@ export function kubernetesEndpoints(door: Door, keepers: DecisionKeepers): Middl
     door.requireProof(ctx);
     const seconds = requestedSeconds(ctx);
     const request = parseAdmissionReview(await jsonBody(ctx));
-    const answer =
-      request.pod === undefined
-        ? admissionAnswer(request.uid, UNTOUCHED)
-        : await review(ctx, request, kubernetes, { addDefaults: isAdmission, seconds }, keepers);
+    const answer = await answerTo(ctx, request, kubernetes, { addDefaults: isAdmission, seconds }, keepers);
     state.headers.push('X-Enforcement-Generation', String(number));
     state.json = JSON.stringify(answer);
     ctx.status = 200;
@@ -55,9 +53,28 @@ interface ReviewOptions {
   readonly seconds: number;
 }
 
+function answerTo(
+  ctx: Context,
+  request: ReturnType<typeof parseAdmissionReview>,
+  parts: KubernetesParts,
+  options: ReviewOptions,
+  keepers: DecisionKeepers,
+): AdmissionAnswer | Promise<AdmissionAnswer> {
+  switch (request.kind) {
+    case 'other':
+      return admissionAnswer(request.uid, UNTOUCHED);
+    case 'policy': {
+      const message = parts.policyMistake(request.document);
+      return admissionAnswer(request.uid, { ...UNTOUCHED, allowed: message === null, message });
+    }
+    default:
+      return review(ctx, request, parts, options, keepers);
+  }
+}
+
 function review(
   ctx: Context,
-  request: PodRequest,
+  request: PodRequest | BindingRequest,
   { podAdmission }: KubernetesParts,
   { addDefaults, seconds }: ReviewOptions,
   keepers: DecisionKeepers,
@@ -66,7 +83,10 @@ function review(
   const { number } = generation;
   const started = performance.now();
   return generation.inTurn(async (deadline) => {
-    const admission = podAdmission.review(request, { addDefaults });
+    const admission =
+      request.kind === 'binding'
+        ? podAdmission.reviewBinding(request)
+        : podAdmission.review(request, { addDefaults });
     // Of a dry run nothing comes, so there is nothing to keep of it.
     if (!request.dryRun) {
       const milliseconds = performance.now() - started;

@@ -14,6 +14,9 @@ describe('a review that is read', () => {
     const review = deepFreeze(admissionReview('create-by-replica-set'));
     const read = parseAdmissionReview(review);
     expect(read).toEqual({
+      kind: 'pod',
+      name: expect.stringMatching(/^web-/),
+      groups: expect.arrayContaining(['system:authenticated']),
       uid: '9f1c0a52-3f0e-4a7e-8d5b-6a4f2f9d1c11',
       namespace: 'shop',
       pod: review.request.object,
@@ -60,7 +63,7 @@ describe('a review that is read', () => {
     const deployments = { group: 'apps', version: 'v1', resource: 'deployments' };
     for (const changes of [{ resource: deployments }, { subResource: 'status' }, { operation: 'DELETE' }]) {
       const review = creating({}, { ...changes, object: 's3cret', namespace: undefined });
-      expect(parseAdmissionReview(review)).toEqual({ uid: 'u-1', pod: undefined });
+      expect(parseAdmissionReview(review)).toEqual({ kind: 'other', uid: 'u-1', pod: undefined });
     }
   });
 });

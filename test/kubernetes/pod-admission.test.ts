@@ -30,7 +30,7 @@ function admission(specs: Specs, strategy: (typeof MERGE_STRATEGIES)[number] = '
     ],
     problems: [],
   };
-  return new PodAdmission(new SchedulingPolicies(documents, { strategy }), audit);
+  return new PodAdmission(new SchedulingPolicies(documents, { strategy }), { audit });
 }
 
 function podRequest(review: WireReview): PodRequest {

@@ -132,7 +132,10 @@ describe('what is not judged', () => {
     ['pods of another group', { resource: { group: 'metrics.k8s.io', version: 'v1', resource: 'pods' } }],
     ['pods/exec', { resource, subResource: 'exec', operation: 'CONNECT' }],
     ['pods/status', { resource, subResource: 'status', operation: 'UPDATE' }],
-    ['pods/binding', { resource, subResource: 'binding' }],
+    [
+      'the status of a DaemonSet',
+      { resource: { group: 'apps', version: 'v1', resource: 'daemonsets' }, subResource: 'status' },
+    ],
     ['DELETE', { operation: 'DELETE', object: null }],
     ['CONNECT', { operation: 'CONNECT' }],
   ];
@@ -210,6 +213,73 @@ describe('a pod of a DaemonSet', () => {
         message: expect.stringContaining('affinity.nodeAffinity'),
       });
     }
+  });
+});
+
+describe('what is judged besides pods', () => {
+  const DAEMON_SETS = { resource: { group: 'apps', version: 'v1', resource: 'daemonsets' } };
+  const POLICIES = {
+    resource: { group: 'scheduling.blazar-enforcement', version: 'v1alpha1', resource: 'schedulingpolicies' },
+    namespace: null,
+  };
+
+  it('is the template of a DaemonSet, which gets defaults where it is', async () => {
+    const { ask } = await runKubernetes(policiesForAll({ disks: { ...DISKS, ...PARTS } }));
+    const object = (spec: object) => ({ metadata: { name: 'agents' }, spec: { template: { spec } } });
+    const refused = await ask(
+      creating({}, { ...DAEMON_SETS, object: object({ nodeSelector: { disk: 'tape' } }) }),
+    );
+    expect(refused).toMatchObject({
+      allowed: false,
+      message: expect.stringMatching(/^the pod template of the DaemonSet /),
+    });
+    const { allowed, patch } = await ask(
+      creating({}, { ...DAEMON_SETS, object: object({ nodeSelector: { disk: 'hdd' } }) }),
+    );
+    expect(allowed).toBe(true);
+    expect(patch.every(({ path }) => path.startsWith('/spec/template/spec/'))).toBe(true);
+  });
+
+  it('is a binding, of whoever is no scheduler', async () => {
+    const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
+    const object = { metadata: { name: 'web' }, target: { kind: 'Node', name: 'n1' } };
+    const answer = async (username: string) =>
+      (
+        await ask(
+          creating(
+            {},
+            { resource: creating().request.resource, subResource: 'binding', object, userInfo: { username } },
+          ),
+          VALIDATION,
+        )
+      ).allowed;
+    expect([await answer('lin'), await answer('system:kube-scheduler')]).toEqual([false, true]);
+  });
+
+  it('is a scheduling policy, in which nothing may stand that nobody reads', async () => {
+    const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
+    const judge = async (spec: object, changes: object = {}) => {
+      const object = {
+        apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
+        kind: 'SchedulingPolicy',
+        metadata: { name: 'p', uid: 'x', managedFields: [{}] },
+        spec,
+        ...changes,
+      };
+      return await ask(creating({}, { ...POLICIES, object }), VALIDATION);
+    };
+    expect(await judge({ required: { nodeSelectors: { disk: ['ssd'] } } })).toMatchObject(UNTOUCHED);
+    expect(await judge({ required: { nodeSelector: { disk: ['ssd'] } }, allow: {} })).toMatchObject({
+      allowed: false,
+      message:
+        'the scheduling policy can not be used: spec.required.nodeSelector: unknown field; the nearest right name is "nodeSelectors"; spec.allow: unknown field; the nearest right name is "allowed"',
+    });
+    expect((await judge({}, { status: {} })).allowed).toBe(false);
+    const gone = creating({}, { ...POLICIES, operation: 'DELETE', object: null });
+    expect(await ask(gone, VALIDATION)).toMatchObject(UNTOUCHED);
+    expect((await ask(creating({}, { ...POLICIES, object: null }), VALIDATION)).allowed).toBe(false);
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`x${index}`, 1]));
+    expect((await judge(many)).message?.length).toBeLessThanOrEqual(2000);
   });
 });
 
