@@ -27,9 +27,14 @@ export class Deadline implements Wait {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      this.#timer = setTimeout(() => this.#expire(), Math.max(0, this.#at - performance.now()));
+      this.#timer = setTimeout(() => this.#expire(), this.milliseconds);
     }
     return this.#controller.signal;
+  }
+
+  /** How long it is until then; 0 when it is over. */
+  get milliseconds(): number {
+    return Math.max(0, this.#at - performance.now());
   }
 
   throwIfOver(): void {

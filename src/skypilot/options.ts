@@ -32,6 +32,10 @@ export const skypilotOptions = z.object({
     guard: true,
     expected: 'the path of a file',
   }),
+  isolation: z.enum(['worker', 'none']).default('worker').meta({
+    description:
+      'Where policies run. worker: each in a thread of its own, which is ended at the deadline and started again, so that one that hangs or breaks is named in the log and stops nothing else. none: in the process of the service.',
+  }),
   deadline: z.int().min(1).max(29).default(20).meta({
     description: 'How long all policies together may take. SkyPilot waits 30 seconds.',
     unit: 'seconds',

@@ -1,17 +1,17 @@
 /** The chain of policies: load, review, close. Everything that is refused or let through is decided in this file. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Call } from '../base-filter.ts';
-import { isMapping, type Mapping, plainCopy } from '../config/tree.ts';
+import type { Mapping } from '../config/tree.ts';
 import { type Configuration, sectionOf } from '../configuration.ts';
 import { type Deadline, inTime } from '../deadline.ts';
 import { ConfigurationError, errorText } from '../errors.ts';
 import { createLogger, type Logger } from '../logger.ts';
-import { createSharedServices, type EnforcementServices } from '../services.ts';
-import { type AdminPolicy, isRejection } from './admin-policy.ts';
+import type { EnforcementServices } from '../services.ts';
+import type { Answer, Question } from './asking.ts';
 import { Config } from './config.ts';
 import { skypilotOptions, skypilotSection } from './options.ts';
 import { loadPolicies } from './policy-loader.ts';
-import type { Task, UserRequest } from './user-request.ts';
+import { type PolicyRunner, startPolicy } from './policy-runner.ts';
+import type { Task } from './user-request.ts';
 import { encodeAnswer, type ReceivedRequest } from './wire.ts';
 
 /** Why not, and whether that is because something broke. */
@@ -63,20 +63,15 @@ export interface ReviewOptions {
   readonly requestId?: string | undefined;
 }
 
-interface Link {
-  readonly name: string;
-  readonly policy: AdminPolicy;
-}
-
 /** The request as one policy leaves it to the next. */
-type State = Pick<Review, 'task' | 'skypilotConfig'>;
+type State = Exclude<Answer, { rejected: string }>;
 
 /** The policies of a configuration, in order. Safe to share between any number of concurrent calls. */
 export class PolicyChain {
-  readonly #chain: readonly Link[];
+  readonly #chain: readonly PolicyRunner[];
   readonly #logger: Logger;
 
-  private constructor(chain: readonly Link[], logger: Logger) {
+  private constructor(chain: readonly PolicyRunner[], logger: Logger) {
     this.#chain = chain;
     this.#logger = logger;
   }
@@ -87,28 +82,29 @@ export class PolicyChain {
     services: EnforcementServices = {},
   ): Promise<PolicyChain> {
     const { admin_policies } = sectionOf(configuration, skypilotSection);
-    const { section } = skypilotSection;
     const { policies, problems } = await loadPolicies(
       admin_policies,
-      section,
+      skypilotSection.section,
       Object.keys(skypilotOptions.shape),
     );
     if (problems.length > 0) {
       throw mistakes(problems);
     }
     const logger = services.logger ?? createLogger();
-    const policyServices = createSharedServices({ ...services, logger });
-    const chain: Link[] = [];
-    for (const { policyClass } of policies) {
-      const options = sectionOf(configuration, { section, schema: policyClass.options });
-      try {
-        chain.push({ name: policyClass.name, policy: new policyClass(options as never, policyServices) });
-      } catch (thrown) {
-        await new PolicyChain(chain, logger).close();
-        throw mistakes([`${policyClass.name} could not be set up: ${errorText(thrown)}`]);
-      }
+    const started = await Promise.allSettled(
+      policies.map((policy) => startPolicy(policy, configuration, { ...services, logger })),
+    );
+    const chain = started.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    const wrong = started.flatMap((one, index) => {
+      const name = policies[index]?.policyClass.name;
+      return one.status === 'rejected' ? `${name} could not be set up: ${causeOf(one.reason)}` : [];
+    });
+    const made = new PolicyChain(chain, logger);
+    if (wrong.length > 0) {
+      await made.close();
+      throw mistakes(wrong);
     }
-    return new PolicyChain(chain, logger);
+    return made;
   }
 
   /** Whether there is a policy at all. */
@@ -123,15 +119,15 @@ export class PolicyChain {
   async review(request: ReceivedRequest, { deadline, requestId }: ReviewOptions): Promise<Review> {
     const original: State = {
       task: request.task.value as Task,
-      skypilotConfig: Config.fromDict(request.skypilotConfig.value as Task),
+      skypilotConfig: request.skypilotConfig.value as Mapping,
     };
     const outcomes: PolicyOutcome[] = [];
     let state = original;
-    for (const link of this.#chain) {
+    for (const runner of this.#chain) {
       const started = performance.now();
-      const answer = await this.#ask(link, state, request, deadline, requestId);
+      const answer = await this.#ask(runner, questionOf(state, request), deadline, requestId);
       const milliseconds = performance.now() - started;
-      const { name: policy } = link;
+      const { name: policy } = runner;
       if ('message' in answer) {
         outcomes.push({ policy, ...answer, allowed: false, changed: false, milliseconds });
         return refused(original, outcomes, policy, answer);
@@ -143,9 +139,10 @@ export class PolicyChain {
     // One policy may take back what another one did.
     const changed = outcomes.some((outcome) => outcome.changed) && !isSame(state, original);
     try {
-      const answer = encodeAnswer(request, state);
+      const reviewed = withConfig(state);
+      const answer = encodeAnswer(request, reviewed);
       return {
-        ...state,
+        ...reviewed,
         allowed: true,
         changed,
         message: null,
@@ -168,38 +165,30 @@ export class PolicyChain {
   /** Lets every policy release what it holds. */
   async close(): Promise<void> {
     await Promise.all(
-      this.#chain.map(async ({ name, policy }) => {
+      this.#chain.map(async (runner) => {
         try {
-          await policy.close();
+          await runner.close();
         } catch (thrown) {
-          this.#logger.error({ policy: name, error: errorText(thrown) }, 'policy could not be closed');
+          this.#logger.error({ policy: runner.name, error: causeOf(thrown) }, 'policy could not be closed');
         }
       }),
     );
   }
 
   async #ask(
-    { name, policy }: Link,
-    state: State,
-    request: ReceivedRequest,
+    runner: PolicyRunner,
+    question: Question,
     deadline: Deadline,
     requestId: string | undefined,
   ): Promise<State | Refusal> {
     try {
       deadline.throwIfOver();
-      const call: Call = deadline;
-      const answer: unknown = policy.validateAndMutate(copyFor(state, request), call);
-      // Copied in the moment in which it is there: what the policy does to it afterwards is no part of it.
-      const answered = isPromise(answer)
-        ? ((await inTime(Promise.resolve(answer).then(stateOf), deadline)) as State)
-        : stateOf(answer);
+      const asked = runner.ask(question, deadline);
+      const answer = asked instanceof Promise ? ((await inTime(asked, deadline)) as Answer) : asked;
       deadline.throwIfOver();
-      return answered;
+      return 'rejected' in answer ? { message: answer.rejected, failed: false } : answer;
     } catch (thrown) {
-      if (isRejection(thrown) && typeof thrown.message === 'string' && thrown.message !== '') {
-        return { message: thrown.message, failed: false };
-      }
-      this.#logFailure(name, thrown, requestId);
+      this.#logFailure(runner.name, thrown, requestId);
       return FAILED;
     }
   }
@@ -220,49 +209,24 @@ function refused(
   policy: string | null,
   refusal: Refusal,
 ): Review {
-  return { ...original, ...refusal, allowed: false, changed: false, policy, answer: null, outcomes };
-}
-
-/** Its own copy for each policy: what it keeps and changes later reaches nobody. */
-function copyFor({ task, skypilotConfig }: State, request: ReceivedRequest): UserRequest {
-  const { requestOptions, user } = request;
   return {
-    task: plainCopy(task),
-    skypilotConfig: Config.fromDict(skypilotConfig.toDict()),
-    requestName: request.requestName,
-    requestOptions: requestOptions && { ...requestOptions },
-    atClientSide: request.atClientSide,
-    user: user && { ...user },
-    clientApiVersion: request.clientApiVersion,
-    clientVersion: request.clientVersion,
+    ...withConfig(original),
+    ...refusal,
+    allowed: false,
+    changed: false,
+    policy,
+    answer: null,
+    outcomes,
   };
 }
 
-/** What a policy has returned, copied: of this copy of the package, of another, or made by hand. Throws for anything else. */
-function stateOf(answer: unknown): State {
-  if (!isMapping(answer)) {
-    throw new TypeError('expected a MutatedUserRequest as the answer');
-  }
-  const { task, skypilotConfig } = answer;
-  return {
-    task: mappingCopy('task', task),
-    skypilotConfig: Config.fromDict(mappingCopy('skypilotConfig', dictOf(skypilotConfig))),
-  };
+function withConfig({ task, skypilotConfig }: State): Pick<Review, 'task' | 'skypilotConfig'> {
+  return { task, skypilotConfig: Config.fromDict(skypilotConfig) };
 }
 
-function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return isMapping(value) && typeof value.then === 'function';
-}
-
-function dictOf(config: unknown): unknown {
-  return isMapping(config) && typeof config.toDict === 'function' ? config.toDict() : config;
-}
-
-function mappingCopy(name: keyof State, value: unknown): Mapping {
-  if (!isMapping(value)) {
-    throw new TypeError(`expected a mapping as ${name} of the answer`);
-  }
-  return plainCopy(value);
+function questionOf(state: State, request: ReceivedRequest): Question {
+  const { requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion } = request;
+  return { ...state, requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion };
 }
 
 /** Anything can be thrown, and not all of it has a text. */
@@ -275,10 +239,7 @@ function causeOf(thrown: unknown): string {
 }
 
 function isSame(a: State, b: State): boolean {
-  return (
-    isDeepStrictEqual(a.task, b.task) &&
-    isDeepStrictEqual(a.skypilotConfig.toDict(), b.skypilotConfig.toDict())
-  );
+  return isDeepStrictEqual(a.task, b.task) && isDeepStrictEqual(a.skypilotConfig, b.skypilotConfig);
 }
 
 function mistakes(messages: readonly string[]): ConfigurationError {

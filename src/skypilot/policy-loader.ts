@@ -57,7 +57,8 @@ export async function loadPolicies(
   return { policies, problems };
 }
 
-async function policyOf(specifier: string): Promise<PolicyClass> {
+/** The class of one. Throws an `Error` whose message completes "… cannot be used: …". */
+export async function policyOf(specifier: string): Promise<PolicyClass> {
   const hash = specifier.lastIndexOf('#');
   const [place, name] = [specifier.slice(0, Math.max(hash, 0)), specifier.slice(hash + 1)];
   const isPackage = PACKAGE.test(place);

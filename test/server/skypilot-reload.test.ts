@@ -16,7 +16,7 @@ interface Reloadable extends RunningPolicyService {
 }
 
 const written = (section: string) =>
-  `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n[service]\nport = 0\n[skypilot]\n${section}\n`;
+  `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n[service]\nport = 0\n[skypilot]\nisolation = none\n${section}\n`;
 
 async function onFile(section: string): Promise<Reloadable> {
   const conf = confFile(written(section));

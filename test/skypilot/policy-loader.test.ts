@@ -5,7 +5,7 @@ import { loadPolicies } from '../../src/skypilot/policy-loader.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { policyFiles, policySource } from '../support/skypilot.ts';
 
-const RESERVED = ['admin_policies', 'path', 'tokens', 'deadline'];
+const RESERVED = ['admin_policies', 'path', 'tokens', 'isolation', 'deadline'];
 const load = (...specifiers: string[]) => loadPolicies(specifiers, 'skypilot', RESERVED);
 
 const WITH_OPTION = (name: string, option: string) =>

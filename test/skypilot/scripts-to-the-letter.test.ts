@@ -36,7 +36,7 @@ describe('a script', () => {
       num_nodes: 2,
     });
 
-    const configured = file('review.conf', `[skypilot]\nadmin_policies = ${specifiers}\n`);
+    const configured = file('review.conf', `[skypilot]\nisolation = none\nadmin_policies = ${specifiers}\n`);
     const reviewed = await runCommand([
       ...['skypilot', 'review', file('task.yaml', task), '--config-file', configured, '--format', 'json'],
     ]);

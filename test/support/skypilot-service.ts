@@ -16,13 +16,16 @@ export interface SkypilotService extends RunningPolicyService {
   ask(request?: object | string, query?: string): Promise<ServiceAnswer>;
 }
 
-/** The service with these policies: name → body of `validateAndMutate`. */
+/** The service with these policies: name → body of `validateAndMutate`. Without threads unless `skypilot` says otherwise. */
 export async function runSkypilot(
   policies: Readonly<Record<string, string>>,
   { skypilot, ...options }: Pick<ServiceOptions, 'service' | 'skypilot'> = {},
 ): Promise<SkypilotService> {
   const { folder, specifiers } = policyFiles(policies);
-  const running = await runService({ ...options, skypilot: { admin_policies: specifiers, ...skypilot } });
+  const running = await runService({
+    ...options,
+    skypilot: { isolation: 'none', admin_policies: specifiers, ...skypilot },
+  });
   return {
     ...running,
     folder,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { requireConfiguration } from '../../src/configuration.ts';
 import { withinDeadline } from '../../src/deadline.ts';
+import type { EnforcementServices } from '../../src/services.ts';
 import { skypilotSection } from '../../src/skypilot/options.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policy-chain.ts';
 import { decodeRequest, type ReceivedRequest } from '../../src/skypilot/wire.ts';
@@ -86,14 +87,17 @@ export function chainOf(policies: Readonly<Record<string, string>>): Promise<Run
   return chainOn({ admin_policies: policyFiles(policies).specifiers });
 }
 
-/** The chain of what stands in `[skypilot]`. */
-export async function chainOn(skypilot: Readonly<Record<string, unknown>>): Promise<RunningChain> {
+/** The chain of what stands in `[skypilot]`; without threads unless it says otherwise, so that policies see the test. */
+export async function chainOn(
+  skypilot: Readonly<Record<string, unknown>>,
+  services: EnforcementServices = {},
+): Promise<RunningChain> {
   const logger = recordingLogger();
   const configuration = await requireConfiguration(
-    { environment: {}, configFiles: [], values: { skypilot } },
+    { environment: {}, configFiles: [], values: { skypilot: { isolation: 'none', ...skypilot } } },
     [skypilotSection],
   );
-  const chain = await PolicyChain.fromConfiguration(configuration, { logger });
+  const chain = await PolicyChain.fromConfiguration(configuration, { logger, ...services });
   onTestFinished(() => chain.close());
   return {
     chain,

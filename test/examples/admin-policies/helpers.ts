@@ -46,7 +46,7 @@ export function configured(
   options: Readonly<Record<string, unknown>> = {},
 ): Promise<Configuration> {
   const admin_policies = policies.map((name) => `${INDEX}#${name}`);
-  const values = { skypilot: { admin_policies, ...options } };
+  const values = { skypilot: { isolation: 'none', admin_policies, ...options } };
   return readConfiguration({ configFiles: [], environment: {}, values }, [skypilotSection]);
 }
 

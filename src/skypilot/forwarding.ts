@@ -1,0 +1,67 @@
+/** What a policy is given in its thread: the services of the process, reached by messages. */
+import type { HttpObserver } from '../http/client.ts';
+import type { Logger } from '../logger.ts';
+import type { FromThread } from './policy-messages.ts';
+
+type Send = (message: FromThread) => void;
+
+/** A policy that logs in an endless loop must not fill the memory of the process: so many lines at once … */
+const MAX_LINES = 500;
+/** … and so many more a second. */
+const LINES_PER_SECOND = 100;
+/** Of a line, in characters. */
+const MAX_LINE = 16_384;
+
+/** Its lines appear in the log of the process, as far as there are not too many of them. */
+export function forwardingLogger(send: Send, now: () => number = () => performance.now()): Logger {
+  let room = MAX_LINES;
+  let since = now();
+  let dropped = 0;
+  const write = (level: 'debug' | 'info' | 'warn' | 'error') =>
+    ((...line: unknown[]) => {
+      const at = now();
+      room = Math.min(MAX_LINES, room + ((at - since) / 1000) * LINES_PER_SECOND);
+      since = at;
+      if (room < 1) {
+        dropped += 1;
+        return;
+      }
+      room -= 1;
+      if (dropped > 0) {
+        send({ kind: 'logged', level: 'warn', fields: { lines: dropped }, message: 'lines were left out' });
+        dropped = 0;
+      }
+      send({ kind: 'logged', level, ...plainLine(line) });
+    }) as Logger['info'];
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+/** What can be said of a line in plain data: its fields, if they can be written as JSON, and its text. */
+function plainLine([first, ...rest]: unknown[]): { fields: Record<string, unknown>; message?: string } {
+  const fields = typeof first === 'object' && first !== null ? plainFields(first) : {};
+  const texts = (typeof first === 'object' ? rest : [first, ...rest]).filter((text) => text !== undefined);
+  const message = texts.map(String).join(' ').slice(0, MAX_LINE);
+  return message === '' ? { fields } : { fields, message };
+}
+
+function plainFields(fields: object): Record<string, unknown> {
+  if (fields instanceof Error) {
+    return { error: fields.message.slice(0, MAX_LINE) };
+  }
+  try {
+    const text = JSON.stringify(fields, (_, value: unknown) =>
+      typeof value === 'bigint' ? String(value) : value instanceof Error ? value.message : value,
+    );
+    return text.length > MAX_LINE ? { fields: `${text.slice(0, MAX_LINE)}…` } : JSON.parse(text);
+  } catch {
+    return { fields: 'cannot be written as JSON' };
+  }
+}
+
+/** Calls that it makes are counted with those of the process. */
+export function forwardingObserver(send: Send): HttpObserver {
+  return {
+    called: (origin, outcome, seconds) => send({ kind: 'called', origin, outcome, seconds }),
+    breakerChanged: (origin, state) => send({ kind: 'breaker', origin, state }),
+  };
+}

@@ -1,0 +1,64 @@
+/** What goes between the service and the thread of a policy: plain data, and each side reads it as somebody else's. */
+import { z } from 'zod';
+import type { HttpCallErrorCode } from '../http/client.ts';
+import type { Question } from './asking.ts';
+
+/** What a thread is started with. */
+export interface ThreadData {
+  /** As it is named in `admin_policies`. */
+  readonly specifier: string;
+  /** What the configuration says of its options, which are checked there once more. */
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+/** To the thread. */
+export type ToThread =
+  | {
+      readonly kind: 'ask';
+      readonly id: number;
+      readonly question: Question;
+      /** For how long somebody waits for the answer. */
+      readonly milliseconds: number;
+    }
+  | { readonly kind: 'close' };
+
+const mapping = z.custom<Record<string, unknown>>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+);
+
+/** From the thread. */
+export const fromThreadSchema = z.discriminatedUnion('kind', [
+  /** The policy is constructed. */
+  z.object({ kind: z.literal('ready') }),
+  z.object({ kind: z.literal('not-ready'), cause: z.string() }),
+  /** The policy is asked now. */
+  z.object({ kind: z.literal('taken'), id: z.int() }),
+  z.object({ kind: z.literal('answered'), id: z.int(), task: mapping, skypilotConfig: mapping }),
+  z.object({ kind: z.literal('rejected'), id: z.int(), rejected: z.string().min(1) }),
+  z.object({
+    kind: z.literal('failed'),
+    id: z.int(),
+    cause: z.string(),
+    stack: z.string().optional(),
+  }),
+  z.object({
+    kind: z.literal('logged'),
+    level: z.enum(['debug', 'info', 'warn', 'error']),
+    fields: mapping,
+    message: z.string().optional(),
+  }),
+  z.object({
+    kind: z.literal('called'),
+    origin: z.string(),
+    outcome: z.custom<number | HttpCallErrorCode>((value) => ['number', 'string'].includes(typeof value)),
+    seconds: z.number(),
+  }),
+  z.object({
+    kind: z.literal('breaker'),
+    origin: z.string(),
+    state: z.enum(['closed', 'half-open', 'open']),
+  }),
+  z.object({ kind: z.literal('closed'), cause: z.string().optional() }),
+]);
+
+export type FromThread = z.infer<typeof fromThreadSchema>;

@@ -1,0 +1,66 @@
+/** Where a policy runs: in a thread of its own, or in this one. */
+
+import { schemaInput } from '../config/resolve.ts';
+import { type Configuration, sectionOf } from '../configuration.ts';
+import type { Deadline } from '../deadline.ts';
+import { createLogger } from '../logger.ts';
+import { createSharedServices, type EnforcementServices } from '../services.ts';
+import { type Answer, askPolicy, type Question } from './asking.ts';
+import { skypilotSection } from './options.ts';
+import type { NamedPolicy } from './policy-loader.ts';
+
+/** A policy, ready to be asked any number of questions at a time. */
+export interface PolicyRunner {
+  readonly name: string;
+  /** @throws whatever the policy does but reject, and in time or not */
+  ask(question: Question, deadline: Deadline): Answer | Promise<Answer>;
+  /** Lets it release what it holds. @throws whatever it throws at that */
+  close(): Promise<void>;
+}
+
+/** Constructs a policy of a configuration that is without mistakes. @throws whatever it throws at that */
+export async function startPolicy(
+  named: NamedPolicy,
+  configuration: Configuration,
+  services: EnforcementServices,
+): Promise<PolicyRunner> {
+  return sectionOf(configuration, skypilotSection).isolation === 'worker'
+    ? isolated(named, configuration, services)
+    : here(named, configuration, services);
+}
+
+async function isolated(
+  { specifier, policyClass: { name, options } }: NamedPolicy,
+  configuration: Configuration,
+  { logger = createLogger(), httpObserver }: EnforcementServices,
+): Promise<PolicyRunner> {
+  const { IsolatedPolicy } = await import('./isolated-policy.ts');
+  const own = configuration.settings.filter(({ option }) => option.section === skypilotSection.section);
+  const values = schemaInput(own, new Set(Object.keys(options.shape)));
+  const policy = await IsolatedPolicy.start(name, { specifier, values }, { logger, httpObserver });
+  return {
+    name,
+    ask: (question, deadline) => policy.ask(question, deadline),
+    async close() {
+      const cause = await policy.close();
+      if (cause !== undefined) {
+        throw new Error(cause);
+      }
+    },
+  };
+}
+
+function here(
+  { policyClass }: NamedPolicy,
+  configuration: Configuration,
+  services: EnforcementServices,
+): PolicyRunner {
+  const { section } = skypilotSection;
+  const options = sectionOf(configuration, { section, schema: policyClass.options });
+  const policy = new policyClass(options as never, createSharedServices(services));
+  return {
+    name: policyClass.name,
+    ask: (question, deadline) => askPolicy(policy, question, deadline),
+    close: async () => policy.close(),
+  };
+}

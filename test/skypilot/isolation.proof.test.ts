@@ -1,0 +1,118 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { shownLines, switched, taskOf, threads } from '../support/isolated-policies.ts';
+import { FAILED } from '../support/skypilot.ts';
+
+describe('a policy in a thread', () => {
+  it.each<[string, string, string | RegExp]>([
+    ['ends the process', 'process.exit(0);', 'its thread has ended itself, with exit code 0'],
+    ['forgets to wait', 'Promise.reject(new Error("stray"));', 'its thread has ended: stray'],
+    [
+      'forgets to wait for a rejection',
+      'void (async () => { throw new PolicyRejected("no"); })();',
+      'its thread has ended: no',
+    ],
+    ['throws from a callback', 'process.nextTick(() => { throw new Error("tick"); });', /: tick$/],
+    [
+      'takes all memory',
+      'const all = []; for (;;) all.push({ a: [1, 2] });',
+      'its thread has ended: it took more than 256 MB of memory',
+    ],
+  ])('has failed when it %s, and the next request is answered', async (_, way, cause) => {
+    const { review, logger } = await threads({ IdlePolicy: '', ...switched({ bad: way }), LastPolicy: '' });
+    expect(await review(taskOf('bad'))).toMatchObject({
+      allowed: false,
+      failed: true,
+      message: FAILED,
+      policy: 'SwitchPolicy',
+      answer: null,
+    });
+    expect(shownLines(logger)).toEqual([
+      {
+        level: 'error',
+        fields: {
+          request_id: 'req-1',
+          policy: 'SwitchPolicy',
+          error: typeof cause === 'string' ? cause : expect.stringMatching(cause),
+        },
+        message: 'policy failed',
+      },
+    ]);
+    expect(await review(taskOf('good'))).toMatchObject({ allowed: true, task: { count: 1 } });
+  });
+
+  it.each([
+    ['an endless loop', 'for (;;);'],
+    ['an endless loop that waits', 'return (async () => { for (;;) await null; })();'],
+    ['an expression that takes for ever', "/^(a+)+$/.test('a'.repeat(50) + 'b');"],
+    ['a promise that is never settled', 'return new Promise(() => {});'],
+  ])('is ended at the deadline: %s', async (_, way) => {
+    const { review, logger } = await threads(switched({ bad: way }));
+    const started = performance.now();
+    let beats = 0;
+    const heart = setInterval(() => {
+      beats += 1;
+    }, 10);
+    onTestFinished(() => clearInterval(heart));
+    expect(await review(taskOf('bad'), 0.5)).toMatchObject({ failed: true, policy: 'SwitchPolicy' });
+    expect(shownLines(logger)[0]).toMatchObject({
+      fields: { policy: 'SwitchPolicy', error: 'no answer within 0.5 s' },
+      message: 'policy failed',
+    });
+    // The service went on meanwhile.
+    expect(beats).toBeGreaterThan(3);
+    await vi.waitFor(() =>
+      expect(shownLines(logger).at(-1)?.message).toBe('policy did not answer: its thread is ended'),
+    );
+    expect(await review(taskOf('good'))).toMatchObject({ allowed: true, task: { count: 1 } });
+    expect(performance.now() - started).toBeLessThan(15_000);
+  });
+
+  it('that hangs at one request keeps no other from being answered', async () => {
+    const { review, logger } = await threads(
+      switched({
+        hang: 'for (;;);',
+        slow: 'return new Promise((go) => setTimeout(go, 300)).then(() => new MutatedUserRequest(task, config));',
+      }),
+    );
+    const slow = review(taskOf('slow'));
+    const hanging = review(taskOf('hang'), 6);
+    const others = await Promise.all(['a', 'b', 'c'].map((name) => review(taskOf(name), 5)));
+    expect(others.map(({ allowed }) => allowed)).toEqual([true, true, true]);
+    expect(shownLines(logger)).toContainEqual({
+      level: 'error',
+      fields: { policy: 'SwitchPolicy' },
+      message: 'policy holds its thread: another one takes the questions',
+    });
+    expect((await hanging).failed).toBe(true);
+    await slow;
+  });
+
+  it('that breaks again and again is not started without end', async () => {
+    const { review, logger } = await threads(switched({ bad: 'process.exit(3);' }));
+    for (let count = 0; count < 16; count += 1) {
+      expect((await review(taskOf('bad'))).failed).toBe(true);
+    }
+    const causes = logger.lines.map(({ fields }) => fields.error);
+    expect(causes).toContain('its threads hang or end again and again: no other is started at present');
+    await vi.waitFor(async () => expect((await review(taskOf('good'))).allowed).toBe(true), {
+      timeout: 15_000,
+    });
+  });
+
+  it('that breaks while nobody asks is in the log', async () => {
+    const { review, logger } = await threads(
+      switched({ good: "setTimeout(() => { throw new Error('afterwards'); }, 20);" }),
+    );
+    expect((await review(taskOf('good'))).allowed).toBe(true);
+    await vi.waitFor(() =>
+      expect(shownLines(logger)).toEqual([
+        {
+          level: 'error',
+          fields: { policy: 'SwitchPolicy', error: 'its thread has ended: afterwards' },
+          message: 'policy failed',
+        },
+      ]),
+    );
+    expect((await review(taskOf('other'))).allowed).toBe(true);
+  });
+});

@@ -1,0 +1,30 @@
+/** Policies in threads of their own. They run what is built: `npm run build`. */
+import type { EnforcementServices } from '../../src/services.ts';
+import type { ReceivedRequest } from '../../src/skypilot/wire.ts';
+import type { RecordingLogger } from './logger.ts';
+import { chainOn, policyFiles, type RunningChain, received } from './skypilot.ts';
+
+/** The chain of these policies, each in its thread: name → body of `validateAndMutate`. */
+export function threads(
+  policies: Readonly<Record<string, string>>,
+  services: EnforcementServices = {},
+): Promise<RunningChain> {
+  return chainOn({ admin_policies: policyFiles(policies).specifiers, isolation: 'worker' }, services);
+}
+
+export function taskOf(name: string): ReceivedRequest {
+  return received({ task: `name: ${name}\n` });
+}
+
+/** One policy that does what the task is called; any other task is let through, with a count of those that it has seen. */
+export function switched(ways: Readonly<Record<string, string>>): Record<string, string> {
+  const cases = Object.entries(ways).map(([name, way]) => `if (task.name === '${name}') { ${way} }`);
+  return {
+    SwitchPolicy: `this.count = (this.count ?? 0) + 1; task.count = this.count;\n${cases.join('\n')}`,
+  };
+}
+
+/** What an operator sees. */
+export function shownLines({ lines }: RecordingLogger): RecordingLogger['lines'] {
+  return lines.filter(({ level }) => level !== 'debug');
+}
