@@ -49,11 +49,14 @@ function nodeHours(budget: number, now: () => number) {
   }
 
   return {
-    /** Charges the whole lease. */
-    checkCreate({ context, lease }: Request): string | undefined {
+    /** Charges the whole lease; once, where the same `Idempotency-Key` says that it is sent again. */
+    checkCreate({ context, lease, sent }: Request & { sent?: string }): string | undefined {
       const { project, key } = namesOf(context, lease);
-      const bill = { cost: 0, paid: 0 };
-      const refusal = charge(project, bill, costOf(lease));
+      const cost = costOf(lease);
+      if (sent && unnamed.get(key)?.some((bill) => bill.sent === sent && bill.cost === cost))
+        return undefined;
+      const bill = { cost: 0, paid: 0, sent };
+      const refusal = charge(project, bill, cost);
       if (refusal === undefined) unnamed.set(key, [...(unnamed.get(key) ?? []), bill]);
       return refusal;
     },
@@ -77,7 +80,7 @@ function nodeHours(budget: number, now: () => number) {
   };
 }
 
-type Bill = { cost: number; paid: number };
+type Bill = { cost: number; paid: number; sent?: string | undefined };
 type Names = ReturnType<typeof namesOf>;
 
 /** A new lease has no id: until it comes back with one, its owner, name and start stand for it. */
@@ -171,7 +174,7 @@ export function createApp({ budgetNodeHours = 100, token, now = Date.now }: Opti
     router.post(path, (ctx) => {
       const request = schema.safeParse(complete(ctx.request.body));
       if (!request.success) return ctx.throw(400, explain(request.error));
-      const message = decide(request.data);
+      const message = decide({ ...request.data, sent: ctx.get('Idempotency-Key') });
       ctx.body = message === undefined ? null : { message };
       ctx.status = message === undefined ? 204 : 403;
     });

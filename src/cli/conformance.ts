@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander';
 import { readTextFile } from '../config/read-file.ts';
 import type { CheckResult } from '../conformance/check.ts';
+import { ENDPOINT_FLAGS, type Operation } from '../conformance/operations.ts';
 import type { ConformanceOptions, ConformanceReport } from '../conformance/run.ts';
 import { errorText, InvalidRequestError } from '../errors.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from './output.ts';
@@ -13,9 +14,13 @@ interface ConformanceFlags {
   readonly createEndpoint?: string;
   readonly updateEndpoint?: string;
   readonly endEndpoint?: string;
+  readonly commitCreateEndpoint?: string;
+  readonly commitUpdateEndpoint?: string;
   readonly timeout: string;
   readonly allowLease?: string;
   readonly denyLease?: string;
+  readonly denyUpdate?: string;
+  readonly denyCommit?: string;
   readonly format: 'table' | 'json' | 'junit';
 }
 
@@ -38,9 +43,13 @@ export function conformanceCommand(): Command {
     .option('--create-endpoint <url>', 'The URL of check-create, over the one made from URL.')
     .option('--update-endpoint <url>', 'The URL of check-update, over the one made from URL.')
     .option('--end-endpoint <url>', 'The URL of on-end, over the one made from URL.')
+    .option('--commit-create-endpoint <url>', 'The URL of commit-create, never made from URL.')
+    .option('--commit-update-endpoint <url>', 'The URL of commit-update, never made from URL.')
     .option('--timeout <seconds>', 'How long an answer may take, from connecting to its last byte.', '10')
     .option('--allow-lease <file>', 'The JSON body of a check-create that must be allowed.')
     .option('--deny-lease <file>', 'The JSON body of a check-create that must be rejected.')
+    .option('--deny-update <file>', 'The JSON body of a check-update that must be rejected.')
+    .option('--deny-commit <file>', 'The JSON body of a commit-create that must be rejected.')
     .addOption(formatFlag('table', 'json', 'junit'))
     .action(conformance);
 }
@@ -53,8 +62,10 @@ async function conformance(url: string | undefined, flags: ConformanceFlags): Pr
       bearer: token('--bearer (BLAZAR_ENFORCEMENT_BEARER)', flags.bearer),
     },
     timeout: timeout(flags.timeout),
-    allowLease: await request(flags.allowLease),
-    denyLease: await request(flags.denyLease),
+    allowLease: await request(flags.allowLease, 'create'),
+    denyLease: await request(flags.denyLease, 'create'),
+    denyUpdate: await request(flags.denyUpdate, 'update'),
+    denyCommit: await request(flags.denyCommit, 'create'),
   };
   const { runConformance } = await import('../conformance/run.ts');
   const { UnreachableError } = await import('../conformance/target.ts');
@@ -75,12 +86,18 @@ async function conformance(url: string | undefined, flags: ConformanceFlags): Pr
 
 function endpoints(url: string | undefined, flags: ConformanceFlags): ConformanceOptions['endpoints'] {
   const base = url === undefined ? undefined : parseUrl('URL', url);
-  const one = (flag: string, value: string | undefined, name: string) =>
-    value === undefined ? base && appended(base, name) : parseUrl(flag, value);
+  const one = (operation: Operation, value: string | undefined, name?: string) => {
+    if (value !== undefined) {
+      return parseUrl(ENDPOINT_FLAGS[operation], value);
+    }
+    return base !== undefined && name !== undefined ? appended(base, name) : undefined;
+  };
   const found = {
-    create: one('--create-endpoint', flags.createEndpoint, 'check-create'),
-    update: one('--update-endpoint', flags.updateEndpoint, 'check-update'),
-    end: one('--end-endpoint', flags.endEndpoint, 'on-end'),
+    create: one('create', flags.createEndpoint, 'check-create'),
+    update: one('update', flags.updateEndpoint, 'check-update'),
+    end: one('end', flags.endEndpoint, 'on-end'),
+    commitCreate: one('commitCreate', flags.commitCreateEndpoint),
+    commitUpdate: one('commitUpdate', flags.commitUpdateEndpoint),
   };
   if (Object.values(found).every((endpoint) => endpoint === undefined)) {
     throw new UsageError('expected the URL of a policy service, or one of its endpoints');
@@ -122,15 +139,15 @@ function timeout(value: string): number {
   return seconds;
 }
 
-/** The text of a file, which is a `check-create`. */
-async function request(file: string | undefined): Promise<string | undefined> {
+/** The text of a file, which is a `check-create` or a `check-update`. */
+async function request(file: string | undefined, kind: 'create' | 'update'): Promise<string | undefined> {
   if (file === undefined) {
     return undefined;
   }
-  const { parseCreateRequest } = await import('../lease.ts');
+  const { parseCreateRequest, parseUpdateRequest } = await import('../lease.ts');
   try {
     const text = readTextFile(file);
-    parseCreateRequest(JSON.parse(text));
+    (kind === 'create' ? parseCreateRequest : parseUpdateRequest)(JSON.parse(text));
     return text;
   } catch (thrown) {
     if (thrown instanceof InvalidRequestError) {

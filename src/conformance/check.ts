@@ -1,5 +1,6 @@
 import type { Leases } from './leases.ts';
-import type { Exchange, Operation, Target } from './target.ts';
+import type { Operation } from './operations.ts';
+import type { Exchange, Target } from './target.ts';
 
 /** One promise of the protocol, and how to see whether a service keeps it. */
 export interface Check {
@@ -21,9 +22,13 @@ export interface Check {
 export interface Run {
   readonly target: Target;
   readonly leases: Leases;
-  /** Bodies of a `check-create` that the author brings. */
+  /** Bodies of a `check-create` that the author gives. */
   readonly allowLease: string | undefined;
   readonly denyLease: string | undefined;
+  /** The body of a `check-update`, likewise. */
+  readonly denyUpdate: string | undefined;
+  /** The body of a `commit-create`, likewise. */
+  readonly denyCommit: string | undefined;
   /** How many hosts a large lease has. */
   readonly largeLeaseHosts: number;
 }

@@ -1,8 +1,10 @@
 import type { Check } from './check.ts';
 import { authorChecks } from './checks/author.ts';
+import { commitChecks } from './checks/commits.ts';
 import { endChecks } from './checks/ends.ts';
 import { formChecks } from './checks/forms.ts';
 import { loadChecks } from './checks/load.ts';
+import { repetitionChecks } from './checks/repetitions.ts';
 import { resourceTypeChecks } from './checks/resource-types.ts';
 import { robustnessChecks } from './checks/robustness.ts';
 import { tokenChecks } from './checks/tokens.ts';
@@ -14,6 +16,8 @@ export const CHECKS: readonly Check[] = [
   ...resourceTypeChecks,
   ...formChecks,
   ...endChecks,
+  ...commitChecks,
+  ...repetitionChecks,
   ...tokenChecks,
   ...robustnessChecks,
   ...loadChecks,

@@ -1,5 +1,7 @@
+import { setImmediate as afterEvents } from 'node:timers/promises';
 import { Client, type Dispatcher } from 'undici';
 import { callError } from '../http/call-error.ts';
+import { endedByStrayBytes } from '../http/left-over.ts';
 
 /** An answer is read so far; a longer one is no answer, as for this package's filter. */
 const MAX_ANSWER_BYTES = 65_536;
@@ -10,6 +12,8 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
   /** Read as UTF-8, as it came: it may hold whatever was sent. */
   readonly body: string;
+  /** Bytes came behind it that nobody had announced. */
+  readonly leftOver: boolean;
 }
 
 export interface NoAnswer {
@@ -38,6 +42,10 @@ export function openConnection(origin: string, timeout: number): Connection {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+  let leftOver = false;
+  client.on('disconnect', (_origin, _targets, error) => {
+    leftOver = endedByStrayBytes(error);
+  });
   const destroy = async () => {
     closing.abort();
     await client.destroy();
@@ -52,9 +60,12 @@ export function openConnection(origin: string, timeout: number): Connection {
         void destroy();
       }, timeout * 1000);
       try {
-        return await exchange(client, { path, method: 'POST', headers, body }, () => {
+        const answer = await exchange(client, { path, method: 'POST', headers, body }, () => {
           connected = true;
         });
+        // What came together with the answer is seen by then, and has ended the connection.
+        await afterEvents();
+        return { ...answer, leftOver };
       } catch (thrown) {
         const called = { method: 'POST', url } as const;
         const error = expired
@@ -79,7 +90,7 @@ function exchange(
   client: Client,
   request: Dispatcher.DispatchOptions,
   onConnected: () => void,
-): Promise<Answer> {
+): Promise<Omit<Answer, 'leftOver'>> {
   return new Promise((resolve, reject) => {
     let status = 0;
     let headers: Answer['headers'] = {};

@@ -11,14 +11,20 @@ export function expectNoContent(exchange: Exchange): Finding[] {
   return expectStatus(exchange, [204], 'the status 204');
 }
 
-function expectStatus(exchange: Exchange, statuses: readonly number[], expected: string): Finding[] {
+/** One of these statuses; `expected` says so in words. */
+export function expectStatus(exchange: Exchange, statuses: readonly number[], expected: string): Finding[] {
   const { answer, headers } = exchange;
   if (answer !== undefined && statuses.includes(answer.status)) {
     return [];
   }
-  const asksForToken =
-    answer?.status === 401 && !('X-Auth-Token' in headers) && !('Authorization' in headers);
-  return [{ expected: asksForToken ? `${expected}; --token or --bearer gives a token` : expected, exchange }];
+  if (answer?.status !== 401) {
+    return [{ expected, exchange }];
+  }
+  const given = 'X-Auth-Token' in headers || 'Authorization' in headers;
+  const why = given
+    ? 'the service does not accept the token that was given'
+    : '--token or --bearer gives a token';
+  return [{ expected: `${expected}; ${why}`, exchange }];
 }
 
 /** The verdict that a check of an operation may have: the end of a lease is no question. */
@@ -26,12 +32,12 @@ export function expectAnswerTo(exchange: Exchange): Finding[] {
   return exchange.operation === 'end' ? expectNoContent(exchange) : expectVerdict(exchange);
 }
 
-/** Whatever Blazar does not take for a yes. */
+/** No success: Blazar takes only 204 for a yes, other clients every status from 200 to 299. */
 export function expectRefusal(exchange: Exchange): Finding[] {
   const { answer } = exchange;
-  return answer !== undefined && answer.status !== 204
+  return answer !== undefined && answer.status >= 300
     ? []
-    : [{ expected: 'an answer with another status than 204', exchange }];
+    : [{ expected: 'an answer that is no success: a status of 300 or more, such as 401', exchange }];
 }
 
 /** An answer to what is no request: no fault of the service, and no yes where there was a question. */

@@ -28,6 +28,8 @@ export interface TestLease {
   readonly id: string;
   /** The body of a `check-create`. */
   readonly create: { readonly context: Fields; readonly lease: Fields };
+  /** The body of a `commit-create`: the lease is built, and has its id. */
+  readonly commit: { readonly context: Fields; readonly lease: Fields };
   /** The lease as Blazar's database knows it. */
   readonly current: Fields & { readonly reservations: readonly Fields[] };
   /** The body of a `check-update`, and of the `on-end` that may follow on it. */
@@ -109,6 +111,7 @@ function testLease(context: Fields, asked: Fields, reservations: readonly Fields
   return {
     id,
     create: { context, lease: { ...asked, reservations } },
+    commit: { context, lease: { id, ...asked, reservations } },
     current,
     update: (lease) => ({ context, current_lease: current, lease }),
     end: (changes = {}) => ({ context, lease: { ...current, ...changes } }),

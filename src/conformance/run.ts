@@ -3,13 +3,18 @@ import { askAgain } from './checks/alive.ts';
 import { wholeRunChecks } from './checks/whole-run.ts';
 import { CHECKS } from './checks.ts';
 import { createLeases } from './leases.ts';
-import { Target, type TargetOptions } from './target.ts';
+import { ENDPOINT_FLAGS } from './operations.ts';
+import { type Exchange, Target, type TargetOptions } from './target.ts';
 
 export interface ConformanceOptions extends TargetOptions {
   /** The JSON of a `check-create` that must be allowed; it is one (`parseCreateRequest`). */
   readonly allowLease?: string | undefined;
   /** The JSON of a `check-create` that must be rejected. */
   readonly denyLease?: string | undefined;
+  /** The JSON of a `check-update` that must be rejected; it is one (`parseUpdateRequest`). */
+  readonly denyUpdate?: string | undefined;
+  /** The JSON of a `commit-create` that must be rejected; it is one (`parseCreateRequest`). */
+  readonly denyCommit?: string | undefined;
   /** What the leases begin after. Default: now. */
   readonly now?: Date | undefined;
   /** Default 10,000. */
@@ -31,29 +36,37 @@ export interface ConformanceReport {
  * each check. Rejects with `UnreachableError` when there is no service.
  */
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
-  const { allowLease, denyLease, now = new Date(), largeLeaseHosts = 10_000, checks = CHECKS } = options;
+  const { allowLease, denyLease, denyUpdate, denyCommit } = options;
+  const { now = new Date(), largeLeaseHosts = 10_000, checks = CHECKS } = options;
   const target = new Target(options);
-  const run: Run = { target, leases: createLeases(now), allowLease, denyLease, largeLeaseHosts };
+  const given = { allowLease, denyLease, denyUpdate, denyCommit };
+  const run: Run = { target, leases: createLeases(now), ...given, largeLeaseHosts };
   const results: CheckResult[] = [];
-  let silentSince: string | undefined;
+  /** Why the checks that are left would prove nothing. */
+  let vain: string | undefined;
   for (const check of checks) {
-    const result = await runCheck(check, run, silentSince);
+    const result = await runCheck(check, run, vain);
     results.push(result);
+    if (vain !== undefined) {
+      continue;
+    }
     // Whoever leaves one request unanswered may be gone; then each further check would wait in vain.
-    if (silentSince === undefined && result.exchanges.some(({ answer }) => answer === undefined)) {
+    if (result.exchanges.some(({ answer }) => answer === undefined)) {
       const { answer } = await askAgain(run);
-      silentSince = answer === undefined ? check.id : undefined;
+      vain = answer === undefined ? `the service has not answered since the check ${check.id}` : undefined;
       await target.settle();
+    } else if (onlyRefused(target.exchanges)) {
+      vain = `the service has answered every request with 401 since the check ${check.id}`;
     }
   }
   return { results, requests: target.exchanges.length, notEnded: target.notEnded };
 }
 
-async function runCheck(check: Check, run: Run, silentSince: string | undefined): Promise<CheckResult> {
+async function runCheck(check: Check, run: Run, vain: string | undefined): Promise<CheckResult> {
   const { target } = run;
   const first = target.exchanges.length;
   const started = performance.now();
-  const verdict = await verdictOf(check, run, silentSince);
+  const verdict = await verdictOf(check, run, vain);
   const sent = target.exchanges.slice(first);
   await target.settle();
   const findings = 'skipped' in verdict ? [] : verdict;
@@ -67,13 +80,21 @@ async function runCheck(check: Check, run: Run, silentSince: string | undefined)
   };
 }
 
-function verdictOf(check: Check, run: Run, silentSince: string | undefined): Promise<Verdict> | Verdict {
+function verdictOf(check: Check, run: Run, vain: string | undefined): Promise<Verdict> | Verdict {
   const missing = check.needs.find((operation) => !run.target.has(operation));
   if (missing !== undefined) {
-    return { skipped: `there is no endpoint: neither URL nor --${missing}-endpoint is given` };
+    const flag = ENDPOINT_FLAGS[missing];
+    const given = missing.startsWith('commit') ? `${flag} is not given` : `neither URL nor ${flag} is given`;
+    return { skipped: `there is no endpoint: ${given}` };
   }
-  if (silentSince !== undefined && !wholeRunChecks.includes(check)) {
-    return { skipped: `the service has not answered since the check ${silentSince}` };
+  if (vain !== undefined && !wholeRunChecks.includes(check)) {
+    return { skipped: vain };
   }
   return check.run(run);
+}
+
+/** No valid request has had another answer than 401: the token is missing or wrong, which has to be said once. */
+function onlyRefused(exchanges: readonly Exchange[]): boolean {
+  const valid = exchanges.filter((exchange) => exchange.valid);
+  return valid.length > 0 && valid.every(({ answer }) => answer?.status === 401);
 }

@@ -1,8 +1,6 @@
 import { type Answer, type Connection, type NoAnswer, openConnection } from './connection.ts';
 import type { TestLease } from './leases.ts';
-
-export type Operation = 'create' | 'update' | 'end';
-const OPERATIONS: readonly Operation[] = ['create', 'update', 'end'];
+import { OPERATIONS, type Operation } from './operations.ts';
 
 /** What a request is sent with; an empty one has neither header. */
 export interface Credentials {
@@ -30,6 +28,8 @@ export interface Message {
   readonly credentials?: Credentials;
   /** Default: a connection of its own, as Blazar opens one for each request. */
   readonly connection?: Connection;
+  /** Sent as `Idempotency-Key`: the same one says that a request is sent again. */
+  readonly key?: string | undefined;
 }
 
 /** What was sent and what came. Nothing in it but `answer` can hold a token. */
@@ -102,7 +102,10 @@ export class Target {
     const { operation, what, body, credentials = this.credentials } = message;
     const url = this.#url(operation);
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    const headers = headersWith(credentials);
+    const headers = {
+      ...headersWith(credentials),
+      ...(message.key === undefined ? {} : { 'Idempotency-Key': message.key }),
+    };
     const connection = message.connection ?? openConnection(url.origin, this.#timeout);
     const started = performance.now();
     const reply = await connection.post(url, headers, text);
@@ -132,6 +135,26 @@ export class Target {
   async create(lease: TestLease, what: string, options: SendOptions = {}): Promise<Exchange> {
     const exchange = await this.#ask('create', what, lease.create, options);
     this.noteAllowed(exchange, lease.id, lease.end());
+    return exchange;
+  }
+
+  /** Asks to record a lease that was allowed. */
+  async commitCreate(lease: TestLease, what: string, options: SendOptions = {}): Promise<Exchange> {
+    const exchange = await this.#ask('commitCreate', what, lease.commit, options);
+    this.noteAllowed(exchange, lease.id, lease.end());
+    return exchange;
+  }
+
+  /** Asks to record a change that was allowed. */
+  async commitUpdate(
+    lease: TestLease,
+    changes: Readonly<Record<string, unknown>>,
+    what: string,
+    options: SendOptions = {},
+  ): Promise<Exchange> {
+    const exchange = await this.#ask('commitUpdate', what, lease.update(changes), options);
+    const { reservations: _, ...others } = changes;
+    this.noteAllowed(exchange, lease.id, lease.end(others));
     return exchange;
   }
 
@@ -212,7 +235,7 @@ export class Target {
   }
 }
 
-export type SendOptions = Pick<Message, 'credentials' | 'connection'>;
+export type SendOptions = Pick<Message, 'credentials' | 'connection' | 'key'>;
 
 function headersWith({ token, bearer }: Credentials): Record<string, string> {
   return {

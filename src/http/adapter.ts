@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { Axios, type AxiosAdapter } from 'axios';
 import { type Dispatcher, Pool } from 'undici';
 import type { HttpAnswer, HttpClientTls } from './client.ts';
+import { announcesBody, endedByStrayBytes } from './left-over.ts';
 
 /** One try of a call, as the transport and whoever started it see it. */
 export interface Attempt {
@@ -67,7 +68,7 @@ export function createTransport(origin: string, options: TransportOptions): Tran
   let reset = false;
   pool.on('disconnect', (_origin, _targets, error) => {
     // Bytes that are not HTTP may be the rest of the answer before them. Such a service gets a connection for each call.
-    reset ||= error.name === 'HTTPParserError' || error.message === 'bad response';
+    reset ||= endedByStrayBytes(error);
   });
   // The same on every call, so axios need not copy and check them each time, which would be a quarter of its cost.
   const headers = Object.entries(options.headers);
@@ -172,13 +173,4 @@ function poolAdapter(
         },
       );
     });
-}
-
-/**
- * Whether a 204 is to be followed by a body, against RFC 9110, 15.3.5. The answer ends behind its headers all the same: what
- * comes on this connection must never be read, or the body of one answer would be the next one.
- */
-export function announcesBody(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
-  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
-  return encoding !== undefined || Number(length) !== 0;
 }

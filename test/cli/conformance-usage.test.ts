@@ -36,6 +36,9 @@ describe('wrong usage', () => {
       '/nowhere.json: could not be read: there is no such file',
     ],
     [['http://h/', '--deny-lease', '/'], '/: could not be read: it is a folder'],
+    [['http://h/', '--deny-update', '/'], '/: could not be read: it is a folder'],
+    [['http://h/', '--commit-create-endpoint', 'commit'], `--commit-create-endpoint: ${url}`],
+    [['http://h/', '--commit-update-endpoint', ''], `--commit-update-endpoint: ${url}`],
   ] as [string[], string][])('%j', async ([args, message]) => {
     await expect(conformanceCommand().parseAsync(args, { from: 'user' })).rejects.toThrow(
       new UsageError(message),

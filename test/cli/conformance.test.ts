@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { CHECKS } from '../../src/conformance/checks.ts';
-import { daysLong, type Fault, rightAnswer, smallService, TOKEN } from '../conformance/services.ts';
+import {
+  daysLong,
+  type Fault,
+  rightAnswer,
+  smallService,
+  TOKEN,
+  toBeDaysLong,
+} from '../conformance/services.ts';
 import { type Element, parseXml } from '../conformance/xml.ts';
 import { rows } from '../support/check-command.ts';
 import { temporaryFile } from '../support/files.ts';
@@ -29,12 +36,12 @@ describe('conformance', () => {
     const { url } = await smallService();
     const allow = temporaryFile('allow.json', daysLong(1));
     const deny = temporaryFile('deny.json', daysLong(9));
+    const update = temporaryFile('update.json', toBeDaysLong(9));
     const { code, stdout, stderr } = await conformance(
       `${url}/`,
-      '--allow-lease',
-      allow,
-      '--deny-lease',
-      deny,
+      ...['--allow-lease', allow, '--deny-lease', deny, '--deny-update', update, '--deny-commit', deny],
+      ...['--commit-create-endpoint', `${url}/commit-create`],
+      ...['--commit-update-endpoint', `${url}/commit-update`],
     );
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const [head, ...found] = rows(stdout);
@@ -133,7 +140,7 @@ describe('conformance', () => {
     });
     const [suite, ...others] = report.children;
     expect(others).toEqual([]);
-    expect(suite?.attributes).toMatchObject({ name: 'blazar-enforcement conformance', skipped: '3' });
+    expect(suite?.attributes).toMatchObject({ name: 'blazar-enforcement conformance', skipped: '8' });
     expect(suite?.children.map(({ attributes }) => attributes.name)).toEqual(
       CHECKS.map(({ id, title }) => `${id}: ${title}`),
     );

@@ -10,6 +10,7 @@ import type { ConformanceOptions } from '../../src/conformance/run.ts';
 import {
   type Answer,
   type Asked,
+  asks,
   type Fault,
   isReal,
   rightAnswer,
@@ -55,6 +56,32 @@ describe('token-missing and token-wrong', () => {
     }
   });
 
+  it.for([200, 201, 202, 204])('do not take %i for a refusal', async (status) => {
+    for (const id of ['token-missing', 'token-wrong']) {
+      expect(await resultOf(id, refuses({ status }))).toMatchObject({ result: 'failed' });
+    }
+  });
+
+  it.for([
+    ['a beginning', (token: string) => TOKEN.startsWith(token)],
+    ['what begins with it', (token: string) => token.startsWith(TOKEN)],
+    ['another case', (token: string) => token.toLowerCase() === TOKEN.toLowerCase()],
+    ['as many letters', (token: string) => token.length === TOKEN.length],
+    ['the same but for the end', (token: string) => token.slice(0, -1) === TOKEN.slice(0, -1)],
+  ] as const)('find a service that takes %s for the token', async ([, accepts]) => {
+    const fault: Fault = (asked) =>
+      asked.token && accepts(asked.token) ? rightAnswer({ ...asked, token: TOKEN }) : undefined;
+    expect(await resultOf('token-wrong', fault)).toMatchObject({ result: 'failed' });
+  });
+
+  it('ask with no right token in another case where it has no letters', async () => {
+    const digits: Fault = (asked) =>
+      rightAnswer({ ...asked, token: asked.token === '123-4' ? TOKEN : undefined });
+    expect(await resultOf('token-wrong', digits, { credentials: { token: '123-4' } })).toMatchObject({
+      result: 'passed',
+    });
+  });
+
   it('take no answer at all for none', async () => {
     const hangsUp: Fault = ({ token }) => (token === TOKEN ? undefined : 'hangUp');
     expect(await resultOf('token-wrong', hangsUp)).toMatchObject({ result: 'failed' });
@@ -72,7 +99,14 @@ describe('token-missing and token-wrong', () => {
     const { url, asked } = await smallService();
     await runAgainst(url);
     const sent = new Set(asked.map(({ token }) => token));
-    expect(sent).toEqual(new Set([TOKEN, undefined, '', 'not-the-token-of-this-run', `${TOKEN}x`]));
+    const wrong = [
+      'not-the-token-of-this-run',
+      `${TOKEN}x`,
+      TOKEN.slice(0, -1),
+      'r',
+      `${TOKEN.slice(0, -1)}x`,
+    ];
+    expect(sent).toEqual(new Set([TOKEN, undefined, '', ...wrong, TOKEN.toUpperCase()]));
   });
 
   it('are skipped without a token', async () => {
@@ -277,4 +311,54 @@ it('a service that redirects everything fails for that too', async () => {
 it('a 401 where no token was given says how to give one', async () => {
   const { findings } = await resultOf('create-network', () => undefined, { credentials: {} });
   expect(findings).toMatchObject([{ expected: 'the status 204 or 403; --token or --bearer gives a token' }]);
+});
+
+describe('idempotency-key', () => {
+  it('fails where the same request with the same key is charged twice', async () => {
+    const names = new Set<unknown>();
+    const again: Fault = (asked) => {
+      const known = asks(asked, 'create') && names.has(asked.json.lease.name);
+      names.add(asked.json?.lease?.name);
+      return known ? { status: 403, body: '{"message":"One lease is the limit."}' } : undefined;
+    };
+    expect(await resultOf('idempotency-key', again)).toMatchObject({
+      result: 'failed',
+      findings: [{ expected: 'the status 204, as the first time' }],
+    });
+  });
+
+  it('passes where every lease is rejected, with a key and without', async () => {
+    const never: Fault = (asked) =>
+      asks(asked, 'create') ? { status: 403, body: '{"message":"never"}' } : undefined;
+    expect(await resultOf('idempotency-key', never)).toMatchObject({ result: 'passed' });
+  });
+});
+
+it('commit endpoints are asked with the id of the lease', async () => {
+  const { url, asked } = await smallService();
+  await runAgainst(url, { denyCommit: undefined });
+  const commits = asked.filter((one) => isReal(one) && one.operation === 'commitCreate');
+  expect(commits).not.toEqual([]);
+  expect(commits.every(({ json }) => typeof json?.lease.id === 'string')).toBe(true);
+});
+
+describe('a service that asks for a token', () => {
+  it.for([
+    ['where none was given', {}, '--token or --bearer gives a token'],
+    [
+      'where the wrong one was given',
+      { token: 'old' },
+      'the service does not accept the token that was given',
+    ],
+  ] as const)('has one finding %s', async ([, credentials, why]) => {
+    const { url, asked } = await smallService();
+    const { results } = await runAgainst(url, { credentials });
+    const failed = results.filter(({ result }) => result === 'failed');
+    expect(failed.map(({ check }) => check.id)).toEqual(['allow-lease']);
+    expect(failed[0]?.findings).toMatchObject([{ expected: `the status 204; ${why}` }]);
+    expect(results[1]?.reason).toBe(
+      'the service has answered every request with 401 since the check allow-lease',
+    );
+    expect(asked).toHaveLength(1);
+  });
 });

@@ -4,29 +4,33 @@ import { CHECKS } from '../../src/conformance/checks.ts';
 import { PROJECT_ID, USER_ID } from '../../src/conformance/leases.ts';
 import { runConformance } from '../../src/conformance/run.ts';
 import { start } from '../external-service-example/helpers.ts';
+import { newLedger } from '../server/ledgers.ts';
 import { capturedText } from '../support/requests.ts';
-import { runService } from '../support/running-service.ts';
-import { daysLong, endpointsAt, idsOf, TOKEN } from './services.ts';
+import { runService, runServiceOn } from '../support/running-service.ts';
+import { allEndpointsAt, daysLong, endpointsAt, idsOf, TOKEN, toBeDaysLong } from './services.ts';
 
 const ALL = CHECKS.map(({ id }) => id);
 const author = {
   allowLease: capturedText('check-create-physical-host.json'),
   denyLease: capturedText('check-create-gpu-and-floating-ip.json'),
+  denyUpdate: toBeDaysLong(9),
 };
 
 describe('our own service', () => {
   const service = { tokens: [TOKEN, 'another'] };
 
-  it.for(['', '/v1'])('passes every check at "%s"', async (path) => {
+  it.for(['', '/v1'])('passes every check that concerns it at "%s"', async (path) => {
     const { url, logger } = await runService({ service });
     const options = {
-      endpoints: endpointsAt(url + path),
+      endpoints: allEndpointsAt(url + path),
       credentials: { token: TOKEN },
       timeout: 10,
       ...author,
     };
     const report = await runConformance(options);
-    expect(idsOf(report, 'passed')).toEqual(ALL);
+    expect(idsOf(report, 'failed')).toEqual([]);
+    // A commit asks the ledger only, and there is none.
+    expect(idsOf(report, 'skipped')).toEqual(['deny-commit']);
     expect(report.notEnded).toBe(0);
     expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
@@ -40,22 +44,58 @@ describe('our own service', () => {
       ...author,
     });
     expect(idsOf(report, 'failed')).toEqual([]);
-    expect(idsOf(report, 'skipped')).toEqual(['token-missing', 'token-wrong', 'token-right']);
+    const without = ALL.filter((id) => /^(token|commit)-|deny-commit/.test(id));
+    expect(idsOf(report, 'skipped')).toEqual(without);
+  });
+});
+
+describe('our own service with a ledger', () => {
+  it('passes every check, whose commits it judges', async () => {
+    const { url } = await runServiceOn({
+      environment: {},
+      configFiles: [],
+      values: {
+        service: { port: 0, tokens: [TOKEN] },
+        enforcement: {
+          enabled_filters: ['MaxLeaseDurationFilter', 'MaxLeasesFilter'],
+          max_lease_duration: 172_800,
+          max_leases_project_limits: { closed: 0 },
+        },
+        ledger: { connection: await newLedger(), commit: 'request' },
+      },
+    });
+    const denied = JSON.parse(daysLong(1));
+    denied.context.project_id = 'closed';
+    const report = await runConformance({
+      endpoints: allEndpointsAt(url),
+      credentials: { token: TOKEN },
+      timeout: 10,
+      ...author,
+      denyCommit: JSON.stringify(denied),
+    });
+    expect(idsOf(report, 'passed')).toEqual(ALL);
   });
 });
 
 describe('external-service-example', () => {
-  it('passes every check, and has its whole budget again afterwards', async () => {
+  it('passes every check that it has an endpoint for, and has its whole budget again afterwards', async () => {
     const { url, post } = await start({ token: TOKEN, budgetNodeHours: 100 });
     const options = { endpoints: endpointsAt(url), credentials: { token: TOKEN }, timeout: 10 };
     const ofTenHosts = JSON.parse(daysLong(9));
-    ofTenHosts.lease.reservations = [{ resource_type: 'physical:host', min: 10, max: 10 }];
+    const reservations = [{ resource_type: 'physical:host', min: 10, max: 10 }];
+    ofTenHosts.lease.reservations = reservations;
+    const toBeLong = JSON.parse(toBeDaysLong(9));
+    toBeLong.current_lease.reservations = reservations;
+    toBeLong.lease.reservations = reservations;
     const report = await runConformance({
       ...options,
       allowLease: daysLong(1),
       denyLease: JSON.stringify(ofTenHosts),
+      denyUpdate: JSON.stringify(toBeLong),
     });
-    expect(idsOf(report, 'passed')).toEqual(ALL);
+    expect(idsOf(report, 'failed')).toEqual([]);
+    // It has no commit endpoints.
+    expect(idsOf(report, 'skipped')).toEqual(ALL.filter((id) => /commit/.test(id)));
     expect(report.notEnded).toBe(0);
 
     const whole = JSON.parse(daysLong(1));

@@ -73,7 +73,7 @@ describe('a run', () => {
     const onlyCreate = await runAgainst(url, { endpoints: { create } });
     expect(idsOf(onlyCreate, 'failed')).toEqual([]);
     expect(idsOf(onlyCreate, 'skipped')).toEqual(
-      CHECKS.filter(({ id }) => /^(update|end)-/.test(id)).map(({ id }) => id),
+      CHECKS.filter(({ id }) => /^(update|end|commit)-|deny-(update|commit)/.test(id)).map(({ id }) => id),
     );
     expect(onlyCreate.results.find(({ check }) => check.id === 'end-twice')?.reason).toBe(
       'there is no endpoint: neither URL nor --end-endpoint is given',

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import type { Fields } from '../../src/conformance/leases.ts';
+import type { Operation } from '../../src/conformance/operations.ts';
 import {
   type ConformanceOptions,
   type ConformanceReport,
   runConformance,
 } from '../../src/conformance/run.ts';
-import type { Operation } from '../../src/conformance/target.ts';
 
 export const TOKEN = 'right-token-of-the-tests';
 
@@ -37,6 +37,11 @@ export function isReal(asked: Asked): asked is Real {
   return asked.token === TOKEN && asked.json !== undefined;
 }
 
+/** Whether it is a right request for this. */
+export function asks(asked: Asked, operation: Operation): asked is Real {
+  return isReal(asked) && asked.operation === operation;
+}
+
 export interface Answer {
   readonly status: number;
   readonly body?: string;
@@ -58,6 +63,8 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   '/check-create': 'create',
   '/check-update': 'update',
   '/on-end': 'end',
+  '/commit-create': 'commitCreate',
+  '/commit-update': 'commitUpdate',
 };
 const LONGEST_MS = 5 * 86_400_000;
 
@@ -129,17 +136,26 @@ export function daysLong(days: number): string {
   });
 }
 
-/** A whole run with the right token and both leases of the author; a large lease has 300 hosts. */
+/** A `check-update` of a lease of a day, to be so many days long. */
+export function toBeDaysLong(days: number): string {
+  const { context, lease } = JSON.parse(daysLong(days));
+  const { lease: current_lease } = JSON.parse(daysLong(1));
+  return JSON.stringify({ context, current_lease: { id: 'lease-1', ...current_lease }, lease });
+}
+
+/** A whole run with the right token and all requests of the author; a large lease has 300 hosts. */
 export function runAgainst(
   url: string,
   options: Partial<ConformanceOptions> = {},
 ): Promise<ConformanceReport> {
   return runConformance({
-    endpoints: endpointsAt(url),
+    endpoints: allEndpointsAt(url),
     credentials: { token: TOKEN },
     timeout: 5,
     allowLease: daysLong(1),
     denyLease: daysLong(9),
+    denyUpdate: toBeDaysLong(9),
+    denyCommit: daysLong(9),
     largeLeaseHosts: 300,
     ...options,
   });
@@ -148,6 +164,12 @@ export function runAgainst(
 export function endpointsAt(url: string): ConformanceOptions['endpoints'] {
   const at = (path: string) => new URL(`${url}${path}`);
   return { create: at('/check-create'), update: at('/check-update'), end: at('/on-end') };
+}
+
+/** With those of the forks. */
+export function allEndpointsAt(url: string): ConformanceOptions['endpoints'] {
+  const at = (path: string) => new URL(`${url}${path}`);
+  return { ...endpointsAt(url), commitCreate: at('/commit-create'), commitUpdate: at('/commit-update') };
 }
 
 /** The ids of the checks that ended so. */

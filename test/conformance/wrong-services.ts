@@ -1,6 +1,5 @@
 /** One wrong service for each check: the mistake that the check is there to find. */
-import type { Operation } from '../../src/conformance/target.ts';
-import { type Answer, type Asked, type Fault, isReal, type Real, rightAnswer, TOKEN } from './services.ts';
+import { type Answer, type Asked, asks, type Fault, type Real, rightAnswer, TOKEN } from './services.ts';
 
 export interface WrongService {
   /** What it does wrong, in the words of its author's bug report. */
@@ -18,9 +17,6 @@ const UNREADABLE: Answer = { status: 400, body: '{"message":"unreadable"}' };
 /** Answers like this where the condition holds, and is right otherwise. */
 const when = (holds: (asked: Asked) => unknown, answer: Answer) => (): Fault => (asked) =>
   holds(asked) ? answer : undefined;
-
-const asks = (asked: Asked, operation: Operation): asked is Real =>
-  isReal(asked) && asked.operation === operation;
 
 const reservationsOf = ({ json }: Real) => json.lease.reservations;
 const onlyType = (asked: Real, type: string) =>
@@ -63,6 +59,14 @@ export const WRONG_SERVICES: Readonly<Record<string, WrongService>> = {
   'deny-lease': {
     mistake: 'allows more than its author thinks',
     fault: when((asked) => asks(asked, 'create'), { status: 204 }),
+  },
+  'deny-update': {
+    mistake: 'allows every update',
+    fault: when((asked) => asks(asked, 'update'), { status: 204 }),
+  },
+  'deny-commit': {
+    mistake: 'records whatever is committed',
+    fault: when((asked) => asks(asked, 'commitCreate'), { status: 204 }),
   },
   'create-physical-host': { ...created200('physical:host'), alsoFails: 'many' },
   'create-virtual-instance': created200('virtual:instance'),
@@ -141,14 +145,40 @@ export const WRONG_SERVICES: Readonly<Record<string, WrongService>> = {
       };
     },
   },
+  'commit-create': {
+    mistake: 'says 201 to a commit',
+    fault: when((asked) => asks(asked, 'commitCreate') && rightAnswer(asked).status === 204, { status: 201 }),
+    alsoFails: ['commit-twice'],
+  },
+  'commit-update': {
+    mistake: 'has forgotten the commit of updates',
+    fault: when((asked) => asks(asked, 'commitUpdate') && rightAnswer(asked).status === 204, { status: 404 }),
+  },
+  'commit-twice': {
+    mistake: 'takes a commit that is sent again for a second lease with the same id',
+    fault: () => {
+      const ids = new Set<unknown>();
+      return (asked) => {
+        const again = asks(asked, 'commitCreate') && ids.has(asked.json.lease.id);
+        ids.add(asked.json?.lease?.id);
+        return again ? { status: 403, body: '{"message":"There is such a lease."}' } : undefined;
+      };
+    },
+  },
+  'idempotency-key': {
+    mistake: 'refuses headers that it does not know',
+    fault: when((asked) => asked.request.headers['idempotency-key'] !== undefined && asks(asked, 'create'), {
+      status: 400,
+    }),
+  },
   'token-missing': {
     mistake: 'compares a token only where there is one',
     fault: () => (asked) => (asked.token ? undefined : rightAnswer({ ...asked, token: TOKEN })),
   },
   'token-wrong': {
-    mistake: 'compares the beginning',
+    mistake: 'takes every beginning of the token',
     fault: () => (asked) =>
-      asked.token?.startsWith(TOKEN) ? rightAnswer({ ...asked, token: TOKEN }) : undefined,
+      asked.token && TOKEN.startsWith(asked.token) ? rightAnswer({ ...asked, token: TOKEN }) : undefined,
   },
   'token-right': {
     mistake: 'answers every question as if the token were wrong',

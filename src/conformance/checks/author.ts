@@ -1,6 +1,8 @@
-/** The two requests that only the author can give: what the rule allows, and what it does not. */
+/** The requests that only the author can give: what the rule allows, and what it does not. */
 import { randomUUID } from 'node:crypto';
 import type { Check, Finding, Run } from '../check.ts';
+import { expectStatus } from '../expectations.ts';
+import type { Operation } from '../operations.ts';
 import { SOURCE } from '../sources.ts';
 
 export const authorChecks: readonly Check[] = [
@@ -26,12 +28,43 @@ export const authorChecks: readonly Check[] = [
         ? { skipped: '--deny-lease is not given' }
         : asked(run, run.denyLease, 403, 'the lease of --deny-lease'),
   },
+  {
+    id: 'deny-update',
+    title: 'the update of --deny-update is answered with 403',
+    protocol:
+      'check-update is answered with 403 when the lease may not become as it stands in lease: what no create may have, no update may get.',
+    sources: [SOURCE.blazarDocs, SOURCE.endpoints],
+    needs: ['update'],
+    run: (run) =>
+      run.denyUpdate === undefined
+        ? { skipped: '--deny-update is not given' }
+        : asked(run, run.denyUpdate, 403, 'the update of --deny-update', 'update'),
+  },
+  {
+    id: 'deny-commit',
+    title: 'the lease of --deny-commit is answered with 403 by commit-create',
+    protocol:
+      'A commit is the last to see a lease before it is granted: what has become too much since its check is answered with 403.',
+    sources: [SOURCE.endpoints, SOURCE.keepInMind],
+    needs: ['commitCreate'],
+    run: (run) =>
+      run.denyCommit === undefined
+        ? { skipped: '--deny-commit is not given' }
+        : asked(run, run.denyCommit, 403, 'the lease of --deny-commit', 'commitCreate'),
+  },
 ];
 
-async function asked({ target }: Run, body: string, status: number, what: string): Promise<Finding[]> {
-  const exchange = await target.send({ operation: 'create', what, body }, true);
-  const { context, lease } = JSON.parse(body) as { context: object; lease: object };
+/** Sends what the author has given as it is. */
+async function asked(
+  { target }: Run,
+  body: string,
+  status: 204 | 403,
+  what: string,
+  operation: Exclude<Operation, 'end'> = 'create',
+): Promise<Finding[]> {
+  const exchange = await target.send({ operation, what, body }, true);
+  const { context, current_lease, lease } = JSON.parse(body) as Readonly<Record<string, object | undefined>>;
   const id = randomUUID();
-  target.noteAllowed(exchange, id, { context, lease: { id, ...lease } });
-  return exchange.answer?.status === status ? [] : [{ expected: `the status ${status}`, exchange }];
+  target.noteAllowed(exchange, id, { context, lease: { id, ...current_lease, ...lease } });
+  return expectStatus(exchange, [status], `the status ${status}`);
 }

@@ -2,12 +2,13 @@
 import type { Check, Finding, Run } from '../check.ts';
 import { expectAnswerTo, expectRefusal } from '../expectations.ts';
 import type { TestLease } from '../leases.ts';
+import type { Operation } from '../operations.ts';
 import { SOURCE } from '../sources.ts';
-import type { Credentials, Exchange, Operation, Target } from '../target.ts';
+import type { Credentials, Exchange, Target } from '../target.ts';
 
 const NO_TOKEN = { skipped: 'neither --token nor --bearer is given' };
 const REFUSED =
-  'The service compares the token with the one that it and the operator have agreed on. Which status it answers otherwise is its own choice (401 is usual): Blazar takes everything but 204 for a no.';
+  'The service compares the token with the one that it and the operator have agreed on. Which status it answers otherwise is its own choice (401 is usual), but no success.';
 
 export const tokenChecks: readonly Check[] = [
   {
@@ -24,7 +25,7 @@ export const tokenChecks: readonly Check[] = [
     protocol: REFUSED,
     sources: [SOURCE.blazarDocs, SOURCE.duties],
     needs: [],
-    run: (run) => refused(run, () => ['another', 'longer']),
+    run: (run) => refused(run, () => ['another', 'longer', 'shorter', 'first', 'changed', 'case']),
   },
   {
     id: 'token-right',
@@ -44,7 +45,15 @@ const WRONG = {
   another: () => 'not-the-token-of-this-run',
   // What a comparison of the beginning would let through.
   longer: (right: string) => `${right}x`,
-} as const;
+  shorter: (right: string) => right.slice(0, -1),
+  first: (right: string) => right.slice(0, 1),
+  // What a comparison of the length, or of all but the end, would let through.
+  changed: (right: string) => `${right.slice(0, -1)}${right.endsWith('x') ? 'y' : 'x'}`,
+  case: (right: string) =>
+    right.replace(/[a-z]/gi, (letter) =>
+      /[a-z]/.test(letter) ? letter.toUpperCase() : letter.toLowerCase(),
+    ),
+} as const satisfies Readonly<Record<string, (right: string) => string | undefined>>;
 
 type Wrong = keyof typeof WRONG;
 
@@ -53,6 +62,10 @@ const IN_WORDS: Readonly<Record<Wrong, string>> = {
   empty: 'with an empty token',
   another: 'with another token',
   longer: 'with the right token and a letter behind it',
+  shorter: 'with the right token without its last letter',
+  first: 'with the first letter of the right token',
+  changed: 'with the right token, its last letter changed',
+  case: 'with the right token, in the other case',
 };
 
 function wrongCredentials({ token, bearer }: Credentials, wrong: Wrong): Credentials {
@@ -67,7 +80,13 @@ async function refused({ target, leases }: Run, ways: () => Wrong[]): Promise<Fi
     return NO_TOKEN;
   }
   const findings: Finding[] = [];
+  const { token, bearer } = target.credentials;
   for (const wrong of ways()) {
+    const changed = wrongCredentials(target.credentials, wrong);
+    // A token without letters has no other case.
+    if (changed.token === token && changed.bearer === bearer) {
+      continue;
+    }
     for (const operation of target.operations) {
       const exchange = await askAs(target, operation, leases.make(), wrong);
       findings.push(...expectRefusal(exchange));
@@ -101,5 +120,9 @@ function askAs(target: Target, operation: Operation, lease: TestLease, wrong?: W
       return target.update(lease, lease.current, `an update, ${as}`, options);
     case 'end':
       return target.end(lease, `the end of a lease, ${as}`, options);
+    case 'commitCreate':
+      return target.commitCreate(lease, `the commit of a lease, ${as}`, options);
+    case 'commitUpdate':
+      return target.commitUpdate(lease, lease.current, `the commit of an update, ${as}`, options);
   }
 }

@@ -1,4 +1,6 @@
 /** What holds for every answer of the run; these look back, and send nothing. */
+
+import { announcesBody } from '../../http/left-over.ts';
 import type { Check, Finding } from '../check.ts';
 import { SOURCE } from '../sources.ts';
 import { stackTraceIn } from '../stack-trace.ts';
@@ -34,10 +36,15 @@ export const wholeRunChecks: readonly Check[] = [
     id: 'no-content',
     title: 'a 204 has no body',
     protocol:
-      'A 204 ends behind its headers, and has neither Transfer-Encoding nor a Content-Length of more than 0: who reads its body takes the next answer for it.',
+      'A 204 ends behind its headers, and has neither Transfer-Encoding nor a Content-Length of more than 0. Blazar ignores a body; clients that keep connections take it for the next answer, or refuse this one.',
     sources: [SOURCE.noContent, SOURCE.blazarDocs],
     needs: [],
-    run: ({ target }) => among(target.exchanges, announcesContent, 'a 204 without a body'),
+    run: ({ target }) =>
+      among(
+        target.exchanges,
+        hasContent,
+        'a 204 without a body: clients that keep to HTTP will refuse this one',
+      ),
   },
   {
     id: 'no-stack-trace',
@@ -69,9 +76,8 @@ function isRedirect({ answer }: Exchange): boolean {
   return answer !== undefined && answer.status >= 300 && answer.status < 400;
 }
 
-function announcesContent({ answer }: Exchange): boolean {
-  const { 'content-length': length = '0', 'transfer-encoding': encoding } = answer?.headers ?? {};
-  return answer?.status === 204 && (encoding !== undefined || Number(length) !== 0);
+function hasContent({ answer }: Exchange): boolean {
+  return answer?.status === 204 && (answer.leftOver || announcesBody(answer.headers));
 }
 
 function hasMessage(body: string): boolean {

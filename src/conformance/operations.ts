@@ -1,0 +1,13 @@
+/** What a service is asked or told, and which flag of the command gives the URL for it. */
+export const ENDPOINT_FLAGS = {
+  create: '--create-endpoint',
+  update: '--update-endpoint',
+  end: '--end-endpoint',
+  commitCreate: '--commit-create-endpoint',
+  commitUpdate: '--commit-update-endpoint',
+} as const;
+
+export type Operation = keyof typeof ENDPOINT_FLAGS;
+
+/** In the order in which they are tried. */
+export const OPERATIONS = Object.keys(ENDPOINT_FLAGS) as Operation[];
