@@ -5,6 +5,7 @@ import { type DateValue, type Instant, toInstant } from './dates.ts';
 import { InvalidRequestError } from './errors.ts';
 import { firstMistake } from './first-mistake.ts';
 import { ID_LENGTH, MAX_RESERVATIONS, refuseDear } from './request-bounds.ts';
+import { refuseTypeless, typesRequired } from './reservation-types.ts';
 
 /** Who asks, as Blazar says it. */
 export interface Context {
@@ -89,7 +90,8 @@ const reservationSchema = z
         .string('a text')
         .optional()
         .meta({
-          description: 'What kind of thing is reserved; its plug-in knows further attributes.',
+          description:
+            'What kind of thing is reserved; its plug-in knows further attributes. Only an update may leave it out, of a reservation that the current lease has by the same `id`; and an end.',
           examples: ['physical:host', 'virtual:instance', 'flavor:instance', 'virtual:floatingip', 'network'],
         }),
       allocations: z
@@ -157,6 +159,7 @@ const createSchema = z
   .meta({
     description: 'A lease that somebody wants. It says when it begins and when it ends.',
     ...datesRequired('lease'),
+    ...typesRequired({ update: false }),
   });
 const updateSchema = z
   .object(
@@ -175,6 +178,7 @@ const updateSchema = z
   .meta({
     description: 'A change that somebody wants. One of its leases says when it begins, and one when it ends.',
     ...datesRequired('lease', 'current_lease'),
+    ...typesRequired({ update: true }),
   });
 const endSchema = z
   .object({ context: contextSchema, lease: leaseSchema }, 'an object')
@@ -208,6 +212,7 @@ function compiledOnce(schema: z.ZodType): () => z.ZodType {
 /** Checks a request and returns it as it came, not copied. Throws `InvalidRequestError` naming the first wrong field. */
 export function parseCreateRequest(input: unknown): CreateRequest {
   const request = check(compiledCreate(), input) as CreateRequest;
+  refuseTypeless(request.lease);
   refuseDear('lease', request.lease.reservations);
   return request;
 }
@@ -223,6 +228,7 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
     current_lease: Lease;
     lease: Lease;
   };
+  refuseTypeless(lease, current_lease);
   refuseDear('current_lease', current_lease.reservations);
   refuseDear('lease', lease.reservations);
   return { context, currentLease: current_lease, lease };

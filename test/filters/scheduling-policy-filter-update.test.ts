@@ -74,7 +74,11 @@ describe('SchedulingPolicyFilter at an update', () => {
 
   it('knows no current one of a reservation without an id, or with an id that nothing has', async () => {
     const { id: _, ...nameless } = CAPTURED;
-    for (const added of [{ max: 1 }, { id: 'new', max: 1 }]) {
+    const { resource_type = '' } = CAPTURED;
+    for (const added of [
+      { resource_type, max: 1 },
+      { id: 'new', resource_type, max: 1 },
+    ]) {
       expect(await update([nameless], [CAPTURED, added])).toBe(
         `${REFUSED}reservations[1].resource_properties node_type: expected compute_cascadelake_r or skylake, got nothing (scheduling policy type).`,
       );

@@ -84,7 +84,6 @@ describe('UsageBudgetFilter at create', () => {
       [hosts(0)],
       [{ resource_type: 'network' }],
       [{ resource_type: 'virtual:floatingip', amount: 'whatever' }],
-      [{}],
     ]) {
       expect(await enforcement.checkCreate(lasting(10, { reservations }))).toMatchObject({ allowed: true });
     }

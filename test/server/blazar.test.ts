@@ -157,7 +157,10 @@ describe('the policy service', () => {
     const { post } = await runService();
     const { context, lease } = createLasting(172_801);
     const allocations = Array.from({ length: 10_000 }, (_, id) => ({ id: String(id), vcpus: 48 }));
-    const request = { context, lease: { ...lease, reservations: [{ allocations }] } };
+    const request = {
+      context,
+      lease: { ...lease, reservations: [{ resource_type: 'physical:host', allocations }] },
+    };
     expect(await post('/check-create', request)).toMatchObject({ status: 403 });
   });
 });

@@ -77,11 +77,11 @@ describe('the schema of a request', () => {
         const wrong = mistakes(schema, body);
         const { status, json } = await post(path, JSON.stringify(body));
         const { message } = (json ?? {}) as { message?: string };
-        // The one thing that a schema can't say: which of two dates is later.
+        // The one thing that a schema can't say: which of two dates is later. It is said before what is wrong with types.
         const outOfOrder = message?.includes('a date that is not before start_date') === true;
         seen[outOfOrder ? 'outOfOrder' : status === 204 ? 'judged' : 'refused'] += 1;
-        expect({ path, body, status: outOfOrder ? 204 : status, message, wrong }).toMatchObject(
-          wrong.length === 0 ? { status: 204 } : { status: 400 },
+        expect({ path, body, status, message, wrong }).toMatchObject(
+          wrong.length === 0 && !outOfOrder ? { status: 204 } : { status: 400 },
         );
       }),
       { numRuns: 400 },
