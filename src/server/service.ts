@@ -5,7 +5,6 @@ import { type Configuration, requireConfiguration, sectionOf } from '../configur
 import { ConfigurationError, errorText, type Problem } from '../errors.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
 import { createLogger, type Logger } from '../logger.ts';
-import { skypilotSection } from '../skypilot/options.ts';
 import { createApp } from './app.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
 import { RecentDecisions } from './deciding.ts';
@@ -17,7 +16,7 @@ import { Listener } from './listener.ts';
 import { Metrics } from './metrics.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
 import { KUBERNETES_PATHS } from './own-paths.ts';
-import { SECTIONS } from './sections.ts';
+import { SECTIONS, tokenOptionsOf } from './sections.ts';
 import { startedWith, startProblems } from './start-checks.ts';
 import { WatchedFiles } from './watched-files.ts';
 
@@ -239,11 +238,7 @@ async function waitAtMost(milliseconds: number, work: Promise<void>): Promise<vo
 
 /** Tokens may have moved to another file since; certificates stay where they were at the start. */
 function filesOf(now: Configuration, { tls_cert_file, tls_key_file, client_ca_file }: TlsOptions): string[] {
-  const ofTokens = [
-    sectionOf(now, serviceSection),
-    sectionOf(now, skypilotSection),
-    sectionOf(now, kubernetesSection),
-  ];
+  const ofTokens = Object.values(tokenOptionsOf(now));
   return [
     ...ofTokens.map(({ tokens_file }) => tokens_file),
     tls_cert_file,

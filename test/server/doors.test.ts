@@ -26,7 +26,7 @@ const guarded = (settings: KubernetesSettings = {}) =>
   runKubernetes(POLICIES, {
     service: { tokens: ['of-leases'] },
     ...settings,
-    kubernetes: { tokens: [TOKEN, 'n3xt'], ...settings.kubernetes },
+    kubernetes: settings.kubernetes ?? { tokens: [TOKEN, 'n3xt'] },
   });
 const statusAt = async ({ post }: KubernetesService, path: string, headers = {}) =>
   (await post(path, REVIEW, headers)).status;
@@ -110,7 +110,7 @@ describe('[kubernetes] tokens', () => {
 
   it('may stand in a file, which is read again when it changes', async () => {
     const file = temporaryFile('tokens', 'first\n');
-    const running = await guarded({ kubernetes: { tokens: [], tokens_file: file } });
+    const running = await guarded({ kubernetes: { tokens_file: file } });
     expect([await statusAt(running, ADMISSION, bearer('first')), await statusAt(running, ADMISSION)]).toEqual(
       [200, 401],
     );
