@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes the certificate that the policy service shows to the API server, and once the authority that vouches for it. Writes into
 # `certificate` beside this file, or into the folder that is named, and prints the authority as `caBundle` wants it.
+# And once the two tokens: what the API server sends behind the path of a webhook, and what opens the page of the service.
 # Run it again, and `kubectl apply -k`, before the certificate has expired: the authority stays, so old and new pods are believed.
 # ca.key is needed for that alone. It need not stay here.
 set -eu
@@ -41,6 +42,10 @@ if [ ! -e ca.crt ]; then
   openssl req -x509 -new -sha256 -days "$authority_days" -config openssl.cnf -extensions authority \
     -subj '/CN=blazar-enforcement webhooks' -key ca.key -out ca.crt
 fi
+for token in kubernetes-token service-token; do
+  # Without a line break: it becomes a part of a path, where Kubernetes takes small letters, digits, dashes and dots.
+  [ -s "$token" ] || openssl rand -hex 32 | tr -d '\n' >"$token"
+done
 openssl ecparam -name prime256v1 -genkey -noout -out tls.key.new
 openssl req -new -sha256 -config openssl.cnf -key tls.key.new -out tls.csr
 openssl x509 -req -sha256 -days "$certificate_days" -set_serial "0x$(openssl rand -hex 16)" \

@@ -6,7 +6,10 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { requireConfiguration } from '../../../src/configuration.ts';
+import { SECTIONS } from '../../../src/server/sections.ts';
 import { startService } from '../../../src/server/service.ts';
+import { startProblems } from '../../../src/server/start-checks.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { copyOfFolder, makeCertificate, need } from './certificate.ts';
 import { manifests, only } from './manifests.ts';
@@ -24,7 +27,17 @@ describe('etc/kubernetes/certificate.sh', () => {
     const { status, stdout, stderr } = makeCertificate(folder);
     expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining(NAME) });
     const made = join(folder, 'certificate');
-    expect(readdirSync(made).sort()).toEqual(['ca.crt', 'ca.key', 'tls.crt', 'tls.key']);
+    expect(readdirSync(made).sort()).toEqual([
+      'ca.crt',
+      'ca.key',
+      'kubernetes-token',
+      'service-token',
+      'tls.crt',
+      'tls.key',
+    ]);
+    for (const token of ['kubernetes-token', 'service-token']) {
+      expect(readFileSync(join(made, token), 'utf8')).toMatch(/^[0-9a-f]{64}$/);
+    }
 
     const authority = certificateAt(join(made, 'ca.crt'));
     const certificate = certificateAt(join(made, 'tls.crt'));
@@ -35,7 +48,7 @@ describe('etc/kubernetes/certificate.sh', () => {
     const days = (Date.parse(certificate.validTo) - Date.now()) / 86_400_000;
     expect(Math.round(days)).toBe(730);
     expect(Buffer.from(stdout.trim(), 'base64').toString()).toBe(authority.toString());
-    for (const key of ['.', 'ca.key', 'tls.key']) {
+    for (const key of ['.', 'ca.key', 'tls.key', 'kubernetes-token', 'service-token']) {
       expect(statSync(join(made, key)).mode & 0o077, key).toBe(0);
     }
   });
@@ -70,8 +83,17 @@ describe('etc/kubernetes/policy-service.conf', () => {
     const root = join(folder, 'mounts');
     mount(root, 'policies', ['policies.yaml', 'roles.yaml'], folder);
     mount(root, 'tls', ['tls.crt', 'tls.key', 'ca.crt'], join(folder, 'certificate'));
+    mount(root, 'tokens', ['kubernetes-token', 'service-token'], join(folder, 'certificate'));
     const conf = join(folder, 'policy-service.conf');
     writeFileSync(conf, readFileSync(conf, 'utf8').replaceAll(MOUNTS, root));
+    // Where the image listens, all doors are closed.
+    const values = { service: { host: '0.0.0.0' } };
+    const configuration = await requireConfiguration(
+      { environment: {}, configFiles: [conf], values },
+      SECTIONS,
+    );
+    expect(startProblems(configuration)).toEqual([]);
+
     const { url, close } = await startService(
       { environment: {}, configFiles: [conf], values: { service: { host: '127.0.0.1', port: 0 } } },
       { logger: recordingLogger() },
@@ -91,7 +113,8 @@ describe('etc/kubernetes/policy-service.conf', () => {
       return (await json(answer)) as { response: unknown };
     };
     for (const { webhooks } of manifests().filter(({ kind }) => kind.endsWith('WebhookConfiguration'))) {
-      const { path } = webhooks[0].clientConfig.service;
+      const token = readFileSync(join(folder, 'certificate/kubernetes-token'), 'utf8');
+      const path = webhooks[0].clientConfig.service.path.replace(/[^/]+$/, token);
       expect((await ask(path, {})).response).toMatchObject({ uid: 'one', allowed: true });
       expect((await ask(path, { tolerations: [{ key: 'gpu', operator: 'Exists' }] })).response).toMatchObject(
         {

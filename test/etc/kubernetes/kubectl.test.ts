@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
+import { kubernetesPathOf } from '../../../src/server/own-paths.ts';
 import { copyOfFolder, makeCertificate, need } from './certificate.ts';
 import { FOLDER, type Manifest, manifests, only, parse } from './manifests.ts';
 
@@ -41,7 +42,7 @@ describe('kubectl, of etc/kubernetes', () => {
     const built = parse(stdout);
 
     const kinds = (objects: Manifest[]) => objects.map(({ kind }) => kind).sort();
-    const made = ['ConfigMap', 'ConfigMap', 'Secret'].map((kind) => ({ kind }));
+    const made = ['ConfigMap', 'ConfigMap', 'Secret', 'Secret'].map((kind) => ({ kind }));
     expect(kinds(built)).toEqual(kinds([...manifests(), ...made]));
     const webhooks = ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'];
     if (!isOlder) {
@@ -49,6 +50,8 @@ describe('kubectl, of etc/kubernetes', () => {
       for (const kind of webhooks) {
         const { clientConfig } = only(built, kind).webhooks[0];
         expect(clientConfig.caBundle.replaceAll(/\s/g, ''), kind).toBe(caBundle);
+        const token = readFileSync(join(folder, 'certificate/kubernetes-token'), 'utf8');
+        expect(kubernetesPathOf(clientConfig.service.path)?.token, kind).toBe(token);
       }
     }
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { serveCommand } from '../../../src/cli/serve.ts';
 import { parseIni } from '../../../src/config/ini.ts';
 import { serviceOptions } from '../../../src/server/options.ts';
-import { KUBERNETES_PATHS, OWN_PATHS } from '../../../src/server/own-paths.ts';
+import { KUBERNETES_PATHS, kubernetesPathOf, OWN_PATHS } from '../../../src/server/own-paths.ts';
 import { projectFile } from '../../support/files.ts';
 import { FOLDER, MANIFESTS, type Manifest, manifests, only, parse } from './manifests.ts';
 
@@ -56,7 +56,9 @@ const mounted = (path: string) =>
 describe('the manifests of etc/kubernetes', () => {
   it('are all applied, and nothing else is', () => {
     expect([...kustomization.resources].sort()).toEqual([...MANIFESTS].sort());
-    const handedOver = kustomization.configMapGenerator.flatMap(({ files }: Manifest) => files);
+    const handedOver = kustomization.configMapGenerator
+      .filter(({ name }: Manifest) => name !== 'webhook-token')
+      .flatMap(({ files }: Manifest) => files);
     const own = ['kustomization.yaml', 'certificate.sh', 'certificate', '.gitignore'];
     const known = [...MANIFESTS, ...handedOver, ...own];
     expect(readdirSync(FOLDER).filter((name) => !known.includes(name))).toEqual([]);
@@ -116,7 +118,11 @@ describe('the webhooks of etc/kubernetes', () => {
       expect(clientConfig.service.port ?? 443).toBe(service.spec.ports[0].port);
     }
     const paths = webhooks.map(({ clientConfig }) => clientConfig.service.path);
-    expect(paths).toEqual([KUBERNETES_PATHS.admission, KUBERNETES_PATHS.validation]);
+    // The last part is where kustomization.yaml puts the token.
+    expect(paths.map((path) => kubernetesPathOf(path))).toEqual([
+      { path: KUBERNETES_PATHS.admission, token: 'token' },
+      { path: KUBERNETES_PATHS.validation, token: 'token' },
+    ]);
   });
 
   it('are asked about pods that are created, and the second about those that are changed', () => {
@@ -166,7 +172,9 @@ describe('the webhooks of etc/kubernetes', () => {
       // Not base64: without kustomization.yaml the API server refuses it.
       expect(clientConfig.caBundle).toMatch(/[^A-Za-z0-9+/=]/);
     }
-    const [{ source, targets }] = kustomization.replacements;
+    const { source, targets } = kustomization.replacements.find(
+      (one: Manifest) => one.source.kind === 'Secret',
+    );
     const secret = kustomization.secretGenerator[0];
     expect(source).toEqual({ kind: 'Secret', name: secret.name, fieldPath: 'data.[ca.crt]' });
     expect(secret.files).toContain('certificate/ca.crt');
@@ -192,6 +200,8 @@ describe('the deployment of etc/kubernetes', () => {
     const named = [
       option('service', 'tls_cert_file'),
       option('service', 'tls_key_file'),
+      option('service', 'tokens_file'),
+      option('kubernetes', 'tokens_file'),
       option('kubernetes', 'scheduling_policies'),
     ];
     expect(named.filter((path) => !mounted(path))).toEqual([]);
@@ -234,11 +244,13 @@ describe('the deployment of etc/kubernetes', () => {
     const { runAsUser, runAsGroup, fsGroup } = pod.securityContext;
     const dockerfile = readFileSync(projectFile('Dockerfile'), 'utf8');
     expect(dockerfile).toContain(`\nUSER ${runAsUser}:${runAsGroup}\n`);
-    const { secret } = pod.volumes.find(({ name }: Manifest) => name === 'tls');
-    expect({ fsGroup, mode: secret.defaultMode }, 'it reads the key as its group').toEqual({
-      fsGroup: runAsGroup,
-      mode: 0o440,
-    });
+    for (const volume of ['tls', 'tokens']) {
+      const { secret } = pod.volumes.find(({ name }: Manifest) => name === volume);
+      expect({ fsGroup, mode: secret.defaultMode }, 'it reads the key as its group').toEqual({
+        fsGroup: runAsGroup,
+        mode: 0o440,
+      });
+    }
   });
 
   it('always leaves one to answer, and lets each end in peace', () => {
