@@ -80,10 +80,6 @@ async function yamlLayer(text: string, file: string, problems: Problem[]): Promi
     report(thrown.line ?? 1, `expected YAML: ${thrown.reason}`);
     return new Map();
   }
-  // What is lost without a word may be a limit, or the filters.
-  if (/^---(\s|$)/m.test(text.slice(document.toString().length))) {
-    report(document.toString().split('\n').length, 'expected one document, and a further one begins here');
-  }
   for (const line of await repeatedNames(text)) {
     report(line, 'this name stands here for the second time');
   }

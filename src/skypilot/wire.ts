@@ -22,7 +22,10 @@ const text = z.string().nullish().transform(orNull);
 /** What the JSON text in a body holds. Unknown members are left out: there are new ones in every other version. */
 export const envelopeSchema = z
   .object({
-    task: z.string().meta({ description: 'The task, in YAML. Only its first document counts.' }),
+    task: z.string().meta({
+      description:
+        'The task, in YAML: one document. About a pipeline SkyPilot asks once for each of its tasks.',
+    }),
     skypilot_config: z.string().meta({ description: 'The whole configuration, in YAML.' }),
     request_name: z
       .string()

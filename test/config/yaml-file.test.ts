@@ -181,7 +181,7 @@ describe('a file in YAML', () => {
       'expected YAML: a control character or an unusual line break, which must be escaped',
     ],
     [`s: ${'['.repeat(200)}${']'.repeat(200)}`, 1, 'expected YAML: it is nested deeper than 100 levels'],
-    ['s: {limit: 1}\n---\ns: {limit: 2}\n', 2, 'expected one document, and a further one begins here'],
+    ['s: {limit: 1}\n---\ns: {limit: 2}\n', 2, 'expected YAML: another document begins here'],
     ['s:\n  limit: 1\nt: {}\ns:\n  on: yes\n', 4, 'this name stands here for the second time'],
     ['s:\n  limit: 1\n  on: yes\n  limit: 2\n', 4, 'this name stands here for the second time'],
     ['s:\n  limits: {a: 1, a: 2}\n', 2, 'this name stands here for the second time'],

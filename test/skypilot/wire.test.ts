@@ -124,11 +124,10 @@ describe('a request', () => {
   });
 
   it.for([
-    ['several documents', 'name: first\n---\nname: second\n', { name: 'first' }],
     ['nothing', '', {}],
     ['null', '~\n', {}],
     ['comments', '# nothing\n', {}],
-  ] as const)('has the first document of its task, also of %s', ([, task, value]) => {
+  ] as const)('has an empty task where it is %s', ([, task, value]) => {
     expect(received({ task, skypilot_config: task }).task.value).toEqual(value);
     expect(received({ task, skypilot_config: task }).skypilotConfig.value).toEqual(value);
   });
@@ -233,13 +232,6 @@ describe('an answer', () => {
     expect(answer.task).toBe(
       '# why\nenvs:\n  A: 012\n  B: 0x1F # hex\n  C: 2026-11-21\n  D: 1_000\nrun: |\n  a\n\n  b\nname: "yes"\n',
     );
-  });
-
-  it('is of the first document only', () => {
-    expect(unchanged({ task: 'a: 1\n---\nb: 2\n', skypilot_config: 'a: 1\n...\n---\nb: 2\n' })).toEqual({
-      task: expect.not.stringContaining('b: 2'),
-      skypilot_config: expect.not.stringContaining('b: 2'),
-    });
   });
 });
 

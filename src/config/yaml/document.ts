@@ -17,22 +17,18 @@ import {
   Scalar,
   type YAMLMap,
 } from 'yaml';
-import { type Path, setMember } from '../tree.ts';
+import type { Path } from '../tree.ts';
 import { withoutAliases } from './aliases.ts';
-import { dialect, layout, Special } from './dialect.ts';
+import { dialect, layout } from './dialect.ts';
 import { refuseAmbiguous, refuseUnreadable } from './differences.ts';
 import { asNode, edited, nameOf } from './edit.ts';
 import { YamlError } from './error.ts';
+import { MAX_DEPTH, TOO_DEEP, view } from './view.ts';
 
 /** A configuration or a task has some hundreds. A million lines would keep everybody else waiting for seconds. */
 const MAX_TOKENS = 250_000;
-const MAX_DEPTH = 100;
 /** Of the parser, which has the document and the scalar on it too. */
 const MAX_STACK = MAX_DEPTH + 10;
-const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
-
-/** How scalars are seen: as what they are to PyYAML, or all as the texts that they are written as. */
-type View = 'values' | 'texts';
 
 /** A text that has been read. */
 interface Content {
@@ -52,16 +48,12 @@ export class YamlDocument {
   }
 
   /**
-   * Reads the first document of a text, as PyYAML's `safe_load` does; what follows is not looked at.
+   * Reads a text of one document, as PyYAML's `safe_load` does: whoever sees only the first of several has not seen it all.
    *
-   * @throws YamlError for what is no YAML, too much of it, or too deep.
+   * @throws YamlError for what is no YAML, several documents, too much, or too deep.
    */
   static parse(written: string): YamlDocument {
-    const text = withoutMark(written);
-    const content = read(text);
-    const end = content.document.range?.[2] ?? text.length;
-    // The end of a line can stand behind the end of the document.
-    return new YamlDocument(text.slice(end).trim() === '' ? written : text.slice(0, end), content);
+    return new YamlDocument(written, read(withoutMark(written)));
   }
 
   /**
@@ -71,14 +63,14 @@ export class YamlDocument {
    * @throws YamlError as `parse`.
    */
   static parseAll(written: string): YamlDocument[] {
-    const text = withoutMark(written);
-    const lines = new LineCounter();
-    return [...documentsOf(text, lines)]
-      .filter(({ contents, errors }) => errors.length > 0 || !isNothing(contents))
-      .map((document) => {
-        const [start, , end] = document.range;
-        return new YamlDocument(text.slice(start, end), contentOf(document, text, lines));
-      });
+    return streamOf(written, ({ contents, errors }) => errors.length > 0 || !isNothing(contents)).map(
+      (part) => new YamlDocument(...part),
+    );
+  }
+
+  /** The same with those that hold nothing, as PyYAML's `safe_load_all` has them. */
+  static parseStream(written: string): YamlDocument[] {
+    return streamOf(written, () => true).map((part) => new YamlDocument(...part));
   }
 
   /** A new one, from plain data. */
@@ -156,10 +148,30 @@ function withoutMark(text: string): string {
 
 function read(text: string): Content {
   const lines = new LineCounter();
+  let content: Content | undefined;
   for (const document of documentsOf(text, lines)) {
-    return contentOf(document, text, lines);
+    if (content !== undefined) {
+      throw new YamlError('another document begins here', lines.linePos(document.range[0]).line);
+    }
+    content = contentOf(document, text, lines);
   }
-  throw new YamlError('it holds no document');
+  if (content === undefined) {
+    throw new YamlError('it holds no document');
+  }
+  return content;
+}
+
+/** The documents of a text that are wanted, each with its own piece of it. */
+function streamOf(
+  written: string,
+  isWanted: (document: Document.Parsed) => boolean,
+): [text: string, content: Content][] {
+  const text = withoutMark(written);
+  const lines = new LineCounter();
+  return [...documentsOf(text, lines)].filter(isWanted).map((document) => {
+    const [start, , end] = document.range;
+    return [text.slice(start, end), contentOf(document, text, lines)];
+  });
 }
 
 function contentOf(document: Document.Parsed, text: string, lines: LineCounter): Content {
@@ -251,30 +263,6 @@ function* documentsOf(text: string, lineCounter: LineCounter): Generator<Documen
   for (const document of composer.end(true, text.length)) {
     yield document as Document.Parsed;
   }
-}
-
-function view(node: Node | null, as: View, depth = 0): unknown {
-  if (depth > MAX_DEPTH) {
-    throw new YamlError(TOO_DEEP);
-  }
-  if (isMap(node)) {
-    const mapping: Record<string, unknown> = {};
-    for (const { key, value } of node.items) {
-      setMember(mapping, nameOf(key), view(asNode(value), as, depth + 1));
-    }
-    return mapping;
-  }
-  if (isSeq(node)) {
-    return node.items.map((item) => view(asNode(item), as, depth + 1));
-  }
-  if (!isScalar(node)) {
-    return as === 'texts' ? '' : null;
-  }
-  const { value, source } = node;
-  if (as === 'texts') {
-    return value === null ? '' : typeof value === 'string' ? value : (source ?? String(value));
-  }
-  return value instanceof Special ? value.text : value;
 }
 
 function* repeatedKeys(node: Node | null): Generator<unknown> {

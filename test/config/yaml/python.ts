@@ -50,7 +50,8 @@ def read(text, Loader):
         if not loader.check_node():
             return {'kind': 'null'}
         result = seen(loader, loader.get_node())
-        loader.check_node()
+        if loader.check_node():
+            raise ValueError('another document')
         return result
     finally:
         loader.dispose()
@@ -85,7 +86,7 @@ export class Python {
     createInterface({ input: this.#process.stdout }).on('line', (line) => this.#waiting.shift()?.(line));
   }
 
-  /** The first document of a text. `fast` = with the reader in C, where there is one: SkyPilot has both. */
+  /** The only document of a text. `fast` = with the reader in C, where there is one: SkyPilot has both. */
   async read(text: string, fast = false): Promise<Read> {
     const seen = (await this.#ask({ read: text, fast })) as Seen | { refused: string };
     return 'refused' in seen ? undefined : seen;

@@ -200,7 +200,6 @@ export const HAND_WRITTEN = [
   "2: a\nnull: b\nyes: c\n2.50: d\n2026-01-01: e\n8080: x\n'8080': y\n0x1F: z\n",
   'a: 1\na: 2\nb: 3\na: 1.0\n',
   'a: !!str 012\nb: !!int "3"\nd: !!binary aGVsbG8=\ne: !!float 1.5\nf: !!null ""\ng: !!map {a: 1.0}\nh: !!seq [1.0]\ni: !!timestamp 2026-01-01\n',
-  'a: 1.0\n---\nb: 2\n',
   '--- # c\na: 1.0\n...\n',
   '%YAML 1.1\n---\na: 012\n',
   '- - 1.0\n  - 012\n- - - yes\n-\n  a: 1\n  b: ~\n- {}\n- []\n- ""\n-\n',
