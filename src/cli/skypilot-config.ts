@@ -4,9 +4,12 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import { readTextFile } from '../config/read-file.ts';
-import { ConfigurationError, errorText, type Origin, type Problem } from '../errors.ts';
+import type { Path } from '../config/tree.ts';
+import type { YamlDocument } from '../config/yaml/document.ts';
+import { ConfigurationError, errorText, formatProblem, type Origin, type Problem } from '../errors.ts';
 import type { Level, MergedConfig, Source } from '../skypilot/layers.ts';
-import { ExitCode, jsonText, printProblems, printTable, UsageError } from './output.ts';
+import type { PipelineTask } from '../skypilot/pipeline.ts';
+import { ExitCode, jsonText, onOneLine, printProblems, printTable, UsageError } from './output.ts';
 
 interface ConfigFlags {
   readonly server?: string;
@@ -40,7 +43,7 @@ export function skypilotConfigCommand(): Command {
       '--project <file>',
       "The project's. Default: $SKYPILOT_PROJECT_CONFIG, else .sky.yaml if it is there.",
     )
-    .option('--task <file>', 'A task, of which the member config counts.')
+    .option('--task <file>', 'A task, of which the member config counts; of a pipeline each task.')
     .addOption(
       new Option(
         '--config <key=value>',
@@ -55,12 +58,19 @@ export function skypilotConfigCommand(): Command {
 
 async function config(flags: ConfigFlags): Promise<void> {
   const { mergeSources, workspaceProblem } = await import('../skypilot/layers.ts');
-  const { sources, problems } = await readAll(flags);
-  const merged = mergeSources(sources);
-  const workspace = workspaceProblem(merged);
-  const found = [...problems, ...(await refusals(merged)), ...(workspace === undefined ? [] : [workspace])];
-  printProblems(found);
-  await print(merged, flags);
+  const { sources, problems, tasks } = await readAll(flags);
+  const all: Merged[] = (tasks.length === 0 ? [null] : tasks).map((task) => ({
+    task: tasks.length < 2 ? null : (task?.task ?? null),
+    merged: mergeSources(task === null ? sources : [...sources, task.source]),
+  }));
+  const found = [...problems];
+  for (const { merged } of all) {
+    const workspace = workspaceProblem(merged);
+    found.push(...(await refusals(merged)), ...(workspace === undefined ? [] : [workspace]));
+  }
+  // What is wrong with a file is wrong for each of the tasks.
+  printProblems([...new Map(found.map((problem) => [formatProblem(problem), problem])).values()]);
+  await print(all, flags);
   process.exitCode = found.some(({ severity }) => severity === 'error') ? ExitCode.rejected : ExitCode.ok;
 }
 
@@ -85,8 +95,16 @@ async function refusals({ refused }: MergedConfig): Promise<Problem[]> {
   ];
 }
 
+/** The configuration of one task of a pipeline, or the only one there is. */
+interface Merged {
+  readonly task: PipelineTask | null;
+  readonly merged: MergedConfig;
+}
+
 interface Read {
+  /** Without those of tasks. */
   readonly sources: Source[];
+  readonly tasks: { readonly task: PipelineTask; readonly source: Source }[];
   /** What does not keep the sources from being merged. */
   readonly problems: Problem[];
 }
@@ -94,7 +112,9 @@ interface Read {
 async function readAll(flags: ConfigFlags): Promise<Read> {
   const { taskConfig } = await import('../skypilot/layers.ts');
   const { expandHome } = await import('../config/dotlist.ts');
+  const { tasksOf } = await import('../skypilot/pipeline.ts');
   const sources: Source[] = [];
+  const tasks: Read['tasks'] = [];
   const problems: Problem[] = [];
   const files: { level: Level; file: string }[] = [];
   for (const level of ['server', 'user', 'project'] as const) {
@@ -115,13 +135,17 @@ async function readAll(flags: ConfigFlags): Promise<Read> {
     problems.push({ severity: 'warning', message: `${file}: ${message}` });
   }
   if (flags.task !== undefined) {
-    const { tree: task, originOf } = await fileSource('task', expandHome(flags.task));
-    const { tree, at, problems: wrong } = taskConfig(task, originOf);
-    problems.push(...wrong);
-    sources.push({ level: 'task', tree, originOf: (path) => originOf([...at, ...path]) });
+    const file = expandHome(flags.task);
+    for (const task of await readingYaml(file, tasksOf)) {
+      const originOf = originsIn(file, task.document);
+      const { tree, at, problems: wrong } = taskConfig(task.value, originOf);
+      problems.push(...wrong);
+      const source = { level: 'task', tree, originOf: (path: Path) => originOf([...at, ...path]) } as const;
+      tasks.push({ task, source });
+    }
   }
   sources.push(...(await commandLineSources(flags.config ?? [])));
-  return { sources, problems };
+  return { sources, problems, tasks };
 }
 
 /** By whatever name. What is no file on a disk, such as `/dev/null` or a pipe, is always another. */
@@ -144,23 +168,34 @@ function defaultFile(level: keyof typeof DEFAULTS, expandHome: (path: string) =>
 
 async function fileSource(level: Level, file: string): Promise<Source> {
   const { YamlDocument } = await import('../config/yaml/document.ts');
-  const { YamlError } = await import('../config/yaml/error.ts');
   const { isMapping } = await import('../config/tree.ts');
-  const mistake = (line: number, message: string) =>
-    new ConfigurationError([{ severity: 'error', origin: { kind: 'file', file, line }, message }]);
+  const document = await readingYaml(file, (text) => YamlDocument.parse(text));
+  const value = document.value ?? {};
+  if (!isMapping(value)) {
+    throw mistake(
+      file,
+      document.lineOf([]),
+      'expected a mapping, such as "kubernetes:" with options below it',
+    );
+  }
+  return { level, tree: value, originOf: originsIn(file, document) };
+}
+
+function originsIn(file: string, document: YamlDocument): Source['originOf'] {
+  return (at) => ({ kind: 'file', file, line: document.lineOf(at) });
+}
+
+function mistake(file: string, line: number, message: string): ConfigurationError {
+  return new ConfigurationError([{ severity: 'error', origin: { kind: 'file', file, line }, message }]);
+}
+
+async function readingYaml<Result>(file: string, read: (text: string) => Result): Promise<Result> {
+  const { YamlError } = await import('../config/yaml/error.ts');
   try {
-    const document = YamlDocument.parse(readTextFile(file));
-    const value = document.value ?? {};
-    if (isMapping(value)) {
-      return { level, tree: value, originOf: (at) => ({ kind: 'file', file, line: document.lineOf(at) }) };
-    }
-    throw mistake(document.lineOf([]), 'expected a mapping, such as "kubernetes:" with options below it');
+    return read(readTextFile(file));
   } catch (thrown) {
-    if (thrown instanceof ConfigurationError) {
-      throw thrown;
-    }
     throw thrown instanceof YamlError
-      ? mistake(thrown.line ?? 1, `expected YAML: ${thrown.reason}`)
+      ? mistake(file, thrown.line ?? 1, `expected YAML: ${thrown.reason}`)
       : new UsageError(`${file}: could not be read: ${errorText(thrown)}`);
   }
 }
@@ -185,8 +220,38 @@ async function commandLineSources(texts: readonly string[]): Promise<Source[]> {
   });
 }
 
-async function print({ tree, leaves }: MergedConfig, flags: ConfigFlags): Promise<void> {
+async function print(all: readonly Merged[], flags: ConfigFlags): Promise<void> {
   const { YamlDocument } = await import('../config/yaml/document.ts');
+  const { headingOf } = await import('../skypilot/pipeline.ts');
+  const isExplained = flags.explain === true;
+  const shown = await Promise.all(
+    all.map(async (one) => ({ ...one, ...(await shownOf(one.merged, flags)) })),
+  );
+  if (flags.format === 'json') {
+    const values = shown.map(({ task, tree, explained }) => {
+      const config = isExplained ? explained : tree;
+      return task === null ? config : { task: task.number, of: task.of, name: task.name, config };
+    });
+    process.stdout.write(`${jsonText(shown.length === 1 ? values[0] : values, 2)}\n`);
+    return;
+  }
+  for (const [index, { task, tree, explained }] of shown.entries()) {
+    if (task !== null) {
+      const heading = onOneLine(headingOf(task));
+      process.stdout.write(isExplained ? `${index === 0 ? '' : '\n'}${heading}\n` : `--- # ${heading}\n`);
+    }
+    if (isExplained) {
+      await printTable(
+        ['KEY', 'VALUE', 'SOURCE', 'BEATS'],
+        explained.map(({ key, value, source, beats }) => [key, jsonText(value), source, beats.join(', ')]),
+      );
+    } else {
+      process.stdout.write(YamlDocument.from(tree).toString());
+    }
+  }
+}
+
+async function shownOf({ tree, leaves }: MergedConfig, flags: ConfigFlags) {
   const { formatPlace } = await import('../skypilot/layers.ts');
   const { formatPath, valueAt } = await import('../config/tree.ts');
   const { withoutSecrets } = await import('../skypilot/secrets.ts');
@@ -197,14 +262,5 @@ async function print({ tree, leaves }: MergedConfig, flags: ConfigFlags): Promis
     source: formatPlace(source),
     beats: beats.map(formatPlace),
   }));
-  if (flags.format === 'json') {
-    process.stdout.write(`${jsonText(flags.explain === true ? explained : shown, 2)}\n`);
-  } else if (flags.explain === true) {
-    await printTable(
-      ['KEY', 'VALUE', 'SOURCE', 'BEATS'],
-      explained.map(({ key, value, source, beats }) => [key, jsonText(value), source, beats.join(', ')]),
-    );
-  } else {
-    process.stdout.write(YamlDocument.from(shown).toString());
-  }
+  return { tree: shown, explained };
 }

@@ -1,11 +1,13 @@
 /** `skypilot review`: what the admin policies make of a request, without a SkyPilot. */
 import { existsSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { Command } from 'commander';
 import { DEFAULT_CONFIG_FILE, SERVER_VARIABLE } from '../config/places.ts';
 import type { ConfigSources } from '../config/sources.ts';
 import { isMapping } from '../config/tree.ts';
 import { inTime, withinDeadline } from '../deadline.ts';
 import { createLogger, type LogLevel } from '../logger.ts';
+import { headingOf, type PipelineTask } from '../skypilot/pipeline.ts';
 import type { PolicyChain, Review } from '../skypilot/policy-chain.ts';
 import type { ReceivedRequest } from '../skypilot/wire.ts';
 import { readText, shownName } from './input.ts';
@@ -25,13 +27,19 @@ interface ReviewFlags extends SourceFlags {
 export function skypilotReviewCommand(): Command {
   const command = new Command('review')
     .description(
-      'Put a request to the policies of [skypilot] admin_policies, and show what they change as a diff. Exit code: 0 allowed, 1 rejected, 2 a mistake in the configuration, the request or the command, 3 a policy failed or is not idempotent.',
+      'Put a request to the policies of [skypilot] admin_policies, and show what they change as a diff. Exit code: 0 allowed, 1 rejected, 2 a mistake in the configuration, the request or the command, 3 a policy failed or is not idempotent. Every task of a pipeline is judged.',
     )
-    .argument('<file>', 'The body of a request as SkyPilot sends it, or a task in YAML; - is standard input.')
+    .argument(
+      '<file>',
+      'The body of a request as SkyPilot sends it, or a task or a pipeline in YAML; - is standard input.',
+    )
     .addOption(formatFlag('diff', 'json'))
     .option('--check-idempotence', 'Put the answer to the policies once more: it must not change again.')
     .option('--skypilot-config <file>', 'Beside a task: the configuration, in YAML. Default: an empty one.')
-    .option('--request-name <name>', 'Beside a task: what is asked for. Default: launch.')
+    .option(
+      '--request-name <name>',
+      'Beside a task: what is asked for. Default: launch, of a pipeline jobs.launch.',
+    )
     .option('--cluster-name <name>', 'Beside a task: the cluster.')
     .addOption(logLevelFlag('warn'));
   return addSourceFlags(command).action(review);
@@ -48,7 +56,7 @@ async function review(file: string, flags: ReviewFlags): Promise<void> {
   printWarnings(configuration.problems.filter(({ section }) => section !== 'enforcement'));
   const { deadline: seconds } = sectionOf(configuration, skypilotSection);
   const { body_limit } = sectionOf(configuration, serviceSection);
-  const request = await readRequest(file, flags, body_limit);
+  const requests = await readRequests(file, flags, body_limit);
   const policies = await Chain.fromConfiguration(configuration, { logger: createLogger(flags.logLevel) });
   if (policies.isEmpty) {
     throw new UsageError(
@@ -56,13 +64,23 @@ async function review(file: string, flags: ReviewFlags): Promise<void> {
     );
   }
   try {
-    const reviewed = await asked(policies, request, seconds);
-    const again =
-      flags.checkIdempotence === true && reviewed.allowed
-        ? await asked(policies, answered(request, reviewed), seconds)
-        : null;
-    await print(file, request, reviewed, again, flags.format);
-    process.exitCode = exitCode(reviewed, again);
+    const reviews: Review[] = [];
+    let code: number = ExitCode.ok;
+    // Every task is judged, also behind one that is refused: SkyPilot asks about each by itself.
+    for (const { request, task } of requests) {
+      const reviewed = await asked(policies, request, seconds);
+      const again =
+        flags.checkIdempotence === true && reviewed.allowed
+          ? await asked(policies, answered(request, reviewed), seconds)
+          : null;
+      if (flags.format !== 'json' && task !== null) {
+        process.stdout.write(`${task.number === 1 ? '' : '\n'}${onOneLine(headingOf(task))}\n`);
+      }
+      await print(file, { request, task }, reviewed, again, flags.format);
+      code = Math.max(code, exitCode(reviewed, again));
+      reviews.push(reviewed);
+    }
+    process.exitCode = hasOneConfiguration(reviews) ? code : ExitCode.failed;
   } finally {
     await close(policies, seconds);
   }
@@ -94,8 +112,30 @@ function answered(request: ReceivedRequest, { task, skypilotConfig }: Review): R
   };
 }
 
-async function readRequest(file: string, flags: ReviewFlags, maxBytes: number): Promise<ReceivedRequest> {
+/** SkyPilot takes one configuration for a whole pipeline: where the policies leave its tasks with two, it refuses them all. */
+function hasOneConfiguration(reviews: readonly Review[]): boolean {
+  const [first, ...others] = reviews
+    .filter(({ allowed }) => allowed)
+    .map(({ skypilotConfig }) => skypilotConfig);
+  if (first === undefined || others.every((one) => isDeepStrictEqual(one.toDict(), first.toDict()))) {
+    return true;
+  }
+  process.stderr.write(
+    'error: the policies leave the tasks with different configurations, and SkyPilot refuses such a pipeline\n',
+  );
+  return false;
+}
+
+/** A request, and which task of a pipeline it is about; `null` where it is about no pipeline. */
+interface Requested {
+  readonly request: ReceivedRequest;
+  readonly task: PipelineTask | null;
+}
+
+async function readRequests(file: string, flags: ReviewFlags, maxBytes: number): Promise<Requested[]> {
   const { decodeRequest, encodeRequest, InvalidBodyError } = await import('../skypilot/wire.ts');
+  const { tasksOf } = await import('../skypilot/pipeline.ts');
+  const { YamlError } = await import('../config/yaml/error.ts');
   const { skypilotConfig, requestName, clusterName } = flags;
   if (file === '-' && skypilotConfig === '-') {
     throw new UsageError('standard input (-) can be read once');
@@ -104,32 +144,42 @@ async function readRequest(file: string, flags: ReviewFlags, maxBytes: number): 
   if (text.trim() === '') {
     throw new UsageError(`${shownName(file)}: expected a request or a task, got nothing`);
   }
-  let body = bodyOf(text);
-  if (body === undefined) {
-    const task = {
-      task: text,
-      skypilotConfig: skypilotConfig === undefined ? '{}' : await readText(skypilotConfig, maxBytes),
-      requestName: requestName ?? 'launch',
-      requestOptions: {
-        clusterName: clusterName ?? null,
-        idleMinutesToAutostop: null,
-        down: false,
-        dryrun: false,
-      },
-      atClientSide: false,
-      user: null,
-      clientApiVersion: null,
-      clientVersion: null,
-    };
-    body = JSON.parse(encodeRequest(task));
-  } else if ([skypilotConfig, requestName, clusterName].some((flag) => flag !== undefined)) {
+  const body = bodyOf(text);
+  if (body !== undefined && [skypilotConfig, requestName, clusterName].some((flag) => flag !== undefined)) {
     throw new UsageError(
       `${shownName(file)}: --skypilot-config, --request-name and --cluster-name go with a task, and this is the body of a request`,
     );
   }
   try {
-    return decodeRequest(body);
+    if (body !== undefined) {
+      return [{ request: decodeRequest(body), task: null }];
+    }
+    const config = skypilotConfig === undefined ? '{}' : await readText(skypilotConfig, maxBytes);
+    return tasksOf(text).map((task) => {
+      // What SkyPilot launches is one task; several are a managed job.
+      const name = requestName ?? (task.of === 1 ? 'launch' : 'jobs.launch');
+      const options = {
+        clusterName: clusterName ?? null,
+        idleMinutesToAutostop: null,
+        down: false,
+        dryrun: false,
+      };
+      const request = encodeRequest({
+        task: task.document.toString(),
+        skypilotConfig: config,
+        requestName: name,
+        requestOptions: task.of > 1 && clusterName === undefined ? null : options,
+        atClientSide: false,
+        user: null,
+        clientApiVersion: null,
+        clientVersion: null,
+      });
+      return { request: decodeRequest(JSON.parse(request)), task: task.of === 1 ? null : task };
+    });
   } catch (thrown) {
+    if (thrown instanceof YamlError) {
+      throw new UsageError(`${shownName(file)}: task: expected YAML, and ${thrown.message}`);
+    }
     if (!(thrown instanceof InvalidBodyError)) {
       throw thrown;
     }
@@ -153,7 +203,7 @@ function bodyOf(text: string): unknown {
 
 async function print(
   file: string,
-  request: ReceivedRequest,
+  { request, task: part }: Requested,
   reviewed: Review,
   again: Review | null,
   format: ReviewFlags['format'],
@@ -164,7 +214,19 @@ async function print(
   if (format === 'json') {
     const diff = { task, skypilot_config: config };
     const idempotent = again && isIdempotent(again);
-    printJson({ file, allowed, message, policy, failed, changed, idempotent, outcomes, diff });
+    const pipeline = part && { task: part.number, of: part.of, name: part.name };
+    printJson({
+      file,
+      ...(pipeline && { pipeline }),
+      allowed,
+      message,
+      policy,
+      failed,
+      changed,
+      idempotent,
+      outcomes,
+      diff,
+    });
     return;
   }
   await printTable(

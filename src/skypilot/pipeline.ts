@@ -56,3 +56,8 @@ function trivial(
     ? { document: YamlDocument.from({}), value: {} }
     : { document, value };
 }
+
+/** `task 2 of 3: train` */
+export function headingOf({ number, of, name }: PipelineTask): string {
+  return `task ${number} of ${of}${name === null ? '' : `: ${name}`}`;
+}

@@ -371,3 +371,57 @@ describe('hostile text', () => {
     expect(JSON.stringify(valueIn(yaml))).toBe(JSON.stringify(JSON.parse(json.stdout)));
   });
 });
+
+describe('a pipeline', () => {
+  const FILES = {
+    'server.yaml': 'kubernetes: {provision_timeout: 300}\n',
+    'pipeline.yaml': `name: chain
+---
+name: first
+config: {kubernetes: {provision_timeout: 1}}
+---
+---
+run: x
+config: {kubernetes: {dws: {enabled: true}, namespace: x}}
+`,
+  };
+  const ARGS = ['--server', 'server.yaml', '--task', 'pipeline.yaml'];
+
+  it('has a configuration for each of its tasks, and what is wrong in any of them is found', async () => {
+    const { code, stdout, stderr } = await config(FILES, ...ARGS);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'error: pipeline.yaml:8: kubernetes.namespace: a task may not set this key\n',
+    });
+    expect(stdout).toContain('--- # task 1 of 2: first\n');
+    expect(stdout).toContain('--- # task 2 of 2\n');
+    expect(YamlDocument.parseStream(stdout).map(({ value }) => value)).toEqual([
+      { kubernetes: { provision_timeout: 1 } },
+      { kubernetes: { provision_timeout: 300, dws: { enabled: true } } },
+    ]);
+    const json = await config(FILES, ...ARGS, '--format', 'json');
+    expect(JSON.parse(json.stdout)).toEqual([
+      { task: 1, of: 2, name: 'first', config: { kubernetes: { provision_timeout: 1 } } },
+      {
+        task: 2,
+        of: 2,
+        name: null,
+        config: { kubernetes: { provision_timeout: 300, dws: { enabled: true } } },
+      },
+    ]);
+    const explained = await config(FILES, ...ARGS, '--explain');
+    expect(explained.stdout).toMatch(
+      /task 1 of 2: first\nKEY.*\nkubernetes\.provision_timeout +1 +task pipeline\.yaml:4/,
+    );
+    expect(explained.stdout).toMatch(/\n\ntask 2 of 2\nKEY.*\nkubernetes\.provision_timeout +300 +server/);
+  });
+
+  it('is none where a configuration may stand: whatever stood in the second document would be lost', async () => {
+    const two = { 'server.yaml': 'aws: {}\n---\nadmin_policy: https://x\n' };
+    const { code, stderr } = await config(two, '--server', 'server.yaml');
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'error: server.yaml:2: expected YAML: another document begins here\n',
+    });
+  });
+});

@@ -19,6 +19,7 @@ const POLICIES = {
   BrokenPolicy: "throw new Error('s3cret cause');",
   RotatePolicy: "task.secrets = { HF_TOKEN: 's3cret-new' };",
   LastPolicy: "config.assign(['gcp', 'vpc_name'], 'v'); task.zone = 'z';",
+  OwnPolicy: "config.assign(['gcp', 'vpc_name'], task.name ?? 'none');",
   ClientPolicy: `const { requestName, requestOptions, atClientSide, user } = request;
     task.seen = { requestName, clusterName: requestOptions?.clusterName ?? null, atClientSide, user: user?.name ?? null };`,
 } as const;
@@ -242,6 +243,49 @@ describe('what is refused', () => {
   });
 });
 
+describe('a pipeline', () => {
+  const PIPELINE = 'name: chain\n---\nname: first\nrun: x\n---\nrun: y\n';
+
+  it('is judged task by task, under the name of a managed job, and says so', async () => {
+    const args = [taskFile(PIPELINE), ...policies('ClientPolicy', 'LastPolicy')];
+    const { code, stdout } = await review(...args);
+    expect(code).toBe(0);
+    const headings = stdout.split('\n').filter((line) => /^task \d/.test(line));
+    expect(headings).toEqual(['task 1 of 2: first', 'task 2 of 2']);
+    expect(stdout.match(/requestName: jobs\.launch/g)).toHaveLength(2);
+    expect(stdout.match(/^ run: [xy]$/gm)).toEqual([' run: x', ' run: y']);
+
+    const json = await review(...args, '--format', 'json');
+    const lines = json.stdout.trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { pipeline: { task: 1, of: 2, name: 'first' }, allowed: true, changed: true },
+      { pipeline: { task: 2, of: 2, name: null }, allowed: true, changed: true },
+    ]);
+  });
+
+  it('is refused with any of its tasks, and the others are judged too', async () => {
+    const tasks = 'name: seen\n---\nname: ok\nrun: x\n---\nname: seen\nrun: y\n---\nname: later\nrun: z\n';
+    const { code, stdout } = await review(taskFile(tasks), ...policies('ShyPolicy'));
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/task 1 of 3: ok\n.*\nShyPolicy +changed/);
+    expect(stdout).toMatch(/task 2 of 3: seen\n.*\nShyPolicy +rejected +seen it/);
+    expect(stdout).toMatch(/task 3 of 3: later\n.*\nShyPolicy +changed/);
+  });
+
+  it('fails where its tasks end with different configurations, which SkyPilot refuses', async () => {
+    const { code, stderr } = await review(taskFile(PIPELINE), ...policies('OwnPolicy'));
+    expect(code).toBe(3);
+    expect(stderr).toContain('leave the tasks with different configurations');
+    expect((await review(taskFile(PIPELINE), ...policies('LastPolicy'))).code).toBe(0);
+  });
+
+  it('is a mistake where a document is no task', async () => {
+    const { code, stderr } = await review(taskFile('run: x\n---\n- y\n'), ...policies('NothingPolicy'));
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/task\.yaml: task: expected YAML, and line 3: document 2: expected a mapping/);
+  });
+});
+
 describe('--check-idempotence', () => {
   const check = (...names: (keyof typeof POLICIES)[]) => [
     bodyFile(),
@@ -324,8 +368,8 @@ kubernetes: {pod_config: {spec: {containers: [{env: [{name: HF_TOKEN, value: s3c
 describe('a mistake', () => {
   it.for<[string, string | Uint8Array, string]>([
     ['no YAML', 'run: [s3cret\n', 'task: expected YAML, and line'],
-    ['a list', '- s3cret\n', 'task: expected a mapping in YAML'],
-    ['a text', 's3cret\n', 'task: expected a mapping in YAML'],
+    ['a list', '- s3cret\n', 'task: expected YAML, and line 1: document 1: expected a mapping'],
+    ['a text', 's3cret\n', 'task: expected YAML, and line 1: document 1: expected a mapping'],
     ['nothing', ' \n', 'expected a request or a task, got nothing'],
     ['bytes that are no text', new Uint8Array([0xff, 0xfe]), 'could not be read: it is not UTF-8 text'],
     ['a JSON text that holds no JSON', '"s3cret"', 'the body: expected JSON in the JSON text'],
