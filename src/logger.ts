@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import type { Logger as PinoLogger } from 'pino';
+import type { DestinationStream, Logger as PinoLogger } from 'pino';
+import { onOneLine, visibleJson, visibleValue } from './visible-text.ts';
 
 /** The part of pino that the core and its filters use; any object with these methods will do. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
@@ -26,15 +27,25 @@ export function createLogger(level: LogLevel = 'warn', format: LogFormat = 'json
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** Synchronous, so that what is logged just before a process ends is written. */
+/** Synchronous, so that what is logged just before a process ends is written. Nothing in a line steers the terminal that shows it. */
 function startPino(level: LogLevel, format: LogFormat): PinoLogger {
   const pino = require('pino') as typeof import('pino');
   if (format === 'json') {
-    return pino({ level, base: null }, pino.destination({ fd: 2, sync: true }));
+    const lines = pino.destination({ fd: 2, sync: true });
+    return pino({ level, base: null }, { write: (line) => void lines.write(visibleJson(line)) });
   }
   const pretty = require('pino-pretty') as typeof import('pino-pretty');
-  return pino(
-    { level, base: null },
-    pretty({ destination: 2, sync: true, colorize: process.stderr.isTTY === true }),
-  );
+  const lines: DestinationStream = pretty({
+    destination: 2,
+    sync: true,
+    colorize: process.stderr.isTTY === true,
+  });
+  return pino({ level, base: null }, { write: (line) => lines.write(forPeople(line)) });
+}
+
+/** Before it is coloured: behind that, nobody can tell whose escape sequences they are. The message is printed as it is, on a line. */
+function forPeople(line: string): string {
+  const { msg, ...fields } = JSON.parse(line) as { readonly msg?: unknown };
+  const shown = visibleValue(fields) as object;
+  return `${JSON.stringify({ ...shown, msg: typeof msg === 'string' ? onOneLine(msg) : msg })}\n`;
 }

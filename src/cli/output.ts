@@ -1,5 +1,8 @@
 /** What all commands share in what they print and how they end. */
 import { formatProblem, type Problem } from '../errors.ts';
+import { onOneLine, visibleJson } from '../visible-text.ts';
+
+export { onOneLine } from '../visible-text.ts';
 
 /** How a command ends. */
 export const ExitCode = {
@@ -32,16 +35,14 @@ export function printWarnings(problems: readonly Problem[]): void {
   printProblems(problems.filter(({ severity }) => severity === 'warning'));
 }
 
-/** What JSON leaves as it is, and a terminal does not: DEL, C1 and two line ends. Escaped they are the same to a program. */
-const STEERING = /[\u007f-\u009f\u2028\u2029]/g;
-
 /** As JSON; a number that JavaScript can't hold is written out. */
 export function jsonText(value: unknown, indent = 0): string {
-  return JSON.stringify(
+  const text = JSON.stringify(
     value,
     (_, item: unknown) => (typeof item === 'bigint' ? item.toString() : item),
     indent,
-  ).replace(STEERING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  );
+  return visibleJson(text);
 }
 
 export function jsonLine(value: unknown): string {
@@ -82,9 +83,4 @@ export async function printTable(
   });
   table.push(...rows.map((row) => row.map(onOneLine)));
   process.stdout.write(`${table.toString().replaceAll(/ +$/gm, '')}\n`);
-}
-
-/** Texts come from configurations, filters and services: nothing in them may steer the terminal. */
-export function onOneLine(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ');
 }

@@ -4,7 +4,7 @@ import { type Account, serviceAccount } from '../kubernetes/access.ts';
 import { partsOf } from '../kubernetes/parts.ts';
 import { formatReason } from '../kubernetes/rules/reason.ts';
 import { SchedulingPolicies } from '../kubernetes/scheduling-policies.ts';
-import { jsonText, printJson, printTable, printWarnings, UsageError } from './output.ts';
+import { jsonText, onOneLine, printJson, printTable, printWarnings, UsageError } from './output.ts';
 import type { MergeFlags } from './scheduling-policy.ts';
 
 export async function showMerged(flags: MergeFlags): Promise<void> {
@@ -45,7 +45,7 @@ export async function showMerged(flags: MergeFlags): Promise<void> {
     parts.map(({ path, value, policy }) => [formatPath(path), jsonText(value), policy]),
   );
   for (const conflict of effective.conflicts) {
-    process.stderr.write(`warning: ${formatReason(conflict)}\n`);
+    process.stderr.write(`warning: ${onOneLine(formatReason(conflict))}\n`);
   }
 }
 

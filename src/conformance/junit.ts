@@ -1,4 +1,5 @@
 import junit, { type Builder } from 'junit-report-builder';
+import { visibleXml } from '../visible-text.ts';
 import type { CheckResult } from './check.ts';
 import { cameText, detailsOf, sentText } from './report.ts';
 
@@ -32,5 +33,5 @@ export function junitOf(results: readonly CheckResult[]): string {
         .stacktrace(details.join('\n'));
     }
   }
-  return report.build();
+  return visibleXml(report.build());
 }

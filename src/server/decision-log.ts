@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { systemErrorText } from '../config/read-file.ts';
 import type { Wait } from '../deadline.ts';
 import type { Logger } from '../logger.ts';
+import { visibleJson } from '../visible-text.ts';
 import { closeAppended, openAtOnce, openForAppending } from './append-file.ts';
 import type { DecisionRecord } from './decision-record.ts';
 import { WaitingLine } from './waiting-line.ts';
@@ -123,7 +124,7 @@ export class DecisionLog {
 
   #endPiece(): void {
     if (this.#records.length > 0) {
-      const text = this.#records.map((record) => `${JSON.stringify(record)}\n`).join('');
+      const text = this.#records.map((record) => `${visibleJson(JSON.stringify(record))}\n`).join('');
       this.#pieces.push({ bytes: Buffer.from(text), count: this.#records.length });
       this.#records = [];
     }

@@ -66,7 +66,7 @@ describe('conformance', () => {
           /^POST http:\/\/127\.0\.0\.1:\d+\/check-create: a lease of the type network, \d+ bytes; Content-Type: application\/json, User-Agent: blazar-enforcement, X-Auth-Token: \*\*\*\*$/,
         ),
       ],
-      ['', 'came', '500 x [2J]]>&<b> ****'],
+      ['', 'came', '500 x\\u001b[2J]]>&<b>\\u0000 ****'],
       ['', 'expected', 'the status 204 or 403'],
       ['', 'protocol', check?.protocol],
       ['', 'source', check?.sources.join('; ')],

@@ -1,0 +1,106 @@
+/** A user chooses the name of a lease; whoever reads logs and tables must see what it is. From HTTP to the bytes of each output. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { newLedger } from '../server/ledgers.ts';
+import { runProgramInProcess } from '../support/command-in-process.ts';
+import { confFile, temporaryFile } from '../support/files.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { createLasting } from '../support/requests.ts';
+import { startCommand } from '../support/run-command.ts';
+
+/** C0 and C1, overrides and isolates of direction, line separators, tags, half a pair; each between letters. */
+const HOSTILE =
+  'a\u001b[2Jb\u0007c\u009b31md\u007fe\u202ef\u2066g\u2069h\u200fi\u061cj\u2028k\u2029l\u200bm\u{e0041}n\ud800o\r\nforged';
+/** What no reader may get as bytes, but for the ends of lines. */
+const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
+
+const request = () => {
+  const { context, lease } = createLasting(60);
+  return { context, lease: { ...lease, name: HOSTILE } };
+};
+
+/** The service as a process of its own, whose filter logs, rejects with, and fails with the name of a lease. */
+async function serve(format: 'json' | 'pretty') {
+  const log = temporaryFile('decisions.jsonl', '');
+  const connection = await newLedger();
+  const folder = filterFolder({
+    'hostile-filter.js': filterSource('HostileFilter', {
+      create:
+        "this.services.logger.warn({ name: lease.name, [lease.name]: { deep: [lease.name] } }, lease.name); if (lease.status === 'FAIL') { throw new Error(lease.name); } if (lease.status === 'NO') { return reject(lease.name); } return allow();",
+    }),
+  });
+  const conf = confFile(`[service]
+port = 0
+decision_log = ${log}
+log_format = ${format}
+[ledger]
+connection = ${connection}
+[enforcement]
+filters_path = ${folder}
+enabled_filters = HostileFilter, MaxLeasesFilter
+max_leases_per_project = 9
+`);
+  const running = startCommand(['serve', '--config-file', conf, '--log-level', 'debug']);
+  onTestFinished(async () => {
+    running.process.kill('SIGKILL');
+    await running.ended;
+  });
+  const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n/m);
+  const post = async (status: string) => {
+    const { context, lease } = request();
+    const answer = await fetch(`${url}/check-create`, {
+      method: 'POST',
+      body: JSON.stringify({ context, lease: { ...lease, status } }),
+      headers: { 'Content-Type': 'application/json' },
+    });
+    return answer.status;
+  };
+  expect([await post('CREATING'), await post('NO'), await post('FAIL')]).toEqual([204, 403, 403]);
+  running.process.kill('SIGTERM');
+  const { stderr } = await running.ended;
+  return { conf, log, stderr };
+}
+
+describe('a hostile name', () => {
+  it('is escaped in the log, in the decision log, and in what commands print of them', async () => {
+    const { conf, log, stderr } = await serve('json');
+    expect(stderr).not.toMatch(UNSEEN);
+    const lines = stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.filter(({ msg, name }) => msg === HOSTILE && name === HOSTILE)).toHaveLength(3);
+    expect(lines.filter(({ error }) => error === HOSTILE)).not.toEqual([]);
+
+    const decisions = readFileSync(log, 'utf8');
+    expect(decisions).not.toMatch(UNSEEN);
+    const names = decisions
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).lease_name);
+    expect(new Set(names)).toEqual(new Set([HOSTILE]));
+
+    for (const args of [
+      ['decisions', 'tail', log],
+      ['decisions', 'tail', log, '--format', 'json'],
+      ['decisions', 'stats', log],
+      ['ledger', 'list', '--config-file', conf],
+      ['ledger', 'list', '--config-file', conf, '--format', 'json'],
+      ['ledger', 'show', '#1', '--config-file', conf],
+      ['ledger', 'export', '--config-file', conf],
+      ['ledger', 'show', HOSTILE, '--config-file', conf],
+    ]) {
+      const { stdout, stderr } = await runProgramInProcess(args);
+      expect(stdout + stderr, args.join(' ')).not.toMatch(UNSEEN);
+      expect(stdout + stderr, args.join(' ')).not.toMatch(/^forged/m);
+      expect(stdout + stderr, args.join(' ')).not.toBe('');
+    }
+  });
+
+  it('is escaped in the log for people', async () => {
+    const { stderr } = await serve('pretty');
+    expect(stderr).not.toMatch(UNSEEN);
+    expect(stderr).not.toMatch(/^ *forged/m);
+    expect(stderr).toMatch(/ WARN \(.*\): a\\u001b\[2Jb\\u0007c\\u009b31md\\u007fe\\u202ef\\u2066g.* forged$/m);
+  });
+});
