@@ -5,6 +5,8 @@ import { type AddressInfo, Server as SocketServer } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { ConfigurationError } from '../errors.ts';
 import { Connections } from './connections.ts';
+import { isAmbiguous } from './framing.ts';
+import { Pipelines } from './pipelines.ts';
 
 /** More than Node's 16 KiB nobody needs who sends a token, a content type and a trace. */
 const MAX_HEADER_BYTES = 16_384;
@@ -59,7 +61,13 @@ export class Listener {
       connectionsCheckingInterval: CHECK_MS,
     };
     const connections = new Connections();
-    const listener: RequestListener = (request, response) => {
+    const pipelines = new Pipelines();
+    const answerInTurn: RequestListener = (request, response) => {
+      if (isAmbiguous(request)) {
+        // As Node answers what is no HTTP.
+        response.writeHead(400, { Connection: 'close' }).end();
+        return;
+      }
       if (connections.isOutdated(request.socket)) {
         response.shouldKeepAlive = false;
       }
@@ -67,8 +75,10 @@ export class Listener {
       if (request.socket.timeout !== server.timeout) {
         request.socket.setTimeout(server.timeout);
       }
-      return answer(request, response);
+      void answer(request, response);
     };
+    const listener: RequestListener = (request, response) =>
+      pipelines.enter(request.socket, response, () => answerInTurn(request, response));
     const server: Server | TlsServer =
       tls === undefined
         ? createServer(bounds, listener)

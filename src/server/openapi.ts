@@ -27,7 +27,8 @@ import { schemasOfSkypilot } from './skypilot-bodies.ts';
 /** Needs no token, and tells of nothing but the program, and the path at which SkyPilot is served. */
 export function openApiRoutes(): Router {
   const router = new Router(EXACT);
-  let made: { readonly served: Served; readonly text: string } | undefined;
+  // As bytes, which all answers share.
+  let made: { readonly served: Served; readonly text: Buffer } | undefined;
   router.get(OPENAPI_PATH, (ctx) => {
     const { skypilot, kubernetes } = stateOf(ctx).generation;
     const served = {
@@ -35,7 +36,7 @@ export function openApiRoutes(): Router {
       kubernetes: kubernetes !== undefined,
     };
     if (made === undefined || !isDeepStrictEqual(made.served, served)) {
-      made = { served, text: JSON.stringify(openApiDocument(served)) };
+      made = { served, text: Buffer.from(JSON.stringify(openApiDocument(served))) };
     }
     ctx.type = 'application/json';
     ctx.body = made.text;

@@ -103,6 +103,99 @@ describe('a client that reads no answer', () => {
   });
 });
 
+describe('requests on one connection that do not wait for answers', () => {
+  const ASK = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
+
+  async function deafClient() {
+    const accepted: Socket[] = [];
+    const onSocket = (message: unknown) => accepted.push((message as { socket: Socket }).socket);
+    subscribe('net.server.socket', onSocket);
+    onTestFinished(() => void unsubscribe('net.server.socket', onSocket));
+    const running = await runService();
+    const size = Buffer.byteLength((await running.request('/openapi.json')).text);
+    const deaf = await openRaw(running.port);
+    deaf.socket.pause();
+    return { running, size, deaf, ofService: () => accepted.at(-1) };
+  }
+
+  it('are owed one answer at a time', async () => {
+    const { running, size, deaf, ofService } = await deafClient();
+    const owed: number[] = [];
+    let asked = 0;
+    // The buffers of the system take some of it; then everything that is asked for stays here.
+    await vi.waitFor(() => {
+      const { writableLength: now = 0, bytesWritten = 0 } = ofService() ?? {};
+      owed.push(...(now > 0 ? [now] : []));
+      if (asked - bytesWritten / size < 8) {
+        deaf.socket.write(ASK.repeat(4));
+        asked += 4;
+      }
+      expect(owed.length).toBeGreaterThan(30);
+    }, SOON);
+    expect(Math.max(...owed)).toBeLessThan(size + 2000);
+    deaf.socket.destroy();
+    await expectWell(running);
+  });
+
+  it('are cut off when there are too many, before all are begun', async () => {
+    const { running, deaf, ofService } = await deafClient();
+    deaf.socket.write(ASK.repeat(1000));
+    await vi.waitFor(() => expect(ofService()?.destroyed).toBe(true), SOON);
+    const { text } = await running.request('/metrics');
+    expect(metric(text, 'blazar_enforcement_http_requests_total', { path: '/openapi.json' })).toBeLessThan(
+      20,
+    );
+    await expectWell(running);
+  });
+
+  it('are answered in their order, while they are few', async () => {
+    const running = await runService();
+    const asked = [
+      'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
+      postBytes('/check-create', FITS),
+      postBytes('/check-create', NINE_DAYS),
+      ASK,
+      'GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    ];
+    const answers = await exchange(running, asked.join(''));
+    expect(statusesIn(answers)).toEqual([200, 204, 403, 200, 404]);
+    expect(await decisionsOf(running)).toBe(2);
+  });
+});
+
+describe('a request that a proxy may have read as another one', () => {
+  it.for([
+    ['two hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n'],
+    ['the same host twice', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhOST: x\r\n\r\n'],
+    ['an encoding before chunked', chunked('identity, chunked')],
+    ['an unknown encoding before chunked', chunked('x, chunked')],
+    ['chunked twice', chunked('chunked, chunked')],
+    ['chunked in two headers', chunked('chunked\r\nTransfer-Encoding: chunked')],
+    ['identity', chunked('identity')],
+    ['chunked of HTTP 1.0', chunked('chunked').replace('HTTP/1.1', 'HTTP/1.0')],
+    ['a length as well', chunked('chunked\r\nContent-Length: 5')],
+  ] as const)('gets 400, and the connection is closed: %s', async ([, bytes]) => {
+    const running = await runService();
+    const answer = await exchange(running, `${bytes}${HIDDEN}`);
+    expect(statusesIn(answer)).toEqual([400]);
+    expect(answer).toMatch(/^Connection: close\r$/m);
+    expect(await decisionsOf(running)).toBe(0);
+    await expectWell(running);
+  });
+
+  it('is told from plain ones, however they are written', async () => {
+    const running = await runService();
+    const answer = await exchange(running, `${chunked('Chunked\r\nConnection: close')}`);
+    expect(statusesIn(answer)).toEqual([204]);
+  });
+});
+
+/** A lease, in one piece of a body that is framed in this way. */
+function chunked(encoding: string): string {
+  const size = Buffer.byteLength(FITS).toString(16);
+  return `POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: ${encoding}\r\n\r\n${size}\r\n${FITS}\r\n0\r\n\r\n`;
+}
+
 describe('a deadline that a reload makes longer', () => {
   it('counts for connections that are open', async () => {
     const folder = filterFolder({

@@ -1,0 +1,28 @@
+import type { IncomingMessage } from 'node:http';
+
+/**
+ * Whether a proxy in front of the service may have read the same bytes as another request: two `Host` headers, or a body that
+ * is framed in a way that is not plainly `chunked`. Node takes both, and RFC 9112 does not (3.2, 6.1).
+ */
+export function isAmbiguous({
+  rawHeaders,
+  headers,
+  httpVersionMajor,
+  httpVersionMinor,
+}: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined) {
+    const isOld = httpVersionMajor === 1 && httpVersionMinor === 0;
+    if (isOld || coding.toLowerCase() !== 'chunked') {
+      return true;
+    }
+  }
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') {
+      hosts += 1;
+    }
+  }
+  return hosts > 1;
+}
