@@ -167,6 +167,18 @@ type Options = z.infer<typeof options>;
 /** Asks a third party over HTTP: 204 allows, 403 rejects with its reason, everything else is a failure. */
 export class ExternalServiceFilter extends BaseFilter<Options> {
   static override readonly options = options;
+  static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined => {
+    const { external_service_base_endpoint: base } = values;
+    const asked = (operation: 'create' | 'update') =>
+      (base ?? values[`external_service_check_${operation}_endpoint`]) !== undefined ||
+      values[`external_service_commit_${operation}_endpoint`] !== undefined;
+    const unasked = (['create', 'update'] as const).filter((operation) => !asked(operation));
+    return unasked.length === 0
+      ? undefined
+      : `asks nobody about each ${unasked.join(' and ')}: set external_service_base_endpoint, or ${unasked
+          .map((operation) => `external_service_check_${operation}_endpoint`)
+          .join(' and ')}`;
+  };
 
   readonly #client: HttpClient;
   readonly #checkCreateUrl: string | undefined;

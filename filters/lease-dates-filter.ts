@@ -63,6 +63,10 @@ interface Bound {
 /** Rejects leases that begin too early or end too late. What an update does not move further away is not judged. */
 export class LeaseDatesFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
+  static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>
+    Object.values(values).every((bound) => bound === undefined)
+      ? 'limits nothing: a lease may start and end at any time; set lease_dates_earliest_start or lease_dates_latest_end'
+      : undefined;
 
   readonly #earliestStart = boundOf(this.options.lease_dates_earliest_start);
   readonly #latestEnd = boundOf(this.options.lease_dates_latest_end);

@@ -22,18 +22,31 @@ const options = z.object({
   max_lease_duration: limit.default(-1).meta({
     description: 'How long a lease may be. -1 means that there is no limit.',
   }),
-  max_lease_duration_exempt_project_ids: z.array(z.string()).default([]).meta({
-    serverOnly: true,
-    description: 'Ids of projects to which none of these limits applies.',
-  }),
-  max_lease_duration_project_limits: z.record(z.string(), limit).default({}).meta({
-    description: 'Limits for single projects, instead of max_lease_duration.',
-    pairs: 'project id:seconds',
-  }),
-  max_lease_duration_user_limits: z.record(z.string(), limit).default({}).meta({
-    description: 'Limits for single users, instead of the limit of their project and of max_lease_duration.',
-    pairs: 'user id:seconds',
-  }),
+  max_lease_duration_exempt_project_ids: z
+    .array(z.string())
+    .default([])
+    .meta({
+      serverOnly: true,
+      names: ['id'],
+      description: 'Ids of projects to which none of these limits applies.',
+    }),
+  max_lease_duration_project_limits: z
+    .record(z.string(), limit)
+    .default({})
+    .meta({
+      description: 'Limits for single projects, instead of max_lease_duration.',
+      pairs: 'project id:seconds',
+      names: ['id'],
+    }),
+  max_lease_duration_user_limits: z
+    .record(z.string(), limit)
+    .default({})
+    .meta({
+      description:
+        'Limits for single users, instead of the limit of their project and of max_lease_duration.',
+      pairs: 'user id:seconds',
+      names: ['id'],
+    }),
   max_lease_duration_extension_window: z.int().min(0).optional().meta({
     description:
       'Where it is set, a lease may be extended only within so many seconds before its present end, and the limit holds for the time from that end to the new one; shortening is always allowed. Where it is not set, the whole new lease counts.',
@@ -49,6 +62,15 @@ interface Limit {
 /** Rejects leases that are longer than they may be. Options and rules as in Blazar, and what sites added to it. */
 export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
+  static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>
+    values.max_lease_duration_extension_window === undefined &&
+    [
+      values.max_lease_duration,
+      ...Object.values(values.max_lease_duration_project_limits),
+      ...Object.values(values.max_lease_duration_user_limits),
+    ].every((seconds) => seconds < 0)
+      ? 'limits nothing: a lease may be as long as anybody likes; set max_lease_duration, or limits of projects or users'
+      : undefined;
 
   readonly #exempt: ReadonlySet<string>;
   readonly #userLimits: ReadonlyMap<string, Limit>;

@@ -27,19 +27,23 @@ const options = z.object({
     description:
       'How many of them may reserve a resource type: physical:host:4 means four leases with hosts. A type that is not named has no limit of its own.',
     pairs: 'resource type:count',
+    names: ['resource type'],
   }),
   max_leases_per_user_by_type: byType.meta({
     description: 'How many leases of a user in a project may reserve a resource type.',
     pairs: 'resource type:count',
+    names: ['resource type'],
   }),
   max_leases_project_limits: byId.meta({
     description:
       'Limits for single projects, instead of those above: climate:20 means twenty leases, climate/physical:host:8 eight with hosts.',
     pairs: 'project id:count, or project id/resource type:count',
+    names: ['id', 'id/resource type'],
   }),
   max_leases_user_limits: byId.meta({
     description: 'Limits for single users in each of their projects, instead of those above.',
     pairs: 'user id:count, or user id/resource type:count',
+    names: ['id', 'id/resource type'],
   }),
 });
 
@@ -52,6 +56,12 @@ type Limits = ReadonlyMap<string, number>;
  */
 export class MaxLeasesFilter extends LedgerFilter<Options> {
   static override readonly options = options;
+  static override readonly limitsNothing = (values: Options): string | undefined =>
+    Object.values(values)
+      .flatMap((limits) => (typeof limits === 'number' ? [limits] : Object.values(limits)))
+      .every((count) => count < 0)
+      ? 'limits nothing: anybody may have as many leases as they like; set max_leases_per_project or another of its limits'
+      : undefined;
 
   readonly #projectTypes: Limits;
   readonly #userTypes: Limits;

@@ -16,11 +16,15 @@ import {
 const limit = z.int().min(-1);
 
 const options = z.object({
-  max_reservation_size: z.record(z.string(), limit).default({}).meta({
-    description:
-      'How much of a resource type one lease may reserve, over all of its reservations: physical:host:10 means ten hosts. A type that is not named has no limit, nor has one with -1.',
-    pairs: 'resource type:count',
-  }),
+  max_reservation_size: z
+    .record(z.string(), limit)
+    .default({})
+    .meta({
+      description:
+        'How much of a resource type one lease may reserve, over all of its reservations: physical:host:10 means ten hosts. A type that is not named has no limit, nor has one with -1.',
+      pairs: 'resource type:count',
+      names: ['resource type'],
+    }),
   max_reservation_size_project_limits: z
     .record(z.string().regex(/^.+\/[^/]+$/, 'project id/resource type'), limit)
     .default({})
@@ -28,6 +32,7 @@ const options = z.object({
       description:
         'Limits for single projects, instead of max_reservation_size: climate/physical:host:20 means twenty hosts for the project climate.',
       pairs: 'project id/resource type:count',
+      names: ['id/resource type'],
     }),
   max_reservation_size_user_limits: z
     .record(z.string().regex(/^.+\/[^/]+$/, 'user id/resource type'), limit)
@@ -36,6 +41,7 @@ const options = z.object({
       description:
         'Limits for single users, instead of the limit of their project and of max_reservation_size.',
       pairs: 'user id/resource type:count',
+      names: ['id/resource type'],
     }),
 });
 
@@ -50,6 +56,12 @@ interface Limit {
 /** Rejects leases that reserve more than they may. What an update does not make larger is not judged. */
 export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
+  static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>
+    Object.values(values)
+      .flatMap((limits) => Object.values(limits))
+      .every((count) => count < 0)
+      ? 'limits nothing: a lease may reserve as much as anybody likes; set max_reservation_size, or limits of projects or users'
+      : undefined;
 
   readonly #general: ReadonlyMap<string, number>;
   readonly #project: ReadonlyMap<string, number>;

@@ -40,11 +40,13 @@ const options = z.object({
     description:
       'What one of a resource type costs an hour: physical:host:1, virtual:floatingip:0.01. A type that is not named costs nothing, unless there is a rate for *.',
     pairs: 'resource type:rate',
+    names: ['resource type', '*'],
   }),
   usage_budget_flavor_rates: rates.default({}).meta({
     description:
       'What one instance of a flavour costs an hour, instead of the rate of its resource type, by the flavor_id of the reservation.',
     pairs: 'flavour id:rate',
+    names: ['id'],
   }),
   usage_budget_rate_attribute: z.string().regex(/^\S+$/).optional().meta({
     description:
@@ -81,6 +83,12 @@ interface Payer {
  */
 export class UsageBudgetFilter extends LedgerFilter<Options> {
   static override readonly options = options;
+  static override readonly limitsNothing = (values: Options): string | undefined =>
+    [...Object.values(values.usage_budget_rates), ...Object.values(values.usage_budget_flavor_rates)].every(
+      (cost) => cost === 0,
+    )
+      ? 'limits nothing: every lease is free; set usage_budget_rates'
+      : undefined;
 
   readonly #rates: ReadonlyMap<string, bigint>;
   readonly #flavorRates: ReadonlyMap<string, bigint>;

@@ -58,6 +58,12 @@ export abstract class BaseFilter<Options = unknown> {
    */
   static readonly check?: OptionsCheck | undefined;
 
+  /**
+   * That a filter with these options refuses no lease, and what to set: "limits nothing: …". It is a warning that begins with the
+   * filter's name. `undefined` = it limits something. Called with options that the schema accepts. May be left out.
+   */
+  static readonly limitsNothing?: ((options: never) => string | undefined) | undefined;
+
   protected readonly options: Options;
   protected readonly services: FilterServices;
 
@@ -110,6 +116,7 @@ export interface FilterClass {
   readonly name: string;
   readonly options: z.ZodObject;
   readonly check?: OptionsCheck | undefined;
+  readonly limitsNothing?: ((options: never) => string | undefined) | undefined;
 }
 
 /** Whether a value is a subclass of `BaseFilter`, of this copy of the package or of another. */

@@ -5,11 +5,13 @@
 import { z } from 'zod';
 import { notServed, permittedLayers } from './config/client-layers.ts';
 import type { Layer } from './config/layer.ts';
+import { RESOURCE_TYPES } from './config/names.ts';
 import { describeOptions, type Option } from './config/option.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from './config/resolve.ts';
 import { type ConfigSources, type ReadSources, readSources } from './config/sources.ts';
 import { brokenFilters, idleOptions, misplacedOptions, openSecrets } from './configuration-warnings.ts';
-import { ConfigurationError, errorText, type Problem } from './errors.ts';
+import { ConfigurationError, type Problem } from './errors.ts';
+import { checkOf } from './filter-checks.ts';
 import {
   type FilterCatalog,
   type InstalledFilter,
@@ -39,14 +41,27 @@ export const enforcementOptions = z.object({
     description:
       'Filters that are tried: they are asked and logged, and what they would have rejected is a warning instead. One that is in enabled_filters too keeps its place there.',
   }),
-  exempt_projects: z.array(z.string()).default([]).meta({
-    serverOnly: true,
-    description: 'Ids of projects whose leases no filter is asked about.',
-  }),
+  exempt_projects: z
+    .array(z.string())
+    .default([])
+    .meta({
+      names: ['id'],
+      serverOnly: true,
+      description: 'Ids of projects whose leases no filter is asked about.',
+    }),
   filters_path: z.array(z.string()).default([]).meta({
     serverOnly: true,
     description: 'Folders with filters of your own. MyFilter is found in my-filter.js.',
   }),
+  resource_types: z
+    .array(z.string().regex(/^[^\s/,*]+$/))
+    .default([])
+    .meta({
+      serverOnly: true,
+      expected: 'a list of resource types without blanks, slashes and "*", with commas between them',
+      description:
+        'Resource types of plug-ins of your own. Limits and rates may be set for these, and for those that Blazar has: physical:host, virtual:instance, flavor:instance, virtual:floatingip, network, device.',
+    }),
 });
 
 type EnforcementOptions = z.infer<typeof enforcementOptions>;
@@ -124,7 +139,8 @@ export async function readConfiguration(
     ),
   ];
   const { layers, problems: notPermitted } = permittedLayers(read, isServers(options));
-  const { settings, problems } = resolve(layers, options);
+  const resourceTypes = [...RESOURCE_TYPES, ...first.resource_types];
+  const { settings, problems } = resolve(layers, options, resourceTypes);
   const core = coreValues({ settings, problems });
   // What the first look took for a folder may be a mistake that is reported as such.
   const noFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
@@ -267,15 +283,4 @@ export function sectionOf<Schema extends z.ZodObject>(
 function coreValues({ settings }: Resolution): EnforcementOptions {
   // A wrong value has its default here, and is reported when all options are resolved.
   return enforcementOptions.parse(schemaInput(settings, new Set(Object.keys(enforcementOptions.shape))));
-}
-
-/** A filter may be anybody's: what its check throws is one more mistake, and hides no other. */
-function checkOf({ name, filterClass }: InstalledFilter, named: string): OptionsCheck {
-  return async (values) => {
-    try {
-      return (await filterClass.check?.(values)) ?? [];
-    } catch (thrown) {
-      return [{ option: named, message: `${name} could not check its options: ${errorText(thrown)}` }];
-    }
-  };
 }

@@ -52,7 +52,7 @@ export async function checkTogether(
   if (parsed.success && !hasWrong && !problems.some(({ severity }) => severity === 'error')) {
     for (const problem of (await check?.(parsed.data as never)) ?? []) {
       if ('severity' in problem) {
-        problems.push(problem);
+        problems.push(withOrigin(problem, settings));
       } else {
         report(problem.option, problem.message);
       }

@@ -3,6 +3,7 @@
  * help are written; the reader, `config sample`, the docs and `--help` all start from what stands here.
  */
 import type { z } from 'zod';
+import { showText } from './secret.ts';
 
 declare module 'zod' {
   /** What a schema says of itself with `.meta({ … })`, next to `description`. */
@@ -15,6 +16,8 @@ declare module 'zod' {
     file?: boolean;
     /** What is expected, where the schema's type and range don't say it well. */
     expected?: string;
+    /** What the items of a list, or the names of a dictionary, are. */
+    names?: readonly NameKind[];
     /** The file that it names holds a secret: everyone may read it is a warning. */
     secretFile?: boolean;
     /** It keeps somebody out: set and empty is an error, since what was left of it would let everyone in. */
@@ -27,6 +30,9 @@ declare module 'zod' {
     pairs?: string;
   }
 }
+
+/** What the items of a list, or the names of a dictionary, are. With several kinds one has to fit; `*` stands for itself. */
+export type NameKind = 'id' | 'resource type' | 'id/resource type' | '*';
 
 /** The JSON types that a value of blazar.conf can have. */
 export type OptionType = 'integer' | 'number' | 'boolean' | 'list' | 'dictionary' | 'text';
@@ -45,6 +51,7 @@ interface JsonSchema {
   readonly secret?: boolean;
   readonly file?: boolean;
   readonly expected?: string;
+  readonly names?: readonly NameKind[];
   readonly secretFile?: boolean;
   readonly guard?: boolean;
   readonly serverOnly?: boolean;
@@ -62,6 +69,8 @@ export interface Option {
   readonly itemType: OptionType;
   readonly secret: boolean;
   readonly file: boolean;
+  /** Empty = they may be anything. */
+  readonly names: readonly NameKind[];
   readonly secretFile: boolean;
   readonly guard: boolean;
   readonly serverOnly: boolean;
@@ -90,6 +99,7 @@ function describeOption(section: string, name: string, schema: z.ZodType, json: 
       `option ${name}: expected a default, or .optional(): an option that is not written must have a meaning`,
     );
   }
+  refuseDefault(name, schema, unset.data);
   const type = optionType(json);
   return {
     section,
@@ -99,6 +109,7 @@ function describeOption(section: string, name: string, schema: z.ZodType, json: 
     itemType: optionType(json.items ?? json.additionalProperties ?? {}),
     secret: json.secret === true,
     file: json.file === true,
+    names: json.names ?? [],
     secretFile: json.secretFile === true,
     guard: json.guard === true,
     serverOnly: json.serverOnly === true,
@@ -108,6 +119,36 @@ function describeOption(section: string, name: string, schema: z.ZodType, json: 
     expected: json.expected ?? expectation(json),
     default: unset.data,
   };
+}
+
+/** A default is not held against its schema by zod: it would be a limit that nobody may set. */
+function refuseDefault(name: string, schema: z.ZodType, value: unknown): void {
+  if (value === undefined || transforms(schema)) {
+    return;
+  }
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) {
+    const message = parsed.error.issues[0]?.message ?? 'it is none of its values';
+    throw new Error(`option ${name}: its own schema refuses its default ${showText(value)}: ${message}`);
+  }
+}
+
+/** Whether what comes out of a schema may be nothing that goes into it. By its form: filters may have a zod of their own. */
+function transforms(schema: unknown, depth = 0): boolean {
+  if (typeof schema !== 'object' || schema === null || depth > 20) {
+    return false;
+  }
+  const def = 'def' in schema ? schema.def : undefined;
+  if (typeof def !== 'object' || def === null) {
+    return false;
+  }
+  if ('type' in def && (def.type === 'pipe' || def.type === 'transform')) {
+    return true;
+  }
+  const parts = ['innerType', 'element', 'keyType', 'valueType', 'options', 'items'].flatMap(
+    (part) => (def as Readonly<Record<string, unknown>>)[part],
+  );
+  return parts.some((part) => transforms(part, depth + 1));
 }
 
 function optionType(json: JsonSchema): OptionType {

@@ -7,6 +7,7 @@ import type { Origin, Problem } from '../errors.ts';
 import { interpolate, type Reference, UnknownReferenceError } from './interpolate.ts';
 import { type Entry, isYamlFile, type Layer } from './layer.ts';
 import { generalRules, merge, type Placed } from './merge.ts';
+import { checkNames, RESOURCE_TYPES } from './names.ts';
 import type { Option } from './option.ts';
 import { Provenance } from './provenance.ts';
 import { systemErrorText } from './read-file.ts';
@@ -48,8 +49,12 @@ export interface Resolution {
   readonly problems: readonly Problem[];
 }
 
-/** Resolves the options over the layers, lowest layer first. */
-export function resolve(layers: readonly Layer[], options: readonly Option[]): Resolution {
+/** Resolves the options over the layers, lowest layer first. `resourceTypes` = those that names may stand for. */
+export function resolve(
+  layers: readonly Layer[],
+  options: readonly Option[],
+  resourceTypes: readonly string[] = RESOURCE_TYPES,
+): Resolution {
   const effectiveText = textLookup(layers, options);
   const problems: Problem[] = [];
   const settings = options.map((option) => {
@@ -76,9 +81,11 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
       });
       const [first] = typed;
       if (typed.length === 1) {
+        const checked = checkedValue(first?.value, option, secret, first?.written);
+        checkNames(checked.value, option, resourceTypes);
         return {
           option,
-          ...checkedValue(first?.value, option, secret, first?.written),
+          ...checked,
           origin,
           beats,
           secret,
@@ -87,6 +94,7 @@ export function resolve(layers: readonly Layer[], options: readonly Option[]): R
       const merged = mergedDictionary(typed);
       at = { origin, members: new Map(merged.members.map((member) => [member.name, member.origin])) };
       const checked = checkedValue(merged.value, option, secret);
+      checkNames(checked.value, option, resourceTypes);
       return { option, ...checked, origin, beats, members: merged.members, secret };
     } catch (thrown) {
       const member = thrown instanceof MismatchError ? thrown.member : undefined;

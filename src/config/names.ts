@@ -1,0 +1,74 @@
+/** Names in lists and dictionaries: ids, and resource types. One that nothing has is a limit that nobody comes to. */
+import { nearestName } from './nearest.ts';
+import type { NameKind, Option } from './option.ts';
+import { showText } from './secret.ts';
+import { isMapping } from './tree.ts';
+import { MismatchError } from './typed.ts';
+
+/**
+ * Those of Blazar's own plug-ins, and of those for networks and devices that sites use with it. Others are named by
+ * `[enforcement] resource_types`. Source: Blazar, `RESOURCE_TYPE` of each plug-in.
+ */
+export const RESOURCE_TYPES = [
+  'physical:host',
+  'virtual:instance',
+  'flavor:instance',
+  'virtual:floatingip',
+  'network',
+  'device',
+] as const;
+
+/** Blanks, what nobody sees, and wildcards, which there are none of. No id of Keystone or Blazar has them. */
+const NO_ID = /[\s\p{C}*]/u;
+
+/** Throws a `MismatchError` that names all of the names that are wrong. */
+export function checkNames(value: unknown, option: Option, resourceTypes: readonly string[]): void {
+  const { names: kinds, secret } = option;
+  if (kinds.length === 0 || secret) {
+    return;
+  }
+  const names = Array.isArray(value) ? value.map(String) : isMapping(value) ? Object.keys(value) : [];
+  const wrong = names.flatMap((name) => {
+    const reason = whyWrong(name, kinds, resourceTypes);
+    return reason === undefined ? [] : [{ name, message: `${showText(name)} ${reason}` }];
+  });
+  const [first] = wrong;
+  if (first !== undefined) {
+    const expected = `expected ${option.expected}`;
+    throw new MismatchError(`${expected}; ${wrong.map(({ message }) => message).join('; ')}`, first.name);
+  }
+}
+
+function whyWrong(
+  name: string,
+  kinds: readonly NameKind[],
+  resourceTypes: readonly string[],
+): string | undefined {
+  if (name === '*' && kinds.includes('*')) {
+    return undefined;
+  }
+  const slash = name.lastIndexOf('/');
+  if (slash > 0 && kinds.includes('id/resource type')) {
+    return whyNoId(name.slice(0, slash)) ?? whyNoType(name.slice(slash + 1), resourceTypes);
+  }
+  return kinds.includes('resource type') ? whyNoType(name, resourceTypes) : whyNoId(name);
+}
+
+function whyNoId(id: string): string | undefined {
+  if (!NO_ID.test(id)) {
+    return undefined;
+  }
+  return id.includes('*')
+    ? 'is no id: there are no wildcards'
+    : 'is no id: it has a blank or an invisible character in it; ids are separated by commas';
+}
+
+function whyNoType(type: string, resourceTypes: readonly string[]): string | undefined {
+  if (resourceTypes.includes(type)) {
+    return undefined;
+  }
+  // Half of a name is nearer to the whole than to another that is as short.
+  const whole = resourceTypes.find((one) => one.split(':').includes(type.toLowerCase().replace(/s$/, '')));
+  const nearest = whole === undefined ? nearestName(type, resourceTypes) : nearestName(whole, [whole]);
+  return `is no resource type${nearest}; types of other plug-ins belong in [enforcement] resource_types`;
+}

@@ -1,0 +1,21 @@
+/** What a filter itself has against its options. A filter may be anybody's: what it throws is one more mistake, and hides no other. */
+import { errorText, type Problem } from './errors.ts';
+import type { InstalledFilter } from './filter-loader.ts';
+import type { OptionsCheck } from './option-groups.ts';
+
+/** `named` = the option that names the filter, for what is no single option's. */
+export function checkOf({ name, filterClass }: InstalledFilter, named: string): OptionsCheck {
+  return async (values) => {
+    try {
+      const problems = (await filterClass.check?.(values)) ?? [];
+      const what = filterClass.limitsNothing?.(values);
+      return what === undefined ? problems : [...problems, warning(named, `${name} ${what}`)];
+    } catch (thrown) {
+      return [{ option: named, message: `${name} could not check its options: ${errorText(thrown)}` }];
+    }
+  };
+}
+
+function warning(option: string, message: string): Problem {
+  return { severity: 'warning', section: 'enforcement', option, message };
+}

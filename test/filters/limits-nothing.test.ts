@@ -1,0 +1,86 @@
+/** A filter that is enabled and refuses no lease is a limit that everybody thinks is enforced. */
+import { expect, it } from 'vitest';
+import { readConfiguration } from '../../src/configuration.ts';
+import { formatProblem } from '../../src/errors.ts';
+import { confFile } from '../support/files.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
+
+async function warningsOf(filter: string, ...lines: string[]) {
+  const text = `[enforcement]\nenabled_filters = ${filter}\n${lines.join('\n')}\n`;
+  const { problems } = await readConfiguration({ environment: {}, configFiles: [confFile(text)] });
+  return problems.map(
+    (problem) => `${problem.severity}: ${formatProblem(problem).replace(/^\/.*?:(?=\d)/, '')}`,
+  );
+}
+
+const URL = 'http://127.0.0.1:1';
+
+it.for<[filter: string, ...lines: string[]]>([
+  ['MaxLeaseDurationFilter'],
+  ['MaxLeaseDurationFilter', 'max_lease_duration = -1', 'max_lease_duration_project_limits = a:-1'],
+  ['MaxLeaseDurationFilter', 'max_lease_duration_exempt_project_ids = a'],
+  ['MaxReservationSizeFilter'],
+  ['MaxReservationSizeFilter', 'max_reservation_size = physical:host:-1'],
+  ['MaxLeasesFilter'],
+  ['MaxLeasesFilter', 'max_leases_per_project_by_type = network:-1', 'max_leases_user_limits = a:-1'],
+  ['LeaseDatesFilter'],
+  ['UsageBudgetFilter', 'usage_budget_rates = physical:host:0'],
+  ['UsageBudgetFilter', 'usage_budget_rates =', 'usage_budget_flavor_rates = m1:0'],
+])('%s is said to limit nothing, where it is enabled', async ([filter, ...lines]) => {
+  expect(await warningsOf(filter, ...lines)).toEqual([
+    expect.stringMatching(
+      new RegExp(`^warning: 2: \\[enforcement\\] enabled_filters: ${filter} limits nothing: .*; set `),
+    ),
+  ]);
+});
+
+it.for<[filter: string, ...lines: string[]]>([
+  ['MaxLeaseDurationFilter', 'max_lease_duration = 0'],
+  ['MaxLeaseDurationFilter', 'max_lease_duration_user_limits = a:1'],
+  ['MaxLeaseDurationFilter', 'max_lease_duration_extension_window = 0'],
+  ['MaxReservationSizeFilter', 'max_reservation_size_project_limits = a/network:0'],
+  ['MaxLeasesFilter', 'max_leases_project_limits = a:0'],
+  ['MaxLeasesFilter', 'max_leases_per_user = 0'],
+  ['LeaseDatesFilter', 'lease_dates_latest_end = +1'],
+  ['UsageBudgetFilter'],
+  ['UsageBudgetFilter', 'usage_budget_rates =', 'usage_budget_flavor_rates = m1:0.5'],
+  ['ExternalServiceFilter', `external_service_base_endpoint = ${URL}`],
+  [
+    'ExternalServiceFilter',
+    `external_service_check_create_endpoint = ${URL}`,
+    `external_service_commit_update_endpoint = ${URL}`,
+  ],
+])('%s with one limit is not: %j', async ([filter, ...lines]) => {
+  expect(await warningsOf(filter, ...lines)).toEqual([]);
+});
+
+it('ExternalServiceFilter is said to ask nobody where an endpoint is missing', async () => {
+  expect(await warningsOf('ExternalServiceFilter', `external_service_on_end_endpoint = ${URL}`)).toEqual([
+    expect.stringContaining('ExternalServiceFilter asks nobody about each create and update: set '),
+  ]);
+  expect(
+    await warningsOf('ExternalServiceFilter', `external_service_check_create_endpoint = ${URL}`),
+  ).toEqual([expect.stringContaining('ExternalServiceFilter asks nobody about each update: set ')]);
+});
+
+it("an operator's own filter says so too, and one that throws is a mistake", async () => {
+  const folder = filterFolder({
+    'mine-filter.js': filterSource('MineFilter', {
+      extra: "static limitsNothing = () => 'limits nothing: yet';",
+    }),
+    'torn-filter.js': filterSource('TornFilter', {
+      extra: "static limitsNothing = () => { throw new Error('torn'); };",
+    }),
+  });
+  expect(await warningsOf('MineFilter, TornFilter', `filters_path = ${folder}`)).toEqual([
+    'warning: 2: [enforcement] enabled_filters: MineFilter limits nothing: yet',
+    'error: 2: [enforcement] enabled_filters: TornFilter could not check its options: torn',
+  ]);
+});
+
+it('one that is only tried is said to limit nothing where it is named', async () => {
+  const lines = await warningsOf('', 'audit_filters = LeaseDatesFilter');
+  expect(lines).toContainEqual(
+    expect.stringMatching(/^warning: 3: \[enforcement\] audit_filters: LeaseDatesFilter limits nothing/),
+  );
+});
