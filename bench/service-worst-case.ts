@@ -159,7 +159,7 @@ export const trial: Trial = {
   ]),
   notes: [
     `The dearest request that is found for each endpoint. Some ${'thousand'} are tried with an eighth of body_limit: every shape (wide, deep, long, of different names, of letters of every kind, as many as are let through) in every place; the ${DEAREST} dearest by either figure are sent at full length, ${TIMES} times, and the smallest figure counts: others on the machine can only make it larger.`,
-    'Held: for how long the service did nothing else, looked at from inside its process; its processor time where that is less, since what else runs on the machine holds it too. Memory: how much more was resident at once, beside the length of the body, or beside 1 MiB where it is shorter.',
+    'Held: for how long the service did nothing else, looked at from inside its process, in time that its thread had a processor where the system says so (Linux): what else runs on the machine does not count. Memory: how much more was resident at once, beside the length of the body, or beside 1 MiB where it is shorter.',
     'The service has all filters, with a ledger in SQLite, scheduling policies for pods and leases, and an admin policy; its body_limit is as it is unless told otherwise.',
   ],
 };

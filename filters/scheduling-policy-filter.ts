@@ -122,19 +122,26 @@ export class SchedulingPolicyFilter extends BaseFilter<Options> {
       user: user_id,
       groups: [`project:${project_id}`, 'system:authenticated'],
     });
+    let refused = 0;
     return reservations.map((reservation, index): ReservationReview => {
       const { resource_type } = reservation;
+      if (refused > MAX_REASONS) {
+        // More than that nobody is told.
+        return { reasons: [], changed: undefined };
+      }
       if (resource_type !== undefined && NOT_ON_NODES.has(resource_type)) {
         return { reasons: [], changed: undefined };
       }
       const place = `reservations[${index}]`;
       const demands = demandsOf(reservation);
       if ('mistake' in demands) {
+        refused += 1;
         return { reasons: [`${place}.${demands.mistake}`], changed: undefined };
       }
       const selectors = [...demands.resource, ...demands.hypervisor].map(selector);
       const part = `${place}.resource_properties`;
       const { added, reasons } = policy.reviewNodeSelectors(selectors, part, { addDefaults });
+      refused += reasons.length;
       return {
         reasons: reasons.map(formatReason),
         changed: added.length === 0 ? undefined : withDefaults(reservation, demands.resource, added),

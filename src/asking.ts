@@ -88,13 +88,16 @@ export function askFilter(
   logger: Logger,
 ): Answer | Promise<Answer> {
   const { wait, ask, verify } = question;
+  const { turn } = link;
   const failure = (thrown: unknown): Answer => {
     logFailure(logger, link.name, question, thrown);
     return { verdict: reject(failureMessage(thrown)), failed: true };
   };
   try {
     wait.throwIfOver();
+    turn.begin();
     const answer = ask(link.filter, lease, wait);
+    turn.end();
     if (isThenable(answer)) {
       return inTime(answer, wait)
         .then((late) => verified(late, verify))
@@ -109,7 +112,7 @@ export function askFilter(
 
 /** Tells one filter of an end. One that can't be told keeps no other from hearing it. */
 export async function tellOfEnd(
-  { name, filter, audit }: Link,
+  { name, filter, audit, turn }: Link,
   { context, lease }: EndRequest,
   { requestId, wait }: Pick<Question, 'requestId' | 'wait'>,
   logger: Logger,
@@ -117,7 +120,9 @@ export async function tellOfEnd(
   const started = performance.now();
   let failed = false;
   try {
+    turn.begin();
     const told = filter.onEnd(context, lease, wait);
+    turn.end();
     if (isThenable(told)) {
       await inTime(told, wait);
     }

@@ -3,6 +3,7 @@ import type { BaseFilter, FilterServices } from './base-filter.ts';
 import type { Configuration } from './configuration.ts';
 import { ConfigurationError, errorText } from './errors.ts';
 import type { Logger } from './logger.ts';
+import type { Occupation, Turn } from './occupation.ts';
 import { withOrigin } from './option-groups.ts';
 
 /** A filter in its place. */
@@ -10,20 +11,27 @@ export interface Link {
   readonly name: string;
   readonly filter: BaseFilter;
   readonly audit: boolean;
+  /** Of whatever it does before it answers, or waits for something. */
+  readonly turn: Turn;
 }
 
 /** Throws `ConfigurationError` when a filter refuses its options; those before it are closed then. */
 export async function openChain(
   { filters, settings }: Configuration,
   services: FilterServices,
+  occupation: Occupation,
 ): Promise<Link[]> {
   const chain: Link[] = [];
   for (const { installed, options, audit } of filters) {
     const { name, filterClass } = installed;
+    const turn = occupation.turn(name);
     try {
+      turn.begin();
       const filter = new filterClass(options as never, services);
-      chain.push({ name, audit, filter });
-      await filter.open();
+      chain.push({ name, audit, filter, turn });
+      const opened = filter.open();
+      turn.end();
+      await opened;
     } catch (thrown) {
       await closeChain(chain, services.logger);
       if (thrown instanceof ConfigurationError) {
@@ -41,9 +49,12 @@ export async function openChain(
 /** Lets every filter release what it holds. One that can't keeps no other from it. */
 export async function closeChain(chain: readonly Link[], logger: Logger): Promise<void> {
   await Promise.all(
-    chain.map(async ({ name, filter }) => {
+    chain.map(async ({ name, filter, turn }) => {
       try {
-        await filter.close();
+        turn.begin();
+        const closed = filter.close();
+        turn.end();
+        await closed;
       } catch (thrown) {
         logger.error({ filter: name, error: errorText(thrown) }, 'filter could not be closed');
       }

@@ -14,6 +14,7 @@ import type { Claimant } from './ledger/prospect.ts';
 import type { ChainLedger } from './ledger/service.ts';
 import type { Recording } from './ledger/transactions.ts';
 import type { Logger } from './logger.ts';
+import type { Turn } from './occupation.ts';
 import { readOnly } from './read-only.ts';
 import { type Decision, type Outcome, reject } from './verdict.ts';
 
@@ -34,8 +35,8 @@ export class Commits {
     this.#chain = chain;
     this.#ledger = ledger;
     this.#logger = logger;
-    this.#claimants = chain.flatMap(({ name, filter, audit }) =>
-      isLedgerFilter(filter) ? [claimantOf(filter, name, audit)] : [],
+    this.#claimants = chain.flatMap(({ name, filter, audit, turn }) =>
+      isLedgerFilter(filter) ? [seen(claimantOf(filter, name, audit), turn)] : [],
     );
   }
 
@@ -189,6 +190,19 @@ export class Commits {
 
 /** Besides what bounds the ledger, and the filters themselves. */
 const SECONDS_TO_TAKE_BACK = 30;
+
+/** As a filter's other answers: what it claims is asked from within a transaction. */
+function seen(claimant: Claimant, turn: Turn): Claimant {
+  return {
+    ...claimant,
+    claims(proposal, standing) {
+      turn.begin();
+      const claims = claimant.claims(proposal, standing);
+      turn.end();
+      return claims;
+    },
+  };
+}
 
 /** A filter that can't tell what it claims refuses the lease by itself: the others have their say. */
 function noting(claimant: Claimant, failures: Map<string, unknown>): Claimant {

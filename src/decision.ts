@@ -4,6 +4,9 @@ import type { Decision, Outcome } from './verdict.ts';
 
 /** More than this nobody types into a request. */
 const MAX_NAMED_CHANGES = 20;
+const MAX_COUNTED_CHANGES = 1000;
+/** Longer than this nobody types a value. */
+const MAX_VALUE = 10_000;
 
 /** Every filter has allowed the lease in this form. */
 export function accepted(
@@ -89,14 +92,55 @@ export function auditWarning({
 }
 
 /** `end_date = "2026-12-02T09:00:00", reservations/0/max = 1`: what a user has to change in a request. */
-export async function describeChanges(from: Lease, to: Lease): Promise<string> {
-  const { default: jsonPatch } = await import('fast-json-patch');
-  const plain = (lease: Lease) => JSON.parse(JSON.stringify(lease)) as object;
-  const changes = jsonPatch.compare(plain(from), plain(to));
-  const named = changes.slice(0, MAX_NAMED_CHANGES).map((change) => {
-    const name = change.path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
-    return 'value' in change ? `${name} = ${JSON.stringify(change.value)}` : `without ${name}`;
-  });
-  const rest = changes.length - named.length;
-  return `${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+export function describeChanges(from: Lease, to: Lease): string {
+  const named: string[] = [];
+  let others = 0;
+  for (const { path, value } of differences([], from, to)) {
+    if (named.length < MAX_NAMED_CHANGES) {
+      const name = path.join('/');
+      named.push(value === undefined ? `without ${name}` : `${name} = ${shown(value)}`);
+    } else {
+      others += 1;
+      if (others > MAX_COUNTED_CHANGES) {
+        return `${named.join(', ')} and more than ${MAX_COUNTED_CHANGES} more`;
+      }
+    }
+  }
+  return `${named.join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
+}
+
+interface Difference {
+  readonly path: readonly string[];
+  /** `undefined` = it is not there any more. */
+  readonly value: unknown;
+}
+
+/** What a filter has left as it was it has not copied, as a rule: most of a long lease is not walked through. */
+function* differences(path: readonly string[], from: unknown, to: unknown): Generator<Difference> {
+  if (Object.is(from, to)) {
+    return;
+  }
+  if (!isTree(from) || !isTree(to) || Array.isArray(from) !== Array.isArray(to)) {
+    // A date may be an object, of which there are equal ones.
+    if (JSON.stringify(from) !== JSON.stringify(to)) {
+      yield { path, value: to };
+    }
+    return;
+  }
+  for (const name of Object.keys({ ...from, ...to })) {
+    const [before, after] = [from, to].map((tree) => (Object.hasOwn(tree, name) ? tree[name] : undefined));
+    yield* differences([...path, name], before, after);
+  }
+}
+
+/** A list, or an object that is no value by itself as a date is. */
+function isTree(value: unknown): value is Readonly<Record<string, unknown>> {
+  return (
+    typeof value === 'object' && value !== null && !('toJSON' in value && typeof value.toJSON === 'function')
+  );
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
 }

@@ -26,8 +26,9 @@ import { ledgerSection } from './ledger/options.ts';
 import type { Claimant } from './ledger/prospect.ts';
 import { ChainLedger } from './ledger/service.ts';
 import { createLogger, type Logger } from './logger.ts';
+import { Occupation } from './occupation.ts';
 import { readOnly } from './read-only.ts';
-import { createSharedServices, type EnforcementServices } from './services.ts';
+import { createSharedServices, type EnforcementServices, type WatchedServices } from './services.ts';
 import type { Decision, EndReport, Outcome } from './verdict.ts';
 
 /** After so many rounds filters that keep changing a lease are taken to contradict each other. */
@@ -111,13 +112,17 @@ export class UsageEnforcement {
   /** Constructs the filters of a configuration that `requireConfiguration` has returned. */
   static async fromConfiguration(
     configuration: Configuration,
-    services: EnforcementServices = {},
+    services: WatchedServices = {},
   ): Promise<UsageEnforcement> {
     const shared = createSharedServices(services);
     const { logger, clock } = shared;
     const ledgerOptions = sectionOf(configuration, ledgerSection);
     const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer: services.ledgerObserver });
-    const chain = await openChain(configuration, { ...shared, ledger }).catch(async (thrown: unknown) => {
+    const chain = await openChain(
+      configuration,
+      { ...shared, ledger },
+      services.occupation ?? new Occupation(),
+    ).catch(async (thrown: unknown) => {
       await ledger.close();
       throw thrown;
     });
@@ -269,7 +274,7 @@ export class UsageEnforcement {
       return refused(operation, original, rejection, outcomes);
     }
     if (lastChange !== undefined && !acceptsChanges) {
-      const message = `The lease would be allowed with other values: ${await describeChanges(original, lease)}.`;
+      const message = `The lease would be allowed with other values: ${describeChanges(original, lease)}.`;
       return refused(operation, original, { ...lastChange, message }, outcomes);
     }
     return accepted(operation, lease, lastChange !== undefined, outcomes);

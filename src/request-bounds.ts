@@ -5,8 +5,8 @@ import { InvalidRequestError } from './errors.ts';
 export const MAX_RESERVATIONS = 1000;
 /** In all reservations of a lease together: ten thousand hosts, reserved twice. */
 export const MAX_ALLOCATIONS = 20_000;
-/** Of users and projects. Keystone's have 32 or 64 characters, and no more than 255. */
-export const ID_LENGTH = 1024;
+/** Of users and projects, which stand in logs and messages. Keystone's have no more than 255 characters. */
+export const ID_LENGTH = 65_536;
 
 interface Bounded {
   readonly id?: unknown;

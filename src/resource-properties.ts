@@ -5,6 +5,10 @@
 
 const OPERATORS = ['==', '!=', '>=', '<=', '>', '<'] as const;
 
+/** What Blazar's own have is some ten of them. */
+const MAX_COMPARISONS = 100;
+const MAX_LENGTH = 65_536;
+
 export type PropertyOperator = (typeof OPERATORS)[number];
 
 /** One demand: a property, without its `$`, compared with a value. */
@@ -23,6 +27,9 @@ export function parseResourceProperties(written: unknown): PropertyRequirement[]
   if (written === undefined || written === null || written === '') {
     return [];
   }
+  if (typeof written === 'string' && written.length > MAX_LENGTH) {
+    throw new Error(`expected at most ${MAX_LENGTH} characters`);
+  }
   const expression = typeof written === 'string' ? parsed(written) : written;
   if (!Array.isArray(expression)) {
     throw new Error('expected a list in JSON such as ["==", "$gpu", "True"]');
@@ -35,6 +42,9 @@ export function parseResourceProperties(written: unknown): PropertyRequirement[]
   }
   if (expression.length === 1) {
     throw new Error('expected something behind "and"');
+  }
+  if (expression.length > MAX_COMPARISONS + 1) {
+    throw new Error(`expected at most ${MAX_COMPARISONS} comparisons`);
   }
   return expression.slice(1).map(requirement);
 }

@@ -3,6 +3,7 @@ import type { Clock, SharedServices } from './base-filter.ts';
 import { createHttpClient, type HttpClientOptions, type HttpObserver } from './http/client.ts';
 import type { LedgerObserver } from './ledger/ledger.ts';
 import { createLogger, type Logger } from './logger.ts';
+import type { Occupation } from './occupation.ts';
 
 /** What the chain needs from outside, each with a default. */
 export interface EnforcementServices {
@@ -14,6 +15,12 @@ export interface EnforcementServices {
   readonly httpObserver?: HttpObserver | undefined;
   /** Is told of every transaction of the ledger. Default: nobody is. */
   readonly ledgerObserver?: LedgerObserver | undefined;
+}
+
+/** What the policy service hands in besides. */
+export interface WatchedServices extends EnforcementServices {
+  /** Where it is written which filter is at work. Default: where nobody looks. */
+  readonly occupation?: Occupation | undefined;
 }
 
 /** What filters, and policies, are given. */

@@ -1,40 +1,51 @@
 /** What one request does to the process that answers it: looked at from inside of it. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 
 export interface Observed {
-  /**
-   * For so long nothing else was done, in nanoseconds: the longest of all times, or all processor time since `begin` where that is
-   * less. The rest others on the machine have had.
-   */
+  /** For so long nothing else was done, in nanoseconds that the thread had a processor: the longest of all times. */
   readonly heldNanoseconds: number;
   /** So much more than before was in memory at once. */
   readonly peakBytes: number;
 }
 
-/** The histogram's clock strikes so often, and counts from one stroke to the next. */
-const RESOLUTION_MS = 1;
+/** It is looked so often whether there is a turn. */
+const TURN_MS = 1;
 
 /** Observes from `begin` to `end`, as often as one likes. */
 export class Observer {
-  #delay: IntervalHistogram | undefined;
+  #looking: NodeJS.Timeout | undefined;
+  #last = 0;
+  #longest = 0;
   #before = 0;
-  #used: NodeJS.CpuUsage | undefined;
 
   begin(collect: () => void): void {
     collect();
     collect();
     this.#before = resetPeak();
-    this.#delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-    this.#delay.enable();
-    this.#used = process.cpuUsage();
+    this.#last = workedNanoseconds();
+    this.#longest = 0;
+    this.#looking = setInterval(() => this.#look(), TURN_MS);
   }
 
   end(): Observed {
-    this.#delay?.disable();
-    const { user, system } = process.cpuUsage(this.#used);
-    const held = Math.min((this.#delay?.max ?? 0) - RESOLUTION_MS * 1e6, (user + system) * 1000);
-    return { heldNanoseconds: Math.max(0, held), peakBytes: Math.max(0, peakBytes() - this.#before) };
+    clearInterval(this.#looking);
+    this.#look();
+    return { heldNanoseconds: this.#longest, peakBytes: Math.max(0, peakBytes() - this.#before) };
+  }
+
+  #look(): void {
+    const now = workedNanoseconds();
+    this.#longest = Math.max(this.#longest, now - this.#last);
+    this.#last = now;
+  }
+}
+
+/** Linux says how long this thread has had a processor: on a machine with others, time alone would say how much they do. */
+function workedNanoseconds(): number {
+  try {
+    return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[0]);
+  } catch {
+    return performance.now() * 1e6;
   }
 }
 

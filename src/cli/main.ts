@@ -11,6 +11,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.stderr.on('error', () => {});
 // A filter that leaves a promise to itself, for one: no stack trace, and no exit code that means something else.
 process.on('uncaughtException', (thrown) => {
+  if (process.listenerCount('uncaughtException') > 1) {
+    // `serve` ends in its own time.
+    return;
+  }
   process.stderr.write(`error: ${onOneLine(errorText(thrown))}\n`);
   process.exit(ExitCode.fault);
 });

@@ -17,6 +17,8 @@ export const ExitCode = {
   nobodyReads: 141,
   /** A fault of ours. */
   fault: 70,
+  /** `serve`: a filter held the process for longer than `hang_timeout`, or a stop for longer than `shutdown_grace`. */
+  held: 75,
 } as const;
 
 /** The command was not called as it should be: one line, exit code 2. */

@@ -55,6 +55,10 @@ async function serve(flags: ServeFlags): Promise<void> {
   // Node's own answer to it is a debugger, to which everybody on the machine can connect.
   process.on('SIGUSR1', () => {});
   const { startService } = await import('../server/service.ts');
+  const { Watchdog } = await import('../server/watchdog.ts');
+  const watchdog = new Watchdog(ExitCode.held, (error) =>
+    process.stderr.write(`error: the watchdog has ended, and filters may hold the process: ${error}\n`),
+  );
   const sources = sourcesOf(flags);
   const settings = [
     ...setting('host', '--host', flags.host),
@@ -64,9 +68,10 @@ async function serve(flags: ServeFlags): Promise<void> {
   ];
   const service = await startService(
     { ...sources, config: [...(sources.config ?? []), ...settings] },
-    { watch: flags.watch ?? false },
+    { watch: flags.watch ?? false, watchdog },
   );
   running = service;
+  const broken = uncaught(service);
   if (changed) {
     // While it started: what was read may be what was before.
     void service.reload();
@@ -74,14 +79,29 @@ async function serve(flags: ServeFlags): Promise<void> {
   printWarnings(service.warnings);
   greet(service);
 
-  await stopped;
+  const fault = await Promise.race([stopped.then(() => false), broken.then(() => true)]);
   // Whoever says it twice means now.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => process.exit(128 + constants.signals[signal]));
   }
   await service.close();
   // What a filter has left running keeps nothing alive.
-  process.exit(ExitCode.ok);
+  process.exit(fault ? ExitCode.fault : ExitCode.ok);
+}
+
+/**
+ * A promise that a filter has left to itself is an error in the log, and no more: everybody who waits for an answer waits for another
+ * promise. What is thrown where nobody waits may have left anything half done: what is under way is finished, and the process ends, to
+ * be started again. Resolves when that is so.
+ */
+function uncaught(service: Service): Promise<void> {
+  process.on('unhandledRejection', (reason) => service.reportUncaught('rejection', reason));
+  return new Promise((broken) => {
+    process.on('uncaughtException', (thrown) => {
+      service.reportUncaught('exception', thrown);
+      broken();
+    });
+  });
 }
 
 function setting(option: string, flag: string, value: string | undefined): FlagSetting[] {

@@ -8,7 +8,7 @@ import { wholeBody } from './whole-body.ts';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** A lease of ten thousand hosts has 200,000 values, and is five levels deep. */
-const BOUNDS: JsonBounds = { maxValues: 300_000, maxMembers: 10_000, maxDepth: 100 };
+const BOUNDS: JsonBounds = { maxValues: 300_000, maxNames: 10_000, maxDepth: 100 };
 
 /**
  * The JSON that a request carries, of at most `body_limit` bytes, unpacked if it is compressed. Throws an HTTP error that

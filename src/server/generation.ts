@@ -3,7 +3,7 @@ import { type Deadline, withinDeadline } from '../deadline.ts';
 import { UsageEnforcement } from '../enforcement.ts';
 import { kubernetesSection, policyOptions } from '../kubernetes/options.ts';
 import type { PodAdmission } from '../kubernetes/pod-admission.ts';
-import type { EnforcementServices } from '../services.ts';
+import type { WatchedServices } from '../services.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policy-chain.ts';
 import { Admission } from './admission.ts';
@@ -60,7 +60,7 @@ export class Generation {
   static async create(
     number: number,
     configuration: Configuration,
-    services: EnforcementServices,
+    services: WatchedServices,
   ): Promise<Generation> {
     const options = sectionOf(configuration, serviceSection);
     const tokens = readDoorTokens(configuration);

@@ -3,14 +3,14 @@ import type { ConfigSources } from '../config/sources.ts';
 import { type Configuration, readConfiguration, withoutMistakes } from '../configuration.ts';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
-import type { EnforcementServices } from '../services.ts';
+import type { WatchedServices } from '../services.ts';
 import { asksForCertificate, DOORS } from './doors.ts';
 import { Generation, readDoorTokens } from './generation.ts';
 import { READ_AT_START, type ServiceOptions } from './options.ts';
 import { SECTIONS } from './sections.ts';
 import { type Started, servedDoors, startedWith, startProblems } from './start-checks.ts';
 
-export interface GenerationServices extends EnforcementServices {
+export interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
   /** Is told of each reload. */
   readonly reloaded: (outcome: 'applied' | 'refused') => void;

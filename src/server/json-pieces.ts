@@ -4,6 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setMember } from '../config/tree.ts';
+import { NameCount } from './name-count.ts';
 
 /** A body may be JSON, and yet hold more than anybody needs. The message completes "expected …". */
 export class TooMuchJsonError extends Error {
@@ -13,8 +14,8 @@ export class TooMuchJsonError extends Error {
 export interface JsonBounds {
   /** Members of objects and items of lists, at any depth. One that is a list or an object itself counts twice. */
   readonly maxValues: number;
-  /** Of one object: names that are all different cost most. */
-  readonly maxMembers: number;
+  /** Different ones. Each costs as much as ten values. */
+  readonly maxNames: number;
   readonly maxDepth: number;
 }
 
@@ -48,7 +49,6 @@ interface Container {
   name: string;
   /** That value has been added: no more may stand before the next comma. */
   isAdded: boolean;
-  commas: number;
 }
 
 /**
@@ -85,6 +85,9 @@ class Reader {
   /** Everything before has been parsed, but for the names of members. */
   #parsedTo: number;
   #values = 0;
+  /** Of an object, what comes next is the name of a member. */
+  #isName = false;
+  readonly #names = new NameCount();
   value: unknown;
 
   constructor(bytes: Uint8Array, bounds: JsonBounds, pieceBytes: number) {
@@ -103,9 +106,15 @@ class Reader {
     const { length } = bytes;
     for (let at = this.#at; at < length; at += 1) {
       switch (bytes[at]) {
-        case QUOTE:
-          at = endOfText(bytes, at);
+        case QUOTE: {
+          const end = endOfText(bytes, at);
+          if (!this.#innermost.isList && this.#isName) {
+            this.#countName(at + 1, end);
+            this.#isName = false;
+          }
+          at = end;
           break;
+        }
         case OPEN_LIST:
         case OPEN_OBJECT:
           this.#enter(bytes[at] === OPEN_LIST, at);
@@ -116,13 +125,10 @@ class Reader {
           break;
         case COMMA: {
           this.#count();
+          this.#isName = true;
           const container = this.#innermost;
           if (this.#open.length === 1) {
             throw new SyntaxError('a comma behind the value');
-          }
-          container.commas += 1;
-          if (!container.isList && container.commas >= this.#bounds.maxMembers) {
-            throw new TooMuchJsonError(`at most ${this.#bounds.maxMembers} members in an object`);
           }
           if (at - this.#parsedTo >= this.#pieceBytes || container.isAdded) {
             this.#flush(container, at);
@@ -156,8 +162,15 @@ class Reader {
     }
   }
 
+  #countName(from: number, to: number): void {
+    if (this.#names.add(this.#bytes, from, to) > this.#bounds.maxNames) {
+      throw new TooMuchJsonError(`at most ${this.#bounds.maxNames} different names in the body`);
+    }
+  }
+
   #enter(isList: boolean, at: number): void {
     this.#count();
+    this.#isName = !isList;
     if (this.#open.length > this.#bounds.maxDepth) {
       throw new TooMuchJsonError(`a body that is nested no deeper than ${this.#bounds.maxDepth} levels`);
     }
@@ -248,7 +261,7 @@ class Reader {
 
 function container(isList: boolean, start: number): Container {
   const from = start + 1;
-  return { isList, start, parsed: undefined, from, member: from, name: '', isAdded: false, commas: 0 };
+  return { isList, start, parsed: undefined, from, member: from, name: '', isAdded: false };
 }
 
 /** Where the text ends that begins here; behind the last byte where it does not end. */

@@ -15,6 +15,9 @@ const PREFIX = 'blazar_enforcement_';
 const BATCH = 64;
 const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
+const UNCAUGHT_KINDS = ['rejection', 'exception'] as const;
+export type UncaughtKind = (typeof UNCAUGHT_KINDS)[number];
+
 /** What is looked at when the metrics are read. */
 export interface Gauges {
   underWay(): number;
@@ -98,6 +101,11 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     'Token and certificate files that changed: applied, or refused for their mistakes.',
     ['outcome'],
   );
+  readonly #uncaught = this.#counter(
+    'uncaught_errors_total',
+    'Errors that nobody has caught: rejections of promises that were left to themselves, and exceptions.',
+    ['kind'],
+  );
   readonly #dropped = this.#counter(
     'decision_log_dropped_total',
     'Decisions that are missing in the decision log, since it could not be written fast enough.',
@@ -134,6 +142,9 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
       this.#reloads.inc({ outcome }, 0);
       this.#credentialReloads.inc({ outcome }, 0);
     }
+    for (const kind of UNCAUGHT_KINDS) {
+      this.#uncaught.inc({ kind }, 0);
+    }
     collectDefaultMetrics({ register: this.#registry });
   }
 
@@ -161,6 +172,10 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
         one.duration_ms / 1000,
       );
     }
+  }
+
+  uncaught(kind: UncaughtKind): void {
+    this.#uncaught.inc({ kind });
   }
 
   /** `path` is one of the service's own, or `other`: what callers make up is no label. */

@@ -80,6 +80,11 @@ export const serviceOptions = z
       description: 'How long what is under way may take to finish when the service is told to stop.',
       unit: 'seconds',
     }),
+    hang_timeout: z.int().min(0).max(3600).default(30).meta({
+      description:
+        'How long a filter may hold the process so that nobody is answered. Then the log says which one it was, and the process ends with exit code 75, to be started again. Never longer than shutdown_grace (or one second), since a process that is held hears no signal. 0 = for ever.',
+      unit: 'seconds',
+    }),
     log_level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').meta({
       description: 'What is logged on standard error. Read at the start.',
     }),

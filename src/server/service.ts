@@ -13,11 +13,12 @@ import { createDoors, DOOR_NAMES, DOORS, type DoorName, type Doors, replaceToken
 import { type Generation, readDoorTokens } from './generation.ts';
 import { Generations } from './generations.ts';
 import { Listener } from './listener.ts';
-import { Metrics } from './metrics.ts';
+import { Metrics, type UncaughtKind } from './metrics.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
 import { KUBERNETES_PATHS } from './own-paths.ts';
 import { SECTIONS, tokenOptionsOf } from './sections.ts';
 import { startedWith, startProblems } from './start-checks.ts';
+import type { Watchdog } from './watchdog.ts';
 import { WatchedFiles } from './watched-files.ts';
 
 /** Of the time to shut down, so much is left to filters and logs when what is under way takes too long. */
@@ -37,6 +38,8 @@ export interface Service {
   readonly writesToStandardOutput: boolean;
   /** Reads the configuration and all files anew. Resolves to whether the new configuration decides. */
   reload(): Promise<boolean>;
+  /** Logs and counts what nobody has caught: a promise that was left to itself, or what was thrown where nobody waits. */
+  reportUncaught(kind: UncaughtKind, thrown: unknown): void;
   /** Stops accepting, finishes what is under way, lets the filters go and writes the logs, within `shutdown_grace`. */
   close(): Promise<void>;
 }
@@ -60,6 +63,8 @@ export interface ServiceSettings {
   readonly watch?: boolean;
   /** How often it is looked whether a file has changed, in milliseconds. Default 1000. */
   readonly pollMs?: number;
+  /** Is told for how long filters may hold the process, and sees which one does. Default: nobody looks. */
+  readonly watchdog?: Pick<Watchdog, 'occupation' | 'watch' | 'heldForMs' | 'endIn'>;
 }
 
 /** Wires and checks everything, then listens. Throws `ConfigurationError`, also when the address can't be had. */
@@ -79,6 +84,8 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
   await credentialFiles.watch(filesOf(configuration, tlsOptions));
 
   const logger = settings.logger ?? createLogger(atStart.log_level, atStart.log_format);
+  const { watchdog } = settings;
+  watchdog?.watch(atStart);
   let draining = false;
 
   const metrics: Metrics = new Metrics({
@@ -92,6 +99,7 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     logger,
     httpObserver: metrics,
     ledgerObserver: metrics,
+    occupation: watchdog?.occupation,
     reloaded: (outcome) => metrics.reloaded(outcome),
     swapped: (generation) => takeOver(generation),
   }).catch(async (thrown: unknown) => {
@@ -164,6 +172,7 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
   const takeOver = (next: Generation) => {
     replaceTokens(doors, next.tokens);
     listener.replaceDeadline(next.options.deadline);
+    watchdog?.watch(next.options);
   };
   credentialFiles.start();
   if (settings.watch) {
@@ -175,7 +184,10 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     draining = true;
     credentialFiles.close();
     configurationFiles.close();
-    const graceMs = generations.current.options.shutdown_grace * 1000;
+    // Who was to stop while a filter held the process hears of it afterwards.
+    const lateMs = watchdog?.heldForMs() ?? 0;
+    const graceMs = Math.max(0, generations.current.options.shutdown_grace * 1000 - lateMs);
+    watchdog?.endIn(graceMs);
     const forFiltersMs = (graceMs * LAST_PART) / 2;
     const forLogMs = forFiltersMs;
     const finished = listener.close(graceMs - forFiltersMs - forLogMs).then(() => generations.close());
@@ -190,6 +202,14 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     doors: openedDoors(doors, generations.current, listener.url),
     writesToStandardOutput: atStart.decision_log === '-',
     reload,
+    reportUncaught(kind, thrown) {
+      metrics.uncaught(kind);
+      const stack = thrown instanceof Error ? thrown.stack : undefined;
+      logger.error(
+        { kind, error: errorText(thrown), stack },
+        'nobody has caught an error, of a filter most likely',
+      );
+    },
     close() {
       closing ??= close();
       return closing;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseInPieces, TooMuchJsonError } from '../../src/server/json-pieces.ts';
 
-const ROOMY = { maxValues: 1_000_000, maxMembers: 1_000_000, maxDepth: 100 };
+const ROOMY = { maxValues: 1_000_000, maxNames: 1_000_000, maxDepth: 100 };
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
 /** What comes of a text: the value with the order of its members, or that it is none. */
@@ -105,7 +105,7 @@ describe('JSON in pieces', () => {
   });
 
   it('stops at the first value, and at the first level, that is too much', async () => {
-    const bounds = { maxValues: 1000, maxMembers: 100, maxDepth: 10 };
+    const bounds = { maxValues: 1000, maxNames: 100, maxDepth: 10 };
     for (const shape of ['[', '[1,', '{"a":', '{"a":1,', '[{},', '[[],']) {
       const bytes = bytesOf(shape.repeat(100_000));
       await expect(parseInPieces(bytes, bounds)).rejects.toThrow(TooMuchJsonError);
@@ -115,7 +115,9 @@ describe('JSON in pieces', () => {
     );
     const members = (count: number) =>
       bytesOf(`[{${Array.from({ length: count }, (_, index) => `"${index}":1`).join(',')}}]`);
-    await expect(parseInPieces(members(101), bounds)).rejects.toThrow('at most 100 members in an object');
+    await expect(parseInPieces(members(101), bounds)).rejects.toThrow(
+      'at most 100 different names in the body',
+    );
     expect(await parseInPieces(members(100), bounds)).toBeInstanceOf(Array);
     expect(await parseInPieces(bytesOf('['.repeat(10) + ']'.repeat(10)), bounds)).toBeInstanceOf(Array);
   });

@@ -3,7 +3,7 @@ import { type Context, HttpError } from 'koa';
 import { bodyBytes } from '../body.ts';
 
 /**
- * The fields of a form of at most `limit` bytes; `undefined` when it is longer. Throws an HTTP error that may be shown:
+ * The fields of a form of at most `limit` bytes; `undefined` when it is longer, or has too many. Throws an HTTP error that may be shown:
  * 403 for a form of another site, 415, or 400 for what did not arrive.
  */
 export async function readForm(ctx: Context, limit: number): Promise<URLSearchParams | undefined> {
@@ -15,7 +15,8 @@ export async function readForm(ctx: Context, limit: number): Promise<URLSearchPa
   }
   try {
     // What browsers write by, and never an error; co-body's own reader makes lists and objects of some names.
-    return new URLSearchParams(new TextDecoder().decode(await bodyBytes(ctx.req, limit)));
+    const bytes = await bodyBytes(ctx.req, limit);
+    return hasTooManyFields(bytes) ? undefined : new URLSearchParams(new TextDecoder().decode(bytes));
   } catch (thrown) {
     const status = thrown instanceof Error && 'status' in thrown ? thrown.status : undefined;
     if (status === 413) {
@@ -29,6 +30,22 @@ export async function readForm(ctx: Context, limit: number): Promise<URLSearchPa
     }
     return ctx.throw(400, 'expected a whole form');
   }
+}
+
+/** The forms of the page have two. */
+const MAX_FIELDS = 10;
+const AMPERSAND = 0x26;
+
+/** A field is an object or two, and a form can hold millions of them. */
+function hasTooManyFields(bytes: Uint8Array): boolean {
+  let at = -1;
+  for (let fields = 1; fields <= MAX_FIELDS; fields += 1) {
+    at = bytes.indexOf(AMPERSAND, at + 1);
+    if (at === -1) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /**

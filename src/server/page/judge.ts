@@ -1,6 +1,8 @@
 import { errorText, InvalidRequestError } from '../../errors.ts';
 import type { CreateRequest, UpdateRequest } from '../../lease.ts';
+import { parsedJson } from '../body.ts';
 import { type DecidedRequest, type DecisionRecord, decisionRecord } from '../decision-record.ts';
+import { TooMuchJsonError } from '../json-pieces.ts';
 import type { RequestState } from '../request-state.ts';
 
 /** What can be asked. The end of a lease is a notification, which has effects. */
@@ -17,7 +19,7 @@ export async function judge(
   json: string,
 ): Promise<DecisionRecord> {
   const { enforcement, number } = generation;
-  const request = parse(json);
+  const request = await parse(json);
   const started = performance.now();
   return generation.inTurn(async (deadline) => {
     // As for Blazar, which can't take a changed lease.
@@ -33,10 +35,14 @@ export async function judge(
   });
 }
 
-function parse(json: string): unknown {
+async function parse(json: string): Promise<unknown> {
   try {
-    return JSON.parse(json);
+    return await parsedJson(Buffer.from(json));
   } catch (thrown) {
-    throw new InvalidRequestError('', `expected a request in JSON (${errorText(thrown)})`);
+    const text = errorText(thrown);
+    throw new InvalidRequestError(
+      '',
+      thrown instanceof TooMuchJsonError ? `expected ${text}` : `expected a request in JSON (${text})`,
+    );
   }
 }

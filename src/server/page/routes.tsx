@@ -26,6 +26,8 @@ export interface PageParts extends Pick<AppParts, 'generations' | 'keepers' | 'i
 const FIELDS_LIMIT = 1024;
 /** A form writes a byte as three, unless it is of a letter or a digit. */
 const FORM_EXPANSION = 3;
+/** Of a request that somebody pastes, which is sent back in the page. */
+const PASTED_LIMIT = 1_048_576;
 
 export function pageRoutes({ generations, tokens, keepers, isDraining }: PageParts): Router {
   const mayLook = (ctx: Context) => tokens.accept(ctx.get('X-Auth-Token')) || hasSession(ctx, tokens);
@@ -99,7 +101,7 @@ export function pageRoutes({ generations, tokens, keepers, isDraining }: PagePar
 /** What came of the form. Who has no verdict gets a sentence, and what was sent. */
 async function judgeForm(ctx: Context): Promise<Judging> {
   const state = stateOf(ctx);
-  const { body_limit: limit } = state.generation.options;
+  const limit = Math.min(state.generation.options.body_limit, PASTED_LIMIT);
   const form = await readForm(ctx, FORM_EXPANSION * limit + FIELDS_LIMIT);
   // Browsers write every line break as two characters.
   const request = form?.get('request')?.replaceAll('\r\n', '\n') ?? '';

@@ -1,0 +1,181 @@
+/** Filters that hold the process, or leave something to itself: through `serve`, as an operator has it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { confFile } from '../support/files.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { metric } from '../support/metric.ts';
+import { openRaw, postBytes } from '../support/raw-http.ts';
+import { createLasting } from '../support/requests.ts';
+import { startCommand } from '../support/run-command.ts';
+
+const SOON = { timeout: 15_000, interval: 50 };
+const HELD = 75;
+const TIMEOUT = 60_000;
+
+const leaseOf = (project_id: string) => JSON.stringify(createLasting(60, { project_id }));
+
+/** `serve` with one filter whose hooks do this, and an innocent one before it. */
+async function serve(hooks: Parameters<typeof filterSource>[1], service: string) {
+  const folder = filterFolder({ 'guilty-filter.js': filterSource('GuiltyFilter', hooks) });
+  const conf = confFile(
+    `[enforcement]\nfilters_path = ${folder}\nenabled_filters = MaxLeaseDurationFilter, GuiltyFilter\nmax_lease_duration = 172800\n[service]\nport = 0\n${service}\n`,
+  );
+  const running = startCommand(['serve', '--config-file', conf]);
+  onTestFinished(async () => {
+    running.process.kill('SIGKILL');
+    await running.ended;
+  });
+  const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n[\s\S]*\n\n$/m);
+  const port = Number(new URL(url).port);
+  const post = (project: string) =>
+    fetch(`${url}/check-create`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: leaseOf(project),
+    });
+  /** Sends it, and does not wait. */
+  const send = async (project: string) => {
+    const { socket } = await openRaw(port);
+    socket.on('error', () => {});
+    socket.write(postBytes('/check-create', leaseOf(project)));
+  };
+  return { ...running, url, folder, post, send };
+}
+
+const errorsOf = (stderr: string) =>
+  stderr
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ level }) => level === 50);
+
+const FOR_EVER: readonly (readonly [string, string])[] = [
+  ['while', 'function spin() { while (true) {} } if (context.project_id === "held") spin();'],
+  [
+    'microtasks',
+    'if (context.project_id === "held") return (async function spin() { for (;;) await null; })();',
+  ],
+  ['a regular expression', 'if (context.project_id === "held") /^(a+)+$/.test("a".repeat(60) + "b");'],
+  [
+    'a lock',
+    'if (context.project_id === "held") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);',
+  ],
+];
+
+describe('a filter that holds the process', () => {
+  it.each(FOR_EVER)(
+    'is named, and the process ends with 75: %s',
+    { timeout: TIMEOUT },
+    async (how, create) => {
+      const { ended, post, send } = await serve({ create: `${create} return allow();` }, 'hang_timeout = 2');
+      expect((await post('free')).status).toBe(204);
+      await send('held');
+      const { code, stderr } = await ended;
+      expect(code).toBe(HELD);
+      const [line, ...others] = errorsOf(stderr);
+      expect(others).toEqual([]);
+      expect(line).toMatchObject({ msg: expect.stringContaining('nothing else was done for 2 s') });
+      // Behind its first `await` it is not asked any more, but was the last one.
+      expect(line).toMatchObject({ [how === 'microtasks' ? 'last_filter' : 'filter']: 'GuiltyFilter' });
+      expect(how === 'microtasks' ? 'guilty-filter.js:' : String(line?.at)).toContain('guilty-filter.js:');
+      expect(stderr).not.toContain('debugger');
+    },
+  );
+
+  it('is killed where no code of it runs: it waits for a child', { timeout: TIMEOUT }, async () => {
+    const { ended, send } = await serve(
+      {
+        create:
+          'process.getBuiltinModule("node:child_process").execFileSync("sleep", ["30"]); return allow();',
+      },
+      'hang_timeout = 1',
+    );
+    await send('held');
+    const { code, stderr } = await ended;
+    expect(code).not.toBe(0);
+    expect(errorsOf(stderr)).toMatchObject([{ filter: 'GuiltyFilter' }]);
+  });
+
+  it('in onEnd, and in close, is ended too', { timeout: TIMEOUT }, async () => {
+    const { process, ended } = await serve({ extra: 'close() { while (true) {} }' }, 'shutdown_grace = 1');
+    process.kill('SIGTERM');
+    const { code, stderr } = await ended;
+    expect(code).toBe(HELD);
+    expect(errorsOf(stderr)).toMatchObject([{ filter: 'GuiltyFilter' }]);
+  });
+
+  it('keeps a stop waiting no longer than shutdown_grace, however long it may hold', {
+    timeout: TIMEOUT,
+  }, async () => {
+    const { process, ended, send } = await serve(
+      { create: 'while (true) {}' },
+      'hang_timeout = 3600\nshutdown_grace = 2',
+    );
+    await send('held');
+    await sleep(300);
+    process.kill('SIGTERM');
+    expect((await ended).code).toBe(HELD);
+  });
+
+  it('for less than hang_timeout goes on, and with 0 for as long as it likes', {
+    timeout: TIMEOUT,
+  }, async () => {
+    const create = 'const end = Date.now() + 2500; while (Date.now() < end) {} return allow();';
+    for (const service of ['hang_timeout = 20', 'hang_timeout = 0\nshutdown_grace = 1']) {
+      const { process, ended, post } = await serve({ create }, service);
+      expect((await post('held')).status).toBe(204);
+      process.kill('SIGTERM');
+      expect((await ended).code).toBe(0);
+    }
+  });
+
+  it('is none where the whole process stood still', { timeout: TIMEOUT }, async () => {
+    const { process, post } = await serve({}, 'hang_timeout = 2');
+    process.kill('SIGSTOP');
+    await sleep(4000);
+    process.kill('SIGCONT');
+    await sleep(1000);
+    expect((await post('free')).status).toBe(204);
+  });
+});
+
+describe('what a filter leaves to itself', () => {
+  it('and rejects, is an error in the log and a metric, and the service goes on', {
+    timeout: TIMEOUT,
+  }, async () => {
+    const { url, post, process, ended } = await serve(
+      { create: 'Promise.reject(new Error("forgotten")); return allow();' },
+      '',
+    );
+    for (const project of ['one', 'two']) {
+      expect((await post(project)).status).toBe(204);
+    }
+    const count = async () =>
+      metric(await (await fetch(`${url}/metrics`)).text(), 'blazar_enforcement_uncaught_errors_total', {
+        kind: 'rejection',
+      });
+    await vi.waitFor(async () => expect(await count()).toBe(2), SOON);
+    process.kill('SIGTERM');
+    const { code, stderr } = await ended;
+    expect(code).toBe(0);
+    expect(errorsOf(stderr)).toMatchObject([
+      { kind: 'rejection', error: 'forgotten', stack: expect.stringContaining('guilty-filter.js') },
+      { kind: 'rejection' },
+    ]);
+  });
+
+  it('and throws, is an error in the log; what is under way is finished, and the process ends with 70', {
+    timeout: TIMEOUT,
+  }, async () => {
+    const create = `if (context.project_id === 'throws') { setTimeout(() => { throw new Error('loose'); }, 0); return allow(); }
+      return new Promise((resolve) => setTimeout(() => resolve(allow()), 1500));`;
+    const { post, ended } = await serve({ create }, '');
+    const slow = post('slow');
+    await sleep(300);
+    expect((await post('throws')).status).toBe(204);
+    expect((await slow).status).toBe(204);
+    const { code, stderr } = await ended;
+    expect(code).toBe(70);
+    expect(errorsOf(stderr)).toMatchObject([{ kind: 'exception', error: 'loose' }]);
+  });
+});
