@@ -9,6 +9,7 @@ import { inTime, withinDeadline } from '../deadline.ts';
 import { createLogger, type LogLevel } from '../logger.ts';
 import { headingOf, type PipelineTask } from '../skypilot/pipeline.ts';
 import type { PolicyChain, Review } from '../skypilot/policy-chain.ts';
+import type { SecretValues } from '../skypilot/secrets.ts';
 import type { ReceivedRequest } from '../skypilot/wire.ts';
 import { readText, shownName } from './input.ts';
 import { ExitCode, onOneLine, printJson, printTable, printWarnings, UsageError } from './output.ts';
@@ -209,8 +210,12 @@ async function print(
   format: ReviewFlags['format'],
 ): Promise<void> {
   const { allowed, message, policy, failed, changed, outcomes } = reviewed;
-  const task = await changes('task', request.task, reviewed.task);
-  const config = await changes('skypilot_config', request.skypilotConfig, reviewed.skypilotConfig.toDict());
+  const { SecretValues } = await import('../skypilot/secrets.ts');
+  const after = reviewed.skypilotConfig.toDict();
+  // What is a secret in one of them is hidden in all.
+  const secrets = SecretValues.of(request.task.value, request.skypilotConfig.value, reviewed.task, after);
+  const task = await changes('task', request.task, reviewed.task, secrets);
+  const config = await changes('skypilot_config', request.skypilotConfig, after, secrets);
   if (format === 'json') {
     const diff = { task, skypilot_config: config };
     const idempotent = again && isIdempotent(again);
@@ -260,13 +265,17 @@ function whyNot({ allowed, failed, policy, message, outcomes }: Review): string 
 }
 
 /** A unified diff without secrets; empty when nothing is changed. */
-async function changes(name: string, before: ReceivedRequest['task'], after: unknown): Promise<string> {
-  const { withoutSecrets } = await import('../skypilot/secrets.ts');
+async function changes(
+  name: string,
+  before: ReceivedRequest['task'],
+  after: unknown,
+  secrets: SecretValues,
+): Promise<string> {
   const changed = before.with(after);
   if (changed === before) {
     return '';
   }
-  const [from, to] = [before, changed].map((one) => one.with(withoutSecrets(one.value)).format());
+  const [from, to] = [before, changed].map((one) => one.with(secrets.withoutSecrets(one.value)).format());
   const names = [name, `${name}, as the policies leave it`] as const;
   const diff = await unifiedDiff(names, from ?? '', to ?? '');
   return from === to ? `${diff}(what is changed is hidden)\n` : diff;

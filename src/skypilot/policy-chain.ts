@@ -11,6 +11,7 @@ import { Config } from './config.ts';
 import { skypilotOptions, skypilotSection } from './options.ts';
 import { loadPolicies } from './policy-loader.ts';
 import { type PolicyRunner, startPolicy } from './policy-runner.ts';
+import { SecretValues } from './secrets.ts';
 import type { Task } from './user-request.ts';
 import { encodeAnswer, type ReceivedRequest } from './wire.ts';
 
@@ -24,6 +25,9 @@ const FAILED: Refusal = {
   message: 'The request could not be checked. Please try again later, or ask the operator.',
   failed: true,
 };
+
+/** Of a reason or a cause, in characters: it is looked through for secrets. */
+const MAX_TEXT = 8000;
 
 /** What one policy said. */
 export interface PolicyOutcome {
@@ -116,7 +120,7 @@ export class PolicyChain {
    * Asks the policies in order, each about what the one before has made of the request. Whatever a policy does, a review
    * comes back.
    */
-  async review(request: ReceivedRequest, { deadline, requestId }: ReviewOptions): Promise<Review> {
+  async review(request: ReceivedRequest, options: ReviewOptions): Promise<Review> {
     const original: State = {
       task: request.task.value as Task,
       skypilotConfig: request.skypilotConfig.value as Mapping,
@@ -125,7 +129,7 @@ export class PolicyChain {
     let state = original;
     for (const runner of this.#chain) {
       const started = performance.now();
-      const answer = await this.#ask(runner, questionOf(state, request), deadline, requestId);
+      const answer = await this.#ask(runner, questionOf(state, request), request, options);
       const milliseconds = performance.now() - started;
       const { name: policy } = runner;
       if ('message' in answer) {
@@ -154,7 +158,7 @@ export class PolicyChain {
     } catch (thrown) {
       // More, or deeper, than SkyPilot could be expected to read.
       const guilty = outcomes.findLast((outcome) => outcome.changed)?.policy ?? null;
-      this.#logFailure(guilty, thrown, requestId);
+      this.#logFailure(guilty, thrown, options.requestId, (text) => hideIn(text, state, request));
       const failures = outcomes.map((outcome) =>
         outcome.policy === guilty ? { ...outcome, ...FAILED, allowed: false, changed: false } : outcome,
       );
@@ -178,27 +182,34 @@ export class PolicyChain {
   async #ask(
     runner: PolicyRunner,
     question: Question,
-    deadline: Deadline,
-    requestId: string | undefined,
+    request: ReceivedRequest,
+    { deadline, requestId }: ReviewOptions,
   ): Promise<State | Refusal> {
     try {
       deadline.throwIfOver();
       const asked = runner.ask(question, deadline);
       const answer = asked instanceof Promise ? ((await inTime(asked, deadline)) as Answer) : asked;
       deadline.throwIfOver();
-      return 'rejected' in answer ? { message: answer.rejected, failed: false } : answer;
+      return 'rejected' in answer
+        ? { message: hideIn(answer.rejected, question, request), failed: false }
+        : answer;
     } catch (thrown) {
-      this.#logFailure(runner.name, thrown, requestId);
+      this.#logFailure(runner.name, thrown, requestId, (text) => hideIn(text, question, request));
       return FAILED;
     }
   }
 
-  /** Nothing of the request stands here: its configuration holds tokens and the names of others. */
-  #logFailure(policy: string | null, thrown: unknown, requestId: string | undefined): void {
+  /** Nothing of the request stands here but what a policy says of it, without secrets. */
+  #logFailure(
+    policy: string | null,
+    thrown: unknown,
+    requestId: string | undefined,
+    hide: (text: string) => string,
+  ): void {
     const known = requestId === undefined ? {} : { request_id: requestId };
-    this.#logger.error({ ...known, policy, error: causeOf(thrown) }, 'policy failed');
+    this.#logger.error({ ...known, policy, error: hide(causeOf(thrown)) }, 'policy failed');
     if (thrown instanceof Error) {
-      this.#logger.debug({ ...known, policy, stack: thrown.stack }, 'policy failed');
+      this.#logger.debug({ ...known, policy, stack: hide(String(thrown.stack)) }, 'policy failed');
     }
   }
 }
@@ -227,6 +238,12 @@ function withConfig({ task, skypilotConfig }: State): Pick<Review, 'task' | 'sky
 function questionOf(state: State, request: ReceivedRequest): Question {
   const { requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion } = request;
   return { ...state, requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion };
+}
+
+/** What a policy says may repeat what it was asked: the secrets in it are hidden, also those that a policy has put there. */
+function hideIn(text: string, { task, skypilotConfig }: State, request: ReceivedRequest): string {
+  const asked = [request.task.value, request.skypilotConfig.value];
+  return SecretValues.of(...asked, task, skypilotConfig).hideIn(text.slice(0, MAX_TEXT));
 }
 
 /** Anything can be thrown, and not all of it has a text. */

@@ -1,0 +1,57 @@
+/** What looks like a secret in a text, whatever it is called. */
+import { hideCredentials } from '../config/secret.ts';
+import { isSecretMember, isSecretVariable } from './secret-names.ts';
+
+export const HIDDEN = '****';
+
+/** A reference such as `$HF_TOKEN` is no value. */
+const VALUE = `(?!["']?\\$)("[^"\\n]*"|'[^'\\n]*'|[^\\s&#;"']+)`;
+
+/** Tokens that their issuers make recognizable, and web tokens. */
+const TOKENS = new RegExp(
+  `\\b(?:${[
+    'gh[opusr]_\\w{16,}|github_pat_\\w{16,}|gl[a-z]{2,6}-[\\w-]{16,}|hf_\\w{16,}|xox[a-z]-[\\w-]{8,}|xapp-[\\w-]{8,}',
+    '(?:sk|rk|pk)[-_](?:live_|test_)?[\\w-]{16,}|(?:AKIA|ASIA|AROA|AIDA)[A-Z\\d]{12,}|AIza[\\w-]{30,}|ya29\\.[\\w.-]{16,}',
+    'npm_\\w{30,}|pypi-[\\w-]{30,}|dckr_pat_[\\w-]{16,}|do[opr]_v1_\\w{30,}|SG\\.[\\w-]{16,}\\.[\\w-]{16,}|hv[sbr]\\.[\\w-]{16,}',
+    'nvapi-[\\w-]{16,}|r8_\\w{30,}|gsk_\\w{30,}|tskey-[\\w-]{16,}|shp(?:at|ca|pa|ss)_\\w{16,}|AGE-SECRET-KEY-\\w{16,}',
+    'eyJ[\\w-]{8,}\\.[\\w-]{8,}(?:\\.[\\w-]*)?',
+  ].join('|')})`,
+  'g',
+);
+/** Also where its end is cut off. */
+const PEM = /-----BEGIN [A-Z\d ]{1,60}-----[\s\S]*?(?:-----END [A-Z\d ]{1,60}-----|$)/g;
+/** `export HF_TOKEN=…`, `password: …`; the name decides. */
+const ASSIGNED = new RegExp(`(?<![\\w-])([A-Za-z_][\\w-]{0,199})(\\s*=\\s*|"?:\\s+)${VALUE}`, 'g');
+/** `?token=…` in an address, `--api-key …`, `Authorization: Bearer …`. */
+const PARAMETER = new RegExp(`([?&](?:key|sig|signature|code|auth)=)${VALUE}`, 'gi');
+const FLAG = new RegExp(`(?<![\\w-])(--([\\w-]{1,100})\\s+)${VALUE}`, 'g');
+const BEARER = new RegExp(
+  `(\\bbearer\\s+|\\bauthorization"?\\s*[:=]\\s*"?(?:basic|token|bearer)\\s+)${VALUE}`,
+  'gi',
+);
+
+/** A text without what looks like a secret. `found` is told of each. */
+export function withoutSecretForms(text: string, found: (secret: string) => void): string {
+  const hide = (secret: string) => {
+    found(secret.replace(/^(["'])(.*)\1$/s, '$2'));
+    return HIDDEN;
+  };
+  const shown = hideCredentials(
+    text.replace(PEM, hide).replace(/:\/\/[^\s/@]+@/g, (credentials) => {
+      const [, password] = /:([^:@]+)@$/.exec(credentials.slice(3)) ?? [];
+      found(password ?? credentials.slice(3, -1));
+      return credentials;
+    }),
+  );
+  return shown
+    .replace(TOKENS, hide)
+    .replace(PARAMETER, (_, before: string, value: string) => before + hide(value))
+    .replace(BEARER, (_, before: string, value: string) => before + hide(value))
+    .replace(FLAG, (all, before: string, name: string, value: string) =>
+      isSecretMember(name) ? before + hide(value) : all,
+    )
+    .replace(ASSIGNED, (all, name: string, between: string, value: string) => {
+      const isSecret = /^[A-Z_\d]+$/.test(name) ? isSecretVariable(name) : isSecretMember(name);
+      return isSecret ? name + between + hide(value) : all;
+    });
+}

@@ -1,0 +1,177 @@
+/** Secrets by their value: hidden where they stand, and wherever else they appear in what is shown. */
+import { describe, expect, it } from 'vitest';
+import { skypilotReviewCommand } from '../../src/cli/skypilot-review.ts';
+import { SecretValues, withoutSecrets } from '../../src/skypilot/secrets.ts';
+import { runInProcess } from '../support/command-in-process.ts';
+import { confFile, temporaryFile } from '../support/files.ts';
+import { chainOf, policyFiles, received } from '../support/skypilot.ts';
+
+/** Put together here, so that no scanner of sources takes them for real. */
+const of = (...parts: string[]) => parts.join('');
+const PEM = of(
+  '-----BEGIN RSA PRIV',
+  'ATE KEY-----\nMIIEpAIBAAKCAQEA\nq83vEjRWeJCrze8S\n-----END RSA PRIV',
+  'ATE KEY-----',
+);
+const FORMS = [
+  of('ghp', '_16C7e42F292c6912E7710c838347Ae178B4a'),
+  of('github', '_pat_11AAAAAAA0aaaaaaaaaaaa_bbbb'),
+  of('glp', 'at-20characterslongabcd'),
+  of('hf', '_abcdefghijklmnopqrstuvwxyz'),
+  of('sk', '-ant-api03-abcdefghijklmnop'),
+  of('sk', '_live_4eC39HqLyjWDarjtT1zdp7dc'),
+  of('xox', 'b-123456789012-abcdef'),
+  of('AKI', 'AIOSFODNN7EXAMPLE'),
+  of('AIz', 'aSyA-1234567890abcdefghijklmnopqrstu'),
+  of('eyJ', 'hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl'),
+  PEM,
+];
+
+describe('a value', () => {
+  it.each(FORMS)('that has the form of a secret is hidden, wherever it is: %s', (secret) => {
+    const shown = JSON.stringify(
+      withoutSecrets({ envs: { PLAIN: secret }, run: `echo a ${secret} b`, list: [`(${secret})`] }),
+    );
+    for (const line of secret.split('\n')) {
+      expect(shown).not.toContain(line);
+    }
+    expect(shown).toContain('echo a ****');
+  });
+
+  it.each([
+    ...[
+      'GITHUB_PAT',
+      'SSH_KEY_B64',
+      'MY_KEYS',
+      'AWS_REGION',
+      'aws_secret',
+      'PGPASSWORD',
+      'PGPASSFILE',
+      'PG_PASS_X',
+    ],
+    ...[
+      'JWT',
+      'AUTH_JWT_V2',
+      'DB_PWD',
+      'REDIS_AUTH',
+      'SESSION_COOKIE',
+      'SLACK_WEBHOOK',
+      'dbPass',
+      'STRIPE_SIG',
+      'API_TOKEN_2',
+    ],
+  ])('of the variable %s is hidden, and everywhere else', (name) => {
+    const task = {
+      envs: { [name]: 'opensesame' },
+      run: 'login --with opensesame\n',
+      setup: `export ${name}=opensesame`,
+      name: 'opensesame',
+    };
+    expect(JSON.stringify(withoutSecrets(task))).not.toContain('opensesame');
+    const env = { containers: [{ env: [{ name, value: 'opensesame' }] }], args: ['opensesame'] };
+    expect(JSON.stringify(withoutSecrets(env))).not.toContain('opensesame');
+  });
+
+  it.each(['MONKEY', 'KEYBOARD', 'TOKENIZERS_PARALLELISM', 'COMPASS_X', 'MODE', 'PATH'])(
+    'of the variable %s is shown, or at least nothing else is hidden with it',
+    (name) => {
+      expect(withoutSecrets({ envs: { [name]: 'on' }, run: 'turn on' })).toMatchObject({ run: 'turn on' });
+    },
+  );
+
+  it('is hidden in every form in which it may be shown', () => {
+    const secret = 'p@ss "word"/+é';
+    const secrets = SecretValues.of({
+      secrets: { A: secret, N: 123_456, L: ['first of all', { x: 'second one' }] },
+    });
+    for (const form of [secret, JSON.stringify(secret), encodeURIComponent(secret), btoa('123456')]) {
+      expect(secrets.hideIn(`it is ${form}, is it`)).toMatch(/^it is "?\*\*\*\*"?, is it$/);
+    }
+    expect(secrets.hideIn('123456, first of all, second one')).toBe('****, ****, ****');
+    expect(secrets.hideIn('https://lee:hunter22@host/x and hunter22')).toBe('https://****@host/x and ****');
+  });
+
+  it('that is too short to be told from anything is hidden at its own place alone', () => {
+    expect(withoutSecrets({ secrets: { A: '1', B: true }, num_nodes: 1, run: 'ls -1' })).toEqual({
+      secrets: { A: '****', B: true },
+      num_nodes: 1,
+      run: 'ls -1',
+    });
+  });
+
+  it('is one of so many that texts are hidden as a whole', () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 3000 }, (_, index) => [`A${index}`, `secret-${index}`]),
+    );
+    expect(SecretValues.of({ secrets: many }).hideIn('secret-7 and more')).toBe('****');
+  });
+
+  it('is looked for in time, however hostile the text is', () => {
+    const hostile = [
+      '-----BEGIN A-----'.repeat(60_000),
+      'eyJ'.repeat(300_000),
+      'a_'.repeat(500_000),
+      'ghp_'.repeat(250_000),
+      '://'.repeat(300_000),
+      `${'A'.repeat(1_000_000)}=`,
+      'k = '.repeat(250_000),
+    ];
+    for (const text of hostile) {
+      const started = performance.now();
+      SecretValues.of({ run: text });
+      expect({ text: text.slice(0, 20), seconds: (performance.now() - started) / 1000 }).toSatisfy(
+        ({ seconds }: { seconds: number }) => seconds < 10,
+      );
+    }
+  });
+});
+
+describe('what a policy says of a request', () => {
+  const TASK = 'name: a\nsecrets: {HF: opensesame}\nenvs: {WANDB_API_KEY: 0123456789}\nrun: x\n';
+
+  it('is without its secrets: the reason, for the user and for the log of decisions, and the cause in the log', async () => {
+    const { review, logger } = await chainOf({
+      EchoPolicy: `task.secrets.NEW = 'added-by-policy';`,
+      TellingPolicy: `const text = JSON.stringify([task, config.toDict(), task._x]);
+        if (task.name === 'a') { throw new PolicyRejected('no: ' + text); }
+        throw new Error('broken at ' + text);`,
+    });
+    const config = 'db: postgres://sky:hunter2222@db/x\nadmin_policy: https://h/p?token=door-key\n';
+    const SECRET = /opensesame|0123456789|hunter2222|door-key|added-by-policy/;
+    const rejected = await review(received({ task: TASK, skypilot_config: config }));
+    expect(rejected).toMatchObject({ allowed: false, failed: false, policy: 'TellingPolicy' });
+    expect(rejected.message).toMatch(/^no: .*\*\*\*\*/);
+    expect(JSON.stringify([rejected.message, rejected.outcomes])).not.toMatch(SECRET);
+    await review(received({ task: TASK.replace('name: a', 'name: b'), skypilot_config: config }));
+    expect(logger.lines.map(({ level }) => level)).toEqual(['error', 'debug']);
+    expect(JSON.stringify(logger.lines)).toMatch(/broken at .*\*\*\*\*/);
+    expect(JSON.stringify(logger.lines)).not.toMatch(SECRET);
+  });
+
+  it('is without them in skypilot review, and so are the diffs', async () => {
+    const { specifiers } = policyFiles({
+      EchoPolicy: `task.run = 'login ' + task.secrets.HF; task.name = task.envs.WANDB_API_KEY;
+        config.assign(['gcp', 'vpc_name'], task.secrets.HF);`,
+      LastPolicy: "if (task.num_nodes === 2) { throw new PolicyRejected('not with ' + task.secrets.HF); }",
+    });
+    const conf = confFile(`[skypilot]\nadmin_policies = ${specifiers.join(', ')}\nisolation = none\n`);
+    for (const [text, code] of [
+      [TASK, 0],
+      [`${TASK}num_nodes: 2\n`, 1],
+    ] as const) {
+      for (const format of ['diff', 'json']) {
+        const file = temporaryFile('task.yaml', text);
+        const result = await runInProcess(skypilotReviewCommand(), [
+          file,
+          '--config-file',
+          conf,
+          '--format',
+          format,
+        ]);
+        expect(result.code).toBe(code);
+        expect(result.stdout + result.stderr).not.toMatch(/opensesame|0123456789/);
+        expect(result.stdout).toContain('****');
+      }
+    }
+  });
+});
