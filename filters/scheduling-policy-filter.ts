@@ -14,7 +14,13 @@ import {
   type SectionProblem,
   type Verdict,
 } from '../src/index.ts';
-import type { MergeStrategy, NodeSelector, Reason, SchedulingPolicies } from '../src/kubernetes/index.ts';
+import type {
+  EffectivePolicy,
+  MergeStrategy,
+  NodeSelector,
+  Reason,
+  SchedulingPolicies,
+} from '../src/kubernetes/index.ts';
 
 const options = z.object({
   scheduling_policy_path: z.string().optional().meta({
@@ -31,6 +37,11 @@ const options = z.object({
       description:
         'What several policies that a user may use say together: see merge_strategy in [kubernetes].',
     }),
+  scheduling_policy_flavor_instances: z.enum(['refuse', 'allow']).default('refuse').meta({
+    serverOnly: true,
+    description:
+      'What becomes of reservations of flavor:instance, whose machines follow from a flavor that Blazar does not show: refuse = only where the policies allow any node and add no default; allow = always.',
+  }),
 });
 
 type Options = z.infer<typeof options>;
@@ -51,6 +62,14 @@ const CAPACITIES: ReadonlySet<string> = new Set([
 /** Of what is shown to the user. */
 const MAX_REASONS = 10;
 const MAX_VALUE = 200;
+
+/**
+ * Which machines it gets follows from the traits of a Nova flavor, of which Blazar sends the id. It ignores `resource_properties`
+ * of the user, and puts the flavor itself there. Source: Blazar, `flavor_plugin.reserve_resource`.
+ */
+const BY_FLAVOR = 'flavor:instance';
+/** A flavor may demand any label. No policy can name this one. */
+const ANY_LABEL: NodeSelector = { label: '\u0000', value: undefined, written: 'a flavor' };
 
 /** They reserve no machine. */
 const NOT_ON_NODES: ReadonlySet<string> = new Set(['virtual:floatingip', 'network']);
@@ -133,6 +152,11 @@ export class SchedulingPolicyFilter extends BaseFilter<Options> {
         return { reasons: [], changed: undefined };
       }
       const place = `reservations[${index}]`;
+      if (resource_type === BY_FLAVOR) {
+        const isRefused =
+          this.options.scheduling_policy_flavor_instances === 'refuse' && !allowsAnyNode(policy);
+        return { reasons: isRefused ? [`${place}.flavor_id: ${UNSEEN}`] : [], changed: undefined };
+      }
       const demands = demandsOf(reservation);
       if ('mistake' in demands) {
         refused += 1;
@@ -148,6 +172,14 @@ export class SchedulingPolicyFilter extends BaseFilter<Options> {
       };
     });
   }
+}
+
+const UNSEEN =
+  'expected a reservation of another type than flavor:instance, since the nodes that a flavor selects cannot be judged';
+
+function allowsAnyNode(policy: EffectivePolicy): boolean {
+  const { added, reasons } = policy.reviewNodeSelectors([ANY_LABEL], '', { addDefaults: true });
+  return reasons.length === 0 && added.length === 0;
 }
 
 type Demands =

@@ -159,7 +159,7 @@ describe('SchedulingPolicyFilter leaves alone what reserves no machine', () => {
     expect(await create(specs, request)).toMatchObject({ allowed: true, changed: false });
   });
 
-  it.for(['physical:host', 'virtual:instance', 'flavor:instance', 'something:else'])(
+  it.for(['physical:host', 'virtual:instance', 'something:else', 'flavor:Instance'])(
     'judges a reservation of %s',
     async (resource_type) => {
       const request = leaseOf({ resource_type, resource_properties: equals('rack', '1') });
