@@ -1,0 +1,137 @@
+/** etc/nginx, as nginx runs it: behind it a service that is away costs a real Blazar a refused request, and not the lease. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { projectFile } from '../support/files.ts';
+import { peerProgram, skipAloud } from '../support/peers.ts';
+import { policyServer } from '../support/policy-server.ts';
+import { capturedText } from '../support/requests.ts';
+import { startTcpService, unusedPort } from '../support/services.ts';
+
+const HAS_NGINX = spawnSync('nginx', ['-v']).status === 0;
+if (!HAS_NGINX) {
+  skipAloud('nginx', 'there is no command nginx');
+}
+const blazar = peerProgram('BLAZAR_PEER');
+const SOON = { timeout: 20_000, interval: 50 };
+
+/** nginx with the file as it is, but for the ports. Resolves when it answers. */
+async function startNginx(policyPort: number): Promise<string> {
+  const port = await unusedPort();
+  const folder = mkdtempSync(join(tmpdir(), 'nginx-'));
+  mkdirSync(join(folder, 'temporary'));
+  const server = readFileSync(projectFile('etc/nginx/policy-service.conf'), 'utf8')
+    .replace('listen 127.0.0.1:8641', `listen 127.0.0.1:${port}`)
+    .replace('server 127.0.0.1:8642', `server 127.0.0.1:${policyPort}`)
+    .replace('proxy_read_timeout 35s', 'proxy_read_timeout 1s');
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const conf = `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error.log; events {}
+http { access_log off; ${paths.map((name) => `${name}_temp_path ${folder}/temporary/${name};`).join(' ')}
+${server} }`;
+  writeFileSync(join(folder, 'nginx.conf'), conf);
+  const nginx = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' });
+  onTestFinished(async () => {
+    await ended(nginx);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await vi.waitFor(() => fetch(url), SOON);
+  return url;
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) {
+    child.kill('SIGKILL');
+    await once(child, 'close');
+  }
+}
+
+const ask = (url: string, headers: Record<string, string> = {}) =>
+  fetch(`${url}/v1/check-create`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: capturedText('check-create-physical-host.json'),
+  });
+
+describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', { timeout: 60_000 }, () => {
+  it('hands questions and answers on as they are', async () => {
+    const service = await policyServer({ status: 403, body: '{"message":"No."}' });
+    const url = await startNginx(Number(new URL(service.url).port));
+    const answer = await ask(url, { 'X-Auth-Token': 'secret' });
+    expect([answer.status, await answer.text()]).toEqual([403, '{"message":"No."}']);
+    const asked = service.requests.filter(({ method }) => method === 'POST');
+    expect(asked.map((request) => [request.url, request.headers['x-auth-token']])).toEqual([
+      ['/v1/check-create', 'secret'],
+    ]);
+  });
+
+  it('answers 503 where nobody listens, and where nobody answers', async () => {
+    const silent = await startTcpService(() => {});
+    for (const port of [await unusedPort(), silent.port]) {
+      const answer = await ask(await startNginx(port));
+      expect(answer.status).toBe(503);
+      expect(await answer.json()).toEqual({ message: expect.stringContaining('could not be checked') });
+    }
+  });
+
+  it.skipIf(blazar === undefined)('keeps leases of a real Blazar out of ERROR', async () => {
+    const service = await policyServer({ status: 204 });
+    const policyPort = Number(new URL(service.url).port);
+    const behind = await startBlazar(await startNginx(policyPort));
+    const direct = await startBlazar(service.url);
+    const [kept, lost] = [await behind.create(), await direct.create()];
+    service.server.closeAllConnections();
+    service.server.close();
+    expect(await behind.extend(kept)).toBe(400);
+    expect(await behind.status(kept)).toBe('PENDING');
+    // What the page warns of.
+    expect(await direct.extend(lost)).toBe(500);
+    expect(await direct.status(lost)).toBe('ERROR');
+  });
+});
+
+async function startBlazar(policy: string) {
+  const child = spawn('/usr/bin/python3', [blazar ?? '', '--policy-url', `${policy}/v1/`], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  onTestFinished(() => ended(child));
+  let url = '';
+  for await (const line of createInterface(child.stdout)) {
+    url = /^Listening on (\S+)$/.exec(line)?.[1] ?? '';
+    if (url !== '') {
+      break;
+    }
+  }
+  const call = async (method: string, path: string, body?: object) => {
+    const headers = {
+      'X-Auth-Token': 'climate/alice',
+      'Content-Type': 'application/json',
+      Accept: 'application/json',
+    };
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const answer = await fetch(`${url}/v1/leases${path}`, init);
+    return {
+      status: answer.status,
+      json: (await answer.json()) as { lease: { id: string; status: string } },
+    };
+  };
+  /** As Blazar's users write dates. */
+  const date = (hours: number) =>
+    new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 16).replace('T', ' ');
+  return {
+    async create(): Promise<string> {
+      const reservation = { resource_type: 'physical:host', min: 1, max: 1 };
+      const reservations = [{ ...reservation, hypervisor_properties: '', resource_properties: '' }];
+      const lease = { name: 'run', start_date: date(1), end_date: date(3), reservations, events: [] };
+      const { status, json } = await call('POST', '', { ...lease, before_end_date: '' });
+      expect(status).toBe(201);
+      return json.lease.id;
+    },
+    extend: async (id: string) => (await call('PUT', `/${id}`, { end_date: date(4) })).status,
+    status: async (id: string) => (await call('GET', `/${id}`)).json.lease.status,
+  };
+}
