@@ -36,7 +36,7 @@ export function budgetStandingObject(budget: BudgetStanding) {
     until: secondText(validUntil),
     amount: usageObject(amount),
     taken: usageObject(taken),
-    left: { amount: String(left), unit_hours: formatUnitHours(left, 'down') },
+    left: { unit_hours: formatUnitHours(left, 'down'), amount: String(left) },
     percent: percentOf(taken, amount),
   };
 }

@@ -9,9 +9,9 @@ export function secondText(second: bigint): string {
   return formatInstant(second * MICROSECONDS_PER_SECOND);
 }
 
-/** Of something that is used up: exact, and as people count it. */
-export function usageObject(amount: Amount): { amount: string; unit_hours: string } {
-  return { amount: String(amount), unit_hours: formatUnitHours(amount) };
+/** Of something that is used up: in hours as people count it, then exact, in millionths of a unit for a second. */
+export function usageObject(amount: Amount): { unit_hours: string; amount: string } {
+  return { unit_hours: formatUnitHours(amount), amount: String(amount) };
 }
 
 /** `48 node-hours`, or a bare count of what is held. */

@@ -55,34 +55,41 @@ export function printJson(value: unknown): void {
   process.stdout.write(jsonLine(value));
 }
 
-/** Columns without borders. The table package is loaded here only, since most commands print no table. */
+/** Columns without borders, as wide as what stands in them. */
 export async function printTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
 ): Promise<void> {
-  const { default: Table } = await import('cli-table3');
-  const none = '';
-  const table = new Table({
-    head: [...head],
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 2 },
-    chars: {
-      top: none,
-      'top-mid': none,
-      'top-left': none,
-      'top-right': none,
-      bottom: none,
-      'bottom-mid': none,
-      'bottom-left': none,
-      'bottom-right': none,
-      left: none,
-      'left-mid': none,
-      mid: none,
-      'mid-mid': none,
-      right: none,
-      'right-mid': none,
-      middle: none,
-    },
-  });
-  table.push(...rows.map((row) => row.map(onOneLine)));
-  process.stdout.write(`${table.toString().replaceAll(/ +$/gm, '')}\n`);
+  const lines = [head, ...rows.map((row) => row.map(onOneLine))];
+  const widths = head.map(() => 0);
+  for (const line of lines) {
+    for (const [column, text] of line.entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, columnsOf(text));
+    }
+  }
+  const text = lines.map((line) =>
+    line
+      .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell)))
+      .join('  ')
+      .trimEnd(),
+  );
+  process.stdout.write(`${text.join('\n')}\n`);
+}
+
+/** Ideographs and emoji take two columns of a terminal, what is put onto another character none. */
+const WIDE =
+  /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]|\p{Emoji_Presentation})/u;
+const NONE = /^[\p{Mn}\p{Me}\p{Cf}]/u;
+let graphemes: Intl.Segmenter | undefined;
+
+function columnsOf(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) {
+    return text.length;
+  }
+  graphemes ??= new Intl.Segmenter('en');
+  let columns = 0;
+  for (const { segment } of graphemes.segment(text)) {
+    columns += WIDE.test(segment) ? 2 : NONE.test(segment) ? 0 : 1;
+  }
+  return columns;
 }

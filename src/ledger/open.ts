@@ -4,18 +4,14 @@ import { type Connection, describeConnection, EXPECTED_CONNECTION, parseConnecti
 import type { Database } from './database.ts';
 import { Ledger, type LedgerParts } from './ledger.ts';
 import { schemaState } from './migrations/index.ts';
-import type { LedgerOptions } from './options.ts';
+import type { LedgerOptions, LedgerSettings } from './options.ts';
 import { PostgresDatabase } from './postgres.ts';
+import { missingRights } from './rights.ts';
 import type { Opened } from './service.ts';
 import { SqliteDatabase } from './sqlite.ts';
 
-/** The server says that it knows no such user, or no such database. Source: PostgreSQL docs, "Error Codes". */
-const NOT_LET_IN = /^(28|3D)/;
-
-/** Without a folder, doubts are kept in memory. */
-export type LedgerSettings = Omit<LedgerOptions, 'doubt_folder'> & {
-  readonly doubt_folder?: string | undefined;
-};
+/** The server says that it knows no such user or database, or that the user lacks a right. Source: PostgreSQL docs, "Error Codes". */
+const NOT_LET_IN = /^(28|3D|42501)/;
 
 /** Throws `ConfigurationError` for a file that is not there. PostgreSQL is asked for when something is asked of it. */
 export function openLedger(
@@ -30,16 +26,24 @@ export function openLedger(
     get isVerified() {
       return isVerified;
     },
-    async verify() {
+    async verify(use = 'read') {
       const started = performance.now();
-      const state = await schemaState(database, connection).catch((thrown: unknown) => {
-        const mistake = mistakeIn(connection, thrown);
+      const failed = async (thrown: unknown) => {
+        const mistake = mistakeIn(connection, await withRights(database, connection, thrown));
         if (mistake instanceof LedgerUnavailableError) {
           // Nothing else is asked of it meanwhile, and who looks at the metrics must see it.
           parts.observer?.transacted('read', 'failed', (performance.now() - started) / 1000);
         }
         throw mistake;
-      });
+      };
+      const state = await schemaState(database, connection).catch(failed);
+      const missing =
+        connection.dialect === 'postgresql' && (use === 'write' || state.kind === 'missing')
+          ? await missingRights(database).catch(failed)
+          : undefined;
+      if (missing !== undefined) {
+        throw misconfigured(`${describeConnection(connection)}: ${missing}`);
+      }
       if (state.kind !== 'current') {
         throw misconfigured(state.message);
       }
@@ -77,6 +81,17 @@ function openDatabase(connection: Connection, { pool_size: poolSize, timeout }: 
   }
 }
 
+/** A right that is missing is named: the server says of a table alone that it was refused. */
+async function withRights(database: Database, connection: Connection, thrown: unknown): Promise<unknown> {
+  if (connection.dialect !== 'postgresql' || codeOf(thrown) !== '42501') {
+    return thrown;
+  }
+  const missing = await missingRights(database).catch(() => undefined);
+  return missing === undefined
+    ? thrown
+    : new LedgerUnavailableError(missing, { cause: (thrown as LedgerUnavailableError).cause });
+}
+
 /** What a database has thrown; that it lets nobody in is a mistake of the configuration: a `ConfigurationError`. */
 export function mistakeIn(connection: Connection, thrown: unknown): unknown {
   return isNotLetIn(thrown)
@@ -85,8 +100,12 @@ export function mistakeIn(connection: Connection, thrown: unknown): unknown {
 }
 
 function isNotLetIn(thrown: unknown): boolean {
+  return NOT_LET_IN.test(codeOf(thrown));
+}
+
+function codeOf(thrown: unknown): string {
   const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : undefined;
-  return cause instanceof Error && 'code' in cause && NOT_LET_IN.test(String(cause.code));
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 }
 
 export function misconfigured(message: string): ConfigurationError {

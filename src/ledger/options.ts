@@ -35,5 +35,10 @@ export const ledgerOptions = z.object({
 
 export type LedgerOptions = z.infer<typeof ledgerOptions>;
 
+/** Those that a ledger needs. Without a folder, doubts are kept in memory. */
+export type LedgerSettings = Omit<LedgerOptions, 'doubt_folder'> & {
+  readonly doubt_folder?: string | undefined;
+};
+
 /** The section as the configuration is asked for it. */
 export const ledgerSection = { section: 'ledger', schema: ledgerOptions } as const satisfies FurtherSection;

@@ -176,8 +176,8 @@ export class PostgresDatabase implements Database {
   /** With TLS or without, as far as that is left to the server: what it accepted is what is tried first from then on. */
   async #connectOnce(wait: Wait): Promise<pg.PoolClient> {
     wait.throwIfOver();
-    for (let refused = 0; ; refused += 1) {
-      this.#pool.options.ssl = this.#attempts[this.#attempt] ?? false;
+    for (let refused = 0, attempt = this.#attempt; ; refused += 1) {
+      this.#pool.options.ssl = this.#attempts[attempt] ?? false;
       const connecting = this.#pool.connect();
       try {
         return (await inTime(unavailable(connecting), wait)) as pg.PoolClient;
@@ -190,7 +190,9 @@ export class PostgresDatabase implements Database {
         if (refused + 1 >= this.#attempts.length || !isRefusal(thrown)) {
           throw thrown;
         }
-        this.#attempt = (this.#attempt + 1) % this.#attempts.length;
+        // The next of what was tried here: others may have found out meanwhile.
+        attempt = (attempt + 1) % this.#attempts.length;
+        this.#attempt = attempt;
       }
     }
   }

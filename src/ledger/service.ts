@@ -7,7 +7,7 @@ import { allow, reject, type Verdict } from '../verdict.ts';
 import type { LeaseRequest } from './lease-request.ts';
 import type { Ledger, LedgerObserver } from './ledger.ts';
 import type { LedgerFilter } from './ledger-filter.ts';
-import type { LedgerSettings } from './open.ts';
+import type { LedgerSettings } from './options.ts';
 import type { Author } from './posting.ts';
 import type { Claimant } from './prospect.ts';
 import type { Recording, Undo } from './transactions.ts';
@@ -118,7 +118,7 @@ export class ChainLedger implements LedgerService {
     const { clock, observer, logger } = this.#parts;
     const opened = openLedger(this.#options, { clock, observer, logger });
     try {
-      await opened.verify();
+      await opened.verify('write');
     } catch (thrown) {
       if (!(thrown instanceof LedgerUnavailableError)) {
         await opened.ledger.close();
@@ -149,7 +149,7 @@ export class ChainLedger implements LedgerService {
   /** When it could not be reached at the start. */
   async #verify(opened: Opened): Promise<void> {
     try {
-      await opened.verify();
+      await opened.verify('write');
     } catch (thrown) {
       throw thrown instanceof ConfigurationError
         ? new LedgerUnavailableError(errorText(thrown), { cause: thrown })
@@ -170,8 +170,11 @@ interface Opening {
 export interface Opened {
   readonly ledger: Ledger;
   readonly isVerified: boolean;
-  /** Throws `ConfigurationError` for tables that this program can't use, and `LedgerUnavailableError`. */
-  verify(): Promise<void>;
+  /**
+   * Throws `ConfigurationError` for tables that this program can't use, and `LedgerUnavailableError`. `write`: whoever asks is to
+   * record leases, and needs all rights to; by default it may only look.
+   */
+  verify(use?: 'read' | 'write'): Promise<void>;
 }
 
 /** For the user, who can change it. */

@@ -48,9 +48,9 @@ export class Turn {
     }
     this.locked.set(project_id, row.revision);
     const now = this.#clock();
-    const latest = row.latest_at > now ? row.latest_at : now;
-    this.behind = latest - now;
-    return { now, latest };
+    const behind = row.latest_at - now;
+    this.behind = behind > 0n ? behind : 0n;
+    return { now, latest: now + this.behind };
   }
 }
 

@@ -48,8 +48,17 @@ const FLAGS = [
   { long: '--version' },
 ].map(({ long }) => long);
 
-/** Names that others gave: upstream's hook, the documented field, alternatives of a SkyPilot task. */
-const FOREIGN = ['on_end', 'end_time', 'any_of'];
+/** Names that others gave: upstream's hook, the documented field, alternatives of a SkyPilot task, parameters of PostgreSQL. */
+const FOREIGN = [
+  'on_end',
+  'end_time',
+  'any_of',
+  'application_name',
+  'connect_timeout',
+  'max_connections',
+  'synchronous_commit',
+  'synchronous_standby_names',
+];
 /** operations.test.ts compares them with the code. */
 const METRIC = /^blazar_enforcement_/;
 

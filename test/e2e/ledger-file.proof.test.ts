@@ -20,7 +20,7 @@ import {
   untilAllowed,
   withBudget,
 } from '../support/ledger-processes.ts';
-import { ledgerAt } from '../support/ledgers.ts';
+import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 
 /** `[service] deadline`, in seconds. */
 const DEADLINE = 1;
@@ -266,8 +266,14 @@ describe('a file that is tampered with while the service runs', PATIENT, () => {
     renameSync(backup, file);
     rmSync(`${file}-wal`);
     rmSync(`${file}-shm`);
-    // What was recorded since the backup is lost with it.
+    // What was recorded since the backup is lost with it: somebody has to say that this is known.
     acknowledged.delete(service);
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      expect(await create(service)).toMatchObject(REFUSED);
+    }
+    const ledger = await ledgerAt(connection);
+    await ledger.resume(NO_WAIT);
+    await ledger.close();
     await untilAllowed(() => create(service));
     await untilAllowed(() => create(service));
     await expectAllRecorded(service, connection);

@@ -15,6 +15,7 @@ import { ChainLedger } from '../../src/ledger/service.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { DIALECTS, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
+import { createDatabase } from '../support/shared-postgres.ts';
 
 const newLedger = newLedgers();
 
@@ -115,6 +116,66 @@ describe('a ledger on a server', () => {
     const said = await openingOf(url.href);
     expect(said).toEqual([expect.stringMatching(/^postgresql:\/\/127\.0\.0\.1:\d+\/\w+: /)]);
     expect(JSON.stringify(said)).not.toContain(url.password);
+  });
+
+  it('is not mixed up with what another program has in another schema', async () => {
+    const url = await createDatabase();
+    await run(url, [
+      'CREATE SCHEMA other',
+      'CREATE TABLE other.kysely_migration (name varchar(255) PRIMARY KEY, timestamp varchar(255))',
+      "INSERT INTO other.kysely_migration VALUES ('2020-users', '2020')",
+      'CREATE TABLE other.kysely_migration_lock (id varchar(255) PRIMARY KEY, is_locked integer)',
+    ]);
+    expect(await openingOf(url)).toEqual([expect.stringContaining('holds no ledger')]);
+    expect(await upgradeTables(connectionOf(url))).toEqual(['0001-ledger', '0003-position']);
+    expect(await upgradeTables(connectionOf(url))).toEqual([]);
+    expect(await openingOf(url)).toBe('open');
+    // And a second ledger, in a schema that the URL names.
+    await run(url, ['CREATE SCHEMA books']);
+    const second = `${url}?options=-c%20search_path%3Dbooks`;
+    expect(await openingOf(second)).toEqual([expect.stringContaining('holds no ledger')]);
+    expect(await upgradeTables(connectionOf(second))).toEqual(['0001-ledger', '0003-position']);
+    expect(await openingOf(second)).toBe('open');
+  });
+
+  it('says which right a role lacks', async () => {
+    const url = await newLedger('postgresql');
+    const role = `role_${crypto.randomUUID().replaceAll('-', '')}`;
+    const its = new URL(url);
+    its.username = role;
+    its.password = 'secret';
+    await run(url, [
+      `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`,
+      'REVOKE USAGE ON SCHEMA public FROM PUBLIC',
+      `GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO ${role}`,
+    ]);
+    const place = placeOf(url);
+    expect(await openingOf(its.href)).toEqual([`${place}: the role "${role}" lacks USAGE of schema public`]);
+    await run(url, [`GRANT USAGE ON SCHEMA public TO ${role}`]);
+    expect(await openingOf(its.href)).toBe('open');
+    await run(url, [`REVOKE UPDATE ON accounts, leases FROM ${role}`]);
+    const lacks = `${place}: the role "${role}" lacks UPDATE on leases, UPDATE on accounts`;
+    expect(await openingOf(its.href)).toEqual([lacks]);
+    await run(url, [`REVOKE ALL ON ALL TABLES IN SCHEMA public FROM ${role}`]);
+    expect(await openingOf(its.href)).toEqual([
+      expect.stringMatching(/lacks SELECT on ledger, .*SELECT on kysely_migration$/),
+    ]);
+    await run(url, [`REVOKE ALL ON SCHEMA public FROM ${role}`, `DROP ROLE ${role}`]);
+  });
+
+  it('is not opened with a parameter that nobody reads', async () => {
+    const url = `${await newLedger('postgresql')}?sslmod=require`;
+    expect(await openingOf(url)).toEqual([expect.stringMatching(/^the parameter sslmod is not one of /)]);
+  });
+
+  it('is encrypted only where the server can be, unless it must be', async () => {
+    const url = await newLedger('postgresql');
+    for (const mode of ['disable', 'allow', 'prefer']) {
+      expect(await openingOf(`${url}?sslmode=${mode}`)).toBe('open');
+    }
+    const chain = chainOf(`${url}?sslmode=require`);
+    await chain.open();
+    await expect(chain.read(async (ledger) => ledger.now())).rejects.toThrow('does not support SSL');
   });
 
   it('is waited for when nobody is there: it opens, and refuses what it is asked', async () => {

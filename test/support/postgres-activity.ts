@@ -33,3 +33,14 @@ export async function holdProject(connection: string, project: string): Promise<
     await client.query('ROLLBACK');
   };
 }
+
+/** One statement of somebody else. */
+export async function runSql(connection: string, statement: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: connection });
+  await client.connect();
+  try {
+    return (await client.query(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}

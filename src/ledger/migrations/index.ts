@@ -1,5 +1,5 @@
 /** The versions of the tables: which there are, which a database has, and how it gets the rest. */
-import { Kysely, type Migration, Migrator } from 'kysely';
+import { Kysely, type Migration, Migrator, sql } from 'kysely';
 import { LedgerUnavailableError } from '../../errors.ts';
 import { type Connection, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
@@ -50,22 +50,35 @@ async function appliedMigrations(database: Database, dialect: Dialect): Promise<
   const queries = database.queries as unknown as Kysely<{
     kysely_migration: { name: string };
     sqlite_master: { name: string };
-    'information_schema.tables': { table_name: string };
   }>;
   const wait = { signal: undefined, throwIfOver() {} };
+  // That of the search path: other schemas have migrations of other programs.
   const table =
     dialect === 'sqlite'
-      ? queries.selectFrom('sqlite_master').select('name').where('name', '=', TABLE)
-      : queries
-          .selectFrom('information_schema.tables')
-          .select('table_name as name')
-          .where('table_name', '=', TABLE);
-  const found = await database.read(() => rows(table.compile()), wait);
+      ? queries.selectFrom('sqlite_master').select('name').where('name', '=', TABLE).compile()
+      : sql<{
+          name: string;
+        }>`select 1 from (select to_regclass(${TABLE}) as found) as it where found is not null`.compile(
+          queries,
+        );
+  const found = await database.read(() => rows(table), wait);
   if (found.length === 0) {
     return [];
   }
   const applied = queries.selectFrom(TABLE).select('name').orderBy('name').compile();
   return (await database.read(() => rows(applied), wait)).map(({ name }) => name);
+}
+
+/** Where PostgreSQL has the migrations of this ledger, or will have them; the migrator would take those of any schema for them. */
+async function schemaOf(database: Kysely<unknown>): Promise<string> {
+  const query = sql<{ schema: string | null }>`select coalesce(
+    (select nspname::text from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+      where pg_class.oid = to_regclass(${TABLE})), current_schema()::text) as schema`;
+  const [row] = (await query.execute(database)).rows;
+  if (row?.schema == null) {
+    throw new Error('none of the schemas in search_path is there, or this role may not use them');
+  }
+  return row.schema;
 }
 
 /**
@@ -81,7 +94,11 @@ export async function upgradeTables(connection: Connection): Promise<string[]> {
         : (await import('../postgres.ts')).postgresDialect(connection.url);
     database = new Kysely<unknown>({ dialect });
     const known = migrations(connection.dialect);
-    const migrator = new Migrator({ db: database, provider: { getMigrations: async () => known } });
+    const migrator = new Migrator({
+      db: database,
+      provider: { getMigrations: async () => known },
+      ...(connection.dialect === 'postgresql' && { migrationTableSchema: await schemaOf(database) }),
+    });
     const { error, results = [] } = await migrator.migrateToLatest();
     if (error !== undefined) {
       throw error;

@@ -1,0 +1,38 @@
+/** What the role of a PostgreSQL may do with the ledger's tables: one that misses a right is told which. */
+import { sql } from 'kysely';
+import { type Database, rows } from './database.ts';
+
+const NEEDED = {
+  ledger: ['SELECT', 'UPDATE'],
+  projects: ['SELECT', 'INSERT', 'UPDATE'],
+  leases: ['SELECT', 'INSERT', 'UPDATE'],
+  accounts: ['SELECT', 'INSERT', 'UPDATE'],
+  entries: ['SELECT', 'INSERT'],
+  budgets: ['SELECT', 'INSERT', 'UPDATE'],
+  budget_changes: ['SELECT', 'INSERT'],
+  kysely_migration: ['SELECT'],
+} as const;
+
+/** `the role "ledger" may not UPDATE accounts, nor INSERT entries`; `undefined` = it may do all. @throws LedgerUnavailableError */
+export async function missingRights(database: Database): Promise<string | undefined> {
+  const wanted = Object.entries(NEEDED).flatMap(([table, rights]) =>
+    rights.map((right) => ({ table, right })),
+  );
+  const query = sql<{ role: string; missing: string }>`
+    select current_user::text as role, 'USAGE of schema ' || nspname as missing
+    from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+    where relname = 'kysely_migration' and to_regclass('kysely_migration') is null
+      and nspname = any (select trim(both ' "' from unnest(string_to_array(current_setting('search_path'), ','))))
+      and not has_schema_privilege(nspname, 'USAGE')
+    union all
+    select current_user::text, wanted.right || ' on ' || wanted.table
+    from (values ${sql.join(wanted.map(({ table, right }) => sql`(${table}, ${right})`))}) as wanted ("table", "right")
+    where to_regclass(wanted.table) is not null and not has_table_privilege(to_regclass(wanted.table), wanted.right)
+  `;
+  const wait = { signal: undefined, throwIfOver() {} };
+  const found = await database.read(() => rows(query.compile(database.queries)), wait);
+  const [first] = found;
+  return (
+    first && `the role ${JSON.stringify(first.role)} lacks ${found.map(({ missing }) => missing).join(', ')}`
+  );
+}

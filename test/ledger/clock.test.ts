@@ -1,0 +1,84 @@
+/** A clock that is set back, or was ahead: what is over, what is given back, and what is not. */
+import { describe, expect, it } from 'vitest';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { leaseOf, newGrounds } from './ground.ts';
+
+const newGround = newGrounds();
+
+describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
+  it('forwards and back ends no running lease for good', async () => {
+    const ground = await newGround(dialect, { most: 2 });
+    await ground.create(leaseOf({ name: 'one' }));
+    await ground.create(leaseOf({ name: 'two' }));
+    ground.now = '2031-01-01T00:00:00Z';
+    // Nobody can know better then.
+    await ground.create(leaseOf({ name: 'three', from: '2031-01-02 00:00', until: '2031-01-03 00:00' }));
+    expect(await ground.count()).toBe(1n);
+    ground.now = '2026-11-21T09:00:40Z';
+    const { refusal } = await ground.create(leaseOf({ name: 'four' }));
+    expect(refusal?.filter).toBe('MaxLeasesFilter');
+    await ground.end(leaseOf({ name: 'three', from: '2031-01-02 00:00', until: '2031-01-03 00:00' }));
+    expect((await ground.create(leaseOf({ name: 'four' }))).refusal?.filter).toBe('MaxLeasesFilter');
+    await ground.verify();
+  });
+
+  it('back gives nothing back that was used', async () => {
+    const ground = await newGround(dialect, { budget: '24' });
+    await ground.create(leaseOf({ id: 'A' }));
+    ground.now = '2026-12-01T18:00:00Z';
+    await ground.update(leaseOf({ id: 'A' }), { name: 'renamed' });
+    ground.now = '2026-12-01T02:00:00Z';
+    await ground.end(leaseOf({ id: 'A' }));
+    expect(await ground.taken()).toEqual(['18']);
+    ground.now = '2026-12-01T18:00:00Z';
+    await ground.verify();
+  });
+
+  it('forwards and back makes no later lease cheaper', async () => {
+    const ground = await newGround(dialect, { budget: '1000' });
+    await ground.create(leaseOf({ id: 'A' }));
+    ground.now = '2031-01-01T00:00:00Z';
+    await ground.create(leaseOf({ name: 'later', from: '2031-01-02 00:00', until: '2031-01-03 00:00' }));
+    ground.now = '2026-12-01T06:00:00Z';
+    // Two hosts more for the 18 hours that are left, whatever the last entry says.
+    await ground.update(leaseOf({ id: 'A' }), leaseOf({ hosts: 3 }));
+    expect(await ground.taken()).toEqual([String(24 + 36)]);
+    await ground.verify();
+  });
+
+  it('is said in the log once and in the metric each time, and forgotten when somebody has compared', async () => {
+    const ground = await newGround(dialect, { budget: '1000' });
+    await ground.create(leaseOf({ id: 'A' }));
+    const logger = recordingLogger();
+    const behind: number[] = [];
+    let now = '2026-11-21T08:00:30Z';
+    const ledger = new Ledger(ground.ledger.database, {
+      clock: { now: () => new Date(now) },
+      timeout: 10,
+      logger,
+      observer: { transacted() {}, clockBehind: (seconds) => behind.push(seconds) },
+    });
+    const lock = () =>
+      ledger.transact(
+        'end',
+        function* (turn) {
+          const { now: system, latest } = yield* turn.lock(ground.project);
+          return [latest - system];
+        },
+        NO_WAIT,
+      );
+    expect(await lock()).toEqual([3_600_000_000n]);
+    await lock();
+    expect(behind).toEqual([3600, 3600]);
+    expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([
+      ['warn', expect.stringContaining("the system's clock is behind the last entry")],
+    ]);
+    await ledger.resume(NO_WAIT);
+    expect(await lock()).toEqual([0n]);
+    now = '2026-11-21T08:00:20Z';
+    expect(await lock()).toEqual([10_000_000n]);
+    expect(behind.slice(-2)).toEqual([0, 10]);
+  });
+});

@@ -1,0 +1,205 @@
+/** A ledger that has lost what it had acknowledged: a standby that lagged and was promoted, a backup that was put in its place. */
+import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import SqliteConnection from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Ledger } from '../../src/ledger/ledger.ts';
+import { listLeases } from '../../src/ledger/reports.ts';
+import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { recordLease } from './recorded-leases.ts';
+
+const newLedger = newLedgers();
+
+async function opened(connection: string): Promise<Ledger> {
+  const ledger = await ledgerAt(connection);
+  onTestFinished(() => ledger.close().catch(() => {}));
+  return ledger;
+}
+
+const names = async (ledger: Ledger) =>
+  (await listLeases(ledger, { limit: 9 }, NO_WAIT)).map(({ name }) => name).reverse();
+
+const SUSPENDED = /^nothing is granted: the ledger has gone back: .* run blazar-enforcement ledger reconcile/;
+
+describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
+  /** As if the last of its leases had never been. */
+  async function lose(connection: string): Promise<void> {
+    const other = await opened(connection);
+    const { queries } = other.database;
+    await other.transact(
+      'budget',
+      function* () {
+        yield queries.deleteFrom('entries').where('lease', '=', 2n).compile();
+        yield queries.deleteFrom('leases').where('id', '=', 2n).compile();
+        yield queries
+          .updateTable('projects')
+          .set((row) => ({ revision: row('revision', '-', 1n) }))
+          .compile();
+      },
+      NO_WAIT,
+    );
+    await other.close();
+  }
+
+  it('grants nothing more, in any process, until somebody says so', async () => {
+    const connection = await newLedger(dialect);
+    const [one, other] = [await opened(connection), await opened(connection)];
+    const first = await recordLease(one, { name: 'first' });
+    await recordLease(one, { name: 'second' });
+    await lose(connection);
+    await expect(recordLease(one, { name: 'third' })).rejects.toThrow('the ledger has gone back');
+    await expect(recordLease(one, { name: 'third' })).rejects.toThrow(SUSPENDED);
+    await expect(recordLease(other, { name: 'third' })).rejects.toThrow(SUSPENDED);
+    await expect(recordLease(await opened(connection), { name: 'third' })).rejects.toThrow(SUSPENDED);
+    expect(await names(other)).toEqual(['first']);
+    // What ends, ends.
+    const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
+    expect(await one.end({ identity: first, end: undefined }, author, NO_WAIT)).toBe(true);
+    await other.resume(NO_WAIT);
+    for (const ledger of [one, other]) {
+      await recordLease(ledger, { name: `again ${ledger === one}` });
+    }
+    expect(await names(one)).toEqual(['first', 'again true', 'again false']);
+  });
+
+  it('is another matter than transactions that are rolled back, and refused', async () => {
+    const ledger = await opened(await newLedger(dialect));
+    await recordLease(ledger, { name: 'first' });
+    const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
+    const identity = {
+      leaseId: 'nobody',
+      region: '',
+      projectId: 'climate',
+      userId: 'alice',
+      name: '',
+      start: 0n,
+    };
+    for (let time = 0; time < 3; time += 1) {
+      expect(await ledger.end({ identity, end: undefined }, author, NO_WAIT)).toBe(false);
+    }
+    await recordLease(ledger, { name: 'second' });
+    expect(await names(ledger)).toEqual(['first', 'second']);
+  });
+});
+
+it('is noticed by what was acknowledged to any project, when the connection is a new one', async () => {
+  const connection = await newLedger('postgresql');
+  const ledger = await opened(connection);
+  await recordLease(ledger, { name: 'first', projectId: 'one' });
+  const other = await opened(connection);
+  const { queries } = other.database;
+  const lost = queries.updateTable('projects').set({ revision: 0n }).compile();
+  await other.transact(
+    'budget',
+    function* () {
+      yield lost;
+    },
+    NO_WAIT,
+  );
+  // As when a server takes over: nobody keeps a connection.
+  const { sql } = await import('kysely');
+  const thrownOut = sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()`.compile(queries);
+  await other.read(
+    'read',
+    function* () {
+      yield thrownOut;
+    },
+    NO_WAIT,
+  );
+  await expect
+    .poll(() =>
+      recordLease(ledger, { name: 'second', projectId: 'two' }).catch((thrown: unknown) => String(thrown)),
+    )
+    .toMatch(SUSPENDED_LATER);
+  expect(await names(other)).toEqual(['first']);
+});
+
+const SUSPENDED_LATER = /nothing is granted: the ledger has gone back/;
+
+describe('a file that is moved over a ledger in use', () => {
+  async function replaced(leases: number) {
+    const connection = await newLedger('sqlite');
+    const file = connection.slice('sqlite://'.length);
+    const before = await opened(connection);
+    await recordLease(before, { name: 'kept' });
+    await before.close();
+    copyFileSync(file, `${file}.backup`);
+    const ledger = await opened(connection);
+    for (let lease = 0; lease < leases; lease += 1) {
+      await recordLease(ledger, { name: `lease ${lease}`, projectId: `project ${lease}` });
+    }
+    renameSync(`${file}.backup`, file);
+    return { connection, file, ledger };
+  }
+
+  it('is not used with the log of changes of the other one, by nobody, until that is moved away', async () => {
+    const { connection, file, ledger } = await replaced(40);
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow(
+        attempt === 0
+          ? 'another one is in its place'
+          : /-wal has changes of another file than the one that is there/,
+      );
+    }
+    await expect(ledgerAt(connection)).rejects.toThrow(/has changes of another file/);
+    await expect(names(ledger)).rejects.toThrow(/has changes of another file/);
+    renameSync(`${file}-wal`, `${file}-wal.aside`);
+    renameSync(`${file}-shm`, `${file}-shm.aside`);
+    // It is whole, and does not know of 40 leases.
+    await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow('the ledger has gone back');
+    await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow(SUSPENDED);
+    const next = await opened(connection);
+    await expect(recordLease(next, { name: 'new' })).rejects.toThrow(SUSPENDED);
+    await next.resume(NO_WAIT);
+    await recordLease(next, { name: 'new' });
+    await recordLease(ledger, { name: 'newer' });
+    expect(await names(next)).toEqual(['kept', 'new', 'newer']);
+  });
+
+  it('is used again when the right one is back', async () => {
+    const connection = await newLedger('sqlite');
+    const file = connection.slice('sqlite://'.length);
+    const ledger = await opened(connection);
+    await recordLease(ledger, { name: 'first' });
+    renameSync(file, `${file}.aside`);
+    writeFileSync(file, 'something else'.repeat(1000));
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      await expect(recordLease(ledger, { name: 'second' })).rejects.toMatchObject({
+        name: 'LedgerUnavailableError',
+      });
+    }
+    rmSync(file);
+    renameSync(`${file}.aside`, file);
+    await recordLease(ledger, { name: 'second' });
+    expect(await names(ledger)).toEqual(['first', 'second']);
+  });
+
+  it('is refused for as long as it is damaged', async () => {
+    const { connection, file, ledger } = await replaced(0);
+    rmSync(`${file}-wal`, { force: true });
+    rmSync(`${file}-shm`, { force: true });
+    damage(file);
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow(
+        attempt === 0 ? 'another one is in its place' : 'the file is damaged',
+      );
+    }
+    await expect(ledgerAt(connection).then((next) => recordLease(next, { name: 'new' }))).rejects.toThrow(
+      'the file is damaged',
+    );
+  });
+});
+
+/** A page in the middle is lost. */
+function damage(file: string): void {
+  const connection = new SqliteConnection(file);
+  connection.pragma('journal_mode = DELETE');
+  const page = connection
+    .prepare("SELECT rootpage FROM sqlite_master WHERE name = 'leases_by_start'")
+    .pluck()
+    .get();
+  const size = Number(connection.pragma('page_size', { simple: true }));
+  connection.close();
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0, (Number(page) - 1) * size, Number(page) * size));
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { postgresPlace } from '../../src/ledger/postgres-settings.ts';
+import { projectFile } from '../support/files.ts';
+
+/** Any file: it is read, and nobody connects. */
+const CA = projectFile('LICENSE');
+const place = (parameters: string) =>
+  postgresPlace(`postgresql://alice:pass%40word@db.example.org:5433/books?${parameters}`);
+/** What a mode comes to: each attempt, with what is verified. */
+const attempts = (parameters: string) =>
+  place(parameters).attempts.map((tls) =>
+    tls === false
+      ? 'plain'
+      : !tls.rejectUnauthorized
+        ? 'encrypted'
+        : tls.checkServerIdentity === undefined
+          ? 'authority and name'
+          : 'authority',
+  );
+
+describe('a URL of PostgreSQL', () => {
+  it('says where it is, and who asks', () => {
+    expect(place('').config).toMatchObject({
+      host: 'db.example.org',
+      port: 5433,
+      user: 'alice',
+      password: 'pass@word',
+      database: 'books',
+      application_name: 'blazar-enforcement',
+    });
+    expect(place('host=/run/postgresql&user=bob&application_name=mine').config).toMatchObject({
+      host: '/run/postgresql',
+      user: 'bob',
+      application_name: 'mine',
+    });
+  });
+
+  it('adds its options to ours', () => {
+    expect(place('options=-c%20search_path=books').config.options).toBe(
+      '-c client_connection_check_interval=1000 -c search_path=books',
+    );
+  });
+
+  it.each([
+    ['', ['encrypted', 'plain']],
+    ['sslmode=disable', ['plain']],
+    ['sslmode=allow', ['plain', 'encrypted']],
+    ['sslmode=prefer', ['encrypted', 'plain']],
+    ['sslmode=require', ['encrypted']],
+    [`sslmode=require&sslrootcert=${CA}`, ['authority']],
+    [`sslmode=verify-ca&sslrootcert=${CA}`, ['authority']],
+    [`sslmode=verify-full&sslrootcert=${CA}`, ['authority and name']],
+    ['sslmode=verify-full&sslrootcert=system', ['authority and name']],
+    ['sslrootcert=system', ['authority and name']],
+  ])('with %s verifies as libpq does', (parameters, expected) => {
+    expect(attempts(parameters)).toEqual(expected);
+  });
+
+  it.each([
+    ['sslmod=require', 'the parameter sslmod is not one of'],
+    ['statement_timeout=0', 'the parameter statement_timeout is not one of'],
+    ['sslmode=required', 'sslmode is not one of disable, allow, prefer, require, verify-ca, verify-full'],
+    ['sslmode=verify-full', 'sslmode=verify-full needs sslrootcert'],
+    ['sslmode=verify-ca', 'sslmode=verify-ca needs sslrootcert'],
+    ['sslmode=require&sslrootcert=system', 'sslrootcert=system needs sslmode=verify-full'],
+    ['sslmode=verify-ca&sslrootcert=/nowhere', 'sslrootcert can not be read: ENOENT'],
+    ['port=many', 'the parameter port is not a port'],
+    ['connect_timeout=soon', 'the parameter connect_timeout is not a whole number of seconds'],
+  ])('with %s is a mistake', (parameters, message) => {
+    expect(() => place(parameters)).toThrow(message);
+  });
+});
