@@ -1,3 +1,4 @@
+import { hash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import {
@@ -201,7 +202,8 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
       external_service_commit_update_endpoint: commitUpdateUrl,
     } = values;
     if (commitCreateUrl !== undefined) {
-      this.commitCreate = (context, lease, call) => this.#commit(commitCreateUrl, { context, lease }, call);
+      this.commitCreate = (context, lease, call) =>
+        this.#commit(commitCreateUrl, { context, lease }, keyed(call));
     }
     if (commitUpdateUrl !== undefined) {
       this.commitUpdate = (context, currentLease, lease, call) =>
@@ -222,7 +224,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
   }
 
   checkCreate(context: Context, lease: Lease, call: Call): Verdict | Promise<Verdict> {
-    return this.#check(this.#checkCreateUrl, { context, lease }, call);
+    return this.#check(this.#checkCreateUrl, { context, lease }, keyed(call));
   }
 
   checkUpdate(
@@ -247,16 +249,16 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     return this.#client.close();
   }
 
-  #check(url: string | undefined, body: object, call: Call): Verdict | Promise<Verdict> {
+  #check(url: string | undefined, body: object, call: KeyedCall): Verdict | Promise<Verdict> {
     return url === undefined ? allow() : this.#ask(url, body, call);
   }
 
   /** Whether allow_on_error is set does not matter: a lease that nobody has recorded would never be paid for. */
-  async #commit(url: string, body: object, call: Call): Promise<Verdict> {
+  async #commit(url: string, body: object, call: KeyedCall): Promise<Verdict> {
     return this.#verdict(await this.#post(url, body, call));
   }
 
-  async #ask(url: string, body: object, call: Call): Promise<Verdict> {
+  async #ask(url: string, body: object, call: KeyedCall): Promise<Verdict> {
     try {
       return this.#verdict(await this.#post(url, body, call));
     } catch (thrown) {
@@ -273,8 +275,10 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     }
   }
 
-  async #post(url: string, body: object, call: Call): Promise<HttpAnswer> {
-    const answer = await this.#client.postJson(url, JSON.stringify(body), call);
+  async #post(url: string, body: object, { signal, key }: KeyedCall): Promise<HttpAnswer> {
+    const text = JSON.stringify(body);
+    const headers = key === undefined ? {} : { 'idempotency-key': keyOf(key, text) };
+    const answer = await this.#client.postJson(url, text, { signal, headers });
     const { origin } = new URL(url);
     if (answer.bodyDropped === true && !this.#warnedOf.has(origin)) {
       this.#warnedOf.add(origin);
@@ -327,6 +331,23 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
       .filter((secret) => secret !== '')
       .reduce((rest, secret) => rest.replaceAll(secret, '****'), text);
   }
+}
+
+interface KeyedCall extends Call {
+  /** `undefined` = an update: the same once more changes nothing. */
+  readonly key?: string;
+}
+
+function keyed({ signal, requestKey = randomUUID() }: Call): KeyedCall {
+  return { signal, key: requestKey };
+}
+
+/**
+ * The same for one lease of one request, whether it is checked, checked again or recorded, and another for every other: a service
+ * that records what it allows counts it once, and requests that only look alike each by themselves.
+ */
+function keyOf(requestKey: string, body: string): string {
+  return hash('sha256', JSON.stringify([requestKey, body]), 'base64url');
 }
 
 /** Appended to the path, whether or not the base ends in a slash: what everyone means. */

@@ -44,7 +44,7 @@ const options = z.object({
   }),
   usage_budget_flavor_rates: rates.default({}).meta({
     description:
-      'What one instance of a flavour costs an hour, instead of the rate of its resource type, by the flavor_id of the reservation.',
+      'What one instance of a flavour costs an hour, instead of the rate of flavor:instance, by the flavor_id of the reservation.',
     pairs: 'flavour id:rate',
     names: ['id'],
   }),
@@ -52,6 +52,10 @@ const options = z.object({
     description:
       'An attribute of what was allocated, such as su_factor: the rate is multiplied by it. One that has no such attribute counts once.',
     expected: 'the name of an attribute',
+  }),
+  usage_budget_rate_attribute_max: rate.optional().meta({
+    description:
+      'The largest value of that attribute. It counts where Blazar does not say which hosts a lease gets: at updates, and where a lease has several reservations of a type. Not set = the largest of the hosts that it names.',
   }),
   usage_budget_required: z.boolean().default(true).meta({
     description:
@@ -92,17 +96,22 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
 
   readonly #rates: ReadonlyMap<string, bigint>;
   readonly #flavorRates: ReadonlyMap<string, bigint>;
+  readonly #mostFactor: bigint | undefined;
 
   constructor(values: Options, services: FilterServices) {
     super(values, services);
     this.#rates = millionths(values.usage_budget_rates);
     this.#flavorRates = millionths(values.usage_budget_flavor_rates);
+    const { usage_budget_rate_attribute_max: most } = values;
+    this.#mostFactor = most === undefined ? undefined : parseMillionths(String(most));
   }
 
-  claims({ context, start, end, reservations }: Proposal, { budgets }: Standing): Claims {
+  claims(proposal: Proposal, { budgets }: Standing): Claims {
+    const { context, start, end, reservations } = proposal;
+    const unsure = this.#unsureTypes(proposal);
     let total = 0n;
     for (const [index, reservation] of reservations.entries()) {
-      const cost = this.#costOf(reservation);
+      const cost = this.#costOf(reservation, unsure.get(reservation.resource_type));
       if (typeof cost !== 'bigint') {
         return reject(`The cost of the lease can't be told: reservations.${index}: ${cost.mistake}.`);
       }
@@ -179,29 +188,67 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     return `${what} ${formatUnitHours(asked, 'up')} ${unit}${more}${when}; ${whose} has ${formatUnitHours(left, 'down')} ${unit} left, of a budget that is valid until ${shown(budget.validUntil)}.`;
   }
 
-  /** What the reservation costs an hour, in millionths of millionths of a unit. */
-  #costOf(reservation: Reservation): bigint | { readonly mistake: string } {
+  /**
+   * Types of which it is not known which hosts a reservation gets, with the factor of the dearest. Blazar says by type what was found:
+   * of several reservations of a type all are said to have what was found for the last one.
+   */
+  #unsureTypes({ reservations, allocationsAreExact }: Proposal): Map<string | undefined, bigint> {
+    const ofType = new Map<string | undefined, Reservation[]>();
+    for (const reservation of reservations) {
+      const others = ofType.get(reservation.resource_type);
+      if (others === undefined) {
+        ofType.set(reservation.resource_type, [reservation]);
+      } else {
+        others.push(reservation);
+      }
+    }
+    return new Map(
+      [...ofType]
+        .filter(([, others]) => !allocationsAreExact || others.length > 1)
+        .map(([type, others]) => [type, this.#dearestOf(others)]),
+    );
+  }
+
+  /** What the reservation costs an hour, in millionths of millionths of a unit. `unsure`: each costs that much at most. */
+  #costOf(reservation: Reservation, unsure: bigint | undefined): bigint | { readonly mistake: string } {
     const { resource_type: type = '', flavor_id: flavor } = reservation;
-    const ofFlavor = typeof flavor === 'string' ? this.#flavorRates.get(flavor) : undefined;
+    const hasFlavor = type === 'flavor:instance' && typeof flavor === 'string';
+    const ofFlavor = hasFlavor ? this.#flavorRates.get(flavor) : undefined;
     const unitRate = ofFlavor ?? this.#rates.get(type) ?? this.#rates.get('*') ?? 0n;
     if (unitRate === 0n) {
       return 0n;
     }
+    const asked = reservationSize(reservation);
+    if (asked === undefined) {
+      return {
+        mistake: 'expected max, not less than min, or amount, as whole numbers, 0 or more, and not as texts',
+      };
+    }
     const allocations = reservation.allocations ?? [];
-    // A lease has as many hosts as were found for it, from min to max; of everything else it has what it asks for. What was
-    // found may be of before an update that wants more.
+    if (unsure !== undefined) {
+      return unitRate * BigInt(asked) * unsure;
+    }
+    // A lease has as many hosts as were found for it, from min to max; of everything else it has what it asks for.
     const isCounted = type === 'physical:host' && allocations.length > 0;
     const size = isCounted
       ? Math.max(allocations.length, reservationSize({ max: reservation.min }) ?? 0)
-      : reservationSize(reservation);
-    if (size === undefined) {
-      return { mistake: 'expected max or amount as a whole number, 0 or more' };
-    }
+      : asked;
     const factors = this.#factorsOf(allocations.slice(0, size));
     const known = factors.reduce((sum, factor) => sum + factor, 0n);
-    // What is not allocated yet costs as much as the dearest that is.
-    const rest = BigInt(size - factors.length) * factors.reduce(larger, factors.length === 0 ? MILLION : 0n);
-    return unitRate * (known + rest);
+    // What is not allocated yet costs as much as the dearest that there is.
+    const rest = BigInt(size - factors.length);
+    return unitRate * (known + (rest === 0n ? 0n : rest * this.#dearestOf([reservation])));
+  }
+
+  /** The largest factor of those that are known. */
+  #dearestOf(reservations: readonly Reservation[]): bigint {
+    const { usage_budget_rate_attribute: attribute } = this.options;
+    if (attribute === undefined) {
+      return MILLION;
+    }
+    const known = reservations.flatMap(({ allocations }) => this.#factorsOf(allocations ?? []));
+    const most = this.#mostFactor === undefined ? known : [...known, this.#mostFactor];
+    return most.reduce(larger, most.length === 0 ? MILLION : 0n);
   }
 
   /** In millionths. Throws for a factor that is none: that is the operator's to mend, and no lease is had for nothing. */

@@ -15,6 +15,7 @@ import {
 } from './lease.ts';
 import type { Logger } from './logger.ts';
 import { readOnly, withoutViews } from './read-only.ts';
+import { RequestCall } from './request-call.ts';
 import { type Decision, isVerdict, type Outcome, reject, type Verdict } from './verdict.ts';
 
 export const FAILED_MESSAGE = 'The lease could not be checked. Please try again later, or ask the operator.';
@@ -33,6 +34,8 @@ export interface Subject {
 export interface Question extends Subject {
   readonly operation: Decision['operation'];
   readonly wait: Wait;
+  /** What every filter is told besides the request: one object for each request. */
+  readonly call: Call & Wait;
   readonly ask: (filter: BaseFilter, lease: Lease, call: Call) => unknown;
   /** Throws if a lease, as a filter has changed it, can't be judged. */
   readonly verify: (changed: Lease) => unknown;
@@ -45,36 +48,40 @@ export interface Answer {
 }
 
 /** How long to wait, and what stands in the log. */
-type Asked = Pick<CheckOptions, 'signal' | 'deadline' | 'requestId'>;
+type Asked = Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'idempotencyKey'>;
 
 export function creating(
-  { context }: CreateRequest,
+  { context, lease }: CreateRequest,
   operation: Decision['operation'],
-  { signal, deadline, requestId }: Asked,
+  { signal, deadline, requestId, idempotencyKey }: Asked,
 ): Question {
   const seen = readOnly(context);
+  const wait = deadline ?? waitFor(signal);
   return {
     operation,
     context,
     requestId,
-    wait: deadline ?? waitFor(signal),
+    wait,
+    call: new RequestCall(wait, idempotencyKey, [context, lease]),
     ask: (filter, proposed, call) => filter.checkCreate(seen, proposed, call),
     verify: (changed) => parseCreateRequest({ context, lease: changed }),
   };
 }
 
 export function updating(
-  { context, currentLease }: UpdateRequest,
+  { context, currentLease, lease }: UpdateRequest,
   operation: Decision['operation'],
-  { signal, deadline, requestId }: Asked,
+  { signal, deadline, requestId, idempotencyKey }: Asked,
 ): Question {
   const seen = readOnly(context);
   const current = readOnly(currentLease);
+  const wait = deadline ?? waitFor(signal);
   return {
     operation,
     context,
     requestId,
-    wait: deadline ?? waitFor(signal),
+    wait,
+    call: new RequestCall(wait, idempotencyKey, [context, lease, currentLease]),
     ask: (filter, proposed, call) => filter.checkUpdate(seen, current, proposed, call),
     verify: (changed) => parseUpdateRequest({ context, currentLease, lease: changed }),
   };
@@ -87,7 +94,7 @@ export function askFilter(
   question: Question,
   logger: Logger,
 ): Answer | Promise<Answer> {
-  const { wait, ask, verify } = question;
+  const { wait, call, ask, verify } = question;
   const { turn } = link;
   const failure = (thrown: unknown): Answer => {
     logFailure(logger, link.name, question, thrown);
@@ -96,7 +103,7 @@ export function askFilter(
   try {
     wait.throwIfOver();
     turn.begin();
-    const answer = ask(link.filter, lease, wait);
+    const answer = ask(link.filter, lease, call);
     turn.end();
     if (isThenable(answer)) {
       return inTime(answer, wait)
@@ -114,14 +121,14 @@ export function askFilter(
 export async function tellOfEnd(
   { name, filter, audit, turn }: Link,
   { context, lease }: EndRequest,
-  { requestId, wait }: Pick<Question, 'requestId' | 'wait'>,
+  { requestId, wait, call }: Pick<Question, 'requestId' | 'wait' | 'call'>,
   logger: Logger,
 ): Promise<Outcome> {
   const started = performance.now();
   let failed = false;
   try {
     turn.begin();
-    const told = filter.onEnd(context, lease, wait);
+    const told = filter.onEnd(context, lease, call);
     turn.end();
     if (isThenable(told)) {
       await inTime(told, wait);

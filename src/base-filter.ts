@@ -32,6 +32,18 @@ export interface FilterServices extends SharedServices {
 export interface Call {
   /** Fires when nobody waits for the answer any longer. Pass it on to whatever you wait for. */
   readonly signal?: AbortSignal | undefined;
+  /** The same for everything that is asked about one request, and another for the next one. Not there where nobody says. */
+  readonly requestKey?: string | undefined;
+  /** Of a request that came with an `Idempotency-Key`: it may have been sent before. */
+  readonly repetition?: Repetition | undefined;
+}
+
+/** What tells a request that is sent again from one that only looks like it. */
+export interface Repetition {
+  /** The `Idempotency-Key`. */
+  readonly key: string;
+  /** A digest of the request: the same key with another request is no repetition. */
+  readonly content: string;
 }
 
 /**

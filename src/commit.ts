@@ -87,7 +87,12 @@ export class Commits {
     try {
       const operation = request.currentLease === undefined ? 'create' : 'update';
       const by = author(operation, question);
-      const recording = await this.#ledger.commit(request, claimants, by, question.wait);
+      const asked = {
+        ...request,
+        repetition: question.call.repetition,
+        adopts: question.operation === 'commit-create',
+      };
+      const recording = await this.#ledger.commit(asked, claimants, by, question.wait);
       const { refusal, warnings } = recording;
       for (const { name, audit } of claimants) {
         const failure = failures.get(name);

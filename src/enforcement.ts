@@ -28,6 +28,7 @@ import { ChainLedger } from './ledger/service.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { Occupation } from './occupation.ts';
 import { readOnly } from './read-only.ts';
+import { RequestCall } from './request-call.ts';
 import { createSharedServices, type EnforcementServices, type WatchedServices } from './services.ts';
 import type { Decision, EndReport, Outcome } from './verdict.ts';
 
@@ -51,6 +52,11 @@ export interface CheckOptions {
   readonly dryRun?: boolean;
   /** Stands in the log of what fails, and in the ledger. */
   readonly requestId?: string | undefined;
+  /**
+   * Of a new lease: the same when a request is sent again, and never of another one. What was recorded for it is then not recorded
+   * once more. Without it, requests that look alike are for different leases. 1 to 255 visible characters of ASCII.
+   */
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** What a chain is made of. */
@@ -185,12 +191,15 @@ export class UsageEnforcement {
     const { context, lease } = parseEndRequest(request);
     const { requestId } = options;
     const wait = options.deadline ?? waitFor(options.signal);
+    const call = new RequestCall(wait, undefined, [context, lease]);
     const seen = readOnly(context);
     const ended = readOnly(lease);
     const told =
       options.dryRun === true ? this.#chain.filter(({ filter }) => !isLedgerFilter(filter)) : this.#chain;
     const outcomes = await Promise.all(
-      told.map((link) => tellOfEnd(link, { context: seen, lease: ended }, { requestId, wait }, this.#logger)),
+      told.map((link) =>
+        tellOfEnd(link, { context: seen, lease: ended }, { requestId, wait, call }, this.#logger),
+      ),
     );
     const warnings = outcomes.flatMap(({ message }) => message ?? []);
     return { operation: 'end', failed: warnings.length > 0, warnings, outcomes };

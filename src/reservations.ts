@@ -1,4 +1,5 @@
-import type { Lease, Reservation } from './lease.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { type Lease, leaseEnd, leaseStart, type Reservation } from './lease.ts';
 
 /**
  * The reservations of a lease as they will be after an update, which may leave out what it does not change: whole
@@ -23,19 +24,88 @@ export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): R
 }
 
 /**
- * How much a reservation may be given: `max` of hosts, `amount` of everything else, the larger one of both; a network is one.
- * Blazar sends numbers, and texts where the user has. `undefined` where it does not say.
+ * What a lease may be left with by an update that fails: some reservations as they were, others as they were to be, and hosts that
+ * were found in between. Each has the larger count of both, and the allocations of both.
  */
-export function reservationSize({ resource_type, max, amount }: Reservation): number | undefined {
-  const written = [max, amount].filter((one) => one !== undefined && one !== null);
-  if (written.length === 0) {
-    return resource_type === 'network' ? 1 : undefined;
-  }
-  const counts = written.map(countOf);
-  return counts.includes(undefined) ? undefined : Math.max(...counts.filter((count) => count !== undefined));
+export function reservationsHalfway(currentLease: Lease, updated: readonly Reservation[]): Reservation[] {
+  const current = byId(currentLease.reservations ?? []);
+  return updated.map((reservation) => {
+    const before = current.get(reservation.id);
+    return before === undefined
+      ? reservation
+      : {
+          ...reservation,
+          min: larger(before.min, reservation.min),
+          max: larger(before.max, reservation.max),
+          amount: larger(before.amount, reservation.amount),
+          allocations: [...(before.allocations ?? []), ...(reservation.allocations ?? [])],
+        };
+  });
 }
 
-function countOf(written: unknown): number | undefined {
-  const count = typeof written === 'string' && /^\d+$/.test(written.trim()) ? Number(written) : written;
+/**
+ * Whether an update leaves all reservations, and what was allocated to them, as they are. Blazar does so where it is to change none
+ * of them and the lease is to be within the dates that it has; then it says of the new lease what it says of the current one.
+ */
+export function keepsReservations(currentLease: Lease, newLease: Lease): boolean {
+  const [start, end] = [leaseStart(currentLease), leaseEnd(currentLease)];
+  const isWithin =
+    start !== undefined &&
+    end !== undefined &&
+    (leaseStart(newLease) ?? start) >= start &&
+    (leaseEnd(newLease) ?? end) <= end;
+  if (!isWithin) {
+    return false;
+  }
+  const current = byId(currentLease.reservations ?? []);
+  return (newLease.reservations ?? []).every((reservation) =>
+    isDeepStrictEqual(reservation, current.get(reservation.id)),
+  );
+}
+
+function byId(reservations: readonly Reservation[]): Map<unknown, Reservation> {
+  return new Map(reservations.flatMap((one) => (one.id === undefined ? [] : [[one.id, one] as const])));
+}
+
+function larger(before: unknown, after: unknown): unknown {
+  const [one, other] = [wholeNumber(before), wholeNumber(after)];
+  return one !== undefined && (after === undefined || after === null || (other !== undefined && one > other))
+    ? before
+    : after;
+}
+
+/**
+ * How much a reservation may be given: `max` of hosts, `amount` of everything else, the larger one of both; a network is one.
+ * `undefined` where it does not say, or says what Blazar refuses: counts are numbers; only that of floating IPs may be a text.
+ */
+export function reservationSize({ resource_type, min, max, amount }: Reservation): number | undefined {
+  const [least, most, count] = [min, max, amount].map((one) => one ?? undefined);
+  const sizes = [
+    ...(most === undefined ? [] : [numberOnly(most)]),
+    ...(count === undefined
+      ? []
+      : [resource_type === 'virtual:floatingip' ? wholeNumber(count) : numberOnly(count)]),
+  ];
+  if (sizes.length === 0) {
+    return resource_type === 'network' ? 1 : undefined;
+  }
+  if (least !== undefined && !isLeast(least, most)) {
+    return undefined;
+  }
+  return sizes.includes(undefined) ? undefined : Math.max(...sizes.filter((size) => size !== undefined));
+}
+
+function isLeast(least: unknown, most: unknown): boolean {
+  const count = numberOnly(least);
+  return count !== undefined && (typeof most !== 'number' || count <= most);
+}
+
+function numberOnly(written: unknown): number | undefined {
+  return typeof written === 'number' ? wholeNumber(written) : undefined;
+}
+
+/** Texts as Blazar reads them: `2`, and neither `02` nor `2.0`. */
+function wholeNumber(written: unknown): number | undefined {
+  const count = typeof written === 'string' && /^(?:0|[1-9]\d*)$/.test(written) ? Number(written) : written;
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 }

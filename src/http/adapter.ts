@@ -12,6 +12,8 @@ export interface Attempt {
   cancel: ((reason: Error) => void) | undefined;
   /** In lower case. */
   readonly answerHeaders: readonly string[];
+  /** Names and values by turns: of this call alone. */
+  readonly headers: readonly string[];
 }
 
 export interface TransportOptions {
@@ -83,7 +85,8 @@ export function createTransport(origin: string, options: TransportOptions): Tran
     async request(path, json, attempt) {
       const method = json === undefined ? 'GET' : 'POST';
       const aside: Aside = { headers: {}, bodyDropped: false };
-      const adapter = poolAdapter(pool, { method, headers: sent[method], reset }, attempt, aside);
+      const headers = attempt.headers.length === 0 ? sent[method] : [...sent[method], ...attempt.headers];
+      const adapter = poolAdapter(pool, { method, headers, reset }, attempt, aside);
       const { status, data: body } = await axios.request<string>({ method, url: path, data: json, adapter });
       return {
         status,

@@ -48,6 +48,8 @@ export interface HttpCallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Names of headers of the answer to be handed back, in lower case. */
   readonly answerHeaders?: readonly string[] | undefined;
+  /** Sent with this call besides those of the client. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Is told of the calls of clients: what a service counts. It must not throw. `origin` is `scheme://host[:port]`. */
@@ -130,7 +132,7 @@ class PooledHttpClient implements HttpClient {
   #call(
     address: string,
     json: string | undefined,
-    { signal, answerHeaders = [] }: HttpCallOptions = {},
+    { signal, answerHeaders = [], headers = {} }: HttpCallOptions = {},
   ): Promise<HttpAnswer> {
     return new Promise<HttpAnswer>((resolve, reject) => {
       const url = parseAddress(address);
@@ -141,7 +143,15 @@ class PooledHttpClient implements HttpClient {
       if (signal?.aborted) {
         throw abortedError(called, signal);
       }
-      const call: Call = { ...called, json, answerHeaders, sent: false, cancel: undefined, ended: undefined };
+      const call: Call = {
+        ...called,
+        json,
+        answerHeaders,
+        headers: Object.entries(headers).flat(),
+        sent: false,
+        cancel: undefined,
+        ended: undefined,
+      };
       const started = performance.now();
 
       const release = () => {

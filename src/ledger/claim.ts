@@ -12,6 +12,11 @@ export interface Proposal {
   readonly end: Instant;
   /** All of them, also those that an update leaves out. */
   readonly reservations: readonly Reservation[];
+  /**
+   * Whether a reservation that is the only one of its type has, or gets, exactly the allocations that it names. Where not, they are
+   * some that it may have among others, since Blazar looks for hosts once more.
+   */
+  readonly allocationsAreExact: boolean;
 }
 
 /** What the ledger knows of the project when it asks for claims. */

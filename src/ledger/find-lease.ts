@@ -1,57 +1,83 @@
 /** Which row of the ledger a request is about. */
-import { formatClaims, type Proposal, parseClaims, type RecordedClaim } from './claim.ts';
+import type { Repetition } from '../base-filter.ts';
+import { MICROSECONDS_PER_SECOND } from '../dates.ts';
+import { alternativesOf, refundOf } from './alternatives.ts';
 import { rows, type Work } from './database.ts';
+import { isComparable } from './demand.ts';
 import type { LeaseIdentity } from './identity.ts';
-import type { FilterClaims } from './reckoning.ts';
 import type { LeaseRow } from './schema.ts';
 import type { Statements } from './statements.ts';
 
-/** By its id; where none is known yet, all that it may be. */
-export function* findLease(statements: Statements, identity: LeaseIdentity): Work<LeaseRow[]> {
-  const {
-    leaseId: lease_id,
-    region,
-    projectId: project_id,
-    userId: user_id,
-    name,
-    start: starts_at,
-  } = identity;
-  if (lease_id !== null) {
-    const known = yield* rows(statements.leaseById({ region, project_id, lease_id }));
-    if (known.length > 0) {
-      return known;
-    }
+/** What tells leases whose id is not known from each other. A name does not: Blazar renames leases and tells nobody. */
+export interface LeaseShape {
+  readonly start: bigint;
+  readonly end: bigint;
+  /** As `demandOf` tells it. */
+  readonly demand: string;
+}
+
+/** The row of an id, of the same region and project: an id of another one is another lease's. */
+export function* findById(
+  statements: Statements,
+  { leaseId: lease_id, region, projectId: project_id }: LeaseIdentity,
+): Work<LeaseRow | undefined> {
+  if (lease_id === null) {
+    return undefined;
   }
-  return yield* rows(statements.leasesByKey({ region, project_id, user_id, name, starts_at }));
+  const [known] = yield* rows(statements.leaseById({ region, project_id, lease_id }));
+  return known;
 }
 
-/** Whether a new lease was recorded before: Blazar's client tries again, and what is built is reported by its id. */
-export function isSame(
-  row: LeaseRow,
-  {
-    proposal,
-    demand,
-    wanted,
-    identity,
-  }: { proposal: Proposal; demand: () => string; wanted: readonly FilterClaims[]; identity: LeaseIdentity },
-): boolean {
-  if (row.lease_id !== null) {
-    return row.state === 'open' && row.lease_id === identity.leaseId;
-  }
-  const isAlike = row.demand === demand();
-  const takesAlike = () => includesAll(parseClaims(row.claims), wanted);
-  // What is built is described by more than what was asked for: one of both is enough, with an id.
-  const isRepeated = identity.leaseId === null ? isAlike && takesAlike() : isAlike || takesAlike();
-  return row.ends_at === proposal.end && isRepeated;
+/**
+ * The row of a lease whose id was not known until now, or that has none: one that fits in user, dates and reservations. Of several
+ * that fit it is the cheapest: whichever it really is, what is charged for the others is enough for the leases that are left.
+ */
+export function* findByShape(
+  statements: Statements,
+  { region, projectId: project_id, userId: user_id }: LeaseIdentity,
+  { start: starts_at, end, demand }: LeaseShape,
+  { now, isOver }: { readonly now: bigint /** Also what is over by its date. */; readonly isOver: boolean },
+): Work<LeaseRow | undefined> {
+  const nameless = { region, project_id, user_id };
+  const found = [
+    ...(yield* rows(statements.namelessLeases({ ...nameless, starts_at }))),
+    ...(yield* rows(statements.unsettledNamelessLeases(nameless))),
+  ];
+  const fitting = new Map(
+    found
+      .filter((row) => isOver || row.ends_at > now)
+      .filter((row) =>
+        alternativesOf(row).some(
+          (one) =>
+            one.start === starts_at &&
+            one.end === end &&
+            // What was recorded by the first version does not say what was asked for: it may be any of them.
+            (one.demand === demand || !isComparable(one.demand)),
+        ),
+      )
+      .map((row) => [row.id, row]),
+  );
+  return cheapest([...fitting.values()], now);
 }
 
-/** A check is asked by one filter: what the others claim is recorded besides. */
-function includesAll(recorded: readonly RecordedClaim[], wanted: readonly FilterClaims[]): boolean {
-  const known = new Set(recorded.map((claim) => formatClaims([claim])));
-  return wanted.every(({ claims }) => claims.every((claim) => known.has(formatClaims([claim]))));
+/** `undefined` where none is the cheapest in every account: then nobody can tell what may be given back. */
+function cheapest(found: readonly LeaseRow[], now: bigint): LeaseRow | undefined {
+  const priced = found.map((row) => ({
+    row,
+    refund: refundOf(alternativesOf(row), now / MICROSECONDS_PER_SECOND),
+  }));
+  const isCheaper = (one: ReadonlyMap<string, bigint>, other: ReadonlyMap<string, bigint>) =>
+    [...one].every(([account, amount]) => amount <= (other.get(account) ?? 0n));
+  return priced.find(({ refund }) => priced.every((other) => isCheaper(refund, other.refund)))?.row;
 }
 
-/** Of those that it may be, the one that ends when it does; else the one that was recorded first. */
-export function nearest(found: readonly LeaseRow[], endsAt: bigint | undefined): LeaseRow | undefined {
-  return found.find(({ ends_at }) => ends_at === endsAt) ?? found[0];
+/** The row that the same request, by its key and its content, has left: it was sent again. */
+export function* findRepeated(
+  statements: Statements,
+  { region, projectId: project_id }: LeaseIdentity,
+  { key, content }: Repetition,
+  now: bigint,
+): Work<LeaseRow | undefined> {
+  const found = yield* rows(statements.leasesByKey({ region, project_id, repetition_key: key }));
+  return found.find((row) => row.repetition_content === content && row.ends_at > now);
 }

@@ -1,7 +1,6 @@
-/** Which lease a request is about. Blazar sends no id with a new lease: it is known by whose it is, its name and its start. */
+/** Whose lease a request is about, and by which id. Blazar sends none with a new lease. */
 import { hash } from 'node:crypto';
-import type { Instant } from '../dates.ts';
-import type { Context, Lease, Reservation } from '../lease.ts';
+import type { Context, Lease } from '../lease.ts';
 
 export interface LeaseIdentity {
   /** `null` where the request has none. */
@@ -10,19 +9,15 @@ export interface LeaseIdentity {
   readonly region: string;
   readonly projectId: string;
   readonly userId: string;
-  readonly name: string;
-  readonly start: Instant;
 }
 
 /** What the first of the leases does not say, the second does. */
-export function identityOf(context: Context, leases: readonly [Lease, Lease], start: Instant): LeaseIdentity {
+export function identityOf(context: Context, leases: readonly [Lease, Lease]): LeaseIdentity {
   return {
     leaseId: firstText(leases.map(({ id }) => id)) || null,
     region: firstText([context.region_name]),
     projectId: wellFormed(context.project_id),
     userId: wellFormed(context.user_id),
-    name: nameOf(leases),
-    start,
   };
 }
 
@@ -57,9 +52,3 @@ export function accountName(name: string): string {
 
 /** With the project it is within what an index holds. */
 const LONGEST_ACCOUNT = 600;
-
-/** The same for a request that is sent again: which hosts were found for it does not matter. */
-export function demandOf(reservations: readonly Reservation[]): string {
-  const asked = reservations.map(({ allocations: _, ...reservation }) => reservation);
-  return digest(JSON.stringify(asked));
-}

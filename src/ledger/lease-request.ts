@@ -1,9 +1,11 @@
 /** A request about a lease, in the words of the ledger: which lease it is, what it is to be, and who claims something for it. */
+import type { Repetition } from '../base-filter.ts';
 import { InvalidRequestError } from '../errors.ts';
 import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../lease.ts';
-import { reservationsAfterUpdate } from '../reservations.ts';
+import { keepsReservations, reservationsAfterUpdate, reservationsHalfway } from '../reservations.ts';
 import type { Proposal } from './claim.ts';
-import { demandOf, identityOf, nameOf } from './identity.ts';
+import { demandOf } from './demand.ts';
+import { identityOf, nameOf } from './identity.ts';
 import type { LedgerFilter } from './ledger-filter.ts';
 import type { Claimant, LedgerRequest } from './prospect.ts';
 import type { EndedLease } from './transactions.ts';
@@ -14,6 +16,10 @@ export interface LeaseRequest {
   /** Of an update. */
   readonly currentLease?: Lease;
   readonly lease: Lease;
+  /** What tells a new lease that is asked for again from one that only looks like it. */
+  readonly repetition?: Repetition | undefined;
+  /** Whether a new lease with an id may be one that was checked before it had one. */
+  readonly adopts?: boolean | undefined;
 }
 
 export function claimantOf(filter: LedgerFilter, name: string, audit: boolean): Claimant {
@@ -21,43 +27,84 @@ export function claimantOf(filter: LedgerFilter, name: string, audit: boolean): 
 }
 
 /** What the ledger is asked about a request whose form the chain has checked. */
-export function ledgerRequest(
-  { context, currentLease, lease }: LeaseRequest,
-  claimants: readonly Claimant[],
-): LedgerRequest {
-  const reservations =
-    currentLease === undefined ? (lease.reservations ?? []) : reservationsAfterUpdate(currentLease, lease);
-  const current =
-    currentLease === undefined
-      ? undefined
-      : proposalOf(context, [currentLease, lease], currentLease.reservations ?? []);
-  const proposal = proposalOf(context, [lease, currentLease ?? lease], reservations);
+export function ledgerRequest(request: LeaseRequest, claimants: readonly Claimant[]): LedgerRequest {
+  const { context, currentLease, lease, repetition, adopts = false } = request;
   return {
-    // A lease is found by what it was before.
-    identity: identityOf(context, [currentLease ?? lease, lease], (current ?? proposal).start),
+    identity: identityOf(context, [currentLease ?? lease, lease]),
     name: nameOf([lease, currentLease ?? lease]),
-    demand: () => demandOf(reservations),
-    proposal,
-    current,
+    ...(currentLease === undefined
+      ? { proposal: newLease(context, lease), current: undefined, halfway: undefined }
+      : changedLease(context, currentLease, lease)),
+    isCertain: false,
+    adopts: adopts && currentLease === undefined,
+    repetition: currentLease === undefined ? repetition : undefined,
     claimants,
   };
 }
 
-/** What the first of the leases does not say, the second does. */
-function proposalOf(
+function newLease(context: Context, lease: Lease): Proposal {
+  return {
+    context,
+    ...datesOf(lease, lease),
+    reservations: lease.reservations ?? [],
+    allocationsAreExact: true,
+  };
+}
+
+/** Blazar says what a lease has. What it will have Blazar looks for when it has been allowed. */
+function changedLease(
   context: Context,
-  leases: [Lease, Lease],
+  currentLease: Lease,
+  lease: Lease,
+): Pick<LedgerRequest, 'proposal' | 'current' | 'halfway'> {
+  const before = datesOf(currentLease, lease);
+  const after = datesOf(lease, currentLease);
+  const updated = reservationsAfterUpdate(currentLease, lease);
+  const current = {
+    context,
+    ...before,
+    reservations: currentLease.reservations ?? [],
+    allocationsAreExact: true,
+  };
+  if (keepsReservations(currentLease, lease)) {
+    const proposal = { context, ...after, reservations: updated, allocationsAreExact: true };
+    return { proposal, current, halfway: undefined };
+  }
+  const halfway = reservationsHalfway(currentLease, updated);
+  const unsure = { context, allocationsAreExact: false };
+  return {
+    proposal: { ...unsure, ...after, reservations: withAllocationsOf(updated, halfway) },
+    current,
+    halfway: { ...unsure, ...before, reservations: halfway },
+  };
+}
+
+/** Those that it has are kept where they can be. */
+function withAllocationsOf(
   reservations: readonly Reservation[],
-): Proposal {
-  const [start, end] = [leaseStart, leaseEnd].map((read) => read(leases[0]) ?? read(leases[1]));
+  others: readonly Reservation[],
+): Reservation[] {
+  return reservations.map((reservation, index) => {
+    const allocations = others[index]?.allocations;
+    return allocations === undefined ? reservation : { ...reservation, allocations };
+  });
+}
+
+/** What the first of the leases does not say, the second does. */
+function datesOf(lease: Lease, other: Lease): Pick<Proposal, 'start' | 'end'> {
+  const [start, end] = [leaseStart, leaseEnd].map((read) => read(lease) ?? read(other));
   if (start === undefined || end === undefined) {
     throw new InvalidRequestError('lease', 'expected a start and an end');
   }
-  return { context, start, end, reservations };
+  return { start, end };
 }
 
-/** Of an end it need not be said when. */
+/** Of an end it need not be said when, nor of what: then only its id tells the lease. */
 export function endedLease({ context, lease }: LeaseRequest): EndedLease {
-  const start = leaseStart(lease) ?? 0n;
-  return { identity: identityOf(context, [lease, lease], start), end: leaseEnd(lease) };
+  const [start, end] = [leaseStart(lease), leaseEnd(lease)];
+  const shape =
+    start === undefined || end === undefined || lease.reservations === undefined
+      ? undefined
+      : { start, end, demand: demandOf(lease.reservations) };
+  return { identity: identityOf(context, [lease, lease]), shape };
 }

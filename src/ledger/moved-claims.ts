@@ -1,14 +1,17 @@
 /** What a lease takes when its dates have changed and nobody says what it reserves: as much as before, at other times. */
 import { MICROSECONDS_PER_SECOND } from '../dates.ts';
+import type { Alternative } from './alternatives.ts';
 import { type Budget, budgetAccount } from './budget.ts';
-import { type Claim, parseClaims } from './claim.ts';
+import type { Claim } from './claim.ts';
 import type { Claimant } from './prospect.ts';
-import type { LeaseRow } from './schema.ts';
 
 /** Throws where a budget would have to pay for time at which it is not valid: which one pays instead, only filters can tell. */
-export function movedClaims(row: Pick<LeaseRow, 'claims' | 'starts_at' | 'ends_at'>): Claimant {
-  const recorded = parseClaims(row.claims);
-  const before = { from: floor(row.starts_at), until: ceil(row.ends_at) };
+export function movedClaims({
+  start,
+  end,
+  claims: recorded,
+}: Pick<Alternative, 'start' | 'end' | 'claims'>): Claimant {
+  const before = { from: floor(start), until: ceil(end) };
   return {
     name: 'what is recorded',
     audit: false,

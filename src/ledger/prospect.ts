@@ -1,21 +1,16 @@
 /** What would become of a lease: what is read, and reckoned with it. A check ends here; a commit goes on and writes. */
+import type { Repetition } from '../base-filter.ts';
 import { MICROSECONDS_PER_SECOND } from '../dates.ts';
+import { alternativesOf, heldBy } from './alternatives.ts';
 import type { Amount } from './amount.ts';
 import { budgetOf } from './budget.ts';
-import {
-  type Claim,
-  type Claims,
-  charge,
-  type Proposal,
-  parseClaims,
-  type RecordedClaim,
-  type Standing,
-} from './claim.ts';
+import type { Claim, Claims, Proposal, Standing } from './claim.ts';
 import { rows, type Work } from './database.ts';
-import { findLease, isSame, nearest } from './find-lease.ts';
+import { demandOf } from './demand.ts';
+import { findById, findByShape, findRepeated } from './find-lease.ts';
 import { accountName, type LeaseIdentity } from './identity.ts';
 import { balancesOf } from './posting.ts';
-import { type FilterClaims, type Reckoning, reckonWithin, sums } from './reckoning.ts';
+import { type Claimed, dearer, type FilterClaims, type Reckoned, type Reckoning, reckon } from './reckoning.ts';
 import type { LeaseRow } from './schema.ts';
 import type { Statements } from './statements.ts';
 
@@ -31,18 +26,27 @@ export interface LedgerRequest {
   readonly identity: LeaseIdentity;
   /** What it is to be called. */
   readonly name: string;
-  /** As `demandOf` tells it: asked for only where it matters, since it costs as much as some queries. */
-  readonly demand: () => string;
+  /** As it is asked for. */
   readonly proposal: Proposal;
   /** Of an update: the lease as it is. */
   readonly current: Proposal | undefined;
+  /** Of an update: what it may be left as by who fails to make it. */
+  readonly halfway: Proposal | undefined;
+  /** Whether it is known to be as it is asked for, since it was read where leases are kept. */
+  readonly isCertain: boolean;
+  /** As `demandOf` tells it, where the reservations are not known; `undefined` = it is told from them. */
+  readonly demand?: string | undefined;
+  /** Of a new lease with an id: whether it may be one that was recorded without, since it was checked before it had one. */
+  readonly adopts: boolean;
+  /** Of a new lease: what tells whether it was asked for before; `undefined` = it was not. */
+  readonly repetition: Repetition | undefined;
   readonly claimants: readonly Claimant[];
 }
 
 /** What the lease would find, and do. */
 export interface Prospect {
   readonly row: LeaseRow | undefined;
-  /** It is recorded already, as it is asked for. */
+  /** It is recorded already: the request was sent before. */
   readonly isRepeated: boolean;
   readonly overdue: readonly { id: bigint; returned: ReadonlyMap<string, Amount> }[];
   readonly balances: ReadonlyMap<string, Amount>;
@@ -59,43 +63,27 @@ export function* foresee(
   now: bigint,
   latest = now,
 ): Work<Prospect> {
-  const { identity, demand, proposal, current, claimants } = request;
+  const { identity, proposal, current, halfway, isCertain, claimants } = request;
   const { projectId: project_id, userId: user_id } = identity;
   const overdueRows = yield* rows(statements.overdueLeases({ project_id, now }));
   const budgets = (yield* rows(statements.budgets({ project_id, user_id }))).map(budgetOf);
-  const standing: Standing = { now, budgets };
-  const claimed = (of: Proposal): FilterClaims[] =>
-    claimants.map((claimant) => {
-      const { name: filter, audit } = claimant;
-      const claims = claimant.claims(of, standing);
-      return 'allowed' in claims
-        ? { filter, audit, claims: [], refusal: claims.message }
-        : { filter, audit, claims: claims.map(kept), refusal: undefined };
-    });
-  const wanted = claimed(proposal);
-  // Whether or not anybody has noticed: a lease that is over has ended, and one without an id is not found any more.
-  const found = (yield* findLease(statements, identity))
-    .filter(({ lease_id, ends_at }) => lease_id !== null || ends_at > now)
-    .map((row) =>
-      row.ends_at <= now ? { ...row, state: 'ended' as const, ended_at: row.ended_at ?? row.ends_at } : row,
-    );
-  const repeated =
-    current === undefined
-      ? found.find((row) => isSame(row, { proposal, demand, wanted, identity }))
-      : undefined;
-  // What was asked for again in other words may be there besides: both count, until somebody says which one is not.
-  // One that was taken back, or has ended, begins anew under its id.
-  const row =
-    repeated ??
-    (current === undefined ? found.find(({ state }) => state === 'ended') : nearest(found, current.end));
-  const overdue = overdueRows.map(({ id, claims }) => ({ id, returned: heldBy(parseClaims(claims)) }));
+  const { row, isRepeated } = yield* findLease(statements, request, now);
 
-  const recorded = row?.state === 'open' ? parseClaims(row.claims) : [];
-  // What is over takes nothing that the lease could be said to have already.
-  const isOver = current === undefined || current.end <= now || row?.state === 'ended';
-  const inForce = isOver ? [] : claimed(current).flatMap(({ claims }) => claims);
+  const claimed = (of: Proposal) => claimedBy(claimants, of, { now, budgets });
+  const asked = claimed(proposal);
+  const first = { ...asked, demand: request.demand ?? asked.demand };
+  const others = halfway === undefined || isCertain ? [] : [claimed(halfway)];
+  const standing = current === undefined || isCertain ? undefined : claimed(current);
+  const overdue = overdueRows.map((one) => ({ id: one.id, returned: heldBy(alternativesOf(one)) }));
+
+  const recorded = row?.state === 'open' ? alternativesOf(row) : [];
   const accounts = new Set(
-    [...recorded, ...wanted.flatMap(({ claims }) => claims)].map(({ account }) => account),
+    [
+      ...recorded.flatMap(({ claims }) => claims),
+      ...[first, ...others, ...(standing === undefined ? [] : [standing])].flatMap(({ byFilter }) =>
+        byFilter.flatMap(({ claims }) => claims),
+      ),
+    ].map(({ account }) => account),
   );
   for (const { returned } of overdue) {
     for (const account of returned.keys()) {
@@ -103,29 +91,71 @@ export function* foresee(
     }
   }
   const balances = yield* balancesOf(statements, project_id, accounts);
-  const reckoned = {
-    wanted,
+  const reckoned: Omit<Reckoned, 'now' | 'begun'> = {
+    wanted: [first, ...others],
+    current: standing,
     recorded,
-    current: inForce,
+    staysOpen: current === undefined,
+    // What is over takes nothing that the lease could be said to have already.
+    isOver: current === undefined || current.end <= now || row?.state === 'ended',
     isUpdate: current !== undefined,
-    hasBegun: current !== undefined && current.start < now,
     returned: added(overdue.map(({ returned }) => returned)),
     balances,
   };
-  const reckoning = reckonWithin(reckoned, now / MICROSECONDS_PER_SECOND, latest / MICROSECONDS_PER_SECOND);
-  return { row, isRepeated: repeated !== undefined, overdue, balances, reckoning };
+  const at = (time: bigint) =>
+    reckon({ ...reckoned, now: time / MICROSECONDS_PER_SECOND, begun: begunOf(current, time) });
+  const reckoning = latest === now ? at(now) : dearer(at(now), at(latest));
+  return { row, isRepeated, overdue, balances, reckoning };
+}
+
+/** The row that the request is about; one whose time is over has ended, whether or not anybody has noticed. */
+function* findLease(
+  statements: Statements,
+  { identity, proposal, current, adopts, repetition }: LedgerRequest,
+  now: bigint,
+): Work<{ row: LeaseRow | undefined; isRepeated: boolean }> {
+  if (repetition !== undefined) {
+    const repeated = yield* findRepeated(statements, identity, repetition, now);
+    if (repeated !== undefined) {
+      return { row: repeated, isRepeated: true };
+    }
+  }
+  let row = yield* findById(statements, identity);
+  if (row === undefined && (current !== undefined || (adopts && identity.leaseId !== null))) {
+    row = yield* findByShape(statements, identity, shapeOf(current ?? proposal), { now, isOver: false });
+  }
+  if (row !== undefined && row.ends_at <= now) {
+    row = { ...row, state: 'ended', ended_at: row.ended_at ?? row.ends_at };
+  }
+  return { row, isRepeated: false };
+}
+
+/** A lease that has run over its end has run until then: nothing between its end and now is free. */
+function begunOf(current: Proposal | undefined, now: bigint): bigint | undefined {
+  if (current === undefined || current.start >= now) {
+    return undefined;
+  }
+  return (current.end < now ? current.end : now) / MICROSECONDS_PER_SECOND;
+}
+
+export function shapeOf({ start, end, reservations }: Proposal) {
+  return { start, end, demand: demandOf(reservations) };
+}
+
+function claimedBy(claimants: readonly Claimant[], proposal: Proposal, standing: Standing): Claimed {
+  const byFilter = claimants.map((claimant): FilterClaims => {
+    const { name: filter, audit } = claimant;
+    const claims = claimant.claims(proposal, standing);
+    return 'allowed' in claims
+      ? { filter, audit, claims: [], refusal: claims.message }
+      : { filter, audit, claims: claims.map(kept), refusal: undefined };
+  });
+  return { ...shapeOf(proposal), byFilter };
 }
 
 /** Filters make names of accounts of what users send. */
 function kept(claim: Claim): Claim {
   return { ...claim, account: accountName(claim.account) };
-}
-
-export function heldBy(claims: readonly RecordedClaim[]): Map<string, Amount> {
-  return sums(
-    claims.filter(({ kind }) => kind === 'held'),
-    charge,
-  );
 }
 
 function added(maps: readonly ReadonlyMap<string, Amount>[]): Map<string, Amount> {

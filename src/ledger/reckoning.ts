@@ -2,8 +2,9 @@
  * Whether a lease fits, and how balances change when it is recorded: arithmetic on what was read, without a database. A check
  * and a commit come to their answers here, so that they can't differ in anything but time.
  */
-import type { Amount } from './amount.ts';
-import { type Claim, charge, notBefore, type RecordedClaim, refund } from './claim.ts';
+import { type Alternative, chargedBy, distinct, most, refundOf, sums } from './alternatives.ts';
+import { type Amount, MAX_AMOUNT } from './amount.ts';
+import { type Claim, charge, notBefore, type RecordedClaim } from './claim.ts';
 
 /** What a filter claims for the lease. */
 export interface FilterClaims {
@@ -15,18 +16,30 @@ export interface FilterClaims {
   readonly refusal: string | undefined;
 }
 
+/** What the lease may be, and what all filters claim for it then. */
+export interface Claimed {
+  readonly start: bigint;
+  readonly end: bigint;
+  readonly demand: string;
+  readonly byFilter: readonly FilterClaims[];
+}
+
 export interface Reckoned {
   /** In seconds of the epoch. */
   readonly now: bigint;
-  /** What the lease is to take, filter by filter. */
-  readonly wanted: readonly FilterClaims[];
-  /** What the ledger holds of the lease; empty where it is new to the ledger. */
-  readonly recorded: readonly RecordedClaim[];
-  /** What the lease takes as it is, also where the ledger does not hold it: an update is judged by what it takes more. */
-  readonly current: readonly RecordedClaim[];
+  /** What the lease may become; the first is what is asked for. */
+  readonly wanted: readonly [Claimed, ...Claimed[]];
+  /** What the lease is by what the request says, where it says that: it is charged, and the change is judged by what it takes more. */
+  readonly current: Claimed | undefined;
+  /** What the ledger takes the lease for; empty where it is new to the ledger. */
+  readonly recorded: readonly Alternative[];
+  /** Whether it may still be all that, since nobody says how it is. */
+  readonly staysOpen: boolean;
+  /** Whether there is nothing that it could be said to have already, since it is over. */
+  readonly isOver: boolean;
+  /** Up to this second the lease has run: what is used is neither given back nor charged again. `undefined` = it has not begun. */
+  readonly begun: bigint | undefined;
   readonly isUpdate: boolean;
-  /** Whether the lease has begun: what is used already is neither given back nor charged again. */
-  readonly hasBegun: boolean;
   /** What is given back since other leases have ended. */
   readonly returned: ReadonlyMap<string, Amount>;
   readonly balances: ReadonlyMap<string, Amount>;
@@ -37,8 +50,10 @@ export interface Reckoning {
   readonly refusal: Refusal | undefined;
   /** Of filters that are tried. */
   readonly warnings: readonly Refusal[];
-  /** What the lease takes from now on. */
-  readonly claims: readonly RecordedClaim[];
+  /** What the lease may be from now on. */
+  readonly alternatives: readonly [Alternative, ...Alternative[]];
+  /** What a filter claims can't be kept, and is not in them: whoever records the lease all the same must not. */
+  readonly isTooMuch: boolean;
   /** By how much it changes which account; accounts that do not change are left out. */
   readonly deltas: ReadonlyMap<string, Amount>;
 }
@@ -48,13 +63,8 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Where it may be any time from `now` to `latest`: no account gets more back than it would at either. */
-export function reckonWithin(of: Omit<Reckoned, 'now'>, now: bigint, latest: bigint): Reckoning {
-  const early = reckon({ ...of, now });
-  if (latest === now) {
-    return early;
-  }
-  const late = reckon({ ...of, now: latest });
+/** Where it may be either time: no account gets more back than it would at both. */
+export function dearer(early: Reckoning, late: Reckoning): Reckoning {
   const deltas = new Map<string, Amount>();
   for (const account of new Set([...early.deltas.keys(), ...late.deltas.keys()])) {
     const [one, other] = [early.deltas.get(account) ?? 0n, late.deltas.get(account) ?? 0n];
@@ -63,33 +73,49 @@ export function reckonWithin(of: Omit<Reckoned, 'now'>, now: bigint, latest: big
   return { ...early, refusal: early.refusal ?? late.refusal, deltas };
 }
 
-export function reckon(of: Reckoned): Reckoning {
-  const { now, recorded, hasBegun, returned, balances } = of;
-  const wanted = of.wanted.map((one) => ({
-    ...one,
-    claims: hasBegun ? one.claims.map((claim) => notBefore(claim, now)) : one.claims,
-  }));
-  const claims = wanted.flatMap((one) => one.claims);
-  const charged = sums(claims, charge);
-  const givenBack = sums(recorded, (claim) => refund(claim, now));
-  const before = sums(of.current, (claim) => refund(claim, now));
+/** Nobody asks for one lease in so many different ways but to see what happens. */
+const MOST_ALTERNATIVES = 16;
 
-  const refusals = wanted.flatMap(({ filter, audit, claims: own, refusal: untold }) => [
-    ...(untold === undefined ? [] : [{ filter, audit, message: untold }]),
-    ...own.flatMap((claim) => {
-      const { account, limit } = claim;
-      const total = charged.get(account) ?? 0n;
-      const had = givenBack.get(account) ?? before.get(account) ?? 0n;
-      const balance = (balances.get(account) ?? 0n) - (returned.get(account) ?? 0n);
-      const taken = balance - (givenBack.get(account) ?? 0n);
-      if (limit === undefined || total <= had || taken + total <= limit) {
-        return [];
-      }
-      const left = limit - taken - had;
-      const shortage = { asked: total - had, left: left > 0n ? left : 0n, taken, isUpdate: of.isUpdate };
-      return [{ filter, audit, message: claim.refuse(shortage) }];
-    }),
+export function reckon(of: Reckoned): Reckoning {
+  const { now, recorded, staysOpen, balances } = of;
+  const { wanted, current, overflowing } = withoutOverflow(of);
+
+  const next = distinct([
+    ...wanted.map(alternativeOf),
+    ...(current === undefined ? [] : [alternativeOf(current)]),
+    ...(staysOpen ? recorded : []),
   ]);
+  const charged = chargedBy(next);
+  // Of what the lease was taken for, the rest is given back: all but the most that it can have used by now.
+  const givenBack = staysOpen ? chargedBy(recorded) : refundOf(recorded, now);
+  const judged = chargedBy(wanted.map(alternativeOf));
+  const standing =
+    current === undefined || of.isOver ? new Map<string, Amount>() : chargedBy([alternativeOf(current)]);
+  const had = most([givenBack, standing]);
+
+  const taken = (account: string) =>
+    (balances.get(account) ?? 0n) - (of.returned.get(account) ?? 0n) - (givenBack.get(account) ?? 0n);
+  const all = [
+    ...untold([...wanted, ...(current === undefined ? [] : [current])]),
+    ...overflowing,
+    ...shortages(wanted, (claim) => {
+      const { account, limit } = claim;
+      const total = judged.get(account) ?? 0n;
+      const before = had.get(account) ?? 0n;
+      if (limit === undefined || total <= before || taken(account) + total <= limit) {
+        return undefined;
+      }
+      const left = limit - taken(account) - before;
+      return claim.refuse({
+        asked: total - before,
+        left: left > 0n ? left : 0n,
+        taken: taken(account),
+        isUpdate: of.isUpdate,
+      });
+    }),
+    ...(next.length > MOST_ALTERNATIVES ? tooMany(wanted[0]) : []),
+  ];
+  const refusals = wanted[0].byFilter.flatMap((one) => all.filter(({ filter }) => filter === one.filter));
 
   const deltas = new Map<string, Amount>();
   for (const account of new Set([...charged.keys(), ...givenBack.keys()])) {
@@ -98,24 +124,116 @@ export function reckon(of: Reckoned): Reckoning {
       deltas.set(account, delta);
     }
   }
+  const [first = alternativeOf(wanted[0]), ...others] = next;
   return {
     refusal: refusals.find(({ audit }) => !audit),
     warnings: refusals.filter(({ audit }) => audit),
-    claims: claims.map(recordable),
+    alternatives: [first, ...others],
+    isTooMuch: overflowing.length > 0,
     deltas,
   };
 }
 
-/** Account → what all claims on it come to. */
-export function sums<Some extends RecordedClaim>(
-  claims: readonly Some[],
-  amountOf: (claim: Some) => Amount,
-): Map<string, Amount> {
-  const total = new Map<string, Amount>();
-  for (const claim of claims) {
-    total.set(claim.account, (total.get(claim.account) ?? 0n) + amountOf(claim));
+type Judged = Refusal & { readonly audit: boolean };
+
+function untold(claimed: readonly Claimed[]): Judged[] {
+  const said = new Map<string, Judged>();
+  for (const { filter, audit, refusal } of claimed.flatMap(({ byFilter }) => byFilter)) {
+    if (refusal !== undefined && !said.has(filter)) {
+      said.set(filter, { filter, audit, message: refusal });
+    }
   }
-  return total;
+  return [...said.values()];
+}
+
+/** Of each account once, by the claim that takes the most of it. */
+function shortages(wanted: readonly Claimed[], judge: (claim: Claim) => string | undefined): Judged[] {
+  const dearest = new Map<string, { filter: string; audit: boolean; claim: Claim; total: Amount }>();
+  for (const { byFilter } of wanted) {
+    const totals = sums(
+      byFilter.flatMap(({ claims }) => claims),
+      charge,
+    );
+    for (const { filter, audit, claims } of byFilter) {
+      for (const claim of claims) {
+        const total = totals.get(claim.account) ?? 0n;
+        const before = dearest.get(claim.account);
+        if (before === undefined || total > before.total) {
+          dearest.set(claim.account, { filter, audit, claim, total });
+        }
+      }
+    }
+  }
+  return [...dearest.values()].flatMap(({ filter, audit, claim }) => {
+    const message = judge(claim);
+    return message === undefined ? [] : [{ filter, audit, message }];
+  });
+}
+
+function tooMany({ byFilter }: Claimed): Judged[] {
+  return byFilter.slice(0, 1).map(({ filter }) => ({
+    filter,
+    audit: false,
+    message: `A lease with this id was asked for in ${MOST_ALTERNATIVES} other ways already.`,
+  }));
+}
+
+/**
+ * A database holds no more than `MAX_AMOUNT`. A filter that claims more refuses the lease, and where it is only tried, nothing of it
+ * is recorded: no other filter fails for it.
+ */
+function withoutOverflow(of: Reckoned): {
+  wanted: readonly [Claimed, ...Claimed[]];
+  current: Claimed | undefined;
+  overflowing: Judged[];
+} {
+  const { begun, recorded, balances } = of;
+  const cut = (claimed: Claimed): Claimed =>
+    begun === undefined
+      ? claimed
+      : {
+          ...claimed,
+          byFilter: claimed.byFilter.map((one) => ({
+            ...one,
+            claims: one.claims.map((claim) => notBefore(claim, begun)),
+          })),
+        };
+  const [first, ...others] = of.wanted;
+  const wanted: [Claimed, ...Claimed[]] = [cut(first), ...others.map(cut)];
+  const current = of.current && cut(of.current);
+  const all = [...wanted, ...(current === undefined ? [] : [current])];
+  const total = chargedBy([...all.map(alternativeOf), ...recorded]);
+  const isTooMuch = (account: string) => {
+    const amount = total.get(account) ?? 0n;
+    const balance = balances.get(account) ?? 0n;
+    return amount + (balance > 0n ? balance : 0n) > MAX_AMOUNT;
+  };
+  const overflowing = new Map<string, Judged>();
+  for (const { filter, audit, claims } of all.flatMap(({ byFilter }) => byFilter)) {
+    if (claims.some(({ account }) => isTooMuch(account))) {
+      overflowing.set(filter, { filter, audit, message: TOO_MUCH });
+    }
+  }
+  if (overflowing.size === 0) {
+    return { wanted, current, overflowing: [] };
+  }
+  const emptied = (claimed: Claimed): Claimed => ({
+    ...claimed,
+    byFilter: claimed.byFilter.map((one) => (overflowing.has(one.filter) ? { ...one, claims: [] } : one)),
+  });
+  const [asked, ...rest] = wanted;
+  return {
+    wanted: [emptied(asked), ...rest.map(emptied)],
+    current: current && emptied(current),
+    overflowing: [...overflowing.values()],
+  };
+}
+
+/** For the user, and of a lease that is there all the same. */
+export const TOO_MUCH = 'The lease takes more than can be counted: ask for less, or for a shorter time.';
+
+function alternativeOf({ start, end, demand, byFilter }: Claimed): Alternative {
+  return { start, end, demand, claims: byFilter.flatMap(({ claims }) => claims.map(recordable)) };
 }
 
 function recordable(claim: Claim): RecordedClaim {

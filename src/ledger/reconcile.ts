@@ -6,8 +6,9 @@ import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../dates.t
 import type { Wait } from '../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
 import type { Reservation } from '../lease.ts';
+import { type Alternative, alternativesOf, chargedBy } from './alternatives.ts';
 import { rows, Undone, type Work } from './database.ts';
-import { demandOf, type LeaseIdentity } from './identity.ts';
+import type { LeaseIdentity } from './identity.ts';
 import { pairLeases } from './lease-pairing.ts';
 import type { Ledger } from './ledger.ts';
 import { movedClaims } from './moved-claims.ts';
@@ -113,7 +114,7 @@ export async function* reconcile(
       : await attempt((turn) => released(ledger, turn, row, options), left(row, null));
   }
   for (const { row, listed: lease } of pairs) {
-    if (row.lease_id === null || row.state === 'ended' || hasOtherDates(row, lease)) {
+    if (row.lease_id === null || row.state === 'ended' || differs(row, lease)) {
       yield await attempt((turn) => corrected(ledger, turn, row, lease, options), left(row, null));
     }
   }
@@ -232,22 +233,51 @@ function* corrected(
     yield* rows(statements.setLease({ ...row, step: revisionStep() }));
   }
   const shown = { ...left(row, null), start: lease.start, end: lease.end };
-  if (found.state === 'open' && !hasOtherDates(found, lease)) {
+  if (found.state === 'open' && !differs(found, lease)) {
     return { ...shown, outcome: 'identified' };
   }
   const { reservations } = lease;
+  const isTold = reservations !== undefined && options.claimants.length > 0;
+  const alternatives = alternativesOf(row);
+  const known = dearestOf(alternatives, lease);
+  if (!isTold && known === undefined) {
+    return new Undone(
+      left(found, 'an update was asked for, and the list does not say what the lease reserves'),
+    );
+  }
   const request = requestOf(ownerOf(row), {
     lease: { ...lease, reservations: reservations ?? [] },
-    current: { start: row.starts_at, end: row.ends_at },
+    current: { start: alternatives.map(({ start }) => start).reduce(smaller), end: row.ends_at },
     // Where no filter can tell what the lease takes, it takes what it took.
-    claimants:
-      reservations === undefined || options.claimants.length === 0 ? [movedClaims(row)] : options.claimants,
+    claimants: isTold || known === undefined ? options.claimants : [movedClaims(known)],
   });
-  const demand = reservations === undefined ? () => row.demand : request.demand;
+  const demand = reservations === undefined ? (known?.demand ?? row.demand) : undefined;
   yield* record(statements, { ...request, demand }, turn, authorOf(options), true);
   const was = `it was ${formatInstant(row.starts_at)} to ${formatInstant(row.ends_at)}`;
-  const note = hasOtherDates(found, lease) ? was : 'it had ended';
+  const note = hasOtherDates(found, lease)
+    ? was
+    : found.state === 'ended'
+      ? 'it had ended'
+      : 'it was not known which of its changes had been made';
   return { ...shown, outcome: 'corrected', note };
+}
+
+/** Of what a lease may be by its dates: what takes the most of everything, if there is one. */
+function dearestOf(
+  alternatives: readonly Alternative[],
+  { start, end }: Pick<ListedLease, 'start' | 'end'>,
+): Alternative | undefined {
+  const fitting = alternatives.filter((one) => one.start === start && one.end === end);
+  const possible = fitting.length > 0 ? fitting : alternatives;
+  const total = chargedBy(possible);
+  return possible.find((one) => {
+    const own = chargedBy([one]);
+    return [...total].every(([account, amount]) => (own.get(account) ?? 0n) === amount);
+  });
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
 }
 
 type WholeLease = ListedLease & {
@@ -266,7 +296,7 @@ function* recorded(
   const { statements } = ledger;
   const { id, name, start, end, projectId: project_id, userId } = lease;
   const { now } = yield* turn.lock(project_id);
-  const identity = { leaseId: id, region: options.region, projectId: project_id, userId, name, start };
+  const identity = { leaseId: id, region: options.region, projectId: project_id, userId };
   const found = yield* rows(statements.leaseById({ region: options.region, project_id, lease_id: id }));
   if (found.length > 0) {
     return new Undone(unrecorded(lease, CHANGED));
@@ -295,7 +325,8 @@ function* sameRow({ statements }: Ledger, before: LeaseRow): Work<LeaseRow | und
     row.state === before.state &&
     row.starts_at === before.starts_at &&
     row.ends_at === before.ends_at &&
-    row.claims === before.claims;
+    row.claims === before.claims &&
+    row.alternatives === before.alternatives;
   return isSame ? row : undefined;
 }
 
@@ -308,13 +339,17 @@ interface Wanted {
 function requestOf(identity: LeaseIdentity, { lease, current, claimants }: Wanted): LedgerRequest {
   const { name, start, end, reservations } = lease;
   const { projectId: project_id, userId: user_id, region: region_name } = identity;
-  const proposal = { context: { project_id, user_id, region_name }, start, end, reservations };
+  const context = { project_id, user_id, region_name };
+  const proposal = { context, start, end, reservations, allocationsAreExact: true };
   return {
     identity,
     name,
-    demand: () => demandOf(reservations),
     proposal,
     current: { ...proposal, ...current },
+    halfway: undefined,
+    isCertain: true,
+    adopts: false,
+    repetition: undefined,
     claimants: claimants.map(telling),
   };
 }
@@ -334,8 +369,13 @@ function telling(claimant: Claimant): Claimant {
 }
 
 function ownerOf(row: LeaseRow): LeaseIdentity {
-  const { lease_id: leaseId, region, project_id: projectId, user_id: userId, name, starts_at: start } = row;
-  return { leaseId, region, projectId, userId, name, start };
+  const { lease_id: leaseId, region, project_id: projectId, user_id: userId } = row;
+  return { leaseId, region, projectId, userId };
+}
+
+/** Whether the ledger takes the lease for something else, or for something else besides. */
+function differs(row: LeaseRow, lease: ListedLease): boolean {
+  return row.alternatives !== null || hasOtherDates(row, lease);
 }
 
 function hasOtherDates(row: LeaseRow, { start, end }: ListedLease): boolean {
@@ -349,8 +389,9 @@ function authorOf({ who, reason }: ReconcileOptions): Author {
 const CHANGED = 'it has changed meanwhile';
 
 function left(row: LeaseRow, note: string | null): Reconciled {
-  const { leaseId, projectId, userId, name, start } = ownerOf(row);
-  return { outcome: 'left', row: row.id, leaseId, projectId, userId, name, start, end: row.ends_at, note };
+  const { leaseId, projectId, userId } = ownerOf(row);
+  const { id, name, starts_at: start, ends_at: end } = row;
+  return { outcome: 'left', row: id, leaseId, projectId, userId, name, start, end, note };
 }
 
 function unrecorded(lease: ListedLease, note: string | null): Reconciled {

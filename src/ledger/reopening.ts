@@ -1,8 +1,7 @@
 /** Leases whose end was noticed by a clock that was ahead: an end by date is no fact, and it is taken back where it has not come. */
-import { parseClaims } from './claim.ts';
+import { alternativesOf, heldBy } from './alternatives.ts';
 import { rows, type Work } from './database.ts';
 import { type Author, balancesOf, post } from './posting.ts';
-import { heldBy } from './prospect.ts';
 import type { Statements } from './statements.ts';
 import type { Moment } from './turn.ts';
 
@@ -19,8 +18,9 @@ export function* reopened(
   if (latest <= now) {
     return;
   }
-  for (const { id, claims } of yield* rows(statements.endedEarly({ project_id, now }))) {
-    const deltas = heldBy(parseClaims(claims));
+  for (const row of yield* rows(statements.endedEarly({ project_id, now }))) {
+    const { id } = row;
+    const deltas = heldBy(alternativesOf(row));
     const balances = yield* balancesOf(statements, project_id, new Set(deltas.keys()));
     yield* rows(statements.reopen({ id }));
     yield* post(statements, { project_id, at: latest, balances, author }, [

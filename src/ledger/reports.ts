@@ -1,5 +1,6 @@
 /** What the ledger says of leases to people: which there are, one of them with all its entries, and everything at once. */
 import type { Wait } from '../deadline.ts';
+import { alternativesOf } from './alternatives.ts';
 import { parseClaims, type RecordedClaim } from './claim.ts';
 import { rows, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
@@ -27,7 +28,10 @@ export interface LeaseReport {
   readonly state: LeaseState;
   readonly recordedAt: bigint;
   readonly endedAt: bigint | null;
+  /** What it takes as it was asked for last. */
   readonly claims: readonly RecordedClaim[];
+  /** What it may take instead, until somebody says how it is: it is charged for the dearest. Empty where that is known. */
+  readonly unconfirmed: readonly (readonly RecordedClaim[])[];
 }
 
 /** A change of a balance, as it was recorded. */
@@ -76,7 +80,9 @@ export async function chargedLeases(ledger: Ledger, projectId: string, wait: Wai
   const found = await ledger.read('read', () => rows(open.compile()), wait);
   return found
     .map((row) => reportOf(row, now))
-    .filter(({ claims }) => claims.some(({ kind }) => kind === 'usage'));
+    .filter(({ claims, unconfirmed }) =>
+      [claims, ...unconfirmed].flat().some(({ kind }) => kind === 'usage'),
+    );
 }
 
 /**
@@ -166,5 +172,8 @@ function reportOf(row: LeaseRow, now: bigint): LeaseReport {
     recordedAt: row.recorded_at,
     endedAt: row.ended_at ?? (isOver ? row.ends_at : null),
     claims: parseClaims(row.claims),
+    unconfirmed: alternativesOf(row)
+      .slice(1)
+      .map(({ claims }) => claims),
   };
 }

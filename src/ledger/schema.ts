@@ -34,13 +34,21 @@ export interface LeasesTable {
   project_id: string;
   user_id: string;
   name: string;
+  /** As it was asked for last. */
   starts_at: bigint;
+  /** The latest that it may end. */
   ends_at: bigint;
   state: LeaseState;
-  /** A digest of the reservations as they were asked for: tells a request that is repeated from another one. */
+  /** As `demandOf` tells it: what was asked for last. */
   demand: string;
-  /** What it takes, as `formatClaims` writes it. */
+  /** What it takes then, as `formatClaims` writes it. */
   claims: string;
+  /** All that it may be until somebody says how it is, as `recordedAs` writes them; `null` = it is known to be as above. */
+  alternatives: string | null;
+  /** The `Idempotency-Key` of the request that it is recorded for. */
+  repetition_key: string | null;
+  /** A digest of that request. */
+  repetition_content: string | null;
   /**
    * Rises by a random step each time that it is recorded: what was acknowledged since is not taken back, and one number never
    * stands for two recordings, also where one of both was lost.

@@ -2,6 +2,7 @@
 import type { Call, Clock } from '../base-filter.ts';
 import { inTime, type Wait, waitFor } from '../deadline.ts';
 import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../errors.ts';
+import type { Lease } from '../lease.ts';
 import type { Logger } from '../logger.ts';
 import { allow, reject, type Verdict } from '../verdict.ts';
 import type { LeaseRequest } from './lease-request.ts';
@@ -32,6 +33,8 @@ export class ChainLedger implements LedgerService {
   readonly #options: LedgerSettings;
   readonly #parts: LedgerServiceParts;
   #opening: Promise<Opening> | undefined;
+  /** Every filter is told of an end, and a lease ends once: a second end could be of another lease that looks like it. */
+  readonly #ends = new WeakMap<Call, { readonly lease: Lease; readonly ended: Promise<void> }>();
 
   constructor(options: LedgerSettings, parts: LedgerServiceParts) {
     this.#options = options;
@@ -51,7 +54,8 @@ export class ChainLedger implements LedgerService {
       return reject(notKept(mistake));
     }
     const claimant = words.claimantOf(filter, filter.constructor.name, false);
-    const [refusal] = await ledger.check(words.ledgerRequest(request, [claimant]), wait);
+    const asked = { ...request, repetition: call.repetition };
+    const [refusal] = await ledger.check(words.ledgerRequest(asked, [claimant]), wait);
     return refusal === undefined ? allow() : reject(refusal.message);
   }
 
@@ -85,8 +89,17 @@ export class ChainLedger implements LedgerService {
     return ledger.takeBack(undo, author, wait);
   }
 
-  async end(request: LeaseRequest, call: Call): Promise<void> {
-    const wait = waitOf(call);
+  end(request: LeaseRequest, call: Call): Promise<void> {
+    const told = this.#ends.get(call);
+    if (told?.lease === request.lease) {
+      return told.ended;
+    }
+    const ended = this.#end(request, waitOf(call));
+    this.#ends.set(call, { lease: request.lease, ended });
+    return ended;
+  }
+
+  async #end(request: LeaseRequest, wait: Wait): Promise<void> {
     const { ledger, words } = await this.#ready(wait);
     if (words.requestMistake(request) !== undefined) {
       // One like that was never recorded.

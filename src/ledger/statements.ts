@@ -27,7 +27,7 @@ export function revisionStep(): bigint {
 /** A lease that the ledger knows, as it is from now on. */
 type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'user_id' | 'revision' | 'recorded_at'>;
 
-type Key = Pick<LeaseRow, 'region' | 'project_id' | 'user_id' | 'name' | 'starts_at'>;
+type Owner = Pick<LeaseRow, 'region' | 'project_id' | 'user_id'>;
 
 export function createStatements(queries: Kysely<Tables>) {
   return {
@@ -60,7 +60,7 @@ export function createStatements(queries: Kysely<Tables>) {
     overdueLeases: prepared((of: { project_id: string; now: bigint }) =>
       queries
         .selectFrom('leases')
-        .select(['id', 'claims'])
+        .select(['id', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'])
         .where('project_id', '=', of.project_id)
         .where('state', '=', 'open')
         .where('ends_at', '<=', of.now)
@@ -81,16 +81,40 @@ export function createStatements(queries: Kysely<Tables>) {
     ),
 
     /** Those whose id is not known yet. */
-    leasesByKey: prepared((of: Key) =>
+    namelessLeases: prepared((of: Owner & Pick<LeaseRow, 'starts_at'>) =>
+      queries
+        .selectFrom('leases')
+        .selectAll()
+        .where('project_id', '=', of.project_id)
+        .where('starts_at', '=', of.starts_at)
+        .where('user_id', '=', of.user_id)
+        .where('region', '=', of.region)
+        .where('lease_id', 'is', null)
+        .where('state', '=', 'open')
+        .orderBy('id'),
+    ),
+
+    /** Those of them that may be something else besides, such as at another time. Few: whoever changes leases knows their ids. */
+    unsettledNamelessLeases: prepared((of: Owner) =>
       queries
         .selectFrom('leases')
         .selectAll()
         .where('project_id', '=', of.project_id)
         .where('user_id', '=', of.user_id)
-        .where('name', '=', of.name)
-        .where('starts_at', '=', of.starts_at)
         .where('region', '=', of.region)
         .where('lease_id', 'is', null)
+        .where('alternatives', 'is not', null)
+        .where('state', '=', 'open')
+        .orderBy('id'),
+    ),
+
+    leasesByKey: prepared((of: Pick<LeaseRow, 'region' | 'project_id'> & { repetition_key: string }) =>
+      queries
+        .selectFrom('leases')
+        .selectAll()
+        .where('project_id', '=', of.project_id)
+        .where('repetition_key', '=', of.repetition_key)
+        .where('region', '=', of.region)
         .where('state', '=', 'open')
         .orderBy('id'),
     ),
@@ -158,6 +182,9 @@ export function createStatements(queries: Kysely<Tables>) {
           state: lease.state,
           demand: lease.demand,
           claims: lease.claims,
+          alternatives: lease.alternatives,
+          repetition_key: lease.repetition_key,
+          repetition_content: lease.repetition_content,
           revision: lease.revision,
           recorded_at: lease.recorded_at,
           ended_at: lease.ended_at,
@@ -177,6 +204,9 @@ export function createStatements(queries: Kysely<Tables>) {
           state: lease.state,
           demand: lease.demand,
           claims: lease.claims,
+          alternatives: lease.alternatives,
+          repetition_key: lease.repetition_key,
+          repetition_content: lease.repetition_content,
           revision: row('revision', '+', lease.step),
           ended_at: lease.ended_at,
         }))
@@ -187,7 +217,7 @@ export function createStatements(queries: Kysely<Tables>) {
     endedEarly: prepared((of: { project_id: string; now: bigint }) =>
       queries
         .selectFrom('leases')
-        .select(['id', 'claims'])
+        .select(['id', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'])
         .where('project_id', '=', of.project_id)
         .where('state', '=', 'ended')
         .where('ends_at', '>', of.now)

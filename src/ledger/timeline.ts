@@ -1,8 +1,8 @@
 /** What people are shown of a project: its leases around now, and how much of what they have taken is still to be used. */
 import { type Instant, MICROSECONDS_PER_SECOND } from '../dates.ts';
 import type { Wait } from '../deadline.ts';
+import { alternativesOf, heldBy, refundOf } from './alternatives.ts';
 import type { Amount } from './amount.ts';
-import { parseClaims, type RecordedClaim, refund } from './claim.ts';
 import { rows, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import type { LeaseRow } from './schema.ts';
@@ -104,11 +104,16 @@ function nearest(leases: readonly TimelineLease[], now: bigint, limit: number): 
     .sort((a, b) => compared(a.start, b.start) || compared(a.end, b.end));
 }
 
-function plannedBy(open: readonly Pick<LeaseRow, 'claims'>[], second: bigint): Map<string, Amount> {
+function plannedBy(open: readonly LeaseRow[], second: bigint): Map<string, Amount> {
   const planned = new Map<string, Amount>();
-  const claims: RecordedClaim[] = open.flatMap((row) => parseClaims(row.claims));
-  for (const claim of claims.filter(({ kind }) => kind === 'usage')) {
-    planned.set(claim.account, (planned.get(claim.account) ?? 0n) + refund(claim, second));
+  for (const row of open) {
+    const alternatives = alternativesOf(row);
+    const held = heldBy(alternatives);
+    for (const [account, amount] of refundOf(alternatives, second)) {
+      if (!held.has(account)) {
+        planned.set(account, (planned.get(account) ?? 0n) + amount);
+      }
+    }
   }
   return planned;
 }

@@ -1,13 +1,13 @@
 /** What is written, and in which order, when a lease is recorded, taken back and ended. */
 import { MICROSECONDS_PER_SECOND } from '../dates.ts';
+import { alternativesOf, distinct, heldBy, recordedAs, refundOf } from './alternatives.ts';
 import type { Amount } from './amount.ts';
-import { formatClaims, parseClaims, refund } from './claim.ts';
 import { rows, Undone, type Work } from './database.ts';
-import { findLease, nearest } from './find-lease.ts';
+import { findById, findByShape, type LeaseShape } from './find-lease.ts';
 import type { LeaseIdentity } from './identity.ts';
 import { type Author, balancesOf, negative, type Posting, post } from './posting.ts';
-import { foresee, heldBy, type LedgerRequest, type Prospect } from './prospect.ts';
-import { type Refusal, sums } from './reckoning.ts';
+import { foresee, type LedgerRequest, type Prospect } from './prospect.ts';
+import { type Refusal, TOO_MUCH } from './reckoning.ts';
 import { reopened } from './reopening.ts';
 import type { LeaseRow } from './schema.ts';
 import { revisionStep, type Statements } from './statements.ts';
@@ -43,13 +43,14 @@ export function* record(
   author: Author,
   force = false,
 ): Work<Recording | Undone<Recording>> {
-  const { identity, demand, proposal } = request;
+  const { identity, repetition } = request;
   const { projectId: project_id } = identity;
   const { now, latest } = yield* turn.lock(project_id);
   yield* reopened(statements, project_id, { now, latest }, author);
   const { row, isRepeated, overdue, balances, reckoning } = yield* foresee(statements, request, now, latest);
-  const { refusal, warnings } = reckoning;
-  if (isRepeated && row !== undefined) {
+  const { refusal, warnings, alternatives } = reckoning;
+  if (row !== undefined && (isRepeated || saysNothingNew(row, request, reckoning))) {
+    // Once more: what was acknowledged to somebody since is not taken back.
     const lease_id = row.lease_id ?? identity.leaseId;
     yield* rows(statements.setLease({ ...row, lease_id, step: revisionStep() }));
     return { refusal: undefined, warnings: [], lease: row.id, undo: undefined };
@@ -57,16 +58,18 @@ export function* record(
   if (refusal !== undefined && !force) {
     return new Undone({ refusal, warnings, lease: null, undo: undefined });
   }
+  if (force && reckoning.isTooMuch) {
+    throw new RangeError(TOO_MUCH);
+  }
 
   const facts = {
+    ...recordedAs(alternatives),
     lease_id: identity.leaseId ?? row?.lease_id ?? null,
     name: request.name,
-    starts_at: proposal.start,
-    ends_at: proposal.end,
     state: 'open' as const,
-    demand: demand(),
-    claims: formatClaims(reckoning.claims),
     ended_at: null,
+    repetition_key: repetition?.key ?? row?.repetition_key ?? null,
+    repetition_content: repetition?.content ?? row?.repetition_content ?? null,
   };
   const step = revisionStep();
   // First of all, since the lease may be one of them.
@@ -114,19 +117,23 @@ export function* takeBack(
 /** A lease that has ended, as far as the request says. */
 export interface EndedLease {
   readonly identity: LeaseIdentity;
-  readonly end: bigint | undefined;
+  /** `undefined` where the request does not say enough: then it is known by its id, or not at all. */
+  readonly shape: LeaseShape | undefined;
 }
 
 /** Ends a lease, and gives back what it has not used. One that has ended already, or is not known, stays as it is. */
 export function* end(
   statements: Statements,
-  { identity, end: endsAt }: EndedLease,
+  { identity, shape }: EndedLease,
   turn: Turn,
   author: Author,
 ): Work<boolean | Undone<boolean>> {
-  const { projectId: project_id } = identity;
-  const moment = yield* turn.lock(project_id);
-  const row = nearest(yield* findLease(statements, identity), endsAt);
+  const moment = yield* turn.lock(identity.projectId);
+  const row =
+    (yield* findById(statements, identity)) ??
+    (shape === undefined
+      ? undefined
+      : yield* findByShape(statements, identity, shape, { now: moment.now, isOver: true }));
   if (row === undefined || row.state === 'ended') {
     return new Undone(false);
   }
@@ -142,10 +149,8 @@ export function* release(
 ): Work<void> {
   const { project_id } = row;
   const isOver = row.ends_at <= now;
-  const claims = parseClaims(row.claims);
-  const returned = isOver
-    ? heldBy(claims)
-    : sums(claims, (claim) => refund(claim, latest / MICROSECONDS_PER_SECOND));
+  const alternatives = alternativesOf(row);
+  const returned = isOver ? heldBy(alternatives) : refundOf(alternatives, latest / MICROSECONDS_PER_SECOND);
   const balances = yield* balancesOf(statements, project_id, new Set(returned.keys()));
   const ended = {
     lease_id: row.lease_id ?? leaseId,
@@ -156,6 +161,21 @@ export function* release(
   yield* post(statements, { project_id, at: latest, balances, author }, [
     { lease: row.id, operation: author.operation, deltas: negative(returned) },
   ]);
+}
+
+/** A new lease that the ledger has as it is asked for: whoever asks again by its id takes nothing more. */
+function saysNothingNew(
+  row: LeaseRow,
+  { current }: LedgerRequest,
+  { alternatives, deltas, isTooMuch }: Prospect['reckoning'],
+): boolean {
+  return (
+    current === undefined &&
+    row.state === 'open' &&
+    deltas.size === 0 &&
+    !isTooMuch &&
+    distinct([...alternativesOf(row), ...alternatives]).length === alternativesOf(row).length
+  );
 }
 
 function* endOverdue(statements: Statements, overdue: Prospect['overdue']): Work<Posting[]> {

@@ -1,8 +1,8 @@
 /** Whether the ledger's books agree with each other: everything that is kept is told once more from what it was made of. */
 import { sql } from 'kysely';
 import type { Wait } from '../deadline.ts';
+import { alternativesOf, heldBy } from './alternatives.ts';
 import type { Amount } from './amount.ts';
-import { charge, parseClaims } from './claim.ts';
 import type { Snapshot } from './database.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -115,21 +115,18 @@ async function verifyHeld(
 ): Promise<{ leases: number; differences: Difference[] }> {
   const query = ledger.database.queries
     .selectFrom('leases')
-    .select(['project_id', 'state', 'claims'])
+    .select(['project_id', 'state', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'])
     .compile();
   const held = new Map<string, Account>();
   let leases = 0;
-  for await (const { project_id: projectId, state, claims } of snapshot.stream(query)) {
+  for await (const row of snapshot.stream(query)) {
     leases += 1;
-    for (const claim of parseClaims(claims)) {
-      if (claim.kind === 'held') {
-        const { account: name } = claim;
-        const key = keyOf(projectId, name);
-        const before = held.get(key)?.balance ?? 0n;
-        // Of a lease that has ended it is known what kind of account it is, and that it holds nothing any more.
-        const balance = before + (state === 'open' ? charge(claim) : 0n);
-        held.set(key, { projectId, name, balance });
-      }
+    const { project_id: projectId, state } = row;
+    for (const [name, amount] of heldBy(alternativesOf(row))) {
+      const key = keyOf(projectId, name);
+      const before = held.get(key)?.balance ?? 0n;
+      // Of a lease that has ended it is known what kind of account it is, and that it holds nothing any more.
+      held.set(key, { projectId, name, balance: before + (state === 'open' ? amount : 0n) });
     }
   }
   const differences: Difference[] = [];

@@ -12,10 +12,12 @@ import type { Door } from './doors.ts';
 import { EXACT } from './own-paths.ts';
 
 /** Under `/` and `/v1`. */
-const ENDPOINTS: Readonly<Record<string, (body: unknown) => Ask>> = {
-  'check-create': (body) => (enforcement, call) => enforcement.checkCreate(body as CreateRequest, call),
+const ENDPOINTS: Readonly<Record<string, (body: unknown, key: string | undefined) => Ask>> = {
+  'check-create': (body, idempotencyKey) => (enforcement, call) =>
+    enforcement.checkCreate(body as CreateRequest, { ...call, idempotencyKey }),
   'check-update': (body) => (enforcement, call) => enforcement.checkUpdate(body as UpdateRequest, call),
-  'commit-create': (body) => (enforcement, call) => enforcement.commitCreate(body as CreateRequest, call),
+  'commit-create': (body, idempotencyKey) => (enforcement, call) =>
+    enforcement.commitCreate(body as CreateRequest, { ...call, idempotencyKey }),
   'commit-update': (body) => (enforcement, call) => enforcement.commitUpdate(body as UpdateRequest, call),
   'on-end': (body) => (enforcement, call) => enforcement.onEnd(body as EndRequest, call),
 };
@@ -30,7 +32,7 @@ export function blazarEndpoints(door: Door, keepers: DecisionKeepers): ReadonlyM
         door.requireProof(ctx);
         const body = await jsonBody(ctx);
         // The chain checks that it is a request, before anything is kept of it.
-        answer(ctx, await decide(ctx, body as DecidedRequest, asking(body), keepers));
+        answer(ctx, await decide(ctx, body as DecidedRequest, asking(body, idempotencyKeyOf(ctx)), keepers));
       };
       return [
         [`/${name}`, endpoint],
@@ -57,6 +59,13 @@ export function straightTo(endpoints: ReadonlyMap<string, Endpoint>): Middleware
     const endpoint = ctx.req.method === 'POST' ? endpoints.get(ctx.req.url ?? '') : undefined;
     return endpoint === undefined ? next() : endpoint(ctx);
   };
+}
+
+/** The draft of the IETF writes it in quotes, and most clients without. Sent twice, it comes in one piece that is no key. */
+function idempotencyKeyOf(ctx: Context): string | undefined {
+  const sent = ctx.req.headers['idempotency-key'];
+  const text = Array.isArray(sent) ? sent.join(', ') : sent;
+  return text === undefined ? undefined : (/^"([^"\\]*)"$/.exec(text)?.[1] ?? text);
 }
 
 /** Of an end there is nothing to refuse. */

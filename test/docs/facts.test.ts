@@ -132,6 +132,7 @@ describe('docs/integrator.md', () => {
       acceptsChanges: true,
       dryRun: true,
       requestId: true,
+      idempotencyKey: true,
     };
     expect(namesUnder(page, 'Sources')).toEqual(Object.keys(sources));
     expect(namesUnder(page, 'Services')).toEqual(Object.keys(services));

@@ -53,7 +53,7 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
     expect(await names(other)).toEqual(['first']);
     // What ends, ends.
     const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
-    expect(await one.end({ identity: first, end: undefined }, author, NO_WAIT)).toBe(true);
+    expect(await one.end({ identity: first, shape: undefined }, author, NO_WAIT)).toBe(true);
     await other.resume(NO_WAIT);
     for (const ledger of [one, other]) {
       await recordLease(ledger, { name: `again ${ledger === one}` });
@@ -65,16 +65,9 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
     const ledger = await opened(await newLedger(dialect));
     await recordLease(ledger, { name: 'first' });
     const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
-    const identity = {
-      leaseId: 'nobody',
-      region: '',
-      projectId: 'climate',
-      userId: 'alice',
-      name: '',
-      start: 0n,
-    };
+    const identity = { leaseId: 'nobody', region: '', projectId: 'climate', userId: 'alice' };
     for (let time = 0; time < 3; time += 1) {
-      expect(await ledger.end({ identity, end: undefined }, author, NO_WAIT)).toBe(false);
+      expect(await ledger.end({ identity, shape: undefined }, author, NO_WAIT)).toBe(false);
     }
     await recordLease(ledger, { name: 'second' });
     expect(await names(ledger)).toEqual(['first', 'second']);

@@ -12,6 +12,7 @@ import type { Claimant } from '../../src/ledger/prospect.ts';
 import type { Tables } from '../../src/ledger/schema.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
 import type { Recording, Undo } from '../../src/ledger/transactions.ts';
+import { RequestCall } from '../../src/request-call.ts';
 import { createSharedServices } from '../../src/services.ts';
 import {
   type BudgetText,
@@ -43,6 +44,15 @@ export function leaseOf({ id, name = 'run', hosts = 1, from, until }: LeaseText 
     end_date: until ?? '2026-12-02 00:00',
     reservations: [{ id: 'r1', resource_type: 'physical:host', min: 1, max: hosts }],
   };
+}
+
+/** How a lease is asked for. */
+export interface Creating {
+  /** The `Idempotency-Key` of the request. */
+  readonly key?: string;
+  /** Whether it may be one that was recorded without its id. */
+  readonly adopts?: boolean;
+  readonly region?: string | null;
 }
 
 export interface GroundSetup {
@@ -152,9 +162,22 @@ export class Ground {
     return `${this.project}/${id}`;
   }
 
-  create(lease: Lease, userId?: string): Promise<Recording> {
-    const request = { context: this.context(userId), lease: this.named(lease) };
-    return this.chain.commit(request, this.claimants, by('create'), NO_WAIT);
+  create(lease: Lease, userId?: string, how: Creating = {}): Promise<Recording> {
+    const { key, adopts, region } = how;
+    const context = { ...this.context(userId), ...(region === undefined ? {} : { region_name: region }) };
+    const named = this.named(lease);
+    const { repetition } = new RequestCall(NO_WAIT, key, [context, named]);
+    return this.chain.commit(
+      { context, lease: named, repetition, adopts },
+      this.claimants,
+      by('create'),
+      NO_WAIT,
+    );
+  }
+
+  /** Records a lease that was checked before it had an id. */
+  adopt(lease: Lease): Promise<Recording> {
+    return this.create(lease, undefined, { adopts: true });
   }
 
   update(currentLease: Lease, lease: Lease, userId?: string): Promise<Recording> {
@@ -163,8 +186,9 @@ export class Ground {
     return this.chain.commit(request, this.claimants, by('update'), NO_WAIT);
   }
 
-  end(lease: Lease, userId?: string): Promise<void> {
-    return this.chain.end({ context: this.context(userId), lease: this.named(lease) }, {});
+  end(lease: Lease, userId?: string, region?: string | null): Promise<void> {
+    const context = { ...this.context(userId), ...(region === undefined ? {} : { region_name: region }) };
+    return this.chain.end({ context, lease: this.named(lease) }, {});
   }
 
   takeBack(undo: Undo | undefined): Promise<boolean> {

@@ -1,28 +1,26 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { demandOf, identityOf, nameOf } from '../../src/ledger/identity.ts';
+import { identityOf, nameOf } from '../../src/ledger/identity.ts';
 
 const context = { user_id: 'alice', project_id: 'climate', region_name: 'north' };
 
 describe('identityOf', () => {
   it('takes from the second lease what the first does not say', () => {
-    expect(identityOf(context, [{ name: 'a' }, { id: 'A', name: 'b' }], 5n)).toEqual({
+    expect(identityOf(context, [{ name: 'a' }, { id: 'A', name: 'b' }])).toEqual({
       leaseId: 'A',
       region: 'north',
       projectId: 'climate',
       userId: 'alice',
-      name: 'a',
-      start: 5n,
     });
   });
 
   it.each([undefined, null, '', 7, {}, ['A']])('takes %j for no id', (id) => {
-    expect(identityOf(context, [{ id }, { id }], 5n).leaseId).toBeNull();
+    expect(identityOf(context, [{ id }, { id }]).leaseId).toBeNull();
   });
 
   it('calls a region and a lease that have no name nothing', () => {
     const nobody = { user_id: 'alice', project_id: 'climate', region_name: null };
-    expect(identityOf(nobody, [{}, {}], 5n)).toMatchObject({ region: '', name: '' });
+    expect(identityOf(nobody, [{}, {}])).toMatchObject({ region: '' });
+    expect(nameOf([{}, {}])).toBe('');
   });
 
   it('keeps long names apart from each other, and short enough for an index', () => {
@@ -36,35 +34,10 @@ describe('identityOf', () => {
   it('has only texts that a database gives back as they were', () => {
     const broken = 'half \ud83e of it';
     const kept = 'half \ufffd of it';
-    const identity = identityOf(
-      { user_id: broken, project_id: broken },
-      [{ id: broken, name: broken }, {}],
-      5n,
-    );
-    expect(identity).toMatchObject({ leaseId: kept, projectId: kept, userId: kept, name: kept });
+    const identity = identityOf({ user_id: broken, project_id: broken }, [{ id: broken, name: broken }, {}]);
+    expect(identity).toMatchObject({ leaseId: kept, projectId: kept, userId: kept });
     expect(nameOf([{ name: '🧪' }, {}])).toBe('🧪');
     // Cut in the middle of one.
     expect(nameOf([{ name: `x${'🧪'.repeat(200)}` }, {}])).not.toMatch(/\p{Surrogate}/u);
-  });
-});
-
-describe('demandOf', () => {
-  it('is the same whatever was allocated', () => {
-    const reservation = { resource_type: 'physical:host', min: 1, max: 2 };
-    expect(demandOf([{ ...reservation, allocations: [{ id: '1' }] }])).toBe(demandOf([reservation]));
-  });
-
-  it('is another one for anything else', () => {
-    const reservation = fc.record({
-      resource_type: fc.string(),
-      min: fc.nat(3),
-      max: fc.nat(3),
-      extra: fc.jsonValue(),
-    });
-    fc.assert(
-      fc.property(fc.array(reservation), fc.array(reservation), (one, other) => {
-        expect(demandOf(one) === demandOf(other)).toBe(JSON.stringify(one) === JSON.stringify(other));
-      }),
-    );
   });
 });

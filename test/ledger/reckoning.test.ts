@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { type Alternative, chargedBy, refundOf } from '../../src/ledger/alternatives.ts';
+import { MAX_AMOUNT } from '../../src/ledger/amount.ts';
 import type { Claim, RecordedClaim, Shortage } from '../../src/ledger/claim.ts';
-import { charge, refund } from '../../src/ledger/claim.ts';
-import { type FilterClaims, type Reckoned, reckon, sums } from '../../src/ledger/reckoning.ts';
+import { type Claimed, type FilterClaims, type Reckoned, reckon } from '../../src/ledger/reckoning.ts';
 
 function held(account: string, amount: bigint, limit?: bigint): Claim {
   return { kind: 'held', account, amount, limit, refuse };
@@ -20,14 +21,26 @@ function by(filter: string, claims: readonly Claim[], audit = false): FilterClai
   return { filter, audit, claims, refusal: undefined };
 }
 
+const SHAPE = { start: 0n, end: 10n, demand: 'one host' };
+
+function claimed(...byFilter: FilterClaims[]): Claimed {
+  return { ...SHAPE, byFilter };
+}
+
+function taken(claims: readonly RecordedClaim[]): Alternative {
+  return { ...SHAPE, claims };
+}
+
 function reckoned(claims: readonly Claim[], more: Partial<Reckoned> = {}): Reckoned {
   return {
     now: 0n,
-    wanted: [by('F', claims)],
+    wanted: [claimed(by('F', claims))],
     recorded: [],
-    current: [],
+    current: undefined,
+    staysOpen: false,
+    isOver: false,
+    begun: undefined,
     isUpdate: false,
-    hasBegun: false,
     returned: new Map(),
     balances: new Map(),
     ...more,
@@ -75,19 +88,21 @@ describe('reckon', () => {
       by('First', [held('c', 1n, 0n)]),
       by('Second', [held('d', 1n, 0n)]),
     ];
-    const { refusal, warnings } = reckon(reckoned([], { wanted }));
+    const { refusal, warnings } = reckon(reckoned([], { wanted: [claimed(...wanted)] }));
     expect(refusal?.filter).toBe('First');
     expect(warnings.map(({ filter }) => filter)).toEqual(['Tried', 'Tried', 'Unsure']);
   });
 
   it('judges an update by what it takes more', () => {
-    const recorded: RecordedClaim[] = [{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }];
-    const running = { now: 4n, recorded, isUpdate: true, hasBegun: true, balances: new Map([['a', 20n]]) };
+    const recorded = [taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }])];
+    const running = { now: 4n, recorded, isUpdate: true, begun: 4n, balances: new Map([['a', 20n]]) };
     const { refusal } = reckon(reckoned([used('a', 3n, 0n, 10n, 25n)], running));
     expect(refusal?.message).toBe('asked 6, left 5, taken 8, update');
-    const { deltas, claims } = reckon(reckoned([used('a', 3n, 0n, 10n, 26n)], running));
+    const { deltas, alternatives } = reckon(reckoned([used('a', 3n, 0n, 10n, 26n)], running));
     expect(deltas).toEqual(new Map([['a', 6n]]));
-    expect(claims).toEqual([{ kind: 'usage', account: 'a', perSecond: 3n, from: 4n, until: 10n }]);
+    expect(alternatives).toEqual([
+      taken([{ kind: 'usage', account: 'a', perSecond: 3n, from: 4n, until: 10n }]),
+    ]);
     // Over the limit already, and no larger.
     expect(reckon(reckoned([used('a', 2n, 0n, 10n, 5n)], running)).refusal).toBeUndefined();
     expect(reckon(reckoned([used('a', 2n, 0n, 11n, 5n)], running)).refusal?.message).toBe(
@@ -96,8 +111,8 @@ describe('reckon', () => {
   });
 
   it('believes what a lease is said to take where the ledger does not hold it', () => {
-    const current: RecordedClaim[] = [{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }];
-    const running = { now: 4n, current, isUpdate: true, hasBegun: true };
+    const current = claimed(by('F', [used('a', 2n, 0n, 10n)]));
+    const running = { now: 4n, current, isUpdate: true, begun: 4n };
     expect(reckon(reckoned([used('a', 2n, 0n, 10n, 0n)], running))).toMatchObject({
       refusal: undefined,
       deltas: new Map([['a', 12n]]),
@@ -117,24 +132,66 @@ describe('reckon', () => {
         .map(({ account, perSecond, from, length }) => used(account, perSecond, from, from + length)),
     );
     fc.assert(
-      fc.property(
-        fc.array(claim),
-        fc.array(claim),
-        figure,
-        fc.boolean(),
-        (wanted, recorded, now, hasBegun) => {
-          const { deltas, claims } = reckon(reckoned(wanted, { recorded, now, hasBegun, isUpdate: true }));
-          const [charged, returned] = [sums(claims, charge), sums(recorded, (one) => refund(one, now))];
-          for (const name of ['a', 'b', 'c']) {
-            expect(deltas.get(name) ?? 0n).toBe((charged.get(name) ?? 0n) - (returned.get(name) ?? 0n));
-            expect(deltas.get(name)).not.toBe(0n);
-          }
-          expect(claims).toHaveLength(wanted.length);
-          // The same once more changes nothing.
-          const again = reckon(reckoned(wanted, { recorded: claims, now, hasBegun, isUpdate: true }));
-          expect(hasBegun ? [...again.deltas] : []).toEqual([]);
-        },
-      ),
+      fc.property(fc.array(claim), fc.array(claim), figure, fc.boolean(), (wanted, before, now, hasBegun) => {
+        const begun = hasBegun ? now : undefined;
+        const recorded = [taken(before)];
+        const { deltas, alternatives } = reckon(reckoned(wanted, { recorded, now, begun, isUpdate: true }));
+        const [charged, returned] = [chargedBy(alternatives), refundOf(recorded, now)];
+        for (const name of ['a', 'b', 'c']) {
+          expect(deltas.get(name) ?? 0n).toBe((charged.get(name) ?? 0n) - (returned.get(name) ?? 0n));
+          expect(deltas.get(name)).not.toBe(0n);
+        }
+        expect(alternatives[0].claims).toHaveLength(wanted.length);
+        // The same once more changes nothing.
+        const again = reckon(reckoned(wanted, { recorded: alternatives, now, begun, isUpdate: true }));
+        expect(hasBegun ? [...again.deltas] : []).toEqual([]);
+      }),
     );
+  });
+
+  it('charges a lease for the dearest that it may be, on each account', () => {
+    const current = claimed(by('F', [used('a', 2n, 0n, 10n, 100n), used('b', 1n, 0n, 5n, 100n)]));
+    const { deltas, alternatives } = reckon(
+      reckoned([used('a', 1n, 0n, 10n, 100n), used('b', 3n, 0n, 5n, 100n)], { current, isUpdate: true }),
+    );
+    expect(deltas).toEqual(
+      new Map([
+        ['a', 20n],
+        ['b', 15n],
+      ]),
+    );
+    expect(alternatives).toHaveLength(2);
+    // Half of its time is over: what the dearer one has used by then is used.
+    expect(refundOf(alternatives, 5n)).toEqual(
+      new Map([
+        ['a', 10n],
+        ['b', 0n],
+      ]),
+    );
+  });
+
+  it('refuses what it may become on the way, too', () => {
+    const wanted: [Claimed, Claimed] = [
+      claimed(by('F', [used('a', 4n, 0n, 1n, 20n)])),
+      claimed(by('F', [used('a', 4n, 0n, 10n, 20n)])),
+    ];
+    const current = claimed(by('F', [used('a', 1n, 0n, 10n, 20n)]));
+    const { refusal } = reckon(reckoned([], { wanted, current, isUpdate: true }));
+    expect(refusal?.message).toBe('asked 30, left 10, taken 0, update');
+  });
+
+  it.each([
+    ['a claim', [held('a', MAX_AMOUNT + 1n)], new Map()],
+    ['a rate for a time', [used('a', 10n ** 12n, 0n, 10n ** 12n)], new Map()],
+    ['a balance', [held('a', 1n)], new Map([['a', MAX_AMOUNT]])],
+  ])('refuses %s that a database can not hold, by the filter that claims it', (_, claims, balances) => {
+    const wanted: [Claimed] = [claimed(by('Fine', [held('b', 1n)]), by('Large', claims))];
+    const { refusal, isTooMuch } = reckon(reckoned([], { wanted, balances }));
+    expect([refusal?.filter, isTooMuch]).toEqual(['Large', true]);
+    const tried: [Claimed] = [claimed(by('Fine', [held('b', 1n)]), by('Large', claims, true))];
+    const result = reckon(reckoned([], { wanted: tried, balances }));
+    expect(result.refusal).toBeUndefined();
+    expect(result.warnings.map(({ filter }) => filter)).toEqual(['Large']);
+    expect(result.deltas).toEqual(new Map([['b', 1n]]));
   });
 });

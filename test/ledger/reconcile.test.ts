@@ -237,7 +237,7 @@ describe('dates that differ', () => {
     const ledger = await open();
     const identity = await recordLease(ledger, { name: 'a', leaseId: 'A' });
     const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
-    await ledger.end({ identity, end: undefined }, author, NO_WAIT);
+    await ledger.end({ identity, shape: undefined }, author, NO_WAIT);
     const list = [listedLease({ id: 'A', name: 'a' })];
     expect(await reconciled(ledger, list, { olderThan: 60n })).toMatchObject([
       ['left', 'a', 'A', 'it ended at 2026-11-21T09:00:30Z; the list may be older'],

@@ -48,14 +48,17 @@ export async function recordLease(ledger: Ledger, lease: LeaseText): Promise<Lea
   const { leaseId = null, region = '', projectId = 'climate', userId = 'alice', name } = lease;
   const start = toInstant(lease.start ?? '2026-12-01') ?? 0n;
   const end = toInstant(lease.end ?? '2026-12-02') ?? 0n;
-  const identity = { leaseId, region, projectId, userId, name, start };
+  const identity = { leaseId, region, projectId, userId };
   const context = { project_id: projectId, user_id: userId };
   const question = {
     identity,
     name,
-    demand: () => 'one host',
-    proposal: { context, start, end, reservations: [] },
+    proposal: { context, start, end, reservations: [], allocationsAreExact: true },
     current: undefined,
+    halfway: undefined,
+    isCertain: false,
+    adopts: false,
+    repetition: undefined,
     claimants: [CLAIMANT],
   };
   const author = { operation: 'create', who: userId, requestId: 'req-1', reason: null } as const;

@@ -33,9 +33,9 @@ async function use(ledger: Ledger): Promise<void> {
   await giveBudget(ledger, { amount: '200' });
   await recordLease(ledger, { name: 'a' });
   await recordLease(ledger, { name: 'b', userId: 'bob' });
-  const ended = await recordLease(ledger, { name: 'c', projectId: 'ocean' });
+  const ended = await recordLease(ledger, { name: 'c', projectId: 'ocean', leaseId: 'C' });
   const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
-  await ledger.end({ identity: ended, end: undefined }, author, NO_WAIT);
+  await ledger.end({ identity: ended, shape: undefined }, author, NO_WAIT);
 }
 
 /** As somebody would who is at the database himself. */

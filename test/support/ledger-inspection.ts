@@ -1,9 +1,8 @@
 /** Compares a ledger with what clients were told. */
+import { alternativesOf, chargedBy } from '../../src/ledger/alternatives.ts';
 import { type Amount, parseUnitHours } from '../../src/ledger/amount.ts';
-import { charge, parseClaims } from '../../src/ledger/claim.ts';
 import { rows } from '../../src/ledger/database.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { sums } from '../../src/ledger/reckoning.ts';
 import type { LeaseRow } from '../../src/ledger/schema.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import type { ClientLease, LeaseClient } from './lease-clients.ts';
@@ -55,8 +54,9 @@ function read<Row>(ledger: Ledger, query: Parameters<typeof rows<Row>>[0]): Prom
 }
 
 /** No lease has begun: as long as it is there all of it is charged, and nothing afterwards. */
-function halfThere({ id, name, state, claims }: LeaseRow, charged: ReadonlyMap<string, Amount>): string[] {
-  return [...sums(parseClaims(claims), charge)].flatMap(([account, whole]) => {
+function halfThere(row: LeaseRow, charged: ReadonlyMap<string, Amount>): string[] {
+  const { id, name, state } = row;
+  return [...chargedBy(alternativesOf(row))].flatMap(([account, whole]) => {
     const expected = state === 'open' ? whole : 0n;
     const found = charged.get(`${id} ${account}`) ?? 0n;
     return expected === found ? [] : [`${name} (${state}): expected ${expected} on ${account}, got ${found}`];
@@ -92,10 +92,11 @@ function isAs(expected: ClientLease | undefined, row: LeaseRow | undefined): boo
   if (expected === undefined || row === undefined) {
     return expected === undefined && row === undefined;
   }
-  const [usage] = parseClaims(row.claims).filter(({ kind }) => kind === 'usage');
+  const [asked] = alternativesOf(row);
+  const usage = asked?.claims.find(({ kind }) => kind === 'usage');
   return (
     row.state === (expected.isOpen ? 'open' : 'ended') &&
-    row.ends_at === BigInt(expected.end) * 1_000_000n &&
+    asked?.end === BigInt(expected.end) * 1_000_000n &&
     (row.lease_id === null || row.lease_id === expected.id) &&
     usage?.kind === 'usage' &&
     usage.perSecond * 3600n === BigInt(expected.hosts) * HOUR

@@ -5,11 +5,16 @@ import { type Connection, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
 import type { Dialect } from '../dialect.ts';
 import { firstTables } from './0001-ledger.ts';
+import { alternatives } from './0002-alternatives.ts';
 import { position } from './0003-position.ts';
 
 /** In order. A name is never changed once it was released. */
 function migrations(dialect: Dialect): Record<string, Migration> {
-  return { '0001-ledger': firstTables(dialect), '0003-position': position() };
+  return {
+    '0001-ledger': firstTables(dialect),
+    '0002-alternatives': alternatives(),
+    '0003-position': position(),
+  };
 }
 
 /** What must be done about the tables before they can be used. */

@@ -184,6 +184,9 @@ export function budgeting(grounds: Grounds): void {
       start_date: '2026-12-02 00:00',
       end_date: '2026-12-03 00:00',
     });
+    // Until it is known where it is, both pay.
+    expect(await ground.taken()).toEqual(['24', '24']);
+    await ground.update(leaseOf({ id: 'A', from: '2026-12-02 00:00', until: '2026-12-03 00:00' }), {});
     expect(await ground.taken()).toEqual(['0', '24']);
     await ground.verify();
   });

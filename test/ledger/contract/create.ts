@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { allow, type Lease, reject } from '../../../src/index.ts';
+import { RequestCall } from '../../../src/request-call.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { type Grounds, leaseOf } from '../ground.ts';
 
@@ -68,37 +69,82 @@ export function creating(grounds: Grounds): void {
       ground.chain.check(ground.budgetFilter, { context: ground.context(), lease }, {});
     expect(await asked(leaseOf({ name: 'short', until: '2026-12-01 06:00' }))).toEqual(allow());
     expect(await asked(leaseOf({ name: 'long' }))).toMatchObject({ allowed: false });
-    expect(await asked(leaseOf())).toEqual(allow());
+    expect(await asked(leaseOf())).toMatchObject({ allowed: false });
     expect(await ground.everything()).toEqual(before);
   });
 
-  it('records the same request once, however often it is sent', async () => {
+  it('takes requests that look alike for different leases', async () => {
+    const ground = await grounds({ budget: '100', most: 9 });
+    const recordings = await Promise.all([1, 2, 3, 4, 5, 6].map(() => ground.create(leaseOf())));
+    expect(recordings.filter(({ refusal }) => refusal === undefined)).toHaveLength(4);
+    expect(await ground.taken()).toEqual(['96']);
+    expect(await ground.count()).toBe(4n);
+    await ground.verify();
+  });
+
+  it('records a request once that is sent again with its key, however often, and lets it be checked', async () => {
     const ground = await grounds({ budget: '24', most: 1 });
-    const { lease } = await ground.create(leaseOf());
+    const { lease } = await ground.create(leaseOf(), undefined, { key: 'k1' });
     const [entries, accounts] = [await ground.rows('entries'), await ground.rows('accounts')];
-    expect(await ground.create(leaseOf())).toEqual({
+    expect(await ground.create(leaseOf(), undefined, { key: 'k1' })).toEqual({
       refusal: undefined,
       warnings: [],
       lease,
       undo: undefined,
     });
-    // Other hosts may have been found for it meanwhile.
-    const reservations = [
-      { id: 'r1', resource_type: 'physical:host', min: 1, max: 1, allocations: [{ id: '7' }] },
-    ];
-    expect((await ground.create({ ...leaseOf(), reservations })).lease).toBe(lease);
+    const context = ground.context();
+    const call = new RequestCall(NO_WAIT, 'k1', [context, leaseOf()]);
+    const checked = await ground.chain.check(ground.budgetFilter, { context, lease: leaseOf() }, call);
+    expect(checked).toEqual(allow());
     expect(await ground.rows('entries')).toEqual(entries);
     expect(await ground.rows('accounts')).toEqual(accounts);
     expect(await ground.rows('leases')).toHaveLength(1);
   });
 
-  it('records the same request once when it is sent twenty times at once', async () => {
+  it('records a request once that is sent twenty times at once with its key', async () => {
     const ground = await grounds({ budget: '24', most: 1 });
-    const recordings = await Promise.all(Array.from({ length: 20 }, () => ground.create(leaseOf())));
+    const recordings = await Promise.all(
+      Array.from({ length: 20 }, () => ground.create(leaseOf(), undefined, { key: 'k1' })),
+    );
     expect(new Set(recordings.map(({ lease }) => lease)).size).toBe(1);
     expect(recordings.filter(({ undo }) => undo !== undefined)).toHaveLength(1);
     expect(await ground.taken()).toEqual(['24']);
     expect(await ground.rows('leases')).toHaveLength(1);
+    await ground.verify();
+  });
+
+  it.each([
+    ['another key', leaseOf(), 'alice', { key: 'k2' }],
+    ['no key', leaseOf(), 'alice', {}],
+    ['the key and another name', leaseOf({ name: 'other' }), 'alice', { key: 'k1' }],
+    ['the key and other hosts', leaseOf({ hosts: 2 }), 'alice', { key: 'k1' }],
+    ['the key of another user', leaseOf(), 'bob', { key: 'k1' }],
+    ['the key in another region', leaseOf(), 'alice', { key: 'k1', region: 'south' }],
+  ])('takes a request with %s for another lease', async (_, lease, user, how) => {
+    const ground = await grounds({ budget: '1000' });
+    await ground.create(leaseOf(), undefined, { key: 'k1' });
+    const other = await ground.create(lease, user, how);
+    expect(await ground.count()).toBe(2n);
+    // And that one once.
+    if ('key' in how) {
+      expect((await ground.create(lease, user, how)).lease).toBe(other.lease);
+    }
+    await ground.verify();
+  });
+
+  it('takes the key of a lease that has ended, or was taken back, for a new one', async () => {
+    const ground = await grounds({ budget: '24' });
+    const { undo } = await ground.create(leaseOf(), undefined, { key: 'k1' });
+    await ground.takeBack(undo);
+    expect(await ground.taken()).toEqual(['0']);
+    await ground.create(leaseOf({ id: 'A' }), undefined, { key: 'k1' });
+    expect(await ground.taken()).toEqual(['24']);
+    await ground.end(leaseOf({ id: 'A' }));
+    await ground.create(leaseOf(), undefined, { key: 'k1' });
+    expect(await ground.taken()).toEqual(['24']);
+    expect((await ground.create(leaseOf(), undefined, { key: 'k2' })).refusal?.filter).toBe(
+      'UsageBudgetFilter',
+    );
     await ground.verify();
   });
 
@@ -112,36 +158,104 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it.each([
-    ['name', leaseOf({ name: 'other' }), 'alice'],
-    ['start', leaseOf({ from: '2026-12-01 00:00:01' }), 'alice'],
-    ['user', leaseOf(), 'bob'],
-  ])('takes a request with another %s for another lease', async (_, lease, user) => {
+  it('takes a region that is null, empty or not said for one, and any other for another', async () => {
     const ground = await grounds({ budget: '1000' });
-    await ground.create(leaseOf());
-    await ground.create(lease, user);
-    expect(await ground.count()).toBe(2n);
-  });
-
-  it('takes a request from another region for another lease', async () => {
-    const ground = await grounds();
-    for (const region of ['north', 'south', 'north']) {
-      const request = { context: { ...ground.context(), region_name: region }, lease: leaseOf() };
-      await ground.chain.commit(request, ground.claimants, AUTHOR, NO_WAIT);
+    for (const region of [undefined, null, '']) {
+      await ground.create(leaseOf({ id: 'A' }), undefined, region === undefined ? {} : { region });
     }
-    expect(await ground.count()).toBe(2n);
+    expect(await ground.count()).toBe(1n);
+    for (const region of ['north', 'North', 'n\u00f6rd', 'no\u0308rd', 'nord', 'n\u043erd']) {
+      await ground.create(leaseOf({ id: 'A' }), undefined, { region });
+    }
+    expect(await ground.count()).toBe(7n);
+    await ground.end(leaseOf({ id: 'A' }), undefined, 'no\u0308rd');
+    expect((await ground.rows('leases')).filter(({ state }) => state === 'ended')).toMatchObject([
+      { region: 'no\u0308rd' },
+    ]);
+    await ground.verify();
   });
 
-  it('learns the id of a lease when the same request brings it', async () => {
+  it.each([
+    ['composed and decomposed', 'caf\u00e9', 'cafe\u0301'],
+    ['Latin and Cyrillic', 'cafe', 'c\u0430fe'],
+    ['with and without a joiner', 'cafe', 'ca\u200dfe'],
+    ['large and small', 'cafe', 'CAFE'],
+    ['with and without a blank behind', 'cafe', 'cafe '],
+    ['of full and half width', 'cafe', '\uff43afe'],
+  ])('takes ids, users and projects %s for different ones', async (_, one, other) => {
+    const first = await grounds({ mostPerUser: 1, projectId: `${Math.random()}${one}` });
+    const second = await grounds({ mostPerUser: 1, projectId: first.project.replace(one, other) });
+    for (const ground of [first, second]) {
+      for (const user of [one, other]) {
+        expect((await ground.create(leaseOf({ id: `${user}1` }), user)).refusal).toBeUndefined();
+        expect((await ground.create(leaseOf({ id: `${user}2` }), user)).refusal?.filter).toBe(
+          'MaxLeasesFilter',
+        );
+      }
+      await ground.end(leaseOf({ id: `${one}1` }), one);
+      const leases = await ground.rows('leases');
+      const states = [one, other].map((user) => [
+        user,
+        leases.find(({ user_id }) => user_id === user)?.state,
+      ]);
+      expect(states).toEqual([
+        [one, 'ended'],
+        [other, 'open'],
+      ]);
+    }
+  });
+
+  it('learns the id of a lease that was checked before it had one, of each once', async () => {
+    const ground = await grounds({ budget: '48' });
+    const recorded = [await ground.create(leaseOf()), await ground.create(leaseOf())];
+    const adopted: (bigint | null)[] = [];
+    for (const id of ['A', 'B', 'A', 'B']) {
+      adopted.push((await ground.adopt(leaseOf({ id }))).lease);
+    }
+    const rows = recorded.map(({ lease }) => lease);
+    expect(adopted).toEqual([...rows, ...rows]);
+    expect((await ground.rows('leases')).map(({ lease_id }) => lease_id)).toEqual([
+      ground.idOf('A'),
+      ground.idOf('B'),
+    ]);
+    expect(await ground.taken()).toEqual(['48']);
+    expect((await ground.adopt(leaseOf({ id: 'C' }))).refusal?.filter).toBe('UsageBudgetFilter');
+    await ground.verify();
+  });
+
+  it('takes a check with an id for a new lease: Blazar takes the id of whoever asks', async () => {
     const ground = await grounds({ budget: '24' });
-    const { lease } = await ground.create(leaseOf());
-    for (const _ of [1, 2]) {
-      expect((await ground.create(leaseOf({ id: 'A' }))).lease).toBe(lease);
+    await ground.create(leaseOf());
+    expect((await ground.create(leaseOf({ id: 'chosen' }))).refusal?.filter).toBe('UsageBudgetFilter');
+    await ground.verify();
+  });
+
+  it('judges a lease by what it takes more when its id is known, and keeps the dearest', async () => {
+    const ground = await grounds({ budget: '60' });
+    const { lease } = await ground.create(leaseOf({ id: 'A' }));
+    expect(await ground.create(leaseOf({ id: 'A' }))).toMatchObject({ lease, undo: undefined });
+    expect((await ground.create(leaseOf({ id: 'A', hosts: 3 }))).refusal?.message).toMatch(/would cost 48 /);
+    expect((await ground.create(leaseOf({ id: 'A', hosts: 2 }))).lease).toBe(lease);
+    expect(await ground.taken()).toEqual(['48']);
+    expect((await ground.create(leaseOf({ id: 'A', until: '2026-12-01 01:00' }))).lease).toBe(lease);
+    expect(await ground.taken()).toEqual(['48']);
+    expect(await ground.count()).toBe(1n);
+    await ground.verify();
+    await ground.end(leaseOf({ id: 'A' }));
+    expect(await ground.taken()).toEqual(['0']);
+    expect(await ground.count()).toBe(0n);
+    await ground.verify();
+  });
+
+  it('refuses a lease whose id was asked for in too many ways', async () => {
+    const ground = await grounds({ budget: '1000' });
+    const recordings = [];
+    for (let hour = 1; hour <= 20; hour += 1) {
+      const until = `2026-12-01 ${String(hour).padStart(2, '0')}:00`;
+      recordings.push(await ground.create(leaseOf({ id: 'A', until })));
     }
-    expect((await ground.rows('leases')).map(({ lease_id }) => lease_id)).toEqual([ground.idOf('A')]);
-    expect(await ground.taken()).toEqual(['24']);
-    // Another lease that is called the same.
-    expect((await ground.create(leaseOf({ id: 'B' }))).refusal?.filter).toBe('UsageBudgetFilter');
+    expect(recordings.filter(({ refusal }) => refusal === undefined)).toHaveLength(16);
+    expect(recordings.at(-1)?.refusal?.message).toMatch(/asked for in 16 other ways/);
     await ground.verify();
   });
 

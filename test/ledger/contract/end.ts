@@ -42,8 +42,10 @@ export function ending(grounds: Grounds): void {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     const before = await ground.everything();
-    await ground.end(leaseOf({ id: 'A', name: 'other' }));
+    await ground.end(leaseOf({ id: 'A', hosts: 2 }));
+    await ground.end(leaseOf({ id: 'A', until: '2026-12-03 00:00' }));
     await ground.end({ id: 'A' });
+    await ground.end({ id: 'A', start_date: '2026-12-01 00:00', end_date: '2026-12-02 00:00' });
     await ground.end(leaseOf({ id: 'A' }), 'bob');
     expect(await ground.everything()).toEqual(before);
   });
@@ -115,12 +117,13 @@ export function ending(grounds: Grounds): void {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf({ id: 'A' }));
     ground.now = '2026-12-01T06:00:00Z';
-    const [[before], balances] = [await ground.rows('leases'), await ground.rows('accounts')];
+    const [before] = await ground.rows('leases');
+    const balances = byName(await ground.rows('accounts'));
     const { undo } = await ground.update(leaseOf({ id: 'A' }), { ...leaseOf({ hosts: 3 }), name: 'other' });
     ground.now = '2026-12-01T07:00:00Z';
     expect(await ground.takeBack(undo)).toBe(true);
     expect(await ground.rows('leases')).toEqual([{ ...before, revision: expect.any(BigInt) }]);
-    expect(await ground.rows('accounts')).toEqual(balances);
+    expect(byName(await ground.rows('accounts'))).toEqual(balances);
     await ground.verify();
   });
 
@@ -136,7 +139,7 @@ export function ending(grounds: Grounds): void {
   });
 
   it.each([
-    ['changed', { end_date: '2026-12-01 01:00' }, ['1']],
+    ['changed', { end_date: '2026-12-03 00:00' }, ['48']],
     ['asked for once more in the same words', {}, ['24']],
   ])('takes nothing back when the lease was %s since', async (_, change, taken) => {
     const ground = await grounds({ budget: '100' });
@@ -150,8 +153,8 @@ export function ending(grounds: Grounds): void {
 
   it('takes no lease back that was granted to the same request once more', async () => {
     const ground = await grounds({ budget: '100' });
-    const { undo } = await ground.create(leaseOf());
-    await ground.create(leaseOf());
+    const { undo } = await ground.create(leaseOf(), undefined, { key: 'k1' });
+    await ground.create(leaseOf(), undefined, { key: 'k1' });
     expect(await ground.takeBack(undo)).toBe(false);
     expect(await ground.taken()).toEqual(['24']);
     await ground.verify();
@@ -165,4 +168,19 @@ export function ending(grounds: Grounds): void {
     expect(await ground.taken()).toEqual(['0']);
     await ground.verify();
   });
+
+  it('ends a lease once that several filters are told of, and none that only looks like it', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf());
+    await ground.create(leaseOf());
+    const call = {};
+    const request = { context: ground.context(), lease: leaseOf() };
+    await Promise.all([ground.chain.end(request, call), ground.chain.end(request, call)]);
+    expect(await ground.count()).toBe(1n);
+    expect(await ground.taken()).toEqual(['24']);
+  });
+}
+
+function byName(accounts: readonly { readonly name: string; readonly balance: bigint }[]) {
+  return new Map(accounts.map(({ name, balance }) => [name, balance]));
 }

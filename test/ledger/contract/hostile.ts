@@ -5,9 +5,6 @@ import { setBudget } from '../../../src/ledger/budgets.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { by, type Grounds, leaseOf } from '../ground.ts';
 
-/** A warning, since the filters of that ground are only tried. */
-const NOT_KEPT = { lease: null, warnings: [{ message: expect.stringContaining('can not be recorded') }] };
-
 const TEXTS = [
   ['__proto__', '__proto__'],
   ['constructor', 'constructor'],
@@ -26,9 +23,9 @@ export function withstanding(grounds: Grounds): void {
       { resource_type: text, amount: 1 },
     ];
     const lease: Lease = { ...leaseOf(), name: text, reservations };
-    const { lease: row } = await ground.create(lease, text);
-    expect((await ground.create(lease, text)).lease).toBe(row);
-    expect((await ground.create({ ...lease, id: text }, text)).lease).toBe(row);
+    const { lease: row } = await ground.create(lease, text, { key: 'k1' });
+    expect((await ground.create(lease, text, { key: 'k1' })).lease).toBe(row);
+    expect((await ground.create({ ...lease, id: text }, text, { adopts: true })).lease).toBe(row);
     const other = await ground.create({ ...lease, name: `${text}!` }, text);
     expect(other.refusal?.filter).toBe('MaxLeasesFilter');
     expect((await ground.update({ ...lease, id: text }, { end_date: '2026-12-02 06:00' }, text)).lease).toBe(
@@ -53,8 +50,7 @@ export function withstanding(grounds: Grounds): void {
     const name = Array.from({ length: 4096 }, (_, index) =>
       `${(index * 2654435761) % 2 ** 32}`.padEnd(16),
     ).join('');
-    const { lease } = await ground.create(leaseOf({ name }));
-    expect((await ground.create(leaseOf({ name }))).lease).toBe(lease);
+    expect((await ground.create(leaseOf({ name }))).refusal).toBeUndefined();
     await ground.end(leaseOf({ id: 'A', name }));
     expect(await ground.count()).toBe(0n);
     await ground.verify();
@@ -115,20 +111,32 @@ export function withstanding(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('records nothing of an amount that no database holds', async () => {
-    const ground = await grounds({ budget: '1', audit: true });
-    const before = await ground.everything();
-    const years = { from: '2026-12-01 00:00', until: '2027-12-31 00:00' };
-    for (const hosts of [300_000, Number.MAX_SAFE_INTEGER]) {
-      expect(await ground.create(leaseOf({ hosts, ...years }))).toMatchObject(NOT_KEPT);
-    }
-    expect(await ground.everything()).toEqual(before);
-    // Each of them would do; their sum would not.
-    const large = leaseOf({ hosts: 200_000, ...years });
-    await ground.create(large);
-    expect(await ground.create({ ...large, name: 'other' })).toMatchObject(NOT_KEPT);
-    expect(await ground.count()).toBe(1n);
-    await ground.end({ ...large, id: 'A' });
-    await ground.verify();
-  });
+  it.each([false, true])(
+    'refuses an amount that no database holds, by its filter (audit: %s)',
+    async (audit) => {
+      const ground = await grounds({ budget: 'none', audit });
+      const years = { from: '2026-12-01 00:00', until: '2027-12-31 00:00' };
+      const before = await ground.everything();
+      for (const hosts of [300_000, Number.MAX_SAFE_INTEGER]) {
+        const { refusal, warnings } = await ground.create(leaseOf({ id: `${hosts}`, hosts, ...years }));
+        const said = audit ? warnings : [refusal];
+        expect(said.map((one) => one?.filter)).toEqual(['UsageBudgetFilter']);
+        expect(said[0]?.message).toMatch(/takes more than can be counted/);
+      }
+      if (audit) {
+        expect(await ground.count()).toBe(2n);
+        // Each of them would do; their sum would not.
+        const large = leaseOf({ hosts: 200_000, ...years });
+        for (const expected of [/has no budget/, /takes more than can be counted/]) {
+          expect((await ground.create(large)).warnings.map(({ message }) => message)).toEqual([
+            expect.stringMatching(expected),
+          ]);
+        }
+        await ground.end({ ...large, id: 'A' });
+      } else {
+        expect(await ground.everything()).toEqual(before);
+      }
+      await ground.verify({ overdrawn: true });
+    },
+  );
 }

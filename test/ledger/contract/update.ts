@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { type Grounds, leaseOf } from '../ground.ts';
+import { NO_WAIT } from '../../support/ledgers.ts';
+import { by, type Grounds, leaseOf } from '../ground.ts';
 
 /** A lease that changes: judged by what it takes more, and counted from now for what has run. */
 export function updating(grounds: Grounds): void {
@@ -9,7 +10,11 @@ export function updating(grounds: Grounds): void {
     const longer = leaseOf({ id: 'A', until: '2026-12-03 00:00' });
     expect((await ground.update(leaseOf({ id: 'A' }), longer)).refusal).toBeUndefined();
     expect(await ground.taken()).toEqual(['48']);
-    await ground.update(longer, leaseOf({ id: 'A', until: '2026-12-01 06:00' }));
+    // Blazar may refuse the change after our yes: what becomes cheaper is held until a request shows it.
+    const shorter = leaseOf({ id: 'A', until: '2026-12-01 06:00' });
+    await ground.update(longer, shorter);
+    expect(await ground.taken()).toEqual(['48']);
+    await ground.update(shorter, { name: 'renamed' });
     expect(await ground.taken()).toEqual(['6']);
     expect(await ground.count()).toBe(1n);
     await ground.verify();
@@ -24,8 +29,8 @@ export function updating(grounds: Grounds): void {
       [lease, ground.idOf('A'), 'renamed'],
     ]);
     // By its id it is found whatever else it is called.
-    await ground.update({ ...leaseOf({ id: 'A' }), name: 'renamed again' }, { end_date: '2026-12-01 01:00' });
-    expect(await ground.taken()).toEqual(['1']);
+    await ground.update({ ...leaseOf({ id: 'A' }), name: 'renamed again' }, { end_date: '2026-12-02 01:00' });
+    expect(await ground.taken()).toEqual(['25']);
   });
 
   it('takes the one that ends when it does, of two leases that are called the same', async () => {
@@ -71,9 +76,11 @@ export function updating(grounds: Grounds): void {
     // Six more with three, and the last twelve with one again.
     ground.now = '2026-12-01T12:00:00Z';
     await ground.update(leaseOf({ id: 'A', hosts: 3 }), leaseOf({ id: 'A' }));
-    expect(await ground.taken()).toEqual(['36']);
+    expect(await ground.taken()).toEqual(['60']);
     // What has run is not given back, however much earlier it is said to end.
     await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-01 12:00' });
+    expect(await ground.taken()).toEqual(['36']);
+    await ground.end(leaseOf({ id: 'A', until: '2026-12-01 12:00' }));
     expect(await ground.taken()).toEqual(['24']);
     await ground.verify();
   });
@@ -82,9 +89,9 @@ export function updating(grounds: Grounds): void {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     ground.now = '2026-12-01T00:00:01.999999Z';
-    await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-01 00:00:02' });
+    await ground.end(leaseOf({ id: 'A' }));
     const [entry] = (await ground.rows('entries')).slice(-1);
-    expect(entry?.delta).toBe(-86_398n * 1_000_000n);
+    expect(entry?.delta).toBe(-86_399n * 1_000_000n);
   });
 
   it('records the same update once, however often it is sent', async () => {
@@ -110,6 +117,8 @@ export function updating(grounds: Grounds): void {
     expect(
       (await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-01 12:00' })).refusal,
     ).toBeUndefined();
+    expect(await ground.taken()).toEqual(['48']);
+    await ground.update(leaseOf({ id: 'A', until: '2026-12-01 12:00' }), {});
     expect(await ground.taken()).toEqual(['36']);
     await ground.verify({ overdrawn: true });
   });
@@ -144,10 +153,11 @@ export function updating(grounds: Grounds): void {
     if (isNoticed) {
       await ground.end(leaseOf({ id: 'A' }));
     }
-    const long = await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-02 08:00' });
+    // From its end on: nobody can tell that it was not there meanwhile.
+    const long = await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-02 07:00' });
     expect(long.refusal?.message).toMatch(/would cost 7 node-hours more; .* has 6 node-hours left/);
     expect(
-      (await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-02 07:00' })).refusal,
+      (await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-02 06:00' })).refusal,
     ).toBeUndefined();
     expect(await ground.taken()).toEqual(['30']);
     expect(await ground.count()).toBe(1n);
@@ -176,5 +186,107 @@ export function updating(grounds: Grounds): void {
     await ground.update(lease, { reservations: [{ id: 'r2', max: 4 }] });
     expect(await ground.taken()).toEqual(['144']);
     await ground.verify();
+  });
+
+  it('holds what becomes cheaper until it is certain, per budget, and gives it back with the end', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf({ hosts: 3 }));
+    await ground.update(leaseOf({ id: 'A', hosts: 3 }), leaseOf({ id: 'A', hosts: 1 }));
+    expect(await ground.taken()).toEqual(['72']);
+    // Blazar has refused it: the lease is as it was, and is found as it was.
+    ground.now = '2026-12-01T06:00:00Z';
+    await ground.end(leaseOf({ id: 'A', hosts: 3 }));
+    expect(await ground.taken()).toEqual(['18']);
+    expect(await ground.count()).toBe(0n);
+    await ground.verify();
+  });
+
+  it('holds a lease as long as it may be there, whatever end was asked for', async () => {
+    const ground = await grounds({ budget: '100', most: 1 });
+    await ground.create(leaseOf({ id: 'A' }));
+    await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-01 06:00' });
+    ground.now = '2026-12-01T12:00:00Z';
+    expect((await ground.create(leaseOf({ name: 'other' }))).refusal?.filter).toBe('MaxLeasesFilter');
+    ground.now = '2026-12-02T00:00:00Z';
+    expect((await ground.create(leaseOf({ until: '2026-12-03 00:00' }))).refusal).toBeUndefined();
+    expect(await ground.taken()).toEqual(['72']);
+    await ground.verify();
+  });
+
+  it('refuses what a change may leave when it fails half way: more hosts for as long as before', async () => {
+    const ground = await grounds({ budget: '30' });
+    await ground.create(leaseOf({ id: 'A' }));
+    // Four hours of five hosts would fit. A day of five hosts would not, and Blazar changes the hosts first.
+    const change = leaseOf({ id: 'A', hosts: 5, until: '2026-12-01 04:00' });
+    const { refusal } = await ground.update(leaseOf({ id: 'A' }), change);
+    expect(refusal?.message).toMatch(/would cost 96 node-hours more; .* has 6 node-hours left/);
+    await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-01 04:00' });
+    const shorter = leaseOf({ id: 'A', until: '2026-12-01 04:00' });
+    expect((await ground.update(shorter, change)).refusal).toBeUndefined();
+    expect(await ground.taken()).toEqual(['20']);
+    await ground.verify();
+  });
+
+  it('takes the cheapest of leases that look alike, and gives back no more than it', async () => {
+    const ground = await grounds({ budget: '1000' });
+    const hosts = (found: number) => ({
+      ...leaseOf(),
+      reservations: [
+        {
+          id: 'r1',
+          resource_type: 'physical:host',
+          min: 1,
+          max: 4,
+          allocations: Array.from({ length: found }, (_, index) => ({ id: String(index) })),
+        },
+      ],
+    });
+    for (const found of [4, 1, 2]) {
+      await ground.create(hosts(found));
+    }
+    expect(await ground.taken()).toEqual(['168']);
+    const taken: string[] = [];
+    for (const id of ['A', 'B', 'C']) {
+      await ground.end({ ...hosts(4), id, name: 'renamed' });
+      taken.push(...(await ground.taken()));
+    }
+    expect(taken).toEqual(['144', '96', '0']);
+    await ground.verify();
+  });
+
+  it('gives nothing back for a lease that fits in dates and not in reservations', async () => {
+    const ground = await grounds({ budget: '1000' });
+    await ground.create(leaseOf({ hosts: 2 }));
+    await ground.end(leaseOf({ id: 'A', hosts: 1 }));
+    expect(await ground.taken()).toEqual(['48']);
+    const longer = { end_date: '2026-12-03 00:00' };
+    await ground.update(leaseOf({ id: 'B', hosts: 1 }), longer);
+    expect(await ground.taken()).toEqual(['96']);
+    expect(await ground.count()).toBe(2n);
+    await ground.verify();
+  });
+
+  it('knows a lease without an id again as it was, and as it was asked to be', async () => {
+    const ground = await grounds({ budget: '1000' });
+    await ground.create(leaseOf());
+    const later = { from: '2026-12-02 00:00', until: '2026-12-03 00:00' };
+    await ground.update(leaseOf(), leaseOf(later));
+    await ground.update(leaseOf(), leaseOf(later));
+    await ground.update(leaseOf(later), leaseOf({ ...later, hosts: 2 }));
+    expect(await ground.rows('leases')).toHaveLength(1);
+    await ground.end(leaseOf({ ...later, hosts: 2 }));
+    expect(await ground.taken()).toEqual(['0']);
+    await ground.verify();
+  });
+
+  it('takes an id of another project for another lease', async () => {
+    const [one, other] = [await grounds({ budget: '100' }), await grounds({ budget: '100' })];
+    await one.create({ ...leaseOf(), id: 'same' });
+    const request = { context: other.context(), lease: { ...leaseOf(), id: 'same' } };
+    await other.chain.end(request, {});
+    expect(await one.taken()).toEqual(['24']);
+    const longer = { ...request, currentLease: request.lease, lease: { end_date: '2026-12-03 00:00' } };
+    await other.chain.commit(longer, other.claimants, by('update'), NO_WAIT);
+    expect([await one.taken(), await other.taken()]).toEqual([['24'], ['48']]);
   });
 }

@@ -1,0 +1,128 @@
+/**
+ * What a lease may be at the moment. Blazar asks before it changes a lease, and may fail to do so after our yes: until somebody
+ * says how the lease is, it may be as it was, as it was asked for, or something between. It is charged for the dearest of them.
+ */
+import type { Instant } from '../dates.ts';
+import type { Amount } from './amount.ts';
+import { charge, formatClaims, parseClaims, type RecordedClaim, refund } from './claim.ts';
+import type { LeaseRow } from './schema.ts';
+
+export interface Alternative {
+  readonly start: Instant;
+  readonly end: Instant;
+  /** As `demandOf` tells it. */
+  readonly demand: string;
+  readonly claims: readonly RecordedClaim[];
+}
+
+type Recorded = Pick<LeaseRow, 'starts_at' | 'ends_at' | 'demand' | 'claims' | 'alternatives'>;
+
+/** What the lease of a row may be; the first is what was asked for last. */
+export function alternativesOf(row: Recorded): Alternative[] {
+  const first = { start: row.starts_at, end: row.ends_at, demand: row.demand };
+  if (row.alternatives === null) {
+    return [{ ...first, claims: parseClaims(row.claims) }];
+  }
+  const written: unknown = JSON.parse(row.alternatives);
+  if (!Array.isArray(written) || written.length === 0) {
+    throw new TypeError('expected a list of alternatives');
+  }
+  return written.map(parsed);
+}
+
+/** The columns of a row that may be any of these. */
+export function recordedAs(alternatives: readonly [Alternative, ...Alternative[]]): Recorded {
+  const [{ start, demand, claims }] = alternatives;
+  return {
+    starts_at: start,
+    // As long as it may be there.
+    ends_at: alternatives.map(({ end }) => end).reduce(later),
+    demand,
+    claims: formatClaims(claims),
+    alternatives: alternatives.length === 1 ? null : JSON.stringify(alternatives.map(formatted)),
+  };
+}
+
+/** Those that differ from each other, in their order. */
+export function distinct<Some extends Alternative>(alternatives: readonly Some[]): Some[] {
+  const seen = new Map<string, Some>();
+  for (const alternative of alternatives) {
+    const text = JSON.stringify(formatted(alternative));
+    if (!seen.has(text)) {
+      seen.set(text, alternative);
+    }
+  }
+  return [...seen.values()];
+}
+
+/** Account → the most that any of them takes. */
+export function chargedBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
+  return most(alternatives.map(({ claims }) => sums(claims, charge)));
+}
+
+/** Account → the most that any of them holds. */
+export function heldBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
+  return most(
+    alternatives.map(({ claims }) =>
+      sums(
+        claims.filter(({ kind }) => kind === 'held'),
+        charge,
+      ),
+    ),
+  );
+}
+
+/** Account → what is given back when the lease ends now: all that is charged, but the most that any of them has used. */
+export function refundOf(
+  alternatives: readonly Pick<Alternative, 'claims'>[],
+  second: bigint,
+): Map<string, Amount> {
+  const used = most(
+    alternatives.map(({ claims }) => sums(claims, (claim) => charge(claim) - refund(claim, second))),
+  );
+  const back = chargedBy(alternatives);
+  for (const [account, amount] of back) {
+    back.set(account, amount - (used.get(account) ?? 0n));
+  }
+  return back;
+}
+
+/** Account → what all claims on it come to. */
+export function sums<Some extends RecordedClaim>(
+  claims: readonly Some[],
+  amountOf: (claim: Some) => Amount,
+): Map<string, Amount> {
+  const total = new Map<string, Amount>();
+  for (const claim of claims) {
+    total.set(claim.account, (total.get(claim.account) ?? 0n) + amountOf(claim));
+  }
+  return total;
+}
+
+/** Account → the largest of its amounts. */
+export function most(maps: readonly ReadonlyMap<string, Amount>[]): Map<string, Amount> {
+  const largest = new Map<string, Amount>();
+  for (const one of maps) {
+    for (const [account, amount] of one) {
+      const before = largest.get(account);
+      largest.set(account, before === undefined || amount > before ? amount : before);
+    }
+  }
+  return largest;
+}
+
+function later(a: Instant, b: Instant): Instant {
+  return a < b ? b : a;
+}
+
+function formatted({ start, end, demand, claims }: Alternative): [string, string, string, string] {
+  return [String(start), String(end), demand, formatClaims(claims)];
+}
+
+function parsed(written: unknown): Alternative {
+  if (!Array.isArray(written) || !written.every((part) => typeof part === 'string')) {
+    throw new TypeError('expected an alternative as a list of texts');
+  }
+  const [start = '', end = '', demand = '', claims = ''] = written;
+  return { start: BigInt(start), end: BigInt(end), demand, claims: parseClaims(claims) };
+}

@@ -1,0 +1,300 @@
+/** Whatever a Blazar does in whatever order, and whatever fails: what it has costs no more than is charged, nor than there is. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { MICROSECONDS_PER_SECOND, toInstant } from '../../src/index.ts';
+import { listBudgets, setBudget } from '../../src/ledger/budgets.ts';
+import { verifyLedger } from '../../src/ledger/verify.ts';
+import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
+import { type Ground, newGrounds } from './ground.ts';
+import { allocated, asSent, type HeldLease, PlainBlazar } from './plain-blazar.ts';
+
+const newGround = newGrounds();
+
+const HOUR = 3600;
+const MOST = 5;
+const BEGIN = second('2026-12-01');
+const TURN = BEGIN + 6 * HOUR;
+const HOST_SECOND = 1_000_000n;
+
+const WINDOWS = [
+  { user: null, from: BEGIN - 24 * HOUR, until: TURN, hours: 40 },
+  { user: null, from: TURN, until: TURN + 96 * HOUR, hours: 60 },
+  { user: 'alice', from: BEGIN - 24 * HOUR, until: TURN + 96 * HOUR, hours: 45 },
+] as const;
+
+/** What comes of a change when it was allowed. */
+const outcome = fc.constantFrom('done', 'done', 'done', 'refused', 'half way');
+const counts = fc.record({ min: fc.integer({ min: 1, max: 2 }), more: fc.integer({ min: 0, max: 2 }) });
+
+const create = fc.record({
+  kind: fc.constant('create' as const),
+  user: fc.constantFrom('alice', 'bob'),
+  name: fc.constantFrom('a', 'b'),
+  counts,
+  found: fc.nat(2),
+  start: fc.integer({ min: 0, max: 3 }),
+  hours: fc.integer({ min: 1, max: 6 }),
+  isDone: fc.constantFrom(true, true, true, false),
+  // Blazar takes the id of whoever asks.
+  ownId: fc.constantFrom(undefined, undefined, 'x', 'y'),
+});
+const change = fc.record({
+  kind: fc.constant('change' as const),
+  which: fc.nat(4),
+  later: fc.constantFrom(0, 0, 0, 1, 24),
+  longer: fc.constantFrom(-3, -1, 0, 1, 2, 6),
+  counts: fc.option(counts),
+  found: fc.nat(3),
+  outcome,
+});
+const rename = fc.record({ kind: fc.constant('rename' as const), which: fc.nat(4) });
+const end = fc.record({
+  kind: fc.constant('end' as const),
+  which: fc.nat(4),
+  isHeard: fc.constantFrom(true, true, true, false),
+});
+
+const operation = fc.oneof(
+  { weight: 5, arbitrary: create },
+  { weight: 6, arbitrary: change },
+  { weight: 1, arbitrary: rename },
+  { weight: 2, arbitrary: end },
+);
+type Operation = typeof operation extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** Operations that come at once, of different leases, and how much time goes by before them. */
+const round = (most: number) =>
+  fc.record({
+    seconds: fc.constantFrom(0, 0, 1, HOUR / 2, HOUR, 3 * HOUR),
+    operations: fc.array(operation, { minLength: 1, maxLength: most }),
+  });
+
+describe.each(DIALECTS)('the ledger on %s', (dialect) => {
+  const runs = dialect === 'sqlite' ? 60 : 8;
+
+  it.each([
+    ['one after the other', 1, 25],
+    ['at once', 4, 8],
+  ])(
+    'charges no less than what a Blazar has, and grants no more than there is, %s',
+    async (_, most, rounds) => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(round(most), { minLength: 1, maxLength: rounds }), async (all) => {
+          const grounds = await meet(most === 1 ? 1 : 3);
+          const [ground] = grounds;
+          const world = { blazar: new PlainBlazar(BEGIN - HOUR), unheard: 0 };
+          pass(world, 0, grounds);
+          await giveBudgets(ground);
+          for (const { seconds, operations } of all) {
+            pass(world, seconds, grounds);
+            const touched = new Set<string>();
+            await Promise.all(
+              operations.map((operation, index) =>
+                perform(world, grounds[index % grounds.length] ?? ground, operation, touched),
+              ),
+            );
+            await judge(world.blazar, ground);
+          }
+          await finish(world, ground);
+          await Promise.all(grounds.map((one) => one.close()));
+        }),
+        { numRuns: runs },
+      );
+    },
+  );
+
+  /** Several who share one project in one database. */
+  async function meet(many: number): Promise<[Ground, ...Ground[]]> {
+    const first = await newGround(dialect, { most: MOST, budget: 'none' });
+    const others = Array.from({ length: many - 1 }, () =>
+      newGround(dialect, { most: MOST, budget: 'none', projectId: first.project }),
+    );
+    return [first, ...(await Promise.all(others))];
+  }
+});
+
+interface World {
+  readonly blazar: PlainBlazar;
+  /** How many leases may be in the ledger that nobody will end. */
+  unheard: number;
+}
+
+async function perform(
+  world: World,
+  ground: Ground,
+  operation: Operation,
+  touched: Set<string>,
+): Promise<void> {
+  const { blazar } = world;
+  if (operation.kind === 'create') {
+    await createLease(world, ground, operation, touched);
+    return;
+  }
+  const lease = blazar.leases[operation.which % Math.max(1, blazar.leases.length)];
+  if (lease === undefined || touched.has(lease.id)) {
+    return;
+  }
+  touched.add(lease.id);
+  switch (operation.kind) {
+    case 'rename':
+      lease.name = lease.name === 'a' ? 'b' : 'a';
+      return;
+    case 'end':
+      world.unheard += operation.isHeard ? 0 : 1;
+      if (operation.isHeard) {
+        await ground.end(sent(lease, lease.hosts), lease.user);
+      }
+      blazar.remove(lease);
+      return;
+    case 'change':
+      await changeLease(blazar, ground, lease, operation);
+  }
+}
+
+async function createLease(
+  world: World,
+  ground: Ground,
+  {
+    user,
+    name,
+    counts,
+    found,
+    start,
+    hours,
+    isDone,
+    ownId,
+  }: typeof create extends fc.Arbitrary<infer V> ? V : never,
+  touched: Set<string>,
+): Promise<void> {
+  const { blazar } = world;
+  const from = Math.max(BEGIN + start * HOUR, blazar.now);
+  const { min, more } = counts;
+  const hosts = min + Math.min(found, more);
+  const wanted = { user, name, min, max: min + more, start: from, end: from + hours * HOUR, hosts };
+  const isTaken = ownId !== undefined && (touched.has(ownId) || blazar.leases.some(({ id }) => id === ownId));
+  if (ownId !== undefined) {
+    touched.add(ownId);
+  }
+  const { id: _, ...nameless } = sent({ ...wanted, id: '' }, hosts);
+  const asked = ownId === undefined ? nameless : { ...nameless, id: ownId };
+  const { refusal } = await ground.create(asked, user);
+  if (refusal === undefined && isDone && !isTaken) {
+    blazar.add(wanted, ownId);
+  } else if (refusal === undefined) {
+    world.unheard += 1;
+  }
+}
+
+async function changeLease(
+  blazar: PlainBlazar,
+  ground: Ground,
+  lease: HeldLease,
+  { later, longer, counts, found, outcome }: typeof change extends fc.Arbitrary<infer V> ? V : never,
+): Promise<void> {
+  const hasBegun = starts(lease) < blazar.now;
+  const start = starts(lease) + (hasBegun ? 0 : later * HOUR);
+  const end = Math.max(start + 1, blazar.now + 1, lease.end + (hasBegun ? 0 : later * HOUR) + longer * HOUR);
+  const min = counts?.min ?? lease.min;
+  const max = counts === null ? lease.max : min + counts.more;
+  const current = sent(lease, lease.hosts);
+  const asked = sent({ ...lease, start, end }, lease.hosts);
+  const candidates = Math.min(max, min + found);
+  const reservations =
+    counts === null
+      ? asked.reservations
+      : [{ id: 'r1', resource_type: 'physical:host', min, max, allocations: allocated(candidates) }];
+  const { refusal } = await ground.update(
+    current,
+    { ...asked, ...(reservations && { reservations }) },
+    lease.user,
+  );
+  const isSame = counts === null && start === starts(lease) && end === lease.end;
+  // What changes nothing takes nothing.
+  expect(isSame && lease.hosts === lease.max ? refusal : undefined).toBeUndefined();
+  if (refusal !== undefined || outcome === 'refused') {
+    return;
+  }
+  // Where neither counts are named nor a second is added, Blazar looks for nothing. Else it takes what it finds.
+  const isWithin = start >= starts(lease) && end <= lease.end;
+  const hosts = counts === null && isWithin ? lease.hosts : Math.min(max, Math.max(min, lease.hosts + found));
+  const kept = { hosts, min, max };
+  blazar.change(lease, kept);
+  if (outcome === 'done') {
+    blazar.change(lease, { ...(hasBegun ? {} : { start }), end });
+    begins.set(lease, start);
+  }
+}
+
+/** A plain Blazar forgets when a lease that runs has begun: what it has used is counted apart. */
+const begins = new WeakMap<HeldLease, number>();
+
+function starts(lease: HeldLease): number {
+  const start = begins.get(lease) ?? lease.start;
+  begins.set(lease, start);
+  return start;
+}
+
+function sent(lease: HeldLease, hosts: number) {
+  return asSent({ ...lease, start: begins.get(lease) ?? lease.start }, hosts);
+}
+
+function pass(world: World, seconds: number, grounds: readonly Ground[]): void {
+  const { blazar } = world;
+  for (const lease of blazar.leases) {
+    starts(lease);
+  }
+  blazar.now += seconds;
+  for (const ground of grounds) {
+    ground.now = new Date(blazar.now * 1000).toISOString();
+  }
+  for (const lease of blazar.leases.filter(({ end }) => end <= blazar.now)) {
+    // The ledger sees that its time is over, or hears nothing where it was asked for a longer one.
+    world.unheard += 1;
+    blazar.remove(lease);
+  }
+}
+
+async function giveBudgets(ground: Ground): Promise<void> {
+  for (const { user: userId, from, until, hours } of WINDOWS) {
+    const valid = { validFrom: BigInt(from), validUntil: BigInt(until) };
+    const wanted = {
+      projectId: ground.project,
+      userId,
+      ...valid,
+      amount: BigInt(hours * HOUR) * HOST_SECOND,
+    };
+    await setBudget(ground.ledger, wanted, { who: 'operator', reason: null }, NO_WAIT);
+  }
+}
+
+async function judge(blazar: PlainBlazar, ground: Ground): Promise<void> {
+  const budgets = await listBudgets(ground.ledger, ground.project, NO_WAIT);
+  for (const window of WINDOWS) {
+    const budget = budgets.find(
+      ({ userId, validFrom }) => userId === window.user && validFrom === BigInt(window.from),
+    );
+    const cost = BigInt(blazar.cost(window)) * HOST_SECOND;
+    expect(cost).toBeLessThanOrEqual(budget?.taken ?? 0n);
+    expect(budget?.taken).toBeLessThanOrEqual(budget?.amount ?? 0n);
+  }
+  expect(blazar.leases.length).toBeLessThanOrEqual(MOST);
+  expect(BigInt(blazar.leases.length)).toBeLessThanOrEqual(await ground.count());
+}
+
+/** Everything ends, and what is left is of leases of which nobody has heard. */
+async function finish({ blazar, unheard }: World, ground: Ground): Promise<void> {
+  for (const lease of [...blazar.leases]) {
+    await ground.end(sent(lease, lease.hosts), lease.user);
+    blazar.remove(lease);
+  }
+  await judge(blazar, ground);
+  const open = (await ground.rows('leases')).filter(
+    ({ state, ends_at }) => state === 'open' && ends_at > BigInt(blazar.now) * MICROSECONDS_PER_SECOND,
+  );
+  expect(open.length).toBeLessThanOrEqual(unheard);
+  expect((await verifyLedger(ground.ledger, NO_WAIT)).differences).toEqual([]);
+}
+
+function second(text: string): number {
+  return Number((toInstant(text) ?? 0n) / MICROSECONDS_PER_SECOND);
+}

@@ -1,0 +1,129 @@
+/** A real Blazar in a process of its own, asked as its users ask it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { toInstant } from '../../src/index.ts';
+import type { ListedLease } from '../../src/ledger/reconcile.ts';
+
+/** What Blazar has really allocated, from its database. */
+export interface TrueReservation {
+  readonly lease_id: string;
+  readonly reservation_id: string;
+  readonly resource_type: string;
+  readonly start_date: string;
+  readonly end_date: string;
+  readonly status: string;
+  readonly project_id: string;
+  readonly resources: number;
+}
+
+export interface BlazarLease {
+  readonly id: string;
+  readonly name: string;
+  readonly start_date: string;
+  readonly end_date: string;
+  readonly reservations: readonly { readonly id: string; readonly resource_type: string }[];
+}
+
+export interface BlazarAnswer {
+  readonly status: number;
+  readonly lease: BlazarLease | undefined;
+  readonly text: string;
+}
+
+export class RealBlazar {
+  readonly #child: ChildProcess;
+  readonly #url: string;
+
+  private constructor(child: ChildProcess, url: string) {
+    this.#child = child;
+    this.#url = url;
+  }
+
+  /** Rejects with what it has said where it does not start. */
+  static async start(
+    program: string,
+    policyUrl: string,
+    options: readonly string[] = [],
+  ): Promise<RealBlazar> {
+    const child = spawn('/usr/bin/python3', [program, '--policy-url', policyUrl, ...options], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let said = '';
+    child.stderr.on('data', (data: Buffer) => {
+      said = `${said}${data}`.slice(-2000);
+    });
+    const lines = createInterface({ input: child.stdout });
+    const url = await new Promise<string>((resolve, reject) => {
+      const late = setTimeout(() => {
+        child.kill('SIGKILL');
+        reject(new Error(`it does not listen after a minute: ${said}`));
+      }, 60_000);
+      child.once('error', reject);
+      child.once('exit', () => reject(new Error(said.trim().split('\n').at(-1) ?? 'it has ended')));
+      lines.on('line', (line) => {
+        const listening = /^Listening on (\S+)$/.exec(line)?.[1];
+        if (listening !== undefined) {
+          clearTimeout(late);
+          resolve(listening);
+        }
+      });
+    });
+    return new RealBlazar(child, url);
+  }
+
+  /** `who`: `project/user`. */
+  async ask(method: string, path: string, who: string, body?: unknown): Promise<BlazarAnswer> {
+    const answer = await fetch(`${this.#url}${path}`, {
+      method,
+      headers: { 'X-Auth-Token': who, 'Content-Type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    const lease =
+      answer.ok && text.startsWith('{') ? (JSON.parse(text) as { lease?: BlazarLease }).lease : undefined;
+    return { status: answer.status, lease, text };
+  }
+
+  async truth(): Promise<TrueReservation[]> {
+    return JSON.parse((await this.ask('GET', '/_truth', 'admin')).text) as TrueReservation[];
+  }
+
+  /** Runs the events that are due. */
+  async tick(): Promise<void> {
+    await this.ask('POST', '/_tick', 'admin', {});
+  }
+
+  async failNova(nova: boolean): Promise<void> {
+    await this.ask('POST', '/_fail', 'admin', { nova });
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null) {
+      return;
+    }
+    const gone = new Promise((resolve) => this.#child.once('exit', resolve));
+    this.#child.kill();
+    await gone;
+  }
+}
+
+/** As `ledger reconcile` reads them: whole, or without what they reserve, as the command line of OpenStack lists them. */
+export async function listedLeases(
+  blazar: RealBlazar,
+  project: string,
+  isWhole: boolean,
+): Promise<ListedLease[]> {
+  const { text } = await blazar.ask('GET', '/v1/leases', `${project}/operator`);
+  const { leases } = JSON.parse(text) as { leases: (BlazarLease & { status: string; user_id: string })[] };
+  return leases
+    .filter(({ status }) => status !== 'TERMINATED')
+    .map(({ id, name, start_date, end_date, user_id, reservations }) => ({
+      id,
+      name: String(name),
+      start: toInstant(start_date) ?? 0n,
+      end: toInstant(end_date) ?? 0n,
+      projectId: project,
+      userId: user_id,
+      reservations: isWhole ? reservations : undefined,
+    }));
+}
