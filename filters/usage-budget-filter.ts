@@ -8,6 +8,7 @@ import {
   type FilterServices,
   formatInstant,
   formatUnitHours,
+  hasSoundCounts,
   LedgerFilter,
   MICROSECONDS_PER_SECOND,
   type Proposal,
@@ -220,8 +221,11 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     }
     const asked = reservationSize(reservation);
     if (asked === undefined) {
+      return { mistake: 'expected max or amount as a whole number, 0 or more' };
+    }
+    if (!hasSoundCounts(reservation)) {
       return {
-        mistake: 'expected max, not less than min, or amount, as whole numbers, 0 or more, and not as texts',
+        mistake: 'expected min, max and amount as whole numbers, not as texts, and min not above max',
       };
     }
     const allocations = reservation.allocations ?? [];

@@ -64,7 +64,7 @@ export { LedgerFilter } from './ledger/ledger-filter.ts';
 export type { LedgerService } from './ledger/service.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';
 export type { OptionsCheck, SectionProblem } from './option-groups.ts';
-export { reservationSize, reservationsAfterUpdate } from './reservations.ts';
+export { hasSoundCounts, reservationSize, reservationsAfterUpdate } from './reservations.ts';
 export {
   formatResourceProperties,
   type PropertyOperator,

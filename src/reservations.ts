@@ -68,7 +68,7 @@ function byId(reservations: readonly Reservation[]): Map<unknown, Reservation> {
 }
 
 function larger(before: unknown, after: unknown): unknown {
-  const [one, other] = [wholeNumber(before), wholeNumber(after)];
+  const [one, other] = [countOf(before), countOf(after)];
   return one !== undefined && (after === undefined || after === null || (other !== undefined && one > other))
     ? before
     : after;
@@ -76,36 +76,36 @@ function larger(before: unknown, after: unknown): unknown {
 
 /**
  * How much a reservation may be given: `max` of hosts, `amount` of everything else, the larger one of both; a network is one.
- * `undefined` where it does not say, or says what Blazar refuses: counts are numbers; only that of floating IPs may be a text.
+ * Blazar sends numbers, and texts where the user has. `undefined` where it does not say.
  */
-export function reservationSize({ resource_type, min, max, amount }: Reservation): number | undefined {
-  const [least, most, count] = [min, max, amount].map((one) => one ?? undefined);
-  const sizes = [
-    ...(most === undefined ? [] : [numberOnly(most)]),
-    ...(count === undefined
-      ? []
-      : [resource_type === 'virtual:floatingip' ? wholeNumber(count) : numberOnly(count)]),
-  ];
-  if (sizes.length === 0) {
+export function reservationSize({ resource_type, max, amount }: Reservation): number | undefined {
+  const written = [max, amount].filter((one) => one !== undefined && one !== null);
+  if (written.length === 0) {
     return resource_type === 'network' ? 1 : undefined;
   }
-  if (least !== undefined && !isLeast(least, most)) {
-    return undefined;
-  }
-  return sizes.includes(undefined) ? undefined : Math.max(...sizes.filter((size) => size !== undefined));
+  const counts = written.map(countOf);
+  return counts.includes(undefined) ? undefined : Math.max(...counts.filter((count) => count !== undefined));
 }
 
-function isLeast(least: unknown, most: unknown): boolean {
-  const count = numberOnly(least);
-  return count !== undefined && (typeof most !== 'number' || count <= most);
+/**
+ * Whether Blazar takes the counts of a reservation, and they say one thing: numbers, of floating IPs also as a text, and no `min` above
+ * `max`. It asks before it looks at what an update changes, and refuses the rest afterwards.
+ */
+export function hasSoundCounts({ resource_type, min, max, amount }: Reservation): boolean {
+  const isText = typeof amount === 'string' && /^(?:0|[1-9]\d*)$/.test(amount);
+  return (
+    [min, max].every(isWholeOrUnsaid) &&
+    (isWholeOrUnsaid(amount) || (isText && resource_type === 'virtual:floatingip')) &&
+    !(typeof min === 'number' && typeof max === 'number' && min > max)
+  );
 }
 
-function numberOnly(written: unknown): number | undefined {
-  return typeof written === 'number' ? wholeNumber(written) : undefined;
+function isWholeOrUnsaid(written: unknown): boolean {
+  const isWhole = typeof written === 'number' && Number.isSafeInteger(written) && written >= 0;
+  return written === undefined || written === null || isWhole;
 }
 
-/** Texts as Blazar reads them: `2`, and neither `02` nor `2.0`. */
-function wholeNumber(written: unknown): number | undefined {
-  const count = typeof written === 'string' && /^(?:0|[1-9]\d*)$/.test(written) ? Number(written) : written;
+function countOf(written: unknown): number | undefined {
+  const count = typeof written === 'string' && /^\d+$/.test(written.trim()) ? Number(written) : written;
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 }

@@ -52,11 +52,12 @@ describe('a lease that every filter allows', () => {
     expect(chain.balances()).toEqual({});
   });
 
-  it('is recorded once, however often it is sent', async () => {
+  it('is recorded once, however often it is sent with its key', async () => {
     const chain = await load(['MaxLeasesFilter'], { options: { max_leases_per_project: 1 } });
     for (let attempt = 1; attempt <= 2; attempt += 1) {
-      expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ allowed: true });
-      expect(await chain.enforcement.commitCreate(CREATE)).toMatchObject({ allowed: true });
+      const again = { idempotencyKey: 'k1' };
+      expect(await chain.enforcement.checkCreate(CREATE, again)).toMatchObject({ allowed: true });
+      expect(await chain.enforcement.commitCreate(CREATE, again)).toMatchObject({ allowed: true });
       expect(chain.balances()).toMatchObject({ 'max_leases/project': 1n });
     }
     for (let attempt = 1; attempt <= 2; attempt += 1) {

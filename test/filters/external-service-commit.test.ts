@@ -50,6 +50,45 @@ const named = (name: string): CreateRequest => {
   return { context, lease: { ...lease, name } };
 };
 
+describe('the Idempotency-Key', () => {
+  const keys = (service: { requests: readonly { headers: Record<string, unknown> }[] }) =>
+    service.requests.map(({ headers }) => headers['idempotency-key']);
+
+  it('is the same for the check and the commit of a request, and another for each request', async () => {
+    const checked = await policyServer({ status: 204 });
+    const { enforcement, service } = await against(
+      { status: 204 },
+      { external_service_check_create_endpoint: `${checked.url}/check-create` },
+      { enabled: ['ExternalServiceFilter'] },
+    );
+    await enforcement.checkCreate(createPhysicalHost());
+    await enforcement.checkCreate(createPhysicalHost());
+    const sent = keys(service);
+    expect(sent).toHaveLength(2);
+    expect(keys(checked)).toEqual(sent);
+    expect(sent.every((key) => typeof key === 'string' && /^[\w-]{43}$/.test(key))).toBe(true);
+    expect(new Set(sent).size).toBe(2);
+    await enforcement.checkUpdate(updateExtend());
+    await enforcement.onEnd({ context: createPhysicalHost().context, lease: createPhysicalHost().lease });
+    expect(keys(service).slice(2)).toEqual([undefined, undefined]);
+  });
+
+  it('is the same where the caller sends a request again, and another for another lease of it', async () => {
+    const { enforcement, service } = await against(
+      { status: 204 },
+      {},
+      { enabled: ['ExternalServiceFilter'] },
+    );
+    for (const request of [named('a'), named('a'), named('b')]) {
+      await enforcement.checkCreate(request, { idempotencyKey: 'k1' });
+    }
+    const [first, second, third] = keys(service);
+    expect(second).toBe(first);
+    expect(third).not.toBe(first);
+    expect(first).not.toBe('k1');
+  });
+});
+
 describe('what is sent to commit', () => {
   it('is what a check sends, with the token, once every filter has allowed', async () => {
     const { enforcement, service, sent } = await against(
@@ -367,12 +406,15 @@ describe('who was told of a new lease', () => {
       {},
       setup("return globalThis.refusal === undefined ? allow() : reject('not today');"),
     );
-    await chain.enforcement.checkCreate(createPhysicalHost());
+    const again = { idempotencyKey: 'k1' };
+    await chain.enforcement.checkCreate(createPhysicalHost(), again);
     const before = held(chain);
     vi.stubGlobal('refusal', true);
     const update: UpdateRequest = updateExtend();
     expect(await chain.enforcement.checkUpdate(update)).toMatchObject({ allowed: false });
-    expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: false });
+    expect(await chain.enforcement.checkCreate(createPhysicalHost(), again)).toMatchObject({
+      allowed: false,
+    });
     vi.unstubAllGlobals();
     expect(held(chain), 'who was granted a lease keeps it').toEqual(before);
     expect(chain.sent().map(([url]) => url)).toEqual([

@@ -81,7 +81,7 @@ describe('UsageBudgetFilter at create', () => {
     const { enforcement, balances } = await withBudgets([]);
     for (const reservations of [
       [],
-      [hosts(0)],
+      [hosts(0, { min: 0 })],
       [{ resource_type: 'network' }],
       [{ resource_type: 'virtual:floatingip', amount: 'whatever' }],
     ]) {
@@ -170,6 +170,9 @@ describe('UsageBudgetFilter at an update', () => {
     expect(await enforcement.checkUpdate(change(longer, { end_date: endAfter(60) }))).toMatchObject({
       allowed: true,
     });
+    // Held until the lease is known to be shorter.
+    expect(balances()).toEqual({ 'usage_budget/1': hours('100') });
+    await enforcement.checkUpdate(change(lasting(60), { name: 'renamed' }));
     expect(balances()).toEqual({ 'usage_budget/1': hours('60') });
   });
 
@@ -189,6 +192,9 @@ describe('UsageBudgetFilter at an update', () => {
     expect(await enforcement.checkUpdate(change(larger, { end_date: '2026-12-01T14:00:00' }))).toMatchObject({
       allowed: true,
     });
+    expect(balances()).toEqual({ 'usage_budget/1': hours('22') });
+    const shortened = { ...larger.lease, id: '1', end_date: '2026-12-01T14:00:00' };
+    await enforcement.onEnd({ context: lease.context, lease: shortened });
     expect(balances()).toEqual({ 'usage_budget/1': hours('7') });
   });
 
@@ -205,6 +211,10 @@ describe('UsageBudgetFilter at an update', () => {
         change(lease, { start_date: '2026-12-31 20:00', end_date: '2027-01-01 06:00' }),
       ),
     ).toMatchObject({ allowed: true });
+    // Until it is known where it is.
+    expect(balances()).toEqual({ 'usage_budget/1': hours('10'), 'usage_budget/2': hours('6') });
+    const moved = { ...lease.lease, start_date: '2026-12-31 20:00', end_date: '2027-01-01 06:00' };
+    await enforcement.checkUpdate(change({ ...lease, lease: moved }, { name: 'renamed' }));
     expect(balances()).toEqual({ 'usage_budget/1': hours('4'), 'usage_budget/2': hours('6') });
   });
 

@@ -40,7 +40,7 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene): Generat
     vcpus: 4,
     memory_mb: 4096,
     disk_gb: 10,
-    affinity: one([null, false]),
+    affinity: one([null, null, null, null, false]),
     resource_properties: '',
   });
   const dates = () => {
@@ -191,7 +191,7 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene): Generat
   for (let step = 0; step < steps; step += 1) {
     const dice = below(100);
     if (dice < 3) {
-      nova = !nova && below(2) === 0;
+      nova = !nova && below(3) === 0;
       const fails = nova;
       yield {
         kind: fails ? 'nova fails' : 'nova works',

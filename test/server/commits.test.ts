@@ -132,3 +132,37 @@ describe('the commits of the forks', () => {
     expect(leases()).toEqual([]);
   });
 });
+
+describe('creates that look alike', () => {
+  const KEYED = (key: string) => ({ 'Idempotency-Key': key });
+
+  it('are different leases: four of ninety on a budget of a hundred are one lease', async () => {
+    const { post, leases } = await withLedger('check', { max_leases_per_project: 1 });
+    const { context, lease } = createLasting(60);
+    const answers = await Promise.all([1, 2, 3, 4].map(() => post('/check-create', { context, lease })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, 403, 403, 403]);
+    expect(leases()).toHaveLength(1);
+  });
+
+  it('are one lease with one Idempotency-Key, with quotes or without', async () => {
+    const { post, leases } = await withLedger('check', { max_leases_per_project: 1 });
+    for (const key of ['8e03978e-40d5', '"8e03978e-40d5"', '8e03978e-40d5']) {
+      expect((await post('/v1/check-create', FITS, KEYED(key))).status).toBe(204);
+    }
+    expect((await post('/check-create', FITS, KEYED('other'))).status).toBe(403);
+    expect((await post('/check-create', FITS)).status).toBe(403);
+    expect(leases()).toHaveLength(1);
+  });
+
+  it.each(['', '""', 'a b', 'x'.repeat(256), 'a, a', '"a"b c"'])(
+    'are no requests with the key %j',
+    async (key) => {
+      const { post, leases } = await withLedger('check');
+      expect(await post('/check-create', FITS, KEYED(key))).toMatchObject({
+        status: 400,
+        json: { field: 'Idempotency-Key', message: expect.stringMatching(/1 to 255 visible characters/) },
+      });
+      expect(leases()).toEqual([]);
+    },
+  );
+});

@@ -27,6 +27,8 @@ export interface ClientLease {
 export interface LeaseOperation {
   readonly path: 'check-create' | 'check-update' | 'on-end';
   readonly body: object;
+  /** The same when it is asked again. */
+  readonly key?: string;
   readonly before: ClientLease | undefined;
   readonly after: ClientLease;
 }
@@ -37,6 +39,7 @@ export function newLease(days: number, hosts = 1): LeaseOperation {
   const { context, lease } = createPhysicalHost();
   return {
     path: 'check-create',
+    key: randomUUID(),
     body: {
       context,
       lease: { ...lease, name, ...datesOf(after), reservations: reservationsOf(after, lease.reservations) },
@@ -117,7 +120,7 @@ export class LeaseClient {
       const alive = services.filter(({ process }) => process.signalCode === null);
       const service = alive[Math.floor(Math.random() * alive.length)];
       this.pending ??= this.#choose();
-      const answer = await service?.ask(this.pending.path, this.pending.body);
+      const answer = await service?.ask(this.pending.path, this.pending.body, this.pending.key);
       if (answer === undefined) {
         this.unanswered += 1;
         await pause(5);

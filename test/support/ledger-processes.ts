@@ -37,7 +37,7 @@ export interface ServiceProcess {
   /** `kill -9`; resolves when the process is gone. */
   kill(): Promise<void>;
   /** One request; `undefined` = the service is not there, or has gone without an answer. */
-  ask(path: string, body: object): Promise<ServiceAnswer | undefined>;
+  ask(path: string, body: object, key?: string): Promise<ServiceAnswer | undefined>;
 }
 
 export interface ServiceAnswer {
@@ -116,8 +116,8 @@ export async function startService(setup: ServiceSetup): Promise<ServiceProcess>
       child.kill('SIGKILL');
       await ended;
     },
-    async ask(path, body) {
-      const answer = await ask(`${url}/${path}`, agent, body);
+    async ask(path, body, key) {
+      const answer = await ask(`${url}/${path}`, agent, body, key);
       answers += answer === undefined ? 0 : 1;
       return answer;
     },
@@ -151,12 +151,18 @@ export async function withBudget(connection: string, amount: string): Promise<Le
   return ledger;
 }
 
-async function ask(url: string, agent: Agent, body: object): Promise<ServiceAnswer | undefined> {
+async function ask(
+  url: string,
+  agent: Agent,
+  body: object,
+  key: string | undefined,
+): Promise<ServiceAnswer | undefined> {
   const sent = JSON.stringify(body);
   const headers = {
     'Content-Type': 'application/json',
     'Content-Length': Buffer.byteLength(sent),
     'X-Openstack-Request-Id': `req-${randomUUID()}`,
+    ...(key === undefined ? {} : { 'Idempotency-Key': key }),
   };
   const asked = performance.now();
   try {
