@@ -3,6 +3,7 @@ import type { Repetition } from '../base-filter.ts';
 import { InvalidRequestError } from '../errors.ts';
 import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../lease.ts';
 import { keepsReservations, reservationsAfterUpdate, reservationsHalfway } from '../reservations.ts';
+import { reject } from '../verdict.ts';
 import type { Proposal } from './claim.ts';
 import { demandOf } from './demand.ts';
 import { identityOf, nameOf } from './identity.ts';
@@ -38,8 +39,18 @@ export function ledgerRequest(request: LeaseRequest, claimants: readonly Claiman
     isCertain: false,
     adopts: adopts && currentLease === undefined,
     repetition: currentLease === undefined ? repetition : undefined,
-    claimants,
+    claimants: movesTo(request) ? claimants.map(refusing) : claimants,
   };
+}
+
+/** Blazar lets its users write these, and would charge somebody from then on who was never asked. */
+function movesTo({ context, currentLease, lease }: LeaseRequest): boolean {
+  const { user_id: user = context.user_id, project_id: project = context.project_id } = lease;
+  return currentLease !== undefined && (user !== context.user_id || project !== context.project_id);
+}
+
+function refusing(claimant: Claimant): Claimant {
+  return { ...claimant, claims: () => reject('A lease can not be given to another user or project.') };
 }
 
 function newLease(context: Context, lease: Lease): Proposal {

@@ -96,6 +96,7 @@ export function* foresee(
     current: standing,
     recorded,
     staysOpen: current === undefined,
+    countsAreSeen: showsCounts(isCertain ? proposal : (current ?? proposal)),
     // What is over takes nothing that the lease could be said to have already.
     isOver: current === undefined || current.end <= now || row?.state === 'ended',
     isUpdate: current !== undefined,
@@ -128,6 +129,14 @@ function* findLease(
     row = { ...row, state: 'ended', ended_at: row.ended_at ?? row.ends_at };
   }
   return { row, isRepeated: false };
+}
+
+/**
+ * Whether a request says how much a lease has. Blazar names the hosts of a reservation where it is the only one of its type. Of
+ * instances and addresses it says the amount, which is written before they are taken away, or after they were added.
+ */
+function showsCounts({ reservations }: Proposal): boolean {
+  return reservations.length === 1 && reservations[0]?.resource_type === 'physical:host';
 }
 
 /** A lease that has run over its end has run until then: nothing between its end and now is free. */

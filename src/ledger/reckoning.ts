@@ -35,6 +35,8 @@ export interface Reckoned {
   readonly recorded: readonly Alternative[];
   /** Whether it may still be all that, since nobody says how it is. */
   readonly staysOpen: boolean;
+  /** Whether what the request says of its counts is all that it has. Where not, it may have what was asked for before. */
+  readonly countsAreSeen: boolean;
   /** Whether there is nothing that it could be said to have already, since it is over. */
   readonly isOver: boolean;
   /** Up to this second the lease has run: what is used is neither given back nor charged again. `undefined` = it has not begun. */
@@ -80,11 +82,8 @@ export function reckon(of: Reckoned): Reckoning {
   const { now, recorded, staysOpen, balances } = of;
   const { wanted, current, overflowing } = withoutOverflow(of);
 
-  const next = distinct([
-    ...wanted.map(alternativeOf),
-    ...(current === undefined ? [] : [alternativeOf(current)]),
-    ...(staysOpen ? recorded : []),
-  ]);
+  const likely = [...wanted, ...(current === undefined ? [] : [current])].map(alternativeOf);
+  const next = distinct([...likely, ...(staysOpen ? recorded : withOtherCounts(of, likely))]);
   const charged = chargedBy(next);
   // Of what the lease was taken for, the rest is given back: all but the most that it can have used by now.
   const givenBack = staysOpen ? chargedBy(recorded) : refundOf(recorded, now);
@@ -132,6 +131,45 @@ export function reckon(of: Reckoned): Reckoning {
     isTooMuch: overflowing.length > 0,
     deltas,
   };
+}
+
+/** What a lease may have kept of a change of its counts that has failed half way: dates are seen, counts are not. */
+function withOtherCounts(
+  { recorded, current, wanted, countsAreSeen, begun }: Reckoned,
+  likely: readonly Alternative[],
+): Alternative[] {
+  if (countsAreSeen) {
+    return [];
+  }
+  const { demand } = current ?? wanted[0];
+  const kept: Alternative[] = [];
+  for (const one of recorded.filter((other) => other.demand !== demand)) {
+    const rest =
+      begun === undefined ? one : { ...one, claims: one.claims.map((claim) => notBefore(claim, begun)) };
+    if (![...likely, ...kept].some((other) => covers(other, rest))) {
+      kept.push(rest);
+    }
+  }
+  return kept;
+}
+
+/** Whether it takes as much of everything, at each time. */
+function covers(one: Alternative, rest: Alternative): boolean {
+  return (
+    one.end >= rest.end &&
+    rest.claims.every((other) =>
+      one.claims.some((claim) =>
+        claim.account !== other.account
+          ? false
+          : claim.kind === 'held'
+            ? other.kind === 'held' && claim.amount >= other.amount
+            : other.kind === 'usage' &&
+              claim.perSecond >= other.perSecond &&
+              claim.from <= other.from &&
+              claim.until >= other.until,
+      ),
+    )
+  );
 }
 
 type Judged = Refusal & { readonly audit: boolean };

@@ -245,12 +245,16 @@ function* corrected(
       left(found, 'an update was asked for, and the list does not say what the lease reserves'),
     );
   }
-  const request = requestOf(ownerOf(row), {
-    lease: { ...lease, reservations: reservations ?? [] },
-    current: { start: alternatives.map(({ start }) => start).reduce(smaller), end: row.ends_at },
-    // Where no filter can tell what the lease takes, it takes what it took.
-    claimants: isTold || known === undefined ? options.claimants : [movedClaims(known)],
-  });
+  const owner = ownerOf(row);
+  const request = requestOf(
+    { ...owner, userId: lease.userId ?? owner.userId },
+    {
+      lease: { ...lease, reservations: reservations ?? [] },
+      current: { start: alternatives.map(({ start }) => start).reduce(smaller), end: row.ends_at },
+      // Where no filter can tell what the lease takes, it takes what it took.
+      claimants: isTold || known === undefined ? options.claimants : [movedClaims(known)],
+    },
+  );
   const demand = reservations === undefined ? (known?.demand ?? row.demand) : undefined;
   yield* record(statements, { ...request, demand }, turn, authorOf(options), true);
   const was = `it was ${formatInstant(row.starts_at)} to ${formatInstant(row.ends_at)}`;

@@ -25,7 +25,7 @@ export function revisionStep(): bigint {
 }
 
 /** A lease that the ledger knows, as it is from now on. */
-type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'user_id' | 'revision' | 'recorded_at'>;
+type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'revision' | 'recorded_at'>;
 
 type Owner = Pick<LeaseRow, 'region' | 'project_id' | 'user_id'>;
 
@@ -198,6 +198,7 @@ export function createStatements(queries: Kysely<Tables>) {
         .updateTable('leases')
         .set((row) => ({
           lease_id: lease.lease_id,
+          user_id: lease.user_id,
           name: lease.name,
           starts_at: lease.starts_at,
           ends_at: lease.ends_at,

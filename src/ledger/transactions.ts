@@ -66,6 +66,8 @@ export function* record(
     ...recordedAs(alternatives),
     lease_id: identity.leaseId ?? row?.lease_id ?? null,
     name: request.name,
+    // Whoever has failed to get a lease may have left its id.
+    user_id: identity.userId,
     state: 'open' as const,
     ended_at: null,
     repetition_key: repetition?.key ?? row?.repetition_key ?? null,
@@ -76,9 +78,9 @@ export function* record(
   const ended = yield* endOverdue(statements, overdue);
   let lease = row?.id;
   if (lease === undefined) {
-    const { region, userId: user_id } = identity;
+    const { region } = identity;
     const [added] = yield* rows(
-      statements.addLease({ ...facts, region, project_id, user_id, recorded_at: now, revision: step }),
+      statements.addLease({ ...facts, region, project_id, recorded_at: now, revision: step }),
     );
     lease = added?.id ?? 0n;
   } else {

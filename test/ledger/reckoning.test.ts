@@ -38,6 +38,7 @@ function reckoned(claims: readonly Claim[], more: Partial<Reckoned> = {}): Recko
     recorded: [],
     current: undefined,
     staysOpen: false,
+    countsAreSeen: true,
     isOver: false,
     begun: undefined,
     isUpdate: false,

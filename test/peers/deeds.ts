@@ -164,6 +164,12 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene): Generat
       })),
     () => change('rename', () => ({ name: one(['run', 'test', 'other']) })),
     () => change('rename', () => ({ name: one(['run', 'test', 'other']) })),
+    // Blazar lets its users write whose a lease is.
+    () =>
+      change('give away', ({ end_date }) => ({
+        ...one([{ user_id: 'bob' }, { user_id: 'alice' }, { project_id: 'ocean' }]),
+        end_date: shifted(end_date, one([-1, 1])),
+      })),
     () =>
       change('rename and extend', ({ end_date }) => ({
         name: one(['run', 'test']),

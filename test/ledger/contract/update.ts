@@ -1,4 +1,7 @@
 import { expect, it } from 'vitest';
+import { UsageBudgetFilter } from '../../../filters/usage-budget-filter.ts';
+import { claimantOf } from '../../../src/ledger/lease-request.ts';
+import { createSharedServices } from '../../../src/services.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { by, type Grounds, leaseOf } from '../ground.ts';
 
@@ -288,5 +291,50 @@ export function updating(grounds: Grounds): void {
     const longer = { ...request, currentLease: request.lease, lease: { end_date: '2026-12-03 00:00' } };
     await other.chain.commit(longer, other.claimants, by('update'), NO_WAIT);
     expect([await one.taken(), await other.taken()]).toEqual([['24'], ['48']]);
+  });
+
+  it.each([{ user_id: 'bob' }, { project_id: 'other' }])('refuses to give a lease to %j', async (owner) => {
+    const ground = await grounds({ budget: '1000' });
+    await ground.create(leaseOf({ id: 'A' }));
+    const before = await ground.everything();
+    const change = { end_date: '2026-12-02 06:00', ...owner };
+    const { refusal } = await ground.update(leaseOf({ id: 'A' }), change);
+    expect(refusal?.message).toBe('A lease can not be given to another user or project.');
+    expect(await ground.everything()).toEqual(before);
+  });
+
+  it('charges whoever has a lease whose id somebody else has asked for before', async () => {
+    const ground = await grounds({ mostPerUser: 1 });
+    await ground.create(leaseOf({ id: 'A' }), 'bob');
+    await ground.create(leaseOf({ id: 'A' }), 'alice');
+    expect(await ground.rows('leases')).toMatchObject([{ user_id: 'alice' }]);
+    const count = (user: string) => ground.balance(`max_leases/user/${user}`);
+    expect([await count('alice'), await count('bob')]).toEqual([1n, 1n]);
+    await ground.update(leaseOf({ id: 'A' }), {}, 'alice');
+    expect([await count('alice'), await count('bob')]).toEqual([1n, 0n]);
+    await ground.verify();
+  });
+
+  it('holds a smaller amount of instances until they end, since Blazar may not have taken them away', async () => {
+    const ground = await grounds({ mostPerUser: 9 });
+    const filter = new UsageBudgetFilter(
+      UsageBudgetFilter.options.parse({ usage_budget_rates: { 'virtual:instance': 1 } }) as never,
+      { ...createSharedServices({}), ledger: ground.chain },
+    );
+    await ground.give({ amount: '100' });
+    const claimants = [claimantOf(filter, 'UsageBudgetFilter', false)];
+    const lease = (amount: number) => ({
+      ...leaseOf({ id: 'A' }),
+      reservations: [{ id: 'r1', resource_type: 'virtual:instance', amount }],
+    });
+    const context = ground.context();
+    const commit = (request: object) =>
+      ground.chain.commit({ context, ...request } as never, claimants, by('update'), NO_WAIT);
+    await commit({ lease: lease(3) });
+    await commit({ currentLease: lease(3), lease: lease(1) });
+    await commit({ currentLease: lease(1), lease: { name: 'renamed' } });
+    expect(await ground.taken()).toEqual(['72']);
+    await ground.chain.end({ context, lease: lease(1) }, {});
+    expect(await ground.taken()).toEqual(['0']);
   });
 }

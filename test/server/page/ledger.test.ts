@@ -135,7 +135,13 @@ describe('of a project the page shows', () => {
       const context = { user_id: 'bob', project_id: 'climate' };
       await post('/on-end', {
         context,
-        lease: { id: name, name, start_date, end_date: end, reservations: [] },
+        lease: {
+          id: name,
+          name,
+          start_date,
+          end_date: end,
+          reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
+        },
       });
     }
     clock.text = NOW;
