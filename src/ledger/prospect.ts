@@ -10,7 +10,14 @@ import { demandOf } from './demand.ts';
 import { findById, findByShape, findRepeated } from './find-lease.ts';
 import { accountName, type LeaseIdentity } from './identity.ts';
 import { balancesOf } from './posting.ts';
-import { type Claimed, dearer, type FilterClaims, type Reckoned, type Reckoning, reckon } from './reckoning.ts';
+import {
+  type Claimed,
+  dearer,
+  type FilterClaims,
+  type Reckoned,
+  type Reckoning,
+  reckon,
+} from './reckoning.ts';
 import type { LeaseRow } from './schema.ts';
 import type { Statements } from './statements.ts';
 
