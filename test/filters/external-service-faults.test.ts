@@ -1,8 +1,12 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { FAULTS } from '../../bench/faulty-services.ts';
 import { UsageEnforcement } from '../../src/index.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
+import { loadLibraries } from '../support/services.ts';
+
+// A second is not meant for loading them.
+beforeAll(loadLibraries, 60_000);
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const DENIED = 'The external service denied the request.';
