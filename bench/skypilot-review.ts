@@ -32,12 +32,12 @@ function yamlOnly(): Subject {
   };
 }
 
-/** From the body to the answer; `names` = the policies. */
-async function review(names: readonly string[]): Promise<Subject> {
+/** From the body to the answer; `names` = the policies, each in a thread of its own or all in this one. */
+async function review(names: readonly string[], isolation: 'worker' | 'none'): Promise<Subject> {
   const file = join(ROOT, 'examples/admin-policies/index.js');
   const admin_policies = names.map((name) => `${file}#${name}`);
   const configuration = await readConfiguration(
-    { environment: {}, configFiles: [], values: { skypilot: { admin_policies } } },
+    { environment: {}, configFiles: [], values: { skypilot: { admin_policies, isolation } } },
     SECTIONS,
   );
   const wrong = configuration.problems.filter(({ severity }) => severity === 'error');
@@ -72,8 +72,9 @@ export const suite: Suite = {
   turnMilliseconds: 300,
   subjects: {
     yaml: yamlOnly,
-    'three policies': () => review(POLICIES),
-    'no change': () => review([]),
+    'three policies': () => review(POLICIES, 'none'),
+    'three policies in threads': () => review(POLICIES, 'worker'),
+    'no change': () => review([], 'none'),
   },
   comparisons: [
     {
@@ -82,6 +83,12 @@ export const suite: Suite = {
       comparedWith: 'yaml',
       of: 'time',
       target: { atMost: 5 },
+    },
+    {
+      name: 'three policies in threads',
+      measured: 'three policies in threads',
+      comparedWith: 'three policies',
+      of: 'time',
     },
     { name: 'no policy', measured: 'no change', comparedWith: 'yaml', of: 'time' },
   ],

@@ -191,7 +191,7 @@ describe('what is refused', () => {
     expect(await runCommand(['skypilot', 'review', ...args])).toEqual({
       code: 1,
       stdout:
-        'POLICY        ANSWER    MESSAGE\nTeamPolicy    changed\nRejectPolicy  rejected  at most  [31m8 GPUs per task\n',
+        'POLICY        ANSWER    MESSAGE\nTeamPolicy    changed\nRejectPolicy  rejected  at most \\u001b[31m8 GPUs per task\n',
       stderr: '',
     });
     expect(await reviewJson(...args)).toMatchObject({
