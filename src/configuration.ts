@@ -147,13 +147,15 @@ export async function readConfiguration(
   const mistakesAtCore = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
   const chain = chainOf(core, catalog, read.problems.length > 0 || mistakesAtCore);
   const wrong = new Set(problems.map(({ section, option }) => optionId(section, option)));
+  // With a mistake in a source it is not known what was to be limited.
+  const incomplete = read.problems.length > 0 || problems.some(({ section }) => section === SECTION);
   const filters = await Promise.all(
     chain.filters.map(async ({ filter, audit }) => {
       const named = audit ? 'audit_filters' : 'enabled_filters';
       const group = {
         section: SECTION,
         schema: filter.filterClass.options,
-        check: checkOf(filter, named),
+        check: checkOf(filter, named, incomplete),
         named,
       };
       return { filter, audit, checked: await checkTogether(group, settings, wrong) };

@@ -3,12 +3,19 @@ import { errorText, type Problem } from './errors.ts';
 import type { InstalledFilter } from './filter-loader.ts';
 import type { OptionsCheck } from './option-groups.ts';
 
-/** `named` = the option that names the filter, for what is no single option's. */
-export function checkOf({ name, filterClass }: InstalledFilter, named: string): OptionsCheck {
+/**
+ * `named` = the option that names the filter, for what is no single option's. `incomplete` = its options are not all known: it is
+ * not said that they limit nothing.
+ */
+export function checkOf(
+  { name, filterClass }: InstalledFilter,
+  named: string,
+  incomplete: boolean,
+): OptionsCheck {
   return async (values) => {
     try {
       const problems = (await filterClass.check?.(values)) ?? [];
-      const what = filterClass.limitsNothing?.(values);
+      const what = incomplete ? undefined : filterClass.limitsNothing?.(values);
       return what === undefined ? problems : [...problems, warning(named, `${name} ${what}`)];
     } catch (thrown) {
       return [{ option: named, message: `${name} could not check its options: ${errorText(thrown)}` }];

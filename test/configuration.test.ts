@@ -108,13 +108,16 @@ on_end = on_end
 password = pa$$word$
 [enforcement]
 ${enabled}
+max_lease_duration = 60
 `,
     );
     expect(found).toEqual([]);
   });
 
   it('gives the values of a further section', async () => {
-    const right = await configuration(`[enforcement]\n${enabled}\n[Service]\nport = +80\ntokens = a, b\n`);
+    const right = await configuration(
+      `[enforcement]\n${enabled}\nmax_lease_duration = 60\n[Service]\nport = +80\ntokens = a, b\n`,
+    );
     expect(right.problems).toEqual([]);
     expect(sectionOf(right, serviceSection)).toEqual({
       ...serviceOptions.parse({}),
@@ -211,7 +214,9 @@ not an assignment
   });
 
   it('do not count when they are warnings only', async () => {
-    const configFiles = [configFile(`[enforcement]\n${enabled}\nexternal_service_timeout = 5\n`)];
+    const configFiles = [
+      configFile(`[enforcement]\n${enabled}\nmax_lease_duration = 60\nexternal_service_timeout = 5\n`),
+    ];
     const { problems: found } = await requireConfiguration({ configFiles, environment: {} });
     expect(found.map(({ severity }) => severity)).toEqual(['warning']);
   });
@@ -228,7 +233,10 @@ describe('warnings', () => {
   it('tell of filters that are only tried', async () => {
     const tried =
       'warning: blazar.conf:3: [enforcement] audit_filters: MaxLeaseDurationFilter is tried, not enforced: it rejects no lease';
-    expect(await problems('', 'audit_filters = MaxLeaseDurationFilter')).toEqual([tried, nothing]);
+    expect(await problems('', 'audit_filters = MaxLeaseDurationFilter', 'max_lease_duration = 60')).toEqual([
+      tried,
+      nothing,
+    ]);
     expect(await problems(enabled, 'audit_filters = MaxLeaseDurationFilter')).toContain(tried);
   });
 
@@ -239,7 +247,14 @@ describe('warnings', () => {
   });
 
   it('tell of options without effect, once for each, and not of those of a filter that is tried', async () => {
-    expect(await problems(enabled, 'external_service_timeout = 5', 'external_service_token = t')).toEqual([
+    expect(
+      await problems(
+        enabled,
+        'external_service_timeout = 5',
+        'external_service_token = t',
+        'max_lease_duration = 60',
+      ),
+    ).toEqual([
       'warning: blazar.conf:3: [enforcement] external_service_timeout: has no effect: ExternalServiceFilter is not in enabled_filters',
       'warning: blazar.conf:4: [enforcement] external_service_token: has no effect: ExternalServiceFilter is not in enabled_filters',
     ]);
@@ -249,7 +264,7 @@ describe('warnings', () => {
 
   it('tell of options of ours in [DEFAULT]', async () => {
     const { problems: found } = await configuration(
-      `[DEFAULT]\nenabled_filters = MaxLeaseDurationFilter\ndebug = true\n[enforcement]\n${enabled}\n`,
+      `[DEFAULT]\nenabled_filters = MaxLeaseDurationFilter\ndebug = true\n[enforcement]\n${enabled}\nmax_lease_duration = 60\n`,
     );
     expect(found.map(({ severity }) => severity)).toEqual(['warning']);
     expect(shown(found)).toEqual([

@@ -176,8 +176,9 @@ async function validate(flags: SourceFlags): Promise<void> {
   // What a file of the user has replaced may be what keeps the service from starting.
   const served = all.clientFiles.length === 0 ? all : await read(flags);
   const { startProblems } = await import('../server/start-checks.ts');
+  const { groundProblems } = await import('../server/ground-checks.ts');
   const isWrong = served.problems.some(({ severity }) => severity === 'error');
-  const toStart = isWrong ? [] : startProblems(served);
+  const toStart = isWrong ? [] : [...startProblems(served), ...(await groundProblems(served, { ask: true }))];
   const problems = unique([...served.problems, ...all.problems, ...toStart]);
   printProblems(problems);
   if (problems.some(({ severity }) => severity === 'error')) {

@@ -1,4 +1,5 @@
 /** Names in lists and dictionaries: ids, and resource types. One that nothing has is a limit that nobody comes to. */
+import { shownName } from './layer.ts';
 import { nearestName } from './nearest.ts';
 import type { NameKind, Option } from './option.ts';
 import { showText } from './secret.ts';
@@ -21,16 +22,26 @@ export const RESOURCE_TYPES = [
 /** Blanks, what nobody sees, and wildcards, which there are none of. No id of Keystone or Blazar has them. */
 const NO_ID = /[\s\p{C}*]/u;
 
-/** Throws a `MismatchError` that names all of the names that are wrong. */
-export function checkNames(value: unknown, option: Option, resourceTypes: readonly string[]): void {
-  const { names: kinds, secret } = option;
-  if (kinds.length === 0 || secret) {
+/**
+ * Throws a `MismatchError` that names all of the names that are wrong. `secret` = they are not shown. `isContinued` = one may be
+ * an option of its own on an indented line, and is shown up to where its value would begin.
+ */
+export function checkNames(
+  value: unknown,
+  option: Option,
+  { secret, isContinued }: { readonly secret: boolean; readonly isContinued: boolean },
+  resourceTypes: readonly string[],
+): void {
+  const { names: kinds } = option;
+  if (kinds.length === 0) {
     return;
   }
   const names = Array.isArray(value) ? value.map(String) : isMapping(value) ? Object.keys(value) : [];
   const wrong = names.flatMap((name) => {
     const reason = whyWrong(name, kinds, resourceTypes);
-    return reason === undefined ? [] : [{ name, message: `${showText(name)} ${reason}` }];
+    // What stands behind it may be a secret.
+    const shown = secret ? 'a value that is not shown' : showText(isContinued ? shownName(name) : name);
+    return reason === undefined ? [] : [{ name, message: `${shown} ${reason}` }];
   });
   const [first] = wrong;
   if (first !== undefined) {

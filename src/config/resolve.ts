@@ -66,6 +66,7 @@ export function resolve(
     const { origin } = entry;
     const beats = entries.slice(1).map((beaten) => beaten.origin);
     let secret = option.secret;
+    const isContinued = entries.some(({ value }) => hasLines(value));
     let at: Entry | Merged = entry;
     try {
       const typed = entries.slice(0, wholeEntries(entries, option)).map((one) => {
@@ -82,7 +83,7 @@ export function resolve(
       const [first] = typed;
       if (typed.length === 1) {
         const checked = checkedValue(first?.value, option, secret, first?.written);
-        checkNames(checked.value, option, resourceTypes);
+        checkNames(checked.value, option, { secret, isContinued }, resourceTypes);
         return {
           option,
           ...checked,
@@ -94,7 +95,7 @@ export function resolve(
       const merged = mergedDictionary(typed);
       at = { origin, members: new Map(merged.members.map((member) => [member.name, member.origin])) };
       const checked = checkedValue(merged.value, option, secret);
-      checkNames(checked.value, option, resourceTypes);
+      checkNames(checked.value, option, { secret, isContinued }, resourceTypes);
       return { option, ...checked, origin, beats, members: merged.members, secret };
     } catch (thrown) {
       const member = thrown instanceof MismatchError ? thrown.member : undefined;
@@ -104,7 +105,7 @@ export function resolve(
         origin: (member === undefined ? undefined : at.members?.get(member)) ?? at.origin,
         section: option.section,
         option: option.name,
-        message: referenceText(thrown, secret || entries.some(({ value }) => isContinued(value))),
+        message: referenceText(thrown, secret || isContinued),
         ...place,
       });
       return { ...unset(option, origin), beats, secret };
@@ -296,6 +297,6 @@ function holdsSecret(value: unknown, options: readonly Option[]): boolean {
 }
 
 /** What stands on an indented line may have been meant as an option of its own, and be a secret. */
-function isContinued(value: unknown): boolean {
+function hasLines(value: unknown): boolean {
   return typeof value === 'string' && value.includes('\n');
 }

@@ -12,6 +12,7 @@ import { DecisionLog } from './decision-log.ts';
 import { createDoors, DOOR_NAMES, DOORS, type DoorName, type Doors, replaceTokens } from './doors.ts';
 import { type Generation, readDoorTokens } from './generation.ts';
 import { Generations } from './generations.ts';
+import { groundProblems } from './ground-checks.ts';
 import { Listener } from './listener.ts';
 import { Metrics, type UncaughtKind } from './metrics.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
@@ -78,7 +79,10 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
   const configuration = await requireConfiguration(sources, SECTIONS);
   const atStart = sectionOf(configuration, serviceSection);
   const started = startedWith(configuration);
-  refuse(startProblems(configuration, started));
+  refuse([
+    ...startProblems(configuration, started),
+    ...(await groundProblems(configuration, { ask: false })),
+  ]);
   await configurationFiles.watch(filesRead(configuration));
   const tlsOptions = tlsOptionsOf(configuration, atStart);
   await credentialFiles.watch(filesOf(configuration, tlsOptions));

@@ -69,8 +69,11 @@ describe('a secret is in no problem', () => {
 
 it('a folder of filters that is not there is reported with its place', async () => {
   const found = shown(
-    (await configuration('[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nfilters_path = /nope\n'))
-      .problems,
+    (
+      await configuration(
+        '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nfilters_path = /nope\nmax_lease_duration = 1\n',
+      )
+    ).problems,
   );
   expect(found[0]).toMatch(/^blazar\.conf:3: /);
 });
@@ -101,8 +104,11 @@ it.each(['\\$', 'a\\$b', '\\$\\$', '$\\$'])('%s is read back as it was written',
 
 it('[device], a section of Blazar with the device plugin, is no mistake', async () => {
   const found = shown(
-    (await configuration('[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n[device]\non_end = x\n'))
-      .problems,
+    (
+      await configuration(
+        '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 1\n[device]\non_end = x\n',
+      )
+    ).problems,
   );
   expect(found).toEqual([]);
 });

@@ -20,6 +20,7 @@ describe('the description of an option', () => {
       type: 'integer',
       itemType: 'text',
       secret: false,
+      names: [],
       secretFile: false,
       guard: false,
       file: false,

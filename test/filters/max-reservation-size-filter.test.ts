@@ -14,7 +14,9 @@ async function create(
   reservations: readonly unknown[] | null | undefined,
   context: Partial<Context> = {},
 ) {
-  return (await load([`max_reservation_size = ${sizes}`])).checkCreate(reserving(reservations, context));
+  return (await load([`max_reservation_size = ${sizes}`, 'resource_types = constructor'])).checkCreate(
+    reserving(reservations, context),
+  );
 }
 
 describe('MaxReservationSizeFilter at create', () => {

@@ -1,0 +1,113 @@
+/** What keeps `serve` from starting that stands outside of the configuration: the ledger, the folder of the decision log. */
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { whyWritable } from '../config/file-modes.ts';
+import { systemErrorText } from '../config/read-file.ts';
+import { type Configuration, sectionOf } from '../configuration.ts';
+import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../errors.ts';
+import { parseConnection } from '../ledger/connection.ts';
+import { ledgerSection } from '../ledger/options.ts';
+import { withOrigin } from '../option-groups.ts';
+import { serviceSection } from './options.ts';
+
+/**
+ * Of a configuration without mistakes. Nothing is written. `ask` = a database is asked for its tables, which may take as long as
+ * `[ledger] timeout`; a service that starts asks it anyway.
+ */
+export async function groundProblems(
+  configuration: Configuration,
+  { ask }: { readonly ask: boolean },
+): Promise<Problem[]> {
+  const problems = [...(await ledgerProblems(configuration, ask)), ...logProblems(configuration)];
+  return problems.map((problem) => withOrigin(problem, configuration.settings));
+}
+
+async function ledgerProblems(configuration: Configuration, ask: boolean): Promise<Problem[]> {
+  const needsLedger = configuration.filters.some(
+    ({ installed }) => 'claims' in installed.filterClass.prototype,
+  );
+  if (!needsLedger) {
+    return [];
+  }
+  const options = sectionOf(configuration, ledgerSection);
+  const connection = parseConnection(options.connection);
+  if (connection?.dialect === 'sqlite') {
+    const reason = whyNoLedger(connection.file);
+    if (reason !== undefined) {
+      return [problem('error', 'ledger', 'connection', `${connection.file}: ${reason}`)];
+    }
+  }
+  return ask ? askLedger(options) : [];
+}
+
+async function askLedger(
+  options: Parameters<typeof import('../ledger/open.ts').openLedger>[0],
+): Promise<Problem[]> {
+  const { openLedger } = await import('../ledger/open.ts');
+  try {
+    const opened = openLedger(options, { clock: { now: () => new Date() }, observer: undefined });
+    try {
+      await opened.verify();
+    } finally {
+      await opened.ledger.close();
+    }
+    return [];
+  } catch (thrown) {
+    if (thrown instanceof ConfigurationError) {
+      return [...thrown.problems];
+    }
+    if (thrown instanceof LedgerUnavailableError) {
+      const message = `the ledger can not be reached now, and leases are refused until it can: ${errorText(thrown)}`;
+      return [problem('warning', 'ledger', 'connection', message)];
+    }
+    throw thrown;
+  }
+}
+
+/** SQLite makes files beside its own. */
+function whyNoLedger(file: string): string | undefined {
+  const folder = dirname(file);
+  return (
+    whyNot(folder, constants.W_OK | constants.X_OK, `the folder ${folder}: `) ??
+    (exists(file) ? (whyNot(file, constants.R_OK | constants.W_OK) ?? whyWritable(file)) : undefined)
+  );
+}
+
+function logProblems(configuration: Configuration): Problem[] {
+  const { decision_log: file } = sectionOf(configuration, serviceSection);
+  if (file === undefined || file === '-') {
+    return [];
+  }
+  const reason = whyNotAppendable(file);
+  const message = `expected a file that can be written, got ${file} (${reason})`;
+  return reason === undefined ? [] : [problem('error', 'service', 'decision_log', message)];
+}
+
+function whyNotAppendable(file: string): string | undefined {
+  if (!exists(file)) {
+    const folder = dirname(file);
+    return whyNot(folder, constants.W_OK | constants.X_OK, `the folder ${folder}: `);
+  }
+  return statSync(file).isDirectory() ? 'it is a folder' : whyNot(file, constants.W_OK);
+}
+
+function exists(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+function whyNot(path: string, mode: number, prefix = ''): string | undefined {
+  try {
+    accessSync(path, mode);
+    return undefined;
+  } catch (thrown) {
+    return `${prefix}${systemErrorText(thrown)}`;
+  }
+}
+
+function problem(severity: Problem['severity'], section: string, option: string, message: string): Problem {
+  return { severity, section, option, message };
+}
