@@ -15,8 +15,9 @@ import { judge, OPERATIONS } from './judge.ts';
 import { type Judging, NOTHING_JUDGED } from './judging.tsx';
 import { ledgerView } from './ledger-view.ts';
 import { LoginPage } from './login.tsx';
+import { LoginLimit } from './login-limit.ts';
 import { OverviewPage } from './overview.tsx';
-import { endSession, hasSession, openSession } from './session.ts';
+import { Sessions } from './sessions.ts';
 
 export interface PageParts extends Pick<AppParts, 'generations' | 'keepers' | 'isDraining'> {
   readonly tokens: AcceptedTokens;
@@ -30,7 +31,9 @@ const FORM_EXPANSION = 3;
 const PASTED_LIMIT = 1_048_576;
 
 export function pageRoutes({ generations, tokens, keepers, isDraining }: PageParts): Router {
-  const mayLook = (ctx: Context) => tokens.accept(ctx.get('X-Auth-Token')) || hasSession(ctx, tokens);
+  const sessions = new Sessions(tokens);
+  const limit = new LoginLimit();
+  const mayLook = (ctx: Context) => tokens.accept(ctx.get('X-Auth-Token')) || sessions.has(ctx);
 
   const showOverview = async (ctx: Context, judging: Judging) => {
     const { generation } = stateOf(ctx);
@@ -82,9 +85,17 @@ export function pageRoutes({ generations, tokens, keepers, isDraining }: PagePar
     const form = await readForm(ctx, FIELDS_LIMIT);
     if (form === undefined) {
       show(ctx, 413, <LoginPage error={`Expected a token of less than ${FIELDS_LIMIT} bytes.`} />);
-    } else if (!tokens.required || openSession(ctx, tokens, form.get('token') ?? '')) {
+      return;
+    }
+    const wait = limit.wait(ctx.ip);
+    if (tokens.required && wait > 0) {
+      ctx.set('Retry-After', String(wait));
+      const error = `There were too many wrong tokens from this address. Please try again in ${wait} seconds.`;
+      show(ctx, 429, <LoginPage error={error} />);
+    } else if (!tokens.required || sessions.open(ctx, form.get('token') ?? '')) {
       seeOther(ctx);
     } else {
+      limit.count(ctx.ip);
       show(ctx, 401, <LoginPage error="This token is not accepted." />);
     }
   });
@@ -92,7 +103,7 @@ export function pageRoutes({ generations, tokens, keepers, isDraining }: PagePar
   router.get('/login', seeOther);
   router.post('/logout', async (ctx) => {
     await readForm(ctx, FIELDS_LIMIT);
-    endSession(ctx);
+    sessions.end(ctx);
     seeOther(ctx);
   });
   return router;
