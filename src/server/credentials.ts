@@ -149,13 +149,13 @@ export class AcceptedTokens {
     return !this.required || this.#accepted(token) !== undefined;
   }
 
-  /** What to sign a session with that ends with this token; `undefined` when it is not one of them. */
+  /** What a session keeps of the token with which it ends; `undefined` when it is not one of them. */
   sessionKeyOf(token: string): string | undefined {
     const accepted = this.#accepted(token);
     return accepted && sessionKey(accepted);
   }
 
-  /** One of them has signed every session that has not ended. */
+  /** Every session that has not ended keeps one of them. */
   sessionKeys(): string[] {
     return this.#digests.map(sessionKey);
   }
@@ -166,7 +166,7 @@ export class AcceptedTokens {
   }
 }
 
-/** Derived, so that what is signed with it is of use for nothing else. */
+/** Derived, so that it is of use for nothing else. */
 function sessionKey(accepted: Buffer): string {
   return createHmac('sha256', accepted).update('blazar-enforcement session').digest('base64');
 }
