@@ -4,7 +4,6 @@ import type { Decision, Outcome } from './verdict.ts';
 
 /** More than this nobody types into a request. */
 const MAX_NAMED_CHANGES = 20;
-const MAX_COUNTED_CHANGES = 1000;
 /** Longer than this nobody types a value. */
 const MAX_VALUE = 10_000;
 
@@ -101,9 +100,6 @@ export function describeChanges(from: Lease, to: Lease): string {
       named.push(value === undefined ? `without ${name}` : `${name} = ${shown(value)}`);
     } else {
       others += 1;
-      if (others > MAX_COUNTED_CHANGES) {
-        return `${named.join(', ')} and more than ${MAX_COUNTED_CHANGES} more`;
-      }
     }
   }
   return `${named.join(', ')}${others > 0 ? ` and ${others} more` : ''}`;

@@ -57,6 +57,11 @@ const userSchema = z.object({
   preferred_workspace: text.catch(null),
 });
 
+/** Of each member that is YAML: the longest scripts have some thousand lines, which are one token. */
+const MAX_LENGTH = 1_048_576;
+/** A configuration or a task has some hundred lines; two thousand are read in the time that others may be kept waiting. */
+const MAX_TOKENS = 10_000;
+
 /** A request as it came: task and configuration with the form that they were written in. */
 export interface ReceivedRequest {
   readonly task: YamlDocument;
@@ -183,8 +188,11 @@ function mappingOf(name: string, text: string): YamlDocument {
 }
 
 function parsed(name: string, text: string): YamlDocument {
+  if (text.length > MAX_LENGTH) {
+    throw new InvalidBodyError(`${name}: expected YAML of at most ${MAX_LENGTH} characters`);
+  }
   try {
-    return YamlDocument.parse(text);
+    return YamlDocument.parse(text, MAX_TOKENS);
   } catch (thrown) {
     if (thrown instanceof YamlError) {
       throw new InvalidBodyError(`${name}: expected YAML, and ${thrown.message}`);

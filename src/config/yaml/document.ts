@@ -50,10 +50,10 @@ export class YamlDocument {
   /**
    * Reads a text of one document, as PyYAML's `safe_load` does: whoever sees only the first of several has not seen it all.
    *
-   * @throws YamlError for what is no YAML, several documents, too much, or too deep.
+   * @throws YamlError for what is no YAML, several documents, too much, or too deep. `maxTokens`: fewer where it comes from a stranger.
    */
-  static parse(written: string): YamlDocument {
-    return new YamlDocument(written, read(withoutMark(written)));
+  static parse(written: string, maxTokens = MAX_TOKENS): YamlDocument {
+    return new YamlDocument(written, read(withoutMark(written), maxTokens));
   }
 
   /**
@@ -146,10 +146,10 @@ function withoutMark(text: string): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
-function read(text: string): Content {
+function read(text: string, maxTokens = MAX_TOKENS): Content {
   const lines = new LineCounter();
   let content: Content | undefined;
-  for (const document of documentsOf(text, lines)) {
+  for (const document of documentsOf(text, lines, maxTokens)) {
     if (content !== undefined) {
       throw new YamlError('another document begins here', lines.linePos(document.range[0]).line);
     }
@@ -231,15 +231,19 @@ function isNothing(contents: ParsedNode | null): boolean {
 }
 
 /** Token by token, so that the rest of what is too much, or of no interest, is never read. */
-function* documentsOf(text: string, lineCounter: LineCounter): Generator<Document.Parsed> {
+function* documentsOf(
+  text: string,
+  lineCounter: LineCounter,
+  maxTokens = MAX_TOKENS,
+): Generator<Document.Parsed> {
   const parser = new Parser(lineCounter.addNewLine);
   const composer = new Composer({ ...dialect, lineCounter });
   lineCounter.addNewLine(0);
   let tokens = 0;
   for (const lexeme of new Lexer().lex(text)) {
     tokens += 1;
-    if (tokens > MAX_TOKENS) {
-      throw new YamlError(`it has more than ${MAX_TOKENS} tokens`);
+    if (tokens > maxTokens) {
+      throw new YamlError(`it has more than ${maxTokens} tokens`);
     }
     for (const token of parser.next(lexeme)) {
       // The composer gives a document away only when it has met the end of the next one.

@@ -53,14 +53,25 @@ describe('a form', () => {
     expect((await sendPacked(`operation=create&request=${'x'.repeat(1_000_000)}`)).status).toBe(413);
   });
 
-  it('may hold what is nested deeper than anyone can walk', async () => {
+  it('may hold what is nested deep, and no more than that', async () => {
     const { send } = await visit();
     const { context, lease } = createLasting(60);
-    const request = JSON.stringify({ context, lease: { ...lease, x: 'DEEP' } }).replace(
-      '"DEEP"',
-      '['.repeat(100_000) + ']'.repeat(100_000),
-    );
-    expect((await send('/', create(request))).status).toBe(200);
+    const nested = (levels: number) =>
+      JSON.stringify({ context, lease: { ...lease, x: 'DEEP' } }).replace(
+        '"DEEP"',
+        '['.repeat(levels) + ']'.repeat(levels),
+      );
+    expect((await send('/', create(nested(20_000)))).status).toBe(200);
+    const { status, text } = await send('/', create(nested(100_000)));
+    expect(status).toBe(400);
+    expect(text).toContain('expected a body that is nested no deeper than 100 levels');
+  });
+
+  it('has two fields, and never so many that reading them takes long', async () => {
+    const { request } = await visit();
+    const fields = `${new URLSearchParams(create(FITS))}${'&a=1'.repeat(500_000)}`;
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    expect((await request('/', { method: 'POST', headers, body: fields })).status).toBe(413);
   });
 
   it('of another type is refused', async () => {
