@@ -24,6 +24,19 @@ export function structuralSchema(schema: unknown): Mapping {
       ? { additionalProperties: structuralSchema(additionalProperties) }
       : {}),
     ...(isMapping(propertyNames) ? names(propertyNames) : {}),
+    ...extensions(schema),
+  };
+}
+
+/**
+ * Unknown fields are kept, for the webhook to refuse: without that the API server drops them, and a rule with a typing mistake is
+ * empty. Lists and mappings of labels are one part: what several appliers merge could become empty, which means everything.
+ */
+function extensions({ type, properties, additionalProperties }: Mapping): Mapping {
+  return {
+    ...(type === 'object' && isMapping(properties) && { 'x-kubernetes-preserve-unknown-fields': true }),
+    ...(type === 'object' && isMapping(additionalProperties) && { 'x-kubernetes-map-type': 'atomic' }),
+    ...(type === 'array' && { 'x-kubernetes-list-type': 'atomic' }),
   };
 }
 

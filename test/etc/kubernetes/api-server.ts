@@ -5,7 +5,7 @@
 import { Ajv } from 'ajv';
 import { isMapping, type Mapping } from '../../../src/config/tree.ts';
 
-/** Tells whether it accepts a value, unknown fields refused: `fieldValidation=Strict`, which kubectl asks for. */
+/** Tells whether it accepts a value, unknown fields refused, as the webhook for policies does. */
 export function validatorOf(structural: Mapping): (value: unknown) => boolean {
   const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false });
   const validate = ajv.compile(forAjv(structural));
@@ -40,8 +40,9 @@ export function asStored(value: unknown, structural: unknown): unknown {
 function forAjv({ nullable, ...structural }: Mapping): Mapping {
   const { type, properties, additionalProperties, items, not } = structural;
   const isClosed = type === 'object' && additionalProperties === undefined;
+  const known = Object.entries(structural).filter(([keyword]) => !keyword.startsWith('x-kubernetes-'));
   const translated = {
-    ...structural,
+    ...Object.fromEntries(known),
     ...(isClosed ? { additionalProperties: false } : {}),
     ...(isMapping(additionalProperties) ? { additionalProperties: forAjv(additionalProperties) } : {}),
     ...(isMapping(items) ? { items: forAjv(items) } : {}),

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { serveCommand } from '../../../src/cli/serve.ts';
 import { parseIni } from '../../../src/config/ini.ts';
+import { SCHEDULING_FIELDS } from '../../../src/kubernetes/pod-admission.ts';
+import { SCHEDULERS } from '../../../src/kubernetes/schedulers.ts';
 import { serviceOptions } from '../../../src/server/options.ts';
 import { KUBERNETES_PATHS, kubernetesPathOf, OWN_PATHS } from '../../../src/server/own-paths.ts';
 import { projectFile } from '../../support/files.ts';
@@ -37,6 +39,7 @@ const [container] = pod.containers;
 const mutating = only(all, 'MutatingWebhookConfiguration');
 const validating = only(all, 'ValidatingWebhookConfiguration');
 const webhooks: Manifest[] = [...mutating.webhooks, ...validating.webhooks];
+const policies = validating.webhooks[2];
 const { sections } = parseIni(readFileSync(join(FOLDER, CONFIGURATION), 'utf8'), CONFIGURATION);
 const option = (section: string, name: string) => sections.get(section)?.get(name)?.value ?? '';
 const generated = (name: string): Manifest =>
@@ -119,34 +122,65 @@ describe('the webhooks of etc/kubernetes', () => {
     }
     const paths = webhooks.map(({ clientConfig }) => clientConfig.service.path);
     // The last part is where kustomization.yaml puts the token.
-    expect(paths.map((path) => kubernetesPathOf(path))).toEqual([
-      { path: KUBERNETES_PATHS.admission, token: 'token' },
-      { path: KUBERNETES_PATHS.validation, token: 'token' },
-    ]);
+    const { admission, validation } = KUBERNETES_PATHS;
+    expect(paths.map((path) => kubernetesPathOf(path))).toEqual(
+      [admission, validation, validation, validation].map((path) => ({ path, token: 'token' })),
+    );
   });
 
-  it('are asked about pods that are created, and the second about those that are changed', () => {
-    const pods = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], scope: 'Namespaced' };
+  it('are asked about all that puts a pod on a node, and about policies', () => {
+    const of = (resources: string[], operations: string[], apiGroups = ['']) => [
+      { apiGroups, apiVersions: ['v1'], operations, resources, scope: 'Namespaced' },
+    ];
+    const both = ['CREATE', 'UPDATE'];
+    const daemonSets = of(['daemonsets'], both, ['apps']);
     expect(mutating.webhooks).toHaveLength(1);
-    expect(validating.webhooks).toHaveLength(1);
     expect(mutating.webhooks[0]).toMatchObject({
-      rules: [{ ...pods, operations: ['CREATE'] }],
+      rules: [...of(['pods'], ['CREATE']), ...daemonSets],
       reinvocationPolicy: 'IfNeeded',
     });
-    expect(validating.webhooks[0].rules).toEqual([{ ...pods, operations: ['CREATE', 'UPDATE'] }]);
+    expect(validating.webhooks.map(({ rules }: Manifest) => rules)).toEqual([
+      [...of(['pods'], both), ...daemonSets],
+      of(['pods/binding', 'bindings'], ['CREATE']),
+      [
+        {
+          apiGroups: ['scheduling.blazar-enforcement'],
+          apiVersions: ['v1alpha1'],
+          operations: both,
+          resources: ['schedulingpolicies'],
+          scope: 'Cluster',
+        },
+      ],
+    ]);
     for (const webhook of webhooks) {
       expect(webhook).toMatchObject({
         failurePolicy: 'Fail',
         matchPolicy: 'Equivalent',
-        sideEffects: 'None',
+        sideEffects: webhook === policies ? 'None' : 'NoneOnDryRun',
         admissionReviewVersions: ['v1'],
       });
       expect(webhook.name.split('.').length, 'Kubernetes wants three parts').toBeGreaterThanOrEqual(3);
     }
   });
 
+  it('leave alone the updates that change nothing that the service compares', () => {
+    const [{ name, expression }] = validating.webhooks[0].matchConditions;
+    expect(name).toBe('can-move-a-pod');
+    const empty = { nodeSelector: '{}', affinity: '{}', tolerations: '[]', topologySpreadConstraints: '[]' };
+    const changes = SCHEDULING_FIELDS.map((field) => {
+      const nothing = { ...empty, [field]: (empty as Record<string, string>)[field] ?? "''" }[field];
+      const of = (object: string) => `(has(${object}.spec.${field}) ? ${object}.spec.${field} : ${nothing})`;
+      return `${of('object')} != ${of('oldObject')}`;
+    });
+    const always = ["request.operation != 'UPDATE'", "request.resource.resource != 'pods'"];
+    expect(expression).toBe([...always, ...changes].join(' || '));
+    expect(mutating.webhooks[0].matchConditions, 'it sees no updates of pods').toBeUndefined();
+    const [{ expression: bindings }] = validating.webhooks[1].matchConditions;
+    expect(SCHEDULERS.map((user) => `request.userInfo.username != '${user}'`)).toEqual([bindings]);
+  });
+
   it('leave out their own namespace, so that the service can always be started, and kube-system', () => {
-    for (const { namespaceSelector, objectSelector } of webhooks) {
+    for (const { namespaceSelector, objectSelector } of webhooks.filter((one) => one !== policies)) {
       expect(namespaceSelector).toEqual({
         matchExpressions: [
           {
@@ -217,9 +251,9 @@ describe('the deployment of etc/kubernetes', () => {
     const { files } = generated('blazar-enforcement-policies');
     expect(files.filter((name: string) => !kustomization.resources.includes(name))).toEqual([]);
     const handedOver = manifests(...files);
-    const policies = (objects: Manifest[]) => objects.filter(({ kind }) => /Policy$|Role|Binding/.test(kind));
-    expect(handedOver).toEqual(policies(handedOver));
-    expect(policies(all)).toHaveLength(handedOver.length);
+    const read = (objects: Manifest[]) => objects.filter(({ kind }) => /Policy$|Role|Binding/.test(kind));
+    expect(handedOver).toEqual(read(handedOver));
+    expect(read(all)).toHaveLength(handedOver.length);
   });
 
   it('is looked after at paths that there are, over https', () => {

@@ -13,6 +13,9 @@ const STRUCTURE = [
   'description',
   'title',
   'default',
+  'x-kubernetes-preserve-unknown-fields',
+  'x-kubernetes-list-type',
+  'x-kubernetes-map-type',
 ];
 const JUNCTORS = ['allOf', 'anyOf', 'oneOf', 'not'];
 /** Value validations: what may stand inside of junctors too. */
