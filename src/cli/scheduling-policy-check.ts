@@ -1,86 +1,174 @@
-/** `scheduling-policy check`: what the policies make of a pod. */
-import { isMapping } from '../config/tree.ts';
-import { YamlDocument } from '../config/yaml/document.ts';
-import { YamlError } from '../config/yaml/error.ts';
-import { InvalidRequestError } from '../errors.ts';
-import { serviceAccount } from '../kubernetes/access.ts';
-import { type Pod, parsePod, serviceAccountName } from '../kubernetes/pod.ts';
-import { formatReason } from '../kubernetes/rules/reason.ts';
+/** `scheduling-policy check`: what the policies make of pods, as the webhook answers. */
+import { type Path, plainCopy, valueAt } from '../config/tree.ts';
+import { asAdmitted, withAdditions } from '../kubernetes/api-server.ts';
+import { serviceAccountName } from '../kubernetes/pod.ts';
+import { PodAdmission } from '../kubernetes/pod-admission.ts';
+import { formatReason, type Reason } from '../kubernetes/rules/reason.ts';
 import { SchedulingPolicies } from '../kubernetes/scheduling-policies.ts';
-import { readText, shownName } from './input.ts';
+import { shownName } from './input.ts';
 import { ExitCode, onOneLine, printJson, printTable, printWarnings, UsageError } from './output.ts';
 import type { CheckFlags } from './scheduling-policy.ts';
+import { type CheckedObject, readObjects } from './scheduling-policy-objects.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
-/** The API server takes no larger request. */
-const MAX_BYTES = 3 * 1024 * 1024;
+/** What became of one object. */
+interface Checked {
+  readonly object: CheckedObject;
+  readonly user: string;
+  readonly policies: readonly string[];
+  readonly allowed: boolean;
+  readonly reasons: readonly Reason[];
+  readonly warnings: readonly string[];
+  readonly diff: string;
+}
 
-export async function checkPod(file: string, flags: CheckFlags): Promise<void> {
-  const { policies, warnings } = SchedulingPolicies.read(flags.policies, { strategy: flags.mergeStrategy });
-  printWarnings(warnings);
-  const { document, pod } = await readPod(file);
-  const account = serviceAccount(
-    namespaceOf(pod, file, flags),
-    flags.serviceAccount ?? serviceAccountName(pod),
-  );
-  const effective = policies.effectiveFor(account);
-  const { allowed, pod: reviewed, reasons } = effective.review(pod, { addDefaults: true });
-  if (allowed && !effective.review(withScheduler(reviewed), { addDefaults: true }).allowed) {
-    process.stderr.write(
-      'warning: the pod names no scheduler; the API server fills in default-scheduler, which these policies refuse\n',
-    );
+export async function checkPods(file: string, flags: CheckFlags): Promise<void> {
+  const { policies, admission, defaultPriorityClass } = await judges(flags);
+  const { objects, others } = await readObjects(file);
+  for (const kind of new Set(others)) {
+    process.stderr.write(`warning: ${shownName(file)}: no pod comes of ${onOneLine(kind)}: not judged\n`);
   }
-
-  const after = document.with(reviewed);
-  const names = [shownName(file), 'as the policies leave it'] as const;
-  const diff = after === document ? '' : await unifiedDiff(names, document.format(), after.format());
+  const results: Checked[] = [];
+  for (const object of objects) {
+    results.push(await check(object));
+  }
+  const allowed = results.every((one) => one.allowed);
   if (flags.format === 'json') {
-    const shown = reasons.map((reason) => ({ ...reason, message: formatReason(reason) }));
-    printJson({ file, user: account.user, policies: effective.policies, allowed, reasons: shown, diff });
+    printJson({ file, allowed, objects: results.map(asJson) });
   } else {
-    process.stdout.write(`${allowed ? 'allowed' : 'rejected'} for ${onOneLine(account.user)}\n`);
-    if (reasons.length > 0) {
-      await printTable(
-        ['FIELD', 'REASON', 'POLICIES'],
-        reasons.map(({ field, expectation, policies: whose }) => [field, expectation, whose.join(', ')]),
-      );
+    for (const [index, result] of results.entries()) {
+      process.stdout.write(index === 0 ? '' : '\n');
+      await print(result, results.length > 1);
     }
-    if (diff !== '') {
-      process.stdout.write(`\n${diff.split('\n').map(onOneLine).join('\n')}`);
-    }
+  }
+  for (const warning of results.flatMap(({ warnings }) => warnings)) {
+    process.stderr.write(`warning: ${onOneLine(warning)}\n`);
   }
   process.exitCode = allowed ? ExitCode.ok : ExitCode.rejected;
-}
 
-async function readPod(file: string): Promise<{ document: YamlDocument; pod: Pod }> {
-  const text = await readText(file, MAX_BYTES);
-  try {
-    const [document, ...others] = YamlDocument.parseAll(text);
-    const value = document?.value;
-    if (document === undefined || others.length > 0 || !isMapping(value) || value.kind !== 'Pod') {
-      throw new UsageError(`${shownName(file)}: expected one object of kind Pod`);
+  async function check(object: CheckedObject): Promise<Checked> {
+    const isTemplate = object.kind === 'DaemonSet';
+    const namespace = namespaceOf(object, file, flags);
+    const account = flags.serviceAccount ?? serviceAccountName(object.pod);
+    const spec = { ...object.pod.spec, serviceAccountName: account };
+    const pod = asAdmitted({ ...object.pod, spec }, { defaultPriorityClass, isTemplate });
+    const decided = admission.review(
+      {
+        kind: isTemplate ? 'template' : 'pod',
+        uid: '',
+        name: object.name,
+        namespace,
+        pod,
+        current: undefined,
+        isUpdate: false,
+        username: undefined,
+        groups: [],
+        dryRun: true,
+      },
+      { addDefaults: true },
+    );
+    const written = withAdditions(object.pod, pod, decided.pod ?? pod);
+    return {
+      object,
+      user: decided.account.user,
+      policies: policies.effectiveFor(decided.account).policies,
+      allowed: decided.allowed,
+      reasons: decided.reasons,
+      warnings: decided.warnings,
+      diff: decided.allowed ? await diffOf(object, written) : '',
+    };
+  }
+
+  async function diffOf({ document, path, pod }: CheckedObject, changed: unknown): Promise<string> {
+    if (changed === pod) {
+      return '';
     }
-    return { document, pod: parsePod(value) };
-  } catch (thrown) {
-    if (thrown instanceof YamlError || thrown instanceof InvalidRequestError) {
-      throw new UsageError(`${shownName(file)}: ${thrown.message}`);
-    }
-    throw thrown;
+    const whole = replaced(plainCopy(document.value), path, changed);
+    const names = [shownName(file), 'as the policies leave it'] as const;
+    return unifiedDiff(names, document.format(), document.with(whole).format());
   }
 }
 
-function namespaceOf({ metadata }: Pod, file: string, { namespace }: CheckFlags): string {
-  const own = metadata?.namespace || undefined;
+/** The policies and what else decides: of a configuration as the service has it, or of the flags alone. */
+async function judges(flags: CheckFlags) {
+  const options = await optionsOf(flags);
+  const { policies, warnings } = SchedulingPolicies.read(options.paths, options);
+  printWarnings(warnings);
+  const admission = new PodAdmission(policies, options);
+  return { policies, admission, defaultPriorityClass: options.defaultPriorityClass };
+}
+
+async function optionsOf({ configFile, policies = [], mergeStrategy, defaultPriorityClass }: CheckFlags) {
+  const { kubernetesOptions, kubernetesSection, policyOptions } = await import('../kubernetes/options.ts');
+  let configured = kubernetesOptions.parse({});
+  if (configFile !== undefined) {
+    const { requireConfiguration, sectionOf } = await import('../configuration.ts');
+    const { SECTIONS } = await import('../server/sections.ts');
+    const sources = {
+      configFiles: configFile,
+      environment: {},
+      values: policies.length === 0 ? {} : { kubernetes: { scheduling_policies: [...policies] } },
+    };
+    configured = sectionOf(await requireConfiguration(sources, SECTIONS), kubernetesSection);
+  }
+  const paths = policies.length === 0 ? configured.scheduling_policies : policies;
+  if (paths.length === 0) {
+    throw new UsageError('expected --policies, or --config-file with scheduling_policies in [kubernetes]');
+  }
+  const own = policyOptions(configured);
+  return {
+    ...own,
+    paths,
+    audit: configured.audit,
+    strategy: mergeStrategy ?? own.strategy,
+    defaultPriorityClass: defaultPriorityClass ?? own.defaultPriorityClass,
+  };
+}
+
+function asJson({ object: { kind, name, namespace }, reasons, ...result }: Checked) {
+  return {
+    kind,
+    name: name ?? null,
+    namespace: namespace ?? null,
+    ...result,
+    reasons: reasons.map((reason) => ({ ...reason, message: formatReason(reason) })),
+  };
+}
+
+async function print(
+  { object, user, allowed, reasons, diff }: Checked,
+  isOneOfSeveral: boolean,
+): Promise<void> {
+  const named = [object.kind, ...(object.name === undefined ? [] : [onOneLine(object.name)])].join(' ');
+  const of = isOneOfSeveral || object.kind !== 'Pod' ? `${named}: ` : '';
+  process.stdout.write(`${of}${allowed ? 'allowed' : 'rejected'} for ${onOneLine(user)}\n`);
+  if (reasons.length > 0) {
+    await printTable(
+      ['FIELD', 'REASON', 'POLICIES'],
+      reasons.map(({ field, expectation, policies }) => [field, expectation, policies.join(', ')]),
+    );
+  }
+  if (diff !== '') {
+    process.stdout.write(`\n${diff.split('\n').map(onOneLine).join('\n')}`);
+  }
+}
+
+/** The tree with another value at a path; it is changed. */
+function replaced(tree: unknown, path: Path, value: unknown): unknown {
+  const last = path.at(-1);
+  if (last === undefined) {
+    return value;
+  }
+  const holder = valueAt(tree, path.slice(0, -1));
+  Object.assign(holder as object, { [last]: value });
+  return tree;
+}
+
+function namespaceOf({ namespace: own }: CheckedObject, file: string, { namespace }: CheckFlags): string {
   if (namespace !== undefined && own !== undefined && namespace !== own) {
     throw new UsageError(
       `${shownName(file)}: expected a pod in ${namespace}, as --namespace says, got one in ${own}`,
     );
   }
   return namespace ?? own ?? 'default';
-}
-
-/** As the webhook sees it. */
-function withScheduler(pod: Pod): Pod {
-  const { schedulerName } = pod.spec;
-  return schedulerName ? pod : { ...pod, spec: { ...pod.spec, schedulerName: 'default-scheduler' } };
 }

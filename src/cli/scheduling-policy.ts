@@ -4,18 +4,22 @@ import { MERGE_STRATEGIES, type MergeStrategy } from '../kubernetes/merge-strate
 import { formatFlag } from './sources.ts';
 
 /** Of the commands that ask what applies to somebody. */
-export interface AccountFlags {
-  readonly policies: readonly string[];
+interface AccountFlags {
   readonly namespace?: string;
   readonly serviceAccount?: string;
-  readonly mergeStrategy: MergeStrategy;
 }
 
 export interface CheckFlags extends AccountFlags {
+  readonly policies?: readonly string[];
+  readonly configFile?: readonly string[];
+  readonly mergeStrategy?: MergeStrategy;
+  readonly defaultPriorityClass?: string;
   readonly format: 'diff' | 'json';
 }
 
 export interface MergeFlags extends AccountFlags {
+  readonly policies: readonly string[];
+  readonly mergeStrategy: MergeStrategy;
   readonly user?: string;
   readonly group?: readonly string[];
   readonly format: 'table' | 'json';
@@ -31,17 +35,44 @@ export function schedulingPolicyCommand(): Command {
 
 // What reads YAML is loaded by the command that is called: every other one would start later for it.
 
+const POLICIES = 'A file, or a folder of files, with scheduling policies, roles and bindings; repeatable.';
+
 function checkCommand(): Command {
   const command = new Command('check')
     .description(
-      'Judge a pod as the webhook would, and show what is added to it as a diff. Exit code: 0 allowed, 1 rejected, 2 a mistake in the policies, the pod or the command.',
+      'Judge pods, and the templates of what makes pods, as the webhook would, and show what is added to them as a diff. Exit code: 0 all allowed, 1 one rejected, 2 a mistake in the policies, the objects or the command.',
     )
-    .argument('<file>', 'A pod in YAML or JSON; - is standard input.');
-  return addAccountFlags(command)
+    .argument(
+      '<file>',
+      'Pods, Deployments, StatefulSets, DaemonSets, Jobs, CronJobs or lists of them, in YAML or JSON, in one document or several; - is standard input.',
+    );
+  return addAccountFlags(
+    command
+      .addOption(
+        new Option('--policies <path>', `${POLICIES} Default: those of --config-file.`).argParser(repeatable),
+      )
+      .addOption(
+        new Option(
+          '--config-file <path>',
+          'A file of the configuration of the service, of which [kubernetes] counts; repeatable, a later one wins.',
+        ).argParser(repeatable),
+      )
+      .addOption(
+        new Option(
+          '--merge-strategy <strategy>',
+          'What several policies say together. Default: that of --config-file, else deep.',
+        ).choices(MERGE_STRATEGIES),
+      )
+      .option(
+        '--default-priority-class <name>',
+        'The PriorityClass of the cluster with globalDefault: true. Default: that of --config-file.',
+        named,
+      ),
+  )
     .addOption(formatFlag('diff', 'json'))
     .action(async (file: string, flags: CheckFlags) => {
-      const { checkPod } = await import('./scheduling-policy-check.ts');
-      await checkPod(file, flags);
+      const { checkPods } = await import('./scheduling-policy-check.ts');
+      await checkPods(file, flags);
     });
 }
 
@@ -49,7 +80,15 @@ function mergeCommand(): Command {
   const command = new Command('merge').description(
     'Show what applies to an account, part by part, and which policy each part is from; without an account, who may use which policies.',
   );
-  return addAccountFlags(command)
+  return addAccountFlags(
+    command
+      .addOption(new Option('--policies <path>', POLICIES).argParser(repeatable).makeOptionMandatory())
+      .addOption(
+        new Option('--merge-strategy <strategy>', 'What several policies say together.')
+          .choices(MERGE_STRATEGIES)
+          .default('deep'),
+      ),
+  )
     .option('--user <name>', 'In place of a service account, a user, such as one who wants a lease.', named)
     .addOption(new Option('--group <name>', 'A group of that user; repeatable.').argParser(repeatable))
     .addOption(formatFlag('table', 'json'))
@@ -73,21 +112,8 @@ function validateCommand(): Command {
 
 function addAccountFlags(command: Command): Command {
   return command
-    .addOption(
-      new Option(
-        '--policies <path>',
-        'A file, or a folder of files, with scheduling policies, roles and bindings; repeatable.',
-      )
-        .argParser(repeatable)
-        .makeOptionMandatory(),
-    )
     .option('--namespace <name>', "The namespace. Default: the pod's, else default.", named)
-    .option('--service-account <name>', "The service account. Default: the pod's, else default.", named)
-    .addOption(
-      new Option('--merge-strategy <strategy>', 'What several policies say together.')
-        .choices(MERGE_STRATEGIES)
-        .default('deep'),
-    );
+    .option('--service-account <name>', "The service account. Default: the pod's, else default.", named);
 }
 
 function named(value: string): string {

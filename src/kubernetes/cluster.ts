@@ -13,7 +13,7 @@ export interface ClusterOptions {
 }
 
 /** What the API server fills in where a pod names no scheduler. */
-const DEFAULT_SCHEDULER = 'default-scheduler';
+export const DEFAULT_SCHEDULER = 'default-scheduler';
 
 /** Who has made a pod, and from what. */
 export interface PodOrigin {

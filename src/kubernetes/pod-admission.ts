@@ -44,9 +44,20 @@ export interface DecidedAdmission extends Admission {
   readonly account: Account;
   /** Policies that are only tried would have refused the pod. */
   readonly isAudited: boolean;
+  /** Why not, one by one. Empty when allowed. */
+  readonly reasons: readonly Reason[];
+  /** The pod as it is let through; of a binding there is none. */
+  readonly pod?: Pod;
 }
 
-const UNTOUCHED = { allowed: true, message: null, patch: [], warnings: [], isAudited: false } as const;
+const UNTOUCHED = {
+  allowed: true,
+  message: null,
+  patch: [],
+  warnings: [],
+  isAudited: false,
+  reasons: [],
+} as const;
 
 export interface PodAdmissionOptions {
   /** The names of the policies that are tried; `*` = all. Default: none. */
@@ -79,7 +90,7 @@ export class PodAdmission {
     const isTemplate = request.kind === 'template';
     const account = serviceAccount(namespace, serviceAccountName(pod));
     if ((current !== undefined && isSameScheduling(pod, current)) || isMirror(request)) {
-      return { account, ...UNTOUCHED };
+      return { account, ...UNTOUCHED, pod };
     }
     // Most of what a default would set in a pod can't be changed any more.
     const canAdd = isTemplate || !isUpdate;
@@ -102,6 +113,7 @@ export class PodAdmission {
     const what = isTemplate ? 'the pod template of the DaemonSet' : 'the pod';
     return {
       ...this.#decided(account, what, review.reasons, trial?.reasons ?? []),
+      pod: review.pod,
       patch: isTemplate ? patch.map((one) => ({ ...one, path: `/spec/template${one.path}` })) : patch,
     };
   }
@@ -131,6 +143,7 @@ export class PodAdmission {
       patch: [],
       warnings: allowed ? tried.slice(0, MAX_WARNINGS).map((reason) => warning(what, reason)) : [],
       isAudited: allowed && tried.length > 0,
+      reasons,
     };
   }
 

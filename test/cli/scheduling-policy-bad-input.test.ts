@@ -26,14 +26,13 @@ async function refusal(content: string | Uint8Array): Promise<string> {
 
 describe('scheduling-policy check refuses what is no pod', () => {
   it.for<[string, string, string]>([
-    ['two pods', `${POD}---\n${POD}`, 'expected one object of kind Pod'],
-    ['another kind', 'kind: Deployment\nspec: {}', 'expected one object of kind Pod'],
-    ['a kind in other letters', 'kind: pod\nspec: {}', 'expected one object of kind Pod'],
-    ['a list of pods', `kind: List\nitems: [{kind: Pod, spec: {}}]`, 'expected one object of kind Pod'],
-    ['nothing', '', 'expected one object of kind Pod'],
-    ['only comments', '# kind: Pod\n---\n', 'expected one object of kind Pod'],
-    ['a text', 'Pod', 'expected one object of kind Pod'],
-    ['a list', '- kind: Pod', 'expected one object of kind Pod'],
+    ['another kind', 'kind: Service\nspec: {}', 'expected a pod, or something that makes pods'],
+    ['a kind in other letters', 'kind: pod\nspec: {}', 'expected a pod, or something that makes pods'],
+    ['no template', 'kind: Deployment\nspec: {}', 'spec.template: expected an object'],
+    ['nothing', '', 'expected a pod, or something that makes pods'],
+    ['only comments', '# kind: Pod\n---\n', 'expected a pod, or something that makes pods'],
+    ['a text', 'Pod', 'expected an object with kind'],
+    ['a list', '- kind: Pod', 'expected an object with kind'],
     ['no spec', 'kind: Pod\n', 'spec: '],
     ['a number for a label', 'kind: Pod\nspec: {nodeSelector: {disk: 1}}', 'spec.nodeSelector.disk: '],
     ['a text for tolerations', 'kind: Pod\nspec: {tolerations: x}', 'spec.tolerations: '],

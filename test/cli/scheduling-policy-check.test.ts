@@ -75,19 +75,25 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
     const { code, stdout, stderr } = await run('check', file, '--policies', policies, '--format', 'json');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^\{.*\}\n$/);
-    expect(JSON.parse(stdout)).toEqual({
-      file,
+    const { objects, ...all } = JSON.parse(stdout);
+    expect(all).toEqual({ file, allowed: true });
+    expect(objects).toHaveLength(1);
+    expect(objects[0]).toEqual({
+      kind: 'Pod',
+      name: 'web',
+      namespace: 'shop',
       user: 'system:serviceaccount:shop:default',
       policies: ['basic'],
       allowed: true,
       reasons: [],
+      warnings: [],
       diff: expect.stringMatching(
         /^--- \S+web\.yaml\n\+\+\+ as the policies leave it\n@@ .*\n\+ {4}disk: ssd\n$/s,
       ),
     });
     const refused = await run('check', podFile(RAW), '--policies', policies, '--format', 'json');
     expect(refused.code).toBe(1);
-    expect(JSON.parse(refused.stdout)).toMatchObject({
+    expect(JSON.parse(refused.stdout).objects[0]).toMatchObject({
       allowed: false,
       diff: '',
       reasons: [
@@ -112,8 +118,8 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
     const { code, stdout, stderr } = await runCommand(args, { stdin });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('\n--- standard input\n+++ as the policies leave it\n');
-    expect((await runCommand(args, { stdin: WEB.replace('Pod', 'Job') })).stderr).toBe(
-      'error: standard input: expected one object of kind Pod\n',
+    expect((await runCommand(args, { stdin: WEB.replace('Pod', 'Service') })).stderr).toMatch(
+      /^error: standard input: expected a pod, or something that makes pods: one of Pod, .*, List\n$/,
     );
   });
 });
@@ -192,7 +198,7 @@ describe('scheduling-policy check asks for whom the pod runs', () => {
 describe('scheduling-policy check judges as the webhook does', () => {
   it('by the strategy that it is told, deep where it is told none', async () => {
     const policies = policyFile(
-      policy('a', '{required: {nodeSelectors: {disk: [ssd]}}}'),
+      policy('a', '{required: {nodeSelectors: {disk: [ssd]}}, allowed: {schedulerNames: []}}'),
       grant('a', EVERYBODY),
       policy('b', '{required: {nodeSelectors: {disk: [hdd], zone: []}}, allowed: {schedulerNames: []}}'),
       grant('b', EVERYBODY),
@@ -231,18 +237,16 @@ describe('scheduling-policy check judges as the webhook does', () => {
     expect((await run('check', file, '--policies', basic, '--policies', tape)).code).toBe(0);
   });
 
-  it('and warns where the API server would name a scheduler that is refused', async () => {
+  it('also where the API server names a scheduler that is refused', async () => {
     const policies = policyFile(
       policy('own', '{allowed: {schedulerNames: [own], nodeSelectors: {}}}'),
       grant('own', EVERYBODY),
     );
-    const stderr =
-      'warning: the pod names no scheduler; the API server fills in default-scheduler, which these policies refuse\n';
-    expect(await run('check', podFile('{}'), '--policies', policies)).toMatchObject({ code: 0, stderr });
-    const spec = (name: string) => podFile(`{schedulerName: ${name}}`);
-    expect(await run('check', spec('own'), '--policies', policies)).toMatchObject({ code: 0, stderr: '' });
-    expect(await run('check', spec('x'), '--policies', policies)).toMatchObject({ code: 1, stderr: '' });
-    expect(await run('check', spec("''"), '--policies', policies)).toMatchObject({ code: 0, stderr });
+    const code = async (spec: string) => (await run('check', podFile(spec), '--policies', policies)).code;
+    expect([await code('{}'), await code("{schedulerName: ''}"), await code('{schedulerName: x}')]).toEqual([
+      1, 1, 1,
+    ]);
+    expect(await code('{schedulerName: own}')).toBe(0);
     const added = policyFile(policy('d', '{default: {schedulerName: own}}'), grant('d', EVERYBODY));
     expect(await run('check', podFile('{}'), '--policies', added)).toMatchObject({ code: 0, stderr: '' });
   });
@@ -250,11 +254,9 @@ describe('scheduling-policy check judges as the webhook does', () => {
   it('warns of names that lead nowhere, and goes on', async () => {
     const policies = policyFile(grant('gone', EVERYBODY));
     expect(await run('check', podFile('{}'), '--policies', policies)).toMatchObject({
-      code: 0,
+      code: 1,
       stderr: expect.stringMatching(
-        new RegExp(
-          `^warning: ${policies}:4: .*there is no SchedulingPolicy "gone"\nwarning: the pod names no scheduler`,
-        ),
+        new RegExp(`^warning: ${policies}:4: .*there is no SchedulingPolicy "gone"\n$`),
       ),
     });
   });

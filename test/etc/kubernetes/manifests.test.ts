@@ -166,10 +166,15 @@ describe('the webhooks of etc/kubernetes', () => {
   it('leave alone the updates that change nothing that the service compares', () => {
     const [{ name, expression }] = validating.webhooks[0].matchConditions;
     expect(name).toBe('can-move-a-pod');
-    const empty = { nodeSelector: '{}', affinity: '{}', tolerations: '[]', topologySpreadConstraints: '[]' };
+    const empty: Readonly<Record<string, string>> = {
+      nodeSelector: '{}',
+      affinity: '{}',
+      tolerations: '[]',
+      topologySpreadConstraints: '[]',
+    };
     const changes = SCHEDULING_FIELDS.map((field) => {
-      const nothing = { ...empty, [field]: (empty as Record<string, string>)[field] ?? "''" }[field];
-      const of = (object: string) => `(has(${object}.spec.${field}) ? ${object}.spec.${field} : ${nothing})`;
+      const of = (object: string) =>
+        `(has(${object}.spec.${field}) ? ${object}.spec.${field} : ${empty[field] ?? "''"})`;
       return `${of('object')} != ${of('oldObject')}`;
     });
     const always = ["request.operation != 'UPDATE'", "request.resource.resource != 'pods'"];

@@ -1,0 +1,118 @@
+/** The objects in a file that `scheduling-policy check` judges: pods, and whatever makes pods from a template. */
+import { isMapping, type Mapping, type Path } from '../config/tree.ts';
+import { YamlDocument } from '../config/yaml/document.ts';
+import { YamlError } from '../config/yaml/error.ts';
+import { InvalidRequestError } from '../errors.ts';
+import { type Pod, parsePod } from '../kubernetes/pod.ts';
+import { readText, shownName } from './input.ts';
+import { UsageError } from './output.ts';
+
+/** The API server takes no larger request. */
+const MAX_BYTES = 3 * 1024 * 1024;
+
+/** Where each kind has what a pod has. */
+const POD_PATHS: Readonly<Record<string, Path>> = {
+  Pod: [],
+  PodTemplate: ['template'],
+  Deployment: ['spec', 'template'],
+  ReplicaSet: ['spec', 'template'],
+  ReplicationController: ['spec', 'template'],
+  StatefulSet: ['spec', 'template'],
+  DaemonSet: ['spec', 'template'],
+  Job: ['spec', 'template'],
+  CronJob: ['spec', 'jobTemplate', 'spec', 'template'],
+};
+
+/** One that is judged. */
+export interface CheckedObject {
+  readonly kind: string;
+  readonly name: string | undefined;
+  readonly namespace: string | undefined;
+  /** The pod itself, or the template of those that are made of the object. */
+  readonly pod: Pod;
+  readonly document: YamlDocument;
+  /** Where the pod is in the document. */
+  readonly path: Path;
+}
+
+/** Reads a file: documents in YAML or JSON, lists among them. Objects of other kinds, of which no pod comes, are left out. */
+export async function readObjects(file: string): Promise<{ objects: CheckedObject[]; others: string[] }> {
+  const text = await readText(file, MAX_BYTES);
+  const objects: CheckedObject[] = [];
+  const others: string[] = [];
+  try {
+    for (const document of YamlDocument.parseAll(text)) {
+      for (const { name, line } of document.repetitions()) {
+        throw new UsageError(
+          `${shownName(file)}:${line}: ${name}: expected once, since this mapping has it already`,
+        );
+      }
+      for (const { value, path } of itemsIn(document.value, [], undefined)) {
+        const object = checked(value, path, document);
+        if (object === undefined) {
+          others.push(String(value.kind));
+        } else {
+          objects.push(object);
+        }
+      }
+    }
+  } catch (thrown) {
+    if (thrown instanceof YamlError || thrown instanceof InvalidRequestError) {
+      throw new UsageError(`${shownName(file)}: ${thrown.message}`);
+    }
+    throw thrown;
+  }
+  if (objects.length === 0) {
+    throw new UsageError(
+      `${shownName(file)}: expected a pod, or something that makes pods: one of ${Object.keys(POD_PATHS).join(', ')}, List`,
+    );
+  }
+  return { objects, others };
+}
+
+interface Item {
+  readonly value: Mapping;
+  readonly path: Path;
+}
+
+/** `kubectl get -o yaml` prints a List; the API itself a DeploymentList, say, whose items have no kind. */
+function itemsIn(value: unknown, path: Path, kind: string | undefined): Item[] {
+  if (!isMapping(value) || typeof (value.kind ?? kind) !== 'string') {
+    throw new InvalidRequestError(path.join('.'), 'expected an object with kind');
+  }
+  const own = String(value.kind ?? kind);
+  const ofItems = own === 'List' ? undefined : /^(\w+)List$/.exec(own)?.[1];
+  if (own !== 'List' && ofItems === undefined) {
+    return [{ value: { ...value, kind: own }, path }];
+  }
+  if (!Array.isArray(value.items)) {
+    throw new InvalidRequestError([...path, 'items'].join('.'), 'expected a list');
+  }
+  return value.items.flatMap((item: unknown, index) => itemsIn(item, [...path, 'items', index], ofItems));
+}
+
+function checked(value: Mapping, at: Path, document: YamlDocument): CheckedObject | undefined {
+  const kind = String(value.kind);
+  const below = Object.hasOwn(POD_PATHS, kind) ? POD_PATHS[kind] : undefined;
+  if (below === undefined) {
+    return undefined;
+  }
+  const path = [...at, ...below];
+  const pod = below.reduce<unknown>(
+    (one, step) => (isMapping(one) && Object.hasOwn(one, step) ? one[step] : undefined),
+    value,
+  );
+  const { metadata } = value;
+  const text = (field: string) => {
+    const written = isMapping(metadata) ? metadata[field] : undefined;
+    return typeof written === 'string' && written !== '' ? written : undefined;
+  };
+  return {
+    kind,
+    name: text('name') ?? text('generateName'),
+    namespace: text('namespace'),
+    pod: parsePod(pod, path.join('.')),
+    document,
+    path,
+  };
+}
