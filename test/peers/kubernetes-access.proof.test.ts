@@ -22,12 +22,15 @@ describe.skipIf(cluster === undefined)('beside a real API server', () => {
       return;
     }
     const namespaces = new Set(QUESTIONS.flatMap(({ namespace }) => namespace ?? []));
-    cluster.apply(
+    await cluster.apply(
       [...namespaces].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
     );
-    cluster.apply(OBJECTS);
+    await cluster.apply(OBJECTS);
     await expect
-      .poll(() => JSON.stringify(cluster.get('get', 'clusterrole', 'of-aggregate', 'other-circle')), SETTLED)
+      .poll(
+        async () => JSON.stringify(await cluster.get('get', 'clusterrole', 'of-aggregate', 'other-circle')),
+        SETTLED,
+      )
       .toMatch(/"gold".*"gold"/);
     const reviews = QUESTIONS.flatMap(({ user, groups, namespace }) =>
       GROUPS.flatMap((group) =>
@@ -43,7 +46,7 @@ describe.skipIf(cluster === undefined)('beside a real API server', () => {
       ),
     );
     const stdin = reviews.map((review) => JSON.stringify(review)).join('\n');
-    const created = cluster.kubectl(['create', '-f', '-', '-o', 'json'], { stdin });
+    const created = await cluster.kubectl(['create', '-f', '-', '-o', 'json'], { stdin });
     expect(created.stderr).toBe('');
     const allowed = reviewsIn(created.stdout).map(({ status }) => status.allowed);
     expect(allowed).toHaveLength(reviews.length);

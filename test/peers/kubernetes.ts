@@ -1,19 +1,23 @@
 /** A real Kubernetes control plane, started for a test file. */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { peerProgram, skipAloud } from '../support/peers.ts';
 
 export interface Cluster {
   /** Its files: keys, certificates, kubeconfigs. */
   readonly folder: string;
   /** Runs kubectl as the administrator, or with the kubeconfig of somebody else. */
-  kubectl(args: readonly string[], options?: { readonly stdin?: string; readonly as?: string }): Answer;
+  kubectl(
+    args: readonly string[],
+    options?: { readonly stdin?: string; readonly as?: string },
+  ): Promise<Answer>;
   /** Applies objects. Throws where one is refused. */
-  apply(objects: readonly object[]): void;
+  apply(objects: readonly object[]): Promise<void>;
   /** Reads what kubectl prints as JSON. Throws where it fails. */
-  get(...args: readonly string[]): unknown;
+  get(...args: readonly string[]): Promise<unknown>;
   /** A kubeconfig for a certificate of a user and a group. */
   user(name: string, group: string): string;
   stop(): void;
@@ -44,8 +48,8 @@ export function startCluster(): Cluster | undefined {
     stop();
     return undefined;
   }
-  const kubectl: Cluster['kubectl'] = (args, { stdin, as = join(folder, 'admin.conf') } = {}) =>
-    run('kubectl', ['--kubeconfig', as, ...args], stdin);
+  const kubectl: Cluster['kubectl'] = (args, { stdin = '', as = join(folder, 'admin.conf') } = {}) =>
+    runAside('kubectl', ['--kubeconfig', as, ...args], folder, stdin);
   const orThrow = (answer: Answer): string => {
     if (answer.status !== 0) {
       throw new Error(answer.stderr);
@@ -56,17 +60,33 @@ export function startCluster(): Cluster | undefined {
     folder,
     kubectl,
     stop,
-    apply: (objects) => {
+    apply: async (objects) => {
       const list = { apiVersion: 'v1', kind: 'List', items: objects };
-      orThrow(kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(list) }));
+      orThrow(await kubectl(['apply', '--validate=false', '-f', '-'], { stdin: JSON.stringify(list) }));
     },
-    get: (...args) => JSON.parse(orThrow(kubectl([...args, '-o', 'json']))) as unknown,
+    get: async (...args) => JSON.parse(orThrow(await kubectl([...args, '-o', 'json']))) as unknown,
     user: (name, group) => {
       const id = name.replaceAll(/[^a-z0-9]/g, '-');
       orThrow(run('sh', ['-euc', CERTIFICATE, 'sh', id, `/O=${group}/CN=${name}`]));
       return join(folder, `${id}.conf`);
     },
   };
+}
+
+/** Meanwhile this process can answer what the API server asks it. */
+async function runAside(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  stdin: string,
+): Promise<Answer> {
+  const child = spawn(command, args, { cwd, stdio: 'pipe' });
+  child.stdin.on('error', () => undefined).end(stdin);
+  const closed = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject).once('close', resolve);
+  });
+  const [stdout, stderr, status] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  return { status, stdout, stderr };
 }
 
 const CERTIFICATE = `
