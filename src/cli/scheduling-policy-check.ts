@@ -1,5 +1,6 @@
 /** `scheduling-policy check`: what the policies make of pods, as the webhook answers. */
 import { type Path, plainCopy, valueAt } from '../config/tree.ts';
+import { ConfigurationError, type Problem } from '../errors.ts';
 import { asAdmitted, withAdditions } from '../kubernetes/api-server.ts';
 import { serviceAccountName } from '../kubernetes/pod.ts';
 import { PodAdmission } from '../kubernetes/pod-admission.ts';
@@ -102,14 +103,19 @@ async function optionsOf({ configFile, policies = [], mergeStrategy, defaultPrio
   const { kubernetesOptions, kubernetesSection, policyOptions } = await import('../kubernetes/options.ts');
   let configured = kubernetesOptions.parse({});
   if (configFile !== undefined) {
-    const { requireConfiguration, sectionOf } = await import('../configuration.ts');
+    const { readConfiguration, sectionOf } = await import('../configuration.ts');
     const { SECTIONS } = await import('../server/sections.ts');
     const sources = {
       configFiles: configFile,
       environment: {},
       values: policies.length === 0 ? {} : { kubernetes: { scheduling_policies: [...policies] } },
     };
-    configured = sectionOf(await requireConfiguration(sources, SECTIONS), kubernetesSection);
+    const configuration = await readConfiguration(sources, SECTIONS);
+    const problems = configuration.problems.filter(concernsPolicies);
+    if (problems.length > 0) {
+      throw new ConfigurationError(problems);
+    }
+    configured = sectionOf(configuration, kubernetesSection);
   }
   const paths = policies.length === 0 ? configured.scheduling_policies : policies;
   if (paths.length === 0) {
@@ -123,6 +129,13 @@ async function optionsOf({ configFile, policies = [], mergeStrategy, defaultPrio
     strategy: mergeStrategy ?? own.strategy,
     defaultPriorityClass: defaultPriorityClass ?? own.defaultPriorityClass,
   };
+}
+
+/** Keys, certificates and tokens of the service need not be where its policies are tried. */
+function concernsPolicies({ severity, section, option }: Problem): boolean {
+  return (
+    severity === 'error' && (section === undefined || (section === 'kubernetes' && option !== 'tokens_file'))
+  );
 }
 
 function asJson({ object: { kind, name, namespace }, reasons, ...result }: Checked) {

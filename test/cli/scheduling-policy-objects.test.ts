@@ -1,6 +1,6 @@
 /** `scheduling-policy check` on what makes pods, and on several objects at once. */
 import { describe, expect, it } from 'vitest';
-import { confFile, temporaryFile } from '../support/files.ts';
+import { confFile, projectFile, temporaryFile } from '../support/files.ts';
 import {
   basicPolicies,
   EVERYBODY,
@@ -126,6 +126,22 @@ describe('scheduling-policy check --config-file', () => {
     );
     const configured = conf('default_priority_class = everybody');
     expect((await run('check', plain, ...flags, '--config-file', configured)).code).toBe(0);
+  });
+
+  it('needs no key and no token of the service, but a file without mistakes in [kubernetes]', async () => {
+    const folder = projectFile('etc/kubernetes');
+    const args = ['--config-file', `${folder}/policy-service.conf`];
+    const policies = ['policies.yaml', 'roles.yaml'].flatMap((name) => ['--policies', `${folder}/${name}`]);
+    const deployment = `${folder}/deployment.yaml`;
+    expect(await run('check', deployment, ...args, ...policies)).toEqual({
+      code: 0,
+      stdout: 'Deployment blazar-enforcement: allowed for system:serviceaccount:blazar-enforcement:default\n',
+      stderr: '',
+    });
+    const wrong = confFile('[kubernetes]\nmerge_strategy = deepest\n');
+    const { code, stderr } = await run('check', deployment, '--config-file', wrong, ...policies);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('merge_strategy: ') });
+    expect((await run('check', deployment, '--config-file', '/nowhere', ...policies)).code).toBe(2);
   });
 
   it('or --policies is needed', async () => {

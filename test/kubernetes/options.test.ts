@@ -40,6 +40,8 @@ describe('the section', () => {
       system_tolerations: [...SYSTEM_TOLERATIONS],
       daemon_set_tolerations: [...DAEMON_SET_TOLERATIONS],
       topology_spread_constraints: 'allow',
+      schedulers: ['system:kube-scheduler'],
+      tokens: [],
     });
     expect(await problems([])).toEqual({ errors: [], warnings: [], namedFiles: [] });
   });
@@ -55,6 +57,7 @@ system_tolerations = example.org/a:NoSchedule, b=c:NoExecute, d=:PreferNoSchedul
 daemon_set_tolerations = f:NoExecute
 default_priority_class = everybody
 topology_spread_constraints = refuse
+schedulers = system:kube-scheduler, own
 `;
     const sources = { configFiles: [configFile(text)], environment: {} };
     const configuration = await requireConfiguration(sources, [kubernetesSection]);
@@ -71,6 +74,8 @@ topology_spread_constraints = refuse
       daemon_set_tolerations: ['f:NoExecute'],
       default_priority_class: 'everybody',
       topology_spread_constraints: 'refuse',
+      schedulers: ['system:kube-scheduler', 'own'],
+      tokens: [],
     });
     expect(configuration.namedFiles).toEqual([folder]);
   });
