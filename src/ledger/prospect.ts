@@ -10,14 +10,7 @@ import { demandOf } from './demand.ts';
 import { findById, findByShape, findRepeated } from './find-lease.ts';
 import { accountName, type LeaseIdentity } from './identity.ts';
 import { balancesOf } from './posting.ts';
-import {
-  type Claimed,
-  dearer,
-  type FilterClaims,
-  type Reckoned,
-  type Reckoning,
-  reckon,
-} from './reckoning.ts';
+import { type Claimed, type FilterClaims, type Reckoning, reckonWithin } from './reckoning.ts';
 import type { LeaseRow } from './schema.ts';
 import type { Statements } from './statements.ts';
 
@@ -98,8 +91,8 @@ export function* foresee(
     }
   }
   const balances = yield* balancesOf(statements, project_id, accounts);
-  const reckoned: Omit<Reckoned, 'now' | 'begun'> = {
-    wanted: [first, ...others],
+  const reckoned = {
+    wanted: [first, ...others] as const,
     current: standing,
     recorded,
     staysOpen: current === undefined,
@@ -110,9 +103,12 @@ export function* foresee(
     returned: added(overdue.map(({ returned }) => returned)),
     balances,
   };
-  const at = (time: bigint) =>
-    reckon({ ...reckoned, now: time / MICROSECONDS_PER_SECOND, begun: begunOf(current, time) });
-  const reckoning = latest === now ? at(now) : dearer(at(now), at(latest));
+  const at = (time: bigint) => ({
+    ...reckoned,
+    now: time / MICROSECONDS_PER_SECOND,
+    begun: begunOf(current, time),
+  });
+  const reckoning = reckonWithin(at(now), latest === now ? undefined : at(latest));
   return { row, isRepeated, overdue, balances, reckoning };
 }
 

@@ -65,18 +65,25 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Where it may be either time: no account gets more back than it would at both. */
-export function dearer(early: Reckoning, late: Reckoning): Reckoning {
-  const deltas = new Map<string, Amount>();
-  for (const account of new Set([...early.deltas.keys(), ...late.deltas.keys()])) {
-    const [one, other] = [early.deltas.get(account) ?? 0n, late.deltas.get(account) ?? 0n];
-    deltas.set(account, one > other ? one : other);
-  }
-  return { ...early, refusal: early.refusal ?? late.refusal, deltas };
-}
-
 /** Nobody asks for one lease in so many different ways but to see what happens. */
 const MOST_ALTERNATIVES = 16;
+
+/** Where it may be any time from one moment to a later one: no account gets more back than it would at either. */
+export function reckonWithin(early: Reckoned, late: Reckoned | undefined): Reckoning {
+  const first = reckon(early);
+  if (late === undefined) {
+    return first;
+  }
+  const second = reckon(late);
+  const deltas = most([first.deltas, second.deltas]);
+  for (const account of deltas.keys()) {
+    // What stands in one of them alone does not change in the other.
+    const [one, other] = [first.deltas.get(account) ?? 0n, second.deltas.get(account) ?? 0n];
+    deltas.set(account, one > other ? one : other);
+  }
+  const { refusal = second.refusal, isTooMuch } = first;
+  return { ...first, refusal, isTooMuch: isTooMuch || second.isTooMuch, deltas };
+}
 
 export function reckon(of: Reckoned): Reckoning {
   const { now, recorded, staysOpen, balances } = of;

@@ -130,12 +130,14 @@ export function* end(
   turn: Turn,
   author: Author,
 ): Work<boolean | Undone<boolean>> {
-  const moment = yield* turn.lock(identity.projectId);
+  const { projectId: project_id } = identity;
+  const moment = yield* turn.lock(project_id);
+  const { now } = moment;
   const row =
     (yield* findById(statements, identity)) ??
     (shape === undefined
       ? undefined
-      : yield* findByShape(statements, identity, shape, { now: moment.now, isOver: true }));
+      : yield* findByShape(statements, identity, shape, { now, isOver: true }));
   if (row === undefined || row.state === 'ended') {
     return new Undone(false);
   }

@@ -71,7 +71,7 @@ const SOON = { timeout: 10_000, interval: 20 };
 
 async function loseAnswer({ ledger, fault }: { ledger: Ledger; fault: Fault }): Promise<void> {
   fault.losesAnswer = true;
-  await expect(recordLease(ledger, { name: 'run' })).rejects.toThrow('the connection is gone');
+  await expect(recordLease(ledger, { name: 'run', leaseId: 'A' })).rejects.toThrow('the connection is gone');
 }
 
 describe('a commit whose answer is lost', () => {
@@ -114,7 +114,7 @@ describe('a commit whose answer is lost', () => {
     const { process, states } = await newGround();
     const [one, other] = [process(), process()];
     await loseAnswer(one);
-    await recordLease(other.ledger, { name: 'run' });
+    await recordLease(other.ledger, { name: 'run', leaseId: 'A' });
     one.fault.isAway = false;
     await vi.waitFor(() => expect(one.counts.at(-1)).toBe(0), SOON);
     expect(await states()).toEqual(['open']);

@@ -43,7 +43,7 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
   it('grants nothing more, in any process, until somebody says so', async () => {
     const connection = await newLedger(dialect);
     const [one, other] = [await opened(connection), await opened(connection)];
-    const first = await recordLease(one, { name: 'first' });
+    const first = await recordLease(one, { name: 'first', leaseId: 'F' });
     await recordLease(one, { name: 'second' });
     await lose(connection);
     await expect(recordLease(one, { name: 'third' })).rejects.toThrow('the ledger has gone back');
@@ -65,7 +65,12 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
     const ledger = await opened(await newLedger(dialect));
     await recordLease(ledger, { name: 'first' });
     const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
-    const identity = { leaseId: 'nobody', region: '', projectId: 'climate', userId: 'alice' };
+    const identity = {
+      leaseId: 'nobody',
+      region: '',
+      projectId: 'climate',
+      userId: 'alice',
+    };
     for (let time = 0; time < 3; time += 1) {
       expect(await ledger.end({ identity, shape: undefined }, author, NO_WAIT)).toBe(false);
     }

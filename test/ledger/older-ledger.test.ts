@@ -19,6 +19,8 @@ const BACK = [
   'ALTER TABLE leases DROP COLUMN repetition_content',
   "UPDATE leases SET demand = 'fPV0GYvfWxJd3lN0tMdVJ4s0FvYQz7n4oE4e3m5nZ1k'",
   "DELETE FROM kysely_migration WHERE name <> '0001-ledger'",
+  'ALTER TABLE projects DROP COLUMN latest_at',
+  'DROP TABLE ledger',
 ];
 
 async function run({ ledger }: Ground, statement: string): Promise<void> {
@@ -39,7 +41,7 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
     await first.close();
 
     const connection = parseConnection(first.connection);
-    expect(connection && (await upgradeTables(connection))).toEqual(['0002-alternatives']);
+    expect(connection && (await upgradeTables(connection))).toEqual(['0002-alternatives', '0003-position']);
     const ground = await newGround(dialect, { most: 9, projectId: first.project });
     const after = await ground.rows('leases');
     expect(after.map(({ demand: _, ...row }) => row)).toEqual(before.map(({ demand: _, ...row }) => row));

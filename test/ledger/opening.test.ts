@@ -18,13 +18,16 @@ import { recordingLogger } from '../support/logger.ts';
 import { createDatabase } from '../support/shared-postgres.ts';
 
 const newLedger = newLedgers();
-const ALL_TABLES = ['0001-ledger', '0002-alternatives', '0003-position'];
 
 describe.each(DIALECTS)('a ledger on %s', (dialect) => {
   it('is made once, whoever upgrades it again', async () => {
     const url = await newLedger(dialect);
     await run(url, ['DROP TABLE kysely_migration', ...TABLES.map((name) => `DROP TABLE ${name}`)]);
-    expect(await upgradeTables(connectionOf(url))).toEqual(ALL_TABLES);
+    expect(await upgradeTables(connectionOf(url))).toEqual([
+      '0001-ledger',
+      '0002-alternatives',
+      '0003-position',
+    ]);
     expect(await upgradeTables(connectionOf(url))).toEqual([]);
     expect(await openingOf(url)).toBe('open');
   });
@@ -41,9 +44,9 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
 
   it('is not opened when it is newer than the program, and not changed by an upgrade', async () => {
     const url = await newLedger(dialect);
-    await run(url, ["INSERT INTO kysely_migration VALUES ('9999-from-the-future', '2030')"]);
+    await run(url, ["INSERT INTO kysely_migration VALUES ('0009-from-the-future', '2030')"]);
     const place = placeOf(url);
-    const message = `the ledger in ${place} was made by a newer version of this program (9999-from-the-future)`;
+    const message = `the ledger in ${place} was made by a newer version of this program (0009-from-the-future)`;
     expect(await openingOf(url)).toEqual([message]);
     await expect(upgradeTables(connectionOf(url))).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
     expect(await openingOf(url)).toEqual([message]);
@@ -60,7 +63,11 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
     ]);
     await expect(upgradeTables(connectionOf(url))).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
     await run(url, [`DROP TABLE ${last}`]);
-    expect(await upgradeTables(connectionOf(url))).toEqual(ALL_TABLES);
+    expect(await upgradeTables(connectionOf(url))).toEqual([
+      '0001-ledger',
+      '0002-alternatives',
+      '0003-position',
+    ]);
     expect(await openingOf(url)).toBe('open');
   });
 });
@@ -128,14 +135,22 @@ describe('a ledger on a server', () => {
       'CREATE TABLE other.kysely_migration_lock (id varchar(255) PRIMARY KEY, is_locked integer)',
     ]);
     expect(await openingOf(url)).toEqual([expect.stringContaining('holds no ledger')]);
-    expect(await upgradeTables(connectionOf(url))).toEqual(['0001-ledger', '0003-position']);
+    expect(await upgradeTables(connectionOf(url))).toEqual([
+      '0001-ledger',
+      '0002-alternatives',
+      '0003-position',
+    ]);
     expect(await upgradeTables(connectionOf(url))).toEqual([]);
     expect(await openingOf(url)).toBe('open');
     // And a second ledger, in a schema that the URL names.
     await run(url, ['CREATE SCHEMA books']);
     const second = `${url}?options=-c%20search_path%3Dbooks`;
     expect(await openingOf(second)).toEqual([expect.stringContaining('holds no ledger')]);
-    expect(await upgradeTables(connectionOf(second))).toEqual(['0001-ledger', '0003-position']);
+    expect(await upgradeTables(connectionOf(second))).toEqual([
+      '0001-ledger',
+      '0002-alternatives',
+      '0003-position',
+    ]);
     expect(await openingOf(second)).toBe('open');
   });
 
