@@ -182,6 +182,6 @@ describe('ids', () => {
 
 it('reservations that a lease adds up to are charged once, not once for each budget', async () => {
   const { enforcement, entries } = await withBudgets(['100']);
-  await enforcement.checkCreate(lasting(1, { reservations: [hosts(2), hosts(3)] }));
+  await enforcement.checkCreate(lasting(1, { reservations: [hosts(2), hosts(3, { id: 's' })] }));
   expect(entries()).toMatchObject([{ account: 'usage_budget/1', delta: hours('5'), operation: 'create' }]);
 });

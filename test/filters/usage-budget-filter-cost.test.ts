@@ -158,7 +158,7 @@ describe('what a lease of ten hours costs', () => {
     async (size) => {
       const message =
         "The cost of the lease can't be told: reservations.1: expected max or amount as a whole number, 0 or more.";
-      expect(await refusal([hosts(1), hosts(size)])).toBe(message);
+      expect(await refusal([hosts(1), hosts(size, { id: 's' })])).toBe(message);
       expect(
         await refusal([hosts(1), { resource_type: 'x', amount: size }], { usage_budget_rates: { '*': 1 } }),
       ).toBe(message);
@@ -170,7 +170,7 @@ describe('what a lease of ten hours costs', () => {
     const { enforcement } = await withBudgets(['2500000000']);
     for (const reservations of [
       [hosts(most)],
-      [hosts(most), hosts(most)],
+      [hosts(most), hosts(most, { id: 's' })],
       [hosts(most, { min: most, ...found(1) })],
     ]) {
       expect(await enforcement.checkCreate(lasting(10, { reservations }))).toMatchObject({
@@ -210,7 +210,7 @@ describe('what a lease of ten hours costs', () => {
   });
 
   it('is that of max, and of the dearest, where several reservations are of one type', async () => {
-    const several = [hosts(4, found('1')), hosts(2, found('3'))];
+    const several = [hosts(4, found('1')), hosts(2, { id: 's', ...found('3') })];
     expect(await refusal(several, ATTRIBUTE)).toEqual(costs('180'));
     expect(await refusal([hosts(4, found('1'))], ATTRIBUTE)).toEqual(costs('10'));
     const most = { ...ATTRIBUTE, usage_budget_rate_attribute_max: 5 };
