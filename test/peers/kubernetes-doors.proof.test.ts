@@ -90,6 +90,7 @@ describe.skipIf(!there)('a real API server', () => {
       path: `https://${hosts.path}/kubernetes/admission/${TOKEN}`,
       bearer: `https://${hosts.bearer}/kubernetes/admission`,
       certificate: `https://${hosts.certificate}/kubernetes/admission`,
+      unreachable: `https://localhost:1/kubernetes/admission/${TOKEN}`,
       'wrong-path': `https://${hosts.path}/kubernetes/admission/${TOKEN.slice(1)}`,
       'no-proof': `https://${hosts.path}/kubernetes/admission`,
       // Another name for the same place, which the kubeconfig does not know.
@@ -137,6 +138,10 @@ describe.skipIf(!there)('a real API server', () => {
   it.for(WAYS)('is let in by its %s', async (way) => {
     expect(cluster, 'the cluster has started').toBeDefined();
     expect(await created(way)).toBe('pod/web created\n');
+  });
+
+  it('shows the token behind a path to whoever creates a pod while nobody answers: docs/kubernetes.md', async () => {
+    expect(await created('unreachable')).toContain(`/kubernetes/admission/${TOKEN}`);
   });
 
   it.for(['wrong-path', 'no-proof', 'no-certificate'])(

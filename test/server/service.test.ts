@@ -57,7 +57,8 @@ describe('startService', () => {
     ]);
     expect(open).toMatchObject({ tokenForLeases: false, doors: [{ title: 'Blazar', asks: [] }] });
     await open.close();
-    const closed = await start({ enabled_filters: ['MaxLeaseDurationFilter'] }, { tokens: ['s3cret'] });
+    const limited = { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 3600 };
+    const closed = await start(limited, { tokens: ['s3cret'] });
     expect(closed).toMatchObject({
       warnings: [],
       tokenForLeases: true,
