@@ -15,14 +15,14 @@ it('sets columns below each other, whatever stands in them, and nothing behind t
   const rows = [
     ['a', 'bb', ''],
     ['研究', 'c', 'd'],
-    ['🧪 e\u0301', 'steer\u001b[2J\nnew line', 'f'],
+    ['🧪 e\u0301', 'steering\u001b[2J', 'f'],
   ];
   expect(await printed(['ONE', 'TWO', 'THREE'], rows)).toBe(
     [
-      'ONE   TWO                 THREE',
+      'ONE   TWO                THREE',
       'a     bb',
-      '研究  c                   d',
-      '🧪 e\u0301  steer [2J new line  f',
+      '研究  c                  d',
+      '🧪 e\u0301  steering\\u001b[2J  f',
       '',
     ].join('\n'),
   );
