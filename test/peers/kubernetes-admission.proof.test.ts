@@ -88,7 +88,12 @@ describe.skipIf(cluster === undefined)('etc/kubernetes in a real cluster', () =>
             tls_cert_file: file('api.crt'),
             tls_key_file: file('api.key'),
           },
-          kubernetes: { scheduling_policies: POLICIES, default_priority_class: 'everybody' },
+          // What stands in the paths, before kustomization.yaml puts a token of its own there.
+          kubernetes: {
+            scheduling_policies: POLICIES,
+            default_priority_class: 'everybody',
+            tokens: ['token'],
+          },
         },
       },
       { logger: recordingLogger() },
