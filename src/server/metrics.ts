@@ -137,7 +137,9 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
       [],
       () => (gauges.configurationIsValid() ? 1 : 0),
     );
-    this.#ledgerAvailable.remove();
+    for (const gauge of [this.#ledgerAvailable, this.#inDoubt, this.#clockBehind]) {
+      gauge.remove();
+    }
     for (const outcome of ['applied', 'refused']) {
       this.#reloads.inc({ outcome }, 0);
       this.#credentialReloads.inc({ outcome }, 0);

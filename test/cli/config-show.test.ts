@@ -70,7 +70,7 @@ describe('config show --format json', () => {
     const declared = [...catalog.filters.values()].flatMap(({ options }) => options.map(({ name }) => name));
     expect(declared).toContain('types_unset');
     expect(Object.keys(shown.enforcement)).toEqual([
-      ...['enabled_filters', 'audit_filters', 'exempt_projects', 'filters_path'],
+      ...['enabled_filters', 'audit_filters', 'exempt_projects', 'filters_path', 'resource_types'],
       ...declared,
     ]);
     expect(shown.enforcement).toMatchObject({

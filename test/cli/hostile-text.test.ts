@@ -51,13 +51,13 @@ describe('hostile text', () => {
   it('of a configuration is escaped in JSON', async () => {
     const conf = confFile(`[enforcement]
 enabled_filters = MaxLeaseDurationFilter
-exempt_projects = a\u009b31mred
+usage_budget_rate_attribute = a\u009b31mred
 `);
     const args = ['config', 'show', '--format', 'json', '--config-file', conf];
     const { code, stdout } = await runCommand(args);
     expect(code).toBe(0);
     expect(stdout).not.toMatch(CONTROLS);
-    expect(JSON.parse(stdout).enforcement.exempt_projects).toEqual(['a\u009b31mred']);
+    expect(JSON.parse(stdout).enforcement.usage_budget_rate_attribute).toBe('a\u009b31mred');
   });
 
   it('of a configuration stays on its line', async () => {
@@ -78,11 +78,11 @@ max_lease_duration = \u001b[31m60
   });
 
   it('of a value stays in the table of config show', async () => {
-    const conf = confFile(`[enforcement]\nexempt_projects = \u001b[2J\u009b31m\n    red\n`);
+    const conf = confFile(`[enforcement]\nusage_budget_rate_attribute = \u001b[2J\u009b31mred\n`);
     const { code, stdout, stderr } = await runCommand(['config', 'show', '--origin', '--config-file', conf]);
     expect(code).toBe(0);
     expect(stdout + stderr).not.toMatch(CONTROLS);
-    expect(stdout).toMatch(/^enforcement +exempt_projects +list +\S.*red +\S+:2$/m);
+    expect(stdout).toMatch(/^enforcement +usage_budget_rate_attribute +\S+ +\S.*red +\S+:2$/m);
   });
 
   it('reaches a program as it is, inside JSON on one line', async () => {

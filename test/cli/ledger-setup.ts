@@ -15,7 +15,7 @@ export interface Commands {
 /** With the two filters that keep something in the ledger, and more of `[enforcement]`. */
 export function commandsOn(connection: string, enforcement = ''): Commands {
   const file = confFile(
-    `[enforcement]\nenabled_filters = MaxLeasesFilter, UsageBudgetFilter\n${enforcement}\n[ledger]\nconnection = ${connection}\n`,
+    `[enforcement]\nenabled_filters = MaxLeasesFilter, UsageBudgetFilter\nmax_leases_per_project = 1000\n${enforcement}\n[ledger]\nconnection = ${connection}\n`,
   );
   const flags = ['--config-file', file];
   return {

@@ -167,6 +167,7 @@ it("every option of the chain is the server's alone, and so are all of the exter
     'usage_budget_rates',
     'usage_budget_flavor_rates',
     'usage_budget_rate_attribute',
+    'usage_budget_rate_attribute_max',
     'usage_budget_required',
   ]);
   expect(

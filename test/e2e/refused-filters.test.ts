@@ -142,7 +142,7 @@ describe('a file that holds no usable filter', () => {
       '.hidden-filter.js': "throw new Error('imported');",
     });
     const conf = confFile(
-      `[enforcement]\nfilters_path = ${folder}\nenabled_filters = MaxLeaseDurationFilter\n`,
+      `[enforcement]\nfilters_path = ${folder}\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n`,
     );
     expect(await runCommand(['config', 'validate', '--config-file', conf])).toMatchObject({
       code: 0,

@@ -209,7 +209,7 @@ describe('the log of a service', () => {
 
   it.each([
     ['a folder', () => temporaryFolder(), 'it is a folder'],
-    ['in no folder', () => '/nowhere/decisions.jsonl', 'there is no such file'],
+    ['in no folder', () => '/nowhere/decisions.jsonl', 'the folder /nowhere: there is no such file'],
   ])('is a mistake in the configuration where it is %s, with file and line', async (_, path, reason) => {
     const destination = path();
     const conf = confFile(`[service]\nport = 0\n\ndecision_log = ${destination}\n`);

@@ -18,6 +18,8 @@ export interface ClientLease {
   readonly name: string;
   /** Blazar's; the ledger hears of it with the first update, or the end. */
   readonly id: string;
+  /** No two leases begin in the same second: the ledger can't tell leases of one shape apart before it knows their ids. */
+  readonly start: number;
   readonly end: number;
   readonly hosts: number;
   readonly isOpen: boolean;
@@ -33,9 +35,19 @@ export interface LeaseOperation {
   readonly after: ClientLease;
 }
 
+let leases = 0;
+
 export function newLease(days: number, hosts = 1): LeaseOperation {
   const name = `lease-${randomUUID()}`;
-  const after = { name, id: randomUUID(), end: START + days * DAY, hosts, isOpen: true };
+  leases += 1;
+  const after = {
+    name,
+    id: randomUUID(),
+    start: START + leases,
+    end: START + days * DAY,
+    hosts,
+    isOpen: true,
+  };
   const { context, lease } = createPhysicalHost();
   return {
     path: 'check-create',
@@ -78,9 +90,9 @@ export function endOf(before: ClientLease): LeaseOperation {
   };
 }
 
-function datesOf({ end }: ClientLease) {
+function datesOf({ start, end }: ClientLease) {
   const written = (second: number) => new Date(second * 1000).toISOString().slice(0, 19);
-  return { start_date: written(START), end_date: written(end) };
+  return { start_date: written(start), end_date: written(end) };
 }
 
 /** As they were captured, of so many hosts. */
