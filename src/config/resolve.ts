@@ -66,7 +66,8 @@ export function resolve(
     const { origin } = entry;
     const beats = entries.slice(1).map((beaten) => beaten.origin);
     let secret = option.secret;
-    const isContinued = entries.some(({ value }) => hasLines(value));
+    // What stands on an indented line may have been meant as an option of its own, and be a secret.
+    const isContinued = entries.some(({ value }) => typeof value === 'string' && value.includes('\n'));
     let at: Entry | Merged = entry;
     try {
       const typed = entries.slice(0, wholeEntries(entries, option)).map((one) => {
@@ -294,9 +295,4 @@ function holdsSecret(value: unknown, options: readonly Option[]): boolean {
   const isMeant = (name: string) =>
     options.some((option) => option.secret && distance(option.name, name) <= option.name.length / 5);
   return names.some(isMeant);
-}
-
-/** What stands on an indented line may have been meant as an option of its own, and be a secret. */
-function hasLines(value: unknown): boolean {
-  return typeof value === 'string' && value.includes('\n');
 }

@@ -1,5 +1,5 @@
 /** docs/operations.md, held against a real service: what it counts, logs and writes, and the rules that watch it. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, cpSync, readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -242,7 +242,10 @@ it('the service keeps idle connections for as long as the page says', async () =
 it('the configuration for production starts, and asks for a certificate and a token', async () => {
   const block = page.blocks.find((candidate) => candidate.text.includes('client_ca_file'));
   const folder = temporaryFolder();
-  const tls = projectFile('test/fixtures/tls');
+  const tls = join(folder, 'tls');
+  cpSync(projectFile('test/fixtures/tls'), tls, { recursive: true });
+  // Git gives everyone the right to read.
+  chmodSync(join(tls, 'server.key'), 0o600);
   const token = confFile('the-new-token\nthe-old-token\n');
   const conf = confFile(
     (block?.text ?? '')
