@@ -213,7 +213,7 @@ function compiledOnce(schema: z.ZodType): () => z.ZodType {
 export function parseCreateRequest(input: unknown): CreateRequest {
   const request = check(compiledCreate(), input) as CreateRequest;
   refuseTypeless(request.lease);
-  refuseDear('lease', request.lease.reservations);
+  refuseDear('lease', request.lease);
   return request;
 }
 
@@ -229,15 +229,15 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
     lease: Lease;
   };
   refuseTypeless(lease, current_lease);
-  refuseDear('current_lease', current_lease.reservations);
-  refuseDear('lease', lease.reservations);
+  refuseDear('current_lease', current_lease);
+  refuseDear('lease', lease);
   return { context, currentLease: current_lease, lease };
 }
 
 /** As `parseCreateRequest`; a lease that has ended need not say when. */
 export function parseEndRequest(input: unknown): EndRequest {
   const request = check(compiledEnd(), input) as EndRequest;
-  refuseDear('lease', request.lease.reservations);
+  refuseDear('lease', request.lease);
   return request;
 }
 

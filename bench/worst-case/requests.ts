@@ -74,15 +74,15 @@ const property = (index: number) => `[\\"==\\",\\"$p${index}\\",\\"x\\"]`;
 
 /** Shapes of what leases hold, as many of them as are let through, and more. */
 const LEASE_SHAPES: Readonly<Record<string, Shape>> = {
-  'right reservations': atMost(1000, host),
+  'right reservations': atMost(500, host),
   'reservations with a long property': (bytes) =>
     atMost(
-      1000,
+      500,
       (index) =>
-        `{"resource_type":"physical:host","max":1,"x":${textOf('ä')(bytes / 1000 - 100)},"i":${index}}`,
+        `{"resource_type":"physical:host","max":1,"x":${textOf('ä')(Math.min(500, bytes / 500 - 100))},"i":${index}}`,
     )(bytes),
   'more reservations': atMost(60_000, host),
-  'reservations of different types': atMost(1000, (index) => `{"resource_type":"t${index}","amount":1}`),
+  'reservations of different types': atMost(500, (index) => `{"resource_type":"t${index}","amount":1}`),
   'reservations with the same id': atMost(1000, () => '{"id":"a","resource_type":"physical:host","max":1}'),
   'reservations with many properties': (bytes) => {
     const many = `"[\\"and\\",${Array.from({ length: 99 }, (_, index) => property(index)).join(',')}]"`;
@@ -102,7 +102,7 @@ const LEASE_SHAPES: Readonly<Record<string, Shape>> = {
     );
     const [reservation] = captured.reservations;
     const text = JSON.stringify(reservation.allocations[0]);
-    const count = Math.floor((bytes - 1000) / (text.length + 4));
+    const count = Math.floor((bytes - 2000) / (text.length + 8));
     const allocations = Array.from({ length: count }, (_, id) => ({
       ...reservation.allocations[0],
       id: String(id),
@@ -110,9 +110,9 @@ const LEASE_SHAPES: Readonly<Record<string, Shape>> = {
     return JSON.stringify([{ ...reservation, max: count, allocations }]);
   },
   'reservations with allocations': atMost(
-    1000,
+    500,
     (index) =>
-      `{"id":"r${index}","resource_type":"physical:host","max":20,"allocations":[${Array(20).fill('{"su_factor":"2.5"}').join(',')}]}`,
+      `{"id":"r${index}","resource_type":"physical:host","max":20,"allocations":[${Array(40).fill('{"su_factor":"2.5"}').join(',')}]}`,
   ),
 };
 
@@ -205,7 +205,7 @@ function* jsonRequests(
 }
 
 function* skypilotRequests(bytes: number): Generator<DearRequest> {
-  const path = '/skypilot/validate';
+  const path = '/skypilot/admin-policy';
   const contentType = 'application/json';
   for (const [what, shape] of Object.entries(JSON_SHAPES)) {
     const body = () => Buffer.from(shape(bytes));

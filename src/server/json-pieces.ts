@@ -61,6 +61,8 @@ export async function parseInPieces(
   pieceBytes = PIECE_BYTES,
 ): Promise<unknown> {
   const reader = new Reader(bytes, bounds, pieceBytes);
+  // What was done before, and what is done with it next, have turns of their own.
+  await nextTurn();
   let began = performance.now();
   while (!reader.read()) {
     if (performance.now() - began >= TURN_MS) {
@@ -68,10 +70,7 @@ export async function parseInPieces(
       began = performance.now();
     }
   }
-  if (bytes.length > pieceBytes) {
-    // What is done with it next has its own turn.
-    await nextTurn();
-  }
+  await nextTurn();
   return reader.value;
 }
 
@@ -84,6 +83,8 @@ class Reader {
   #at: number;
   /** Everything before has been parsed, but for the names of members. */
   #parsedTo: number;
+  /** All of it has been looked at. One text may be as long as the body: that is parsed in the next turn. */
+  #isAtEnd = false;
   #values = 0;
   /** Of an object, what comes next is the name of a member. */
   #isName = false;
@@ -102,6 +103,10 @@ class Reader {
 
   /** Goes on to the end of the next piece. Returns whether that was the last one. */
   read(): boolean {
+    if (this.#isAtEnd) {
+      this.#finish();
+      return true;
+    }
     const bytes = this.#bytes;
     const { length } = bytes;
     for (let at = this.#at; at < length; at += 1) {
@@ -143,8 +148,9 @@ class Reader {
         }
       }
     }
-    this.#finish();
-    return true;
+    this.#at = length;
+    this.#isAtEnd = true;
+    return false;
   }
 
   get #innermost(): Container {

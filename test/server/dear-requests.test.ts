@@ -17,12 +17,12 @@ const DEAR: readonly (readonly [string, string, string])[] = [
   [
     'a million reservations',
     create({ reservations: Array(140_000).fill(1) }),
-    'lease.reservations: expected a list of at most 1000 reservations, got a list',
+    'lease.reservations: expected a list of at most 500 reservations, got a list',
   ],
   [
     'one reservation more than there may be',
-    create({ reservations: many(1001, (id) => ({ ...HOST, id: `${id}` })) }),
-    'lease.reservations: expected a list of at most 1000 reservations, got a list',
+    create({ reservations: many(501, (id) => ({ ...HOST, id: `${id}` })) }),
+    'lease.reservations: expected a list of at most 500 reservations, got a list',
   ],
   [
     'too many allocations',
@@ -56,6 +56,16 @@ const DEAR: readonly (readonly [string, string, string])[] = [
     'expected a body that is nested no deeper than 100 levels',
   ],
   [
+    'long reservations',
+    create({ reservations: many(3, () => ({ ...HOST, x: ['x'.repeat(100_000)] })) }),
+    'lease.reservations.2: expected reservations of at most 262144 characters together, without their allocations, got more',
+  ],
+  [
+    'a long name',
+    create({ name: 'n'.repeat(65_537) }),
+    'lease.name: expected a text of at most 65536 characters, got 65537',
+  ],
+  [
     'a long project',
     JSON.stringify({ context: { ...CONTEXT, project_id: 'p'.repeat(65_537) }, lease: LEASE }),
     `context.project_id: expected a text of at most 65536 characters, got "${'p'.repeat(40)}…"`,
@@ -78,14 +88,14 @@ describe('a request that would be dear', () => {
     const { post } = await runService({
       enforcement: {
         enabled_filters: ['MaxReservationSizeFilter'],
-        max_reservation_size: { 'physical:host': 999 },
+        max_reservation_size: { 'physical:host': 499 },
       },
     });
-    const reservations = many(1000, (id) => ({ ...HOST, id: `${id}`, allocations: many(20, () => ({})) }));
+    const reservations = many(500, (id) => ({ ...HOST, id: `${id}`, allocations: many(20, () => ({})) }));
     expect(await post('/check-create', create({ reservations }))).toMatchObject({
       status: 403,
       json: {
-        message: 'The lease reserves up to 1000 of physical:host; the most allowed for any lease is 999.',
+        message: 'The lease reserves up to 500 of physical:host; the most allowed for any lease is 499.',
       },
     });
   });
