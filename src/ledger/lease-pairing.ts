@@ -1,4 +1,6 @@
 /** Which lease of the ledger is which of Blazar's. */
+import { alternativesOf, chargedBy, most } from './alternatives.ts';
+import { demandOf, isComparable } from './demand.ts';
 import type { ListedLease } from './reconcile.ts';
 import type { LeaseRow } from './schema.ts';
 
@@ -13,8 +15,9 @@ export interface Pairing {
 }
 
 /**
- * By id; a lease whose id the ledger does not know by name and start, and by its owner where the list says it. Of several the
- * one that ends when it does, else the one that was recorded first.
+ * By id; a lease whose id the ledger does not know by its start, and by its owner and what it reserves where the list says it, those
+ * with the same end first. A name tells nothing, since Blazar renames leases. Of several that may be a lease it is the dearest: what
+ * is left is released, and must not be what a lease has that is there.
  */
 export function pairLeases(listed: readonly ListedLease[], rows: readonly LeaseRow[]): Pairing {
   const byId = new Map(rows.flatMap((row) => (row.lease_id === null ? [] : [[row.lease_id, row] as const])));
@@ -22,40 +25,52 @@ export function pairLeases(listed: readonly ListedLease[], rows: readonly LeaseR
     const row = byId.get(lease.id);
     return row === undefined ? [] : [{ listed: lease, row }];
   });
-  const nameless = new Map<string, LeaseRow[]>();
-  for (const row of rows) {
-    if (row.lease_id === null && row.state === 'open') {
-      const key = keyOf(row.name, row.starts_at);
-      nameless.set(key, [...(nameless.get(key) ?? []), row]);
+  const nameless = new Map<bigint, LeaseRow[]>();
+  for (const row of rows.filter(({ lease_id, state }) => lease_id === null && state === 'open')) {
+    for (const start of new Set(alternativesOf(row).map((one) => one.start))) {
+      nameless.set(start, [...(nameless.get(start) ?? []), row]);
     }
   }
   const taken = new Set(pairs.map(({ row }) => row.id));
   const unclear: ListedLease[] = [];
   let rest = listed.filter(({ id }) => !byId.has(id));
-  for (const sameEnd of [true, false]) {
+  for (const [sameEnd, sameDemand] of [
+    [true, true],
+    [true, false],
+    [false, true],
+    [false, false],
+  ]) {
     rest = rest.filter((lease) => {
-      const candidates = (nameless.get(keyOf(lease.name, lease.start)) ?? []).filter(
-        (row) => !taken.has(row.id) && mayBe(row, lease) && (!sameEnd || row.ends_at === lease.end),
+      const candidates = (nameless.get(lease.start) ?? []).filter(
+        (row) =>
+          !taken.has(row.id) &&
+          mayBe(row, lease) &&
+          (!sameEnd || alternativesOf(row).some(({ end }) => end === lease.end)) &&
+          (!sameDemand || fits(row, lease)),
       );
       const [first] = candidates;
       if (first === undefined) {
         return true;
       }
-      if (candidates.some((row) => row.project_id !== first.project_id || row.user_id !== first.user_id)) {
+      const isOneOwners = candidates.every(
+        (row) => row.project_id === first.project_id && row.user_id === first.user_id,
+      );
+      const row = isOneOwners ? dearest(candidates) : undefined;
+      if (row === undefined) {
         unclear.push(lease);
         return false;
       }
-      taken.add(first.id);
-      pairs.push({ listed: lease, row: first });
+      taken.add(row.id);
+      pairs.push({ listed: lease, row });
       return false;
     });
   }
-  const kept = new Set(unclear.map(({ name, start }) => keyOf(name, start)));
+  const kept = new Set(unclear.map(({ start }) => start));
   const absent = rows.filter(
     (row) =>
       row.state === 'open' &&
       !taken.has(row.id) &&
-      (row.lease_id !== null || !kept.has(keyOf(row.name, row.starts_at))),
+      (row.lease_id !== null || !alternativesOf(row).some(({ start }) => kept.has(start))),
   );
   return { pairs, unknown: rest, unclear, absent };
 }
@@ -64,6 +79,20 @@ function mayBe(row: LeaseRow, { projectId, userId }: ListedLease): boolean {
   return (projectId ?? row.project_id) === row.project_id && (userId ?? row.user_id) === row.user_id;
 }
 
-function keyOf(name: string, start: bigint): string {
-  return `${start} ${name}`;
+/** Whether a row reserves what the list says, as far as both say it. */
+export function fits(row: LeaseRow, { reservations }: ListedLease): boolean {
+  if (reservations === undefined) {
+    return true;
+  }
+  const listed = demandOf(reservations);
+  return alternativesOf(row).some(({ demand }) => demand === listed || !isComparable(demand));
+}
+
+/** `undefined` where none takes the most of everything. */
+function dearest(rows: readonly LeaseRow[]): LeaseRow | undefined {
+  const charged = rows.map((row) => ({ row, charge: chargedBy(alternativesOf(row)) }));
+  const total = most(charged.map(({ charge }) => charge));
+  return charged.find(({ charge }) =>
+    [...total].every(([account, amount]) => (charge.get(account) ?? 0n) === amount),
+  )?.row;
 }

@@ -9,7 +9,7 @@ import type { Reservation } from '../lease.ts';
 import { type Alternative, alternativesOf, chargedBy } from './alternatives.ts';
 import { rows, Undone, type Work } from './database.ts';
 import type { LeaseIdentity } from './identity.ts';
-import { pairLeases } from './lease-pairing.ts';
+import { fits, pairLeases } from './lease-pairing.ts';
 import type { Ledger } from './ledger.ts';
 import { movedClaims } from './moved-claims.ts';
 import type { Author } from './posting.ts';
@@ -114,14 +114,14 @@ export async function* reconcile(
       : await attempt((turn) => released(ledger, turn, row, options), left(row, null));
   }
   for (const { row, listed: lease } of pairs) {
-    if (row.lease_id === null || row.state === 'ended' || differs(row, lease)) {
+    if (row.lease_id === null || row.state === 'ended' || differs(row, lease, claimants)) {
       yield await attempt((turn) => corrected(ledger, turn, row, lease, options), left(row, null));
     }
   }
   for (const lease of unclear) {
     yield unrecorded(
       lease,
-      'leases of several owners have its name and start; the list does not say whose it is',
+      'it may be several leases that begin with it; the list does not say enough to tell which',
     );
   }
   for (const lease of unknown) {
@@ -233,7 +233,7 @@ function* corrected(
     yield* rows(statements.setLease({ ...row, step: revisionStep() }));
   }
   const shown = { ...left(row, null), start: lease.start, end: lease.end };
-  if (found.state === 'open' && !differs(found, lease)) {
+  if (found.state === 'open' && !differs(found, lease, options.claimants)) {
     return { ...shown, outcome: 'identified' };
   }
   const { reservations } = lease;
@@ -262,7 +262,9 @@ function* corrected(
     ? was
     : found.state === 'ended'
       ? 'it had ended'
-      : 'it was not known which of its changes had been made';
+      : found.alternatives === null
+        ? 'it reserves something else'
+        : 'it was not known which of its changes had been made';
   return { ...shown, outcome: 'corrected', note };
 }
 
@@ -378,8 +380,9 @@ function ownerOf(row: LeaseRow): LeaseIdentity {
 }
 
 /** Whether the ledger takes the lease for something else, or for something else besides. */
-function differs(row: LeaseRow, lease: ListedLease): boolean {
-  return row.alternatives !== null || hasOtherDates(row, lease);
+function differs(row: LeaseRow, lease: ListedLease, claimants: readonly Claimant[]): boolean {
+  const hasOtherCounts = claimants.length > 0 && !fits(row, lease);
+  return row.alternatives !== null || hasOtherDates(row, lease) || hasOtherCounts;
 }
 
 function hasOtherDates(row: LeaseRow, { start, end }: ListedLease): boolean {

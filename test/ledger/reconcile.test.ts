@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { toInstant } from '../../src/dates.ts';
+import type { Claim } from '../../src/ledger/claim.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Claimant } from '../../src/ledger/prospect.ts';
 import { type ListedLease, type ReconcileOptions, reconcile } from '../../src/ledger/reconcile.ts';
@@ -89,7 +90,7 @@ const DAY = 86_400n * 1_000_000n;
 
 it('releases what is not there, records what was never seen, corrects dates and learns ids', async () => {
   const ledger = await open();
-  await recordLease(ledger, { name: 'gone' });
+  await recordLease(ledger, { name: 'gone', start: '2026-12-03', end: '2026-12-04' });
   await recordLease(ledger, { name: 'kept', leaseId: 'K' });
   await recordLease(ledger, { name: 'nameless' });
   await recordLease(ledger, { name: 'longer', leaseId: 'L' });
@@ -194,7 +195,7 @@ describe('a lease without an id', () => {
     await recordLease(ledger, { name: 'a', userId: 'bob' });
     const unclear = [listedLease({ id: 'A', name: 'a' })];
     expect(await reconciled(ledger, unclear)).toMatchObject([
-      ['left', 'a', 'A', expect.stringContaining('several owners')],
+      ['left', 'a', 'A', expect.stringContaining('it may be several leases')],
     ]);
     const clear = [listedLease({ id: 'A', name: 'a', projectId: 'climate', userId: 'bob' })];
     expect((await reconciled(ledger, clear)).toSorted()).toEqual([
@@ -304,5 +305,51 @@ describe('what is recorded', () => {
       ['left', 'u', 'U', expect.stringContaining('does not say what it reserves')],
     ]);
     expect(await leases(ledger)).toEqual([]);
+  });
+});
+
+describe('leases without an id that were renamed', () => {
+  it('stay charged, whatever the list calls them, and the dearest of them where it says nothing else', async () => {
+    const ledger = await open();
+    const identity = { leaseId: null, region: '', projectId: 'climate', userId: 'alice' };
+    const [start, end] = [instant('2026-12-01'), instant('2026-12-02')];
+    for (const [name, hosts] of [
+      ['a', 4n],
+      ['b', 1n],
+    ] as const) {
+      const claimant = {
+        ...CLAIMANT,
+        claims: (...asked: Parameters<Claimant['claims']>) =>
+          (CLAIMANT.claims(...asked) as Claim[]).map((claim) =>
+            claim.kind === 'usage' ? { ...claim, perSecond: hosts * claim.perSecond } : claim,
+          ),
+      };
+      const request = {
+        identity,
+        name,
+        proposal: {
+          context: { project_id: 'climate', user_id: 'alice' },
+          start,
+          end,
+          reservations: [],
+          allocationsAreExact: true,
+        },
+        current: undefined,
+        halfway: undefined,
+        isCertain: false,
+        adopts: false,
+        repetition: undefined,
+        claimants: [claimant],
+      };
+      const author = { operation: 'create', who: 'alice', requestId: null, reason: null } as const;
+      await ledger.commit(request, author, NO_WAIT);
+    }
+    // What was called a is called b; what had that name was never built.
+    expect(await reconciled(ledger, [listedLease({ id: 'A', name: 'b' })])).toMatchObject([
+      ['released', 'b', null, null],
+      ['identified', 'a', 'A', null],
+    ]);
+    expect(await budgetEntries(ledger, 1n)).toEqual([4n * DAY]);
+    expect(await budgetEntries(ledger, 2n)).toEqual([DAY, -DAY]);
   });
 });
