@@ -54,7 +54,13 @@ export function newLease(days: number, hosts = 1): LeaseOperation {
     key: randomUUID(),
     body: {
       context,
-      lease: { ...lease, name, ...datesOf(after), reservations: reservationsOf(after, lease.reservations) },
+      lease: {
+        ...lease,
+        id: after.id,
+        name,
+        ...datesOf(after),
+        reservations: reservationsOf(after, lease.reservations),
+      },
     },
     before: undefined,
     after,
