@@ -56,7 +56,6 @@ export function newLease(days: number, hosts = 1): LeaseOperation {
       context,
       lease: {
         ...lease,
-        id: after.id,
         name,
         ...datesOf(after),
         reservations: reservationsOf(after, lease.reservations),
