@@ -268,7 +268,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
       const factor = isNumber ? parseMillionths(String(written)) : undefined;
       if (factor === undefined) {
         throw new TypeError(
-          `${attribute} of the allocation ${String(allocation.id)}: expected a number with up to six decimals, got ${isNumber ? JSON.stringify(String(written).slice(0, 100)) : typeof written}`,
+          `${attribute} of the allocation ${String(allocation.id)}: expected a number with up to six decimals, got ${JSON.stringify(written).slice(0, 100)}`,
         );
       }
       return factor;

@@ -4,6 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setMember } from '../config/tree.ts';
+import { add, type Container, container, expectBlank, memberName } from './json-container.ts';
 import { NameCount } from './name-count.ts';
 
 /** A body may be JSON, and yet hold more than anybody needs. The message completes "expected …". */
@@ -33,23 +34,6 @@ const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
-
-/** A list or an object that has been opened and not closed. */
-interface Container {
-  readonly isList: boolean;
-  /** Where it is opened. */
-  readonly start: number;
-  /** What has been parsed of it; `undefined` = nothing yet, and if it ends before, it is a part of the piece that it stands in. */
-  parsed: unknown[] | Record<string, unknown> | undefined;
-  /** The text from here on has not been parsed. */
-  from: number;
-  /** Behind its last comma: where the member begins that is being read. */
-  member: number;
-  /** The name of that member, or nothing for an item, where its value is parsed apart. */
-  name: string;
-  /** That value has been added: no more may stand before the next comma. */
-  isAdded: boolean;
-}
 
 /**
  * What `JSON.parse` makes of it. Rejects with a `SyntaxError` or a `TypeError` where that throws, and with a `TooMuchJsonError`.
@@ -265,11 +249,6 @@ class Reader {
   }
 }
 
-function container(isList: boolean, start: number): Container {
-  const from = start + 1;
-  return { isList, start, parsed: undefined, from, member: from, name: '', isAdded: false };
-}
-
 /** Where the text ends that begins here; behind the last byte where it does not end. */
 function endOfText(bytes: Uint8Array, start: number): number {
   let at = start + 1;
@@ -279,31 +258,4 @@ function endOfText(bytes: Uint8Array, start: number): number {
     }
   }
   return at;
-}
-
-/** `text` stands between the last comma and the value of a member. */
-function memberName({ isList }: Container, text: string): string {
-  if (isList) {
-    expectBlank(text);
-    return '';
-  }
-  const [name, ...others] = Object.keys(JSON.parse(`{${text}null}`) as object);
-  if (name === undefined || others.length > 0) {
-    throw new SyntaxError('a member without a name');
-  }
-  return name;
-}
-
-function add({ parsed }: Container, name: string, value: unknown): void {
-  if (Array.isArray(parsed)) {
-    parsed.push(value);
-  } else if (parsed !== undefined) {
-    setMember(parsed, name, value);
-  }
-}
-
-function expectBlank(text: string): void {
-  if (/[^ \t\r\n]/.test(text)) {
-    throw new SyntaxError('something where nothing may stand');
-  }
 }

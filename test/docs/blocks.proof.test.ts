@@ -57,9 +57,9 @@ const tries: Readonly<Record<string, Try>> = {
     }
   },
 
-  /** YAML, as PyYAML reads it. */
+  /** YAML, as PyYAML reads it, of one document or several. */
   yaml({ file, text }, _follower, workshop) {
-    YamlDocument.parse(text);
+    YamlDocument.parseAll(text);
     if (file !== undefined) {
       workshop.write(file, text);
     }

@@ -76,7 +76,9 @@ describe('serve', () => {
 
   it('that is told to end while it starts ends', async () => {
     for (const milliseconds of [50, 200, 400, 800]) {
-      const running = startServe(confOf('enabled_filters = MaxLeaseDurationFilter'));
+      const running = startServe(
+        confOf('enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200'),
+      );
       await sleep(milliseconds);
       running.process.kill('SIGTERM');
       const { code, stderr } = await running.ended;
@@ -119,7 +121,10 @@ describe('serve', () => {
 
   it('at SIGTERM under load answers every request that it has decided, and ends with 0', async () => {
     const log = temporaryFile('decisions.jsonl', '');
-    const conf = confOf('enabled_filters = MaxLeaseDurationFilter', `decision_log = ${log}`);
+    const conf = confOf(
+      'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200',
+      `decision_log = ${log}`,
+    );
     const { process, ended, url } = await serve(conf);
     const load = startLoad(`${url}/check-create`, 16, FITS);
     await load.more(500);
@@ -137,7 +142,9 @@ describe('serve', () => {
 
 describe('SIGUSR1', () => {
   it('opens no debugger, and ends nothing', async () => {
-    const running = await serve(confOf('enabled_filters = MaxLeaseDurationFilter'));
+    const running = await serve(
+      confOf('enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200'),
+    );
     for (let times = 0; times < 3; times += 1) {
       running.process.kill('SIGUSR1');
       expect((await fetch(`${running.url}/healthz`)).status).toBe(200);
