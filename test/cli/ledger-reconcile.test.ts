@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { copiedLedgers, recordLease } from '../ledger/recorded-leases.ts';
 import { temporaryFile } from '../support/files.ts';
 import { ledgerAt } from '../support/ledgers.ts';
-import { COMING, commandsOn, fill } from './ledger-setup.ts';
+import { commandsOn, fill } from './ledger-setup.ts';
 
 const newLedger = copiedLedgers(fill);
 const emptyLedger = copiedLedgers(async () => {});
@@ -104,7 +104,7 @@ describe('ledger reconcile', () => {
   it('leaves what was recorded within --older-than, an hour by default', async () => {
     const connection = await newLedger();
     const book = await ledgerAt(connection, { now: () => new Date().toISOString() });
-    await recordLease(book, { name: 'news', ...COMING });
+    await recordLease(book, { name: 'news', start: '2096-12-05', end: '2096-12-06' });
     await book.close();
     const { ledger } = commandsOn(connection);
     const list = file([FIRST, THIRD]);
@@ -123,7 +123,7 @@ describe('ledger reconcile', () => {
   it('wants to know the region where it is not the only one', async () => {
     const connection = await newLedger();
     const book = await ledgerAt(connection);
-    await recordLease(book, { name: 'far', region: 'R2', ...COMING });
+    await recordLease(book, { name: 'far', region: 'R2', start: '2096-12-05', end: '2096-12-06' });
     await book.close();
     const { ledger } = commandsOn(connection);
     const { code, stdout, stderr } = await ledger('reconcile', file([FIRST]));

@@ -51,6 +51,7 @@ it('docs/protocol.md says what the policy service answers', async () => {
     await post(url, FITS, { ...TOKEN, ...JSON_TYPE }),
     await post(url, '{"context":{"user_id":"a","project_id":"b"},"lease":{}}', { ...TOKEN, ...JSON_TYPE }),
     await post(url, '{', { ...TOKEN, ...JSON_TYPE }),
+    await post(url, JSON.stringify(Array(300_001).fill(0)), { ...TOKEN, ...JSON_TYPE }),
     await post(url, FITS, JSON_TYPE),
     await post(url, JSON.stringify(createLasting(TEN_DAYS)), { ...TOKEN, ...JSON_TYPE }),
     await post(`${broken}/v1/check-create`, FITS, JSON_TYPE),

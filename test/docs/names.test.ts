@@ -48,12 +48,13 @@ const FLAGS = [
   { long: '--version' },
 ].map(({ long }) => long);
 
-/** Names that others gave: upstream's hook, the documented field, alternatives of a SkyPilot task, Blazar's flavours, parameters of PostgreSQL. */
+/** Names that others gave, or that stand in the log alone: upstream's hook, the documented field, alternatives of a SkyPilot task, Blazar's flavours, parameters of PostgreSQL. */
 const FOREIGN = [
   'on_end',
   'end_time',
   'any_of',
   'flavor_id',
+  'last_filter',
   'application_name',
   'connect_timeout',
   'max_connections',
