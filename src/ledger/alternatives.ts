@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../dates.ts';
 import type { Amount } from './amount.ts';
-import { charge, formatClaims, parseClaims, type RecordedClaim, refund } from './claim.ts';
+import { charge, formatClaims, notBefore, parseClaims, type RecordedClaim, refund } from './claim.ts';
 import type { LeaseRow } from './schema.ts';
 
 export interface Alternative {
@@ -109,6 +109,30 @@ export function most(maps: readonly ReadonlyMap<string, Amount>[]): Map<string, 
     }
   }
   return largest;
+}
+
+/** What is left of it from a second on. */
+export function without(one: Alternative, second: bigint): Alternative {
+  return { ...one, claims: one.claims.map((claim) => notBefore(claim, second)) };
+}
+
+/** Whether it takes as much of everything, at each time. */
+export function covers(one: Alternative, rest: Alternative): boolean {
+  return (
+    one.end >= rest.end &&
+    rest.claims.every((other) =>
+      one.claims.some((claim) =>
+        claim.account !== other.account
+          ? false
+          : claim.kind === 'held'
+            ? other.kind === 'held' && claim.amount >= other.amount
+            : other.kind === 'usage' &&
+              claim.perSecond >= other.perSecond &&
+              claim.from <= other.from &&
+              claim.until >= other.until,
+      ),
+    )
+  );
 }
 
 function later(a: Instant, b: Instant): Instant {

@@ -2,7 +2,16 @@
  * Whether a lease fits, and how balances change when it is recorded: arithmetic on what was read, without a database. A check
  * and a commit come to their answers here, so that they can't differ in anything but time.
  */
-import { type Alternative, chargedBy, distinct, most, refundOf, sums } from './alternatives.ts';
+import {
+  type Alternative,
+  chargedBy,
+  covers,
+  distinct,
+  most,
+  refundOf,
+  sums,
+  without,
+} from './alternatives.ts';
 import { type Amount, MAX_AMOUNT } from './amount.ts';
 import { type Claim, charge, notBefore, type RecordedClaim } from './claim.ts';
 
@@ -90,10 +99,14 @@ export function reckon(of: Reckoned): Reckoning {
   const { wanted, current, overflowing } = withoutOverflow(of);
 
   const likely = [...wanted, ...(current === undefined ? [] : [current])].map(alternativeOf);
-  const next = distinct([...likely, ...(staysOpen ? recorded : withOtherCounts(of, likely))]);
+  // Asked for once more, it takes nothing more. Asked for in another way it may be one that has its id after it: what that has
+  // used is used.
+  const isKnown = staysOpen && distinct([...recorded, ...likely]).length === recorded.length;
+  const open = isKnown ? recorded : recorded.map((one) => without(one, now));
+  const next = distinct([...likely, ...(staysOpen ? open : withOtherCounts(of, likely))]);
   const charged = chargedBy(next);
   // Of what the lease was taken for, the rest is given back: all but the most that it can have used by now.
-  const givenBack = staysOpen ? chargedBy(recorded) : refundOf(recorded, now);
+  const givenBack = isKnown ? chargedBy(recorded) : refundOf(recorded, now);
   const judged = chargedBy(wanted.map(alternativeOf));
   const standing =
     current === undefined || of.isOver ? new Map<string, Amount>() : chargedBy([alternativeOf(current)]);
@@ -151,32 +164,12 @@ function withOtherCounts(
   const { demand } = current ?? wanted[0];
   const kept: Alternative[] = [];
   for (const one of recorded.filter((other) => other.demand !== demand)) {
-    const rest =
-      begun === undefined ? one : { ...one, claims: one.claims.map((claim) => notBefore(claim, begun)) };
+    const rest = begun === undefined ? one : without(one, begun);
     if (![...likely, ...kept].some((other) => covers(other, rest))) {
       kept.push(rest);
     }
   }
   return kept;
-}
-
-/** Whether it takes as much of everything, at each time. */
-function covers(one: Alternative, rest: Alternative): boolean {
-  return (
-    one.end >= rest.end &&
-    rest.claims.every((other) =>
-      one.claims.some((claim) =>
-        claim.account !== other.account
-          ? false
-          : claim.kind === 'held'
-            ? other.kind === 'held' && claim.amount >= other.amount
-            : other.kind === 'usage' &&
-              claim.perSecond >= other.perSecond &&
-              claim.from <= other.from &&
-              claim.until >= other.until,
-      ),
-    )
-  );
 }
 
 type Judged = Refusal & { readonly audit: boolean };

@@ -70,7 +70,7 @@ const round = (most: number) =>
   });
 
 describe.each(DIALECTS)('the ledger on %s', (dialect) => {
-  const runs = dialect === 'sqlite' ? 60 : 8;
+  const runs = (dialect === 'sqlite' ? 60 : 8) * Number(process.env.LEDGER_PROOFS ?? 1);
 
   it.each([
     ['one after the other', 1, 25],

@@ -247,6 +247,20 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
+  it('charges a lease besides what one has used that had its id before, and whose end was not heard', async () => {
+    const ground = await grounds({ budget: '100' });
+    await ground.create(leaseOf({ id: 'A' }));
+    ground.now = '2026-12-01T06:00:00Z';
+    // The same once more is a repetition.
+    await ground.create(leaseOf({ id: 'A' }));
+    expect(await ground.taken()).toEqual(['24']);
+    await ground.create(leaseOf({ id: 'A', from: '2026-12-01 06:00', until: '2026-12-02 06:00' }));
+    expect(await ground.taken()).toEqual(['30']);
+    await ground.end(leaseOf({ id: 'A' }));
+    expect(await ground.taken()).toEqual(['6']);
+    await ground.verify();
+  });
+
   it('refuses a lease whose id was asked for in too many ways', async () => {
     const ground = await grounds({ budget: '1000' });
     const recordings = [];
