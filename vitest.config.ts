@@ -17,12 +17,16 @@ export default defineConfig({
       // What guards every change: `npm test`.
       { extends: true, test: { name: 'suite', include: ['test/**/*.test.ts'], exclude: [PROOFS] } },
       // What takes long by nature (kill -9, outages, fuzzing, real peers, the bench): `npm run test:proofs`.
-      { extends: true, test: { name: 'proofs', include: [PROOFS] } },
+      {
+        extends: true,
+        test: { name: 'proofs', include: [PROOFS], testTimeout: 180_000, hookTimeout: 180_000 },
+      },
     ],
     // Starts the PostgreSQL that the tests of the ledger share: where it can't run, nothing passes.
     globalSetup: ['test/support/shared-postgres.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // Generous: what hangs is found all the same, and a busy machine makes nothing fail.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // One more than the smallest machine has cores: much of the time goes to waiting, for deadlines and for processes.
     maxWorkers: 3,
     // Files share what they import, which takes longer to load than most of them to run: none may leave anything behind.

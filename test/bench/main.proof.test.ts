@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { Result } from '../../bench/harness/results.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/bench/main.js', import.meta.url));
-const TIMEOUT = 180_000;
+const TIMEOUT = 900_000;
 
 function bench(...flags: string[]): Promise<{ stdout: string; stderr: string }> {
   return promisify(execFile)(process.execPath, [MAIN, ...flags]);
