@@ -24,6 +24,14 @@ export function readOnly<Value>(value: Value): Value {
   return isPlain(value) && originalOf(value) === undefined ? view(value) : value;
 }
 
+/**
+ * What a view shows; anything else as it is. For our own code that looks at all of a request, and changes nothing: through a view
+ * that takes ten times as long.
+ */
+export function shownBy<Value extends object>(value: Value): Value {
+  return (originalOf(value) as Value | undefined) ?? value;
+}
+
 /** The value itself: views at any depth are replaced by what they show. Parts that hold no view are kept, not copied. */
 export function withoutViews<Value>(value: Value): Value {
   return unwrap(value, new Map()) as Value;

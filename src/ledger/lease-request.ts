@@ -2,6 +2,7 @@
 import type { Repetition } from '../base-filter.ts';
 import { InvalidRequestError } from '../errors.ts';
 import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../lease.ts';
+import { shownBy } from '../read-only.ts';
 import { keepsReservations, reservationsAfterUpdate, reservationsHalfway } from '../reservations.ts';
 import { reject } from '../verdict.ts';
 import type { Proposal } from './claim.ts';
@@ -29,7 +30,9 @@ export function claimantOf(filter: LedgerFilter, name: string, audit: boolean): 
 
 /** What the ledger is asked about a request whose form the chain has checked. */
 export function ledgerRequest(request: LeaseRequest, claimants: readonly Claimant[]): LedgerRequest {
-  const { context, currentLease, lease, repetition, adopts = false } = request;
+  const { context, repetition, adopts = false } = request;
+  const lease = shownBy(request.lease);
+  const currentLease = request.currentLease && shownBy(request.currentLease);
   return {
     identity: identityOf(context, [currentLease ?? lease, lease]),
     name: nameOf([lease, currentLease ?? lease]),
