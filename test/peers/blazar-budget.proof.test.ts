@@ -100,10 +100,7 @@ describe.skipIf(program === undefined)('a real Blazar', () => {
         }
       }
       const before = await openRows(ledger);
-      const began = performance.now();
       const answer = await deed.do(blazar);
-      if (process.env.BLAZAR_TIMES)
-        process.stderr.write(`${deed.kind} ${answer} ${Math.round(performance.now() - began)}\n`);
       done.push({ ...deed, status: answer });
       const outcome = `${deed.kind} ${answer}`;
       counts.set(outcome, (counts.get(outcome) ?? 0) + 1);

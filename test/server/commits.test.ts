@@ -136,7 +136,7 @@ describe('the commits of the forks', () => {
 describe('creates that look alike', () => {
   const KEYED = (key: string) => ({ 'Idempotency-Key': key });
 
-  it('are different leases: four of ninety on a budget of a hundred are one lease', async () => {
+  it('are different leases: of four, one is granted where a project may have one', async () => {
     const { post, leases } = await withLedger('check', { max_leases_per_project: 1 });
     const { context, lease } = createLasting(60);
     const answers = await Promise.all([1, 2, 3, 4].map(() => post('/check-create', { context, lease })));
