@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { readConfiguration } from '../src/configuration.ts';
 import { withinDeadline } from '../src/deadline.ts';
+import { readConfiguration } from '../src/enforcement/configuration.ts';
 import { SECTIONS } from '../src/server/sections.ts';
 import { PolicyChain } from '../src/skypilot/policy-chain.ts';
 import { decodeRequest, encodeAnswer } from '../src/skypilot/wire.ts';

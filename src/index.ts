@@ -4,24 +4,11 @@
  * A lease service that embeds it starts at `UsageEnforcement`; who writes a filter starts at `BaseFilter`.
  */
 
-export {
-  BaseFilter,
-  type Call,
-  type Clock,
-  type FilterServices,
-  type SharedServices,
-} from './base-filter.ts';
+export type { OptionsCheck, SectionProblem } from './config/option-groups.ts';
 export type { ConfigSources } from './config/sources.ts';
-export {
-  type DateValue,
-  formatDuration,
-  formatInstant,
-  type Instant,
-  MICROSECONDS_PER_SECOND,
-  toInstant,
-} from './dates.ts';
 export { type Deadline, withinDeadline } from './deadline.ts';
-export { type CheckOptions, UsageEnforcement } from './enforcement.ts';
+export { type CheckOptions, UsageEnforcement } from './enforcement/enforcement.ts';
+export type { EnforcementServices } from './enforcement/services.ts';
 export {
   ConfigurationError,
   formatProblem,
@@ -31,12 +18,37 @@ export {
   type Problem,
 } from './errors.ts';
 export {
+  type Amount,
+  formatUnitHours,
+  parseMillionths,
+} from './filter/amount.ts';
+export {
+  BaseFilter,
+  type Call,
+  type Clock,
+  type FilterServices,
+  type SharedServices,
+} from './filter/base-filter.ts';
+export { type Budget, budgetAccount } from './filter/budget.ts';
+export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './filter/claim.ts';
+export { LedgerFilter } from './filter/ledger-filter.ts';
+export type { Decision, EndReport, Outcome } from './filter/verdict.ts';
+export { allow, allowOnError, type Rejection, reject, type Verdict } from './filter/verdict.ts';
+export {
   type HttpAnswer,
   HttpCallError,
   type HttpClient,
   type HttpClientOptions,
   type HttpObserver,
 } from './http/client.ts';
+export {
+  type DateValue,
+  formatDuration,
+  formatInstant,
+  type Instant,
+  MICROSECONDS_PER_SECOND,
+  toInstant,
+} from './lease/dates.ts';
 export {
   type Allocation,
   type Context,
@@ -50,27 +62,15 @@ export {
   leaseStart,
   type Reservation,
   type UpdateRequest,
-} from './lease.ts';
-export {
-  type Amount,
-  formatUnitHours,
-  parseMillionths,
-} from './ledger/amount.ts';
-export { type Budget, budgetAccount } from './ledger/budget.ts';
-export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './ledger/claim.ts';
-export type { LeaseRequest } from './ledger/lease-request.ts';
-export type { LedgerObserver, LedgerOperation } from './ledger/ledger.ts';
-export { LedgerFilter } from './ledger/ledger-filter.ts';
-export type { LedgerService } from './ledger/service.ts';
-export { createLogger, type Logger, type LogLevel } from './logger.ts';
-export type { OptionsCheck, SectionProblem } from './option-groups.ts';
-export { hasSoundCounts, reservationSize, reservationsAfterUpdate } from './reservations.ts';
+} from './lease/lease.ts';
+export { hasSoundCounts, reservationSize, reservationsAfterUpdate } from './lease/reservations.ts';
 export {
   formatResourceProperties,
   type PropertyOperator,
   type PropertyRequirement,
   parseResourceProperties,
-} from './resource-properties.ts';
-export type { EnforcementServices } from './services.ts';
-export type { Decision, EndReport, Outcome } from './verdict.ts';
-export { allow, allowOnError, type Rejection, reject, type Verdict } from './verdict.ts';
+} from './lease/resource-properties.ts';
+export type { LeaseRequest } from './ledger/lease-request.ts';
+export type { LedgerObserver, LedgerOperation } from './ledger/ledger.ts';
+export type { LedgerService } from './ledger/service.ts';
+export { createLogger, type Logger, type LogLevel } from './logger.ts';

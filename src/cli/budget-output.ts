@@ -1,9 +1,10 @@
 /** Budgets as they are printed. */
-import { formatInstant } from '../dates.ts';
-import { type Amount, formatUnitHours } from '../ledger/amount.ts';
-import type { Budget } from '../ledger/budget.ts';
+
+import { type Amount, formatUnitHours } from '../filter/amount.ts';
+import type { Budget } from '../filter/budget.ts';
+import { charge } from '../filter/claim.ts';
+import { formatInstant } from '../lease/dates.ts';
 import type { BudgetChange, BudgetStanding } from '../ledger/budgets.ts';
-import { charge } from '../ledger/claim.ts';
 import type { LeaseReport } from '../ledger/reports.ts';
 import { secondText, usageObject } from './ledger-output.ts';
 

@@ -1,6 +1,6 @@
 /** `budget`: how much leases of a project, or of a user in it, may use, and how much they have. */
 import { Command } from 'commander';
-import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../dates.ts';
+import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../lease/dates.ts';
 import { textMistake } from '../ledger/texts.ts';
 import { budgetRow, budgetStandingObject, changeObject, whoseText } from './budget-output.ts';
 import { NO_DEADLINE, systemUser, unitOf, withLedger } from './ledger-access.ts';
@@ -241,7 +241,7 @@ function secondOf(flag: string, text: string): bigint {
 
 async function amountOf(text: string, unit: string): Promise<bigint> {
   const { formatUnitHours, MAX_AMOUNT, parseMillionths, parseUnitHours } = await import(
-    '../ledger/amount.ts'
+    '../filter/amount.ts'
   );
   const amount = parseUnitHours(text);
   if (amount === undefined) {

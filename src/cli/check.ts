@@ -29,8 +29,8 @@ interface Judgement {
 }
 
 type Deadline = import('../deadline.ts').Deadline;
-type Outcome = import('../verdict.ts').Outcome;
-type UsageEnforcement = import('../enforcement.ts').UsageEnforcement;
+type Outcome = import('../filter/verdict.ts').Outcome;
+type UsageEnforcement = import('../enforcement/enforcement.ts').UsageEnforcement;
 
 export function checkCommand(): Command {
   const command = new Command('check')
@@ -46,8 +46,8 @@ export function checkCommand(): Command {
 }
 
 async function check(operation: Operation, files: readonly string[], flags: CheckFlags): Promise<void> {
-  const { requireConfiguration, sectionOf } = await import('../configuration.ts');
-  const { UsageEnforcement } = await import('../enforcement.ts');
+  const { requireConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
+  const { UsageEnforcement } = await import('../enforcement/enforcement.ts');
   const { serviceSection } = await import('../server/options.ts');
   const { SECTIONS } = await import('../server/sections.ts');
   const configuration = await requireConfiguration(sourcesOf(flags), SECTIONS, process.cwd());
@@ -86,7 +86,7 @@ async function readRequests(
   if (files.filter((file) => file === '-').length > 1) {
     throw new UsageError('standard input (-) can be read once');
   }
-  const { parseCreateRequest, parseEndRequest, parseUpdateRequest } = await import('../lease.ts');
+  const { parseCreateRequest, parseEndRequest, parseUpdateRequest } = await import('../lease/lease.ts');
   const parse = { create: parseCreateRequest, update: parseUpdateRequest, end: parseEndRequest }[operation];
   const requests = [];
   for (const file of files) {

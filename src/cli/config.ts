@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { showValue } from '../config/secret.ts';
 import { assignmentText, optionsTable, sampleText, valueText } from '../config/text.ts';
 import { isMapping, member } from '../config/tree.ts';
-import type { Configuration } from '../configuration.ts';
+import type { Configuration } from '../enforcement/configuration.ts';
 import { formatOrigin, formatProblem, type Problem } from '../errors.ts';
 import { knownOptions } from './known-options.ts';
 import { ExitCode, jsonText, onOneLine, printProblems, printTable } from './output.ts';
@@ -51,7 +51,7 @@ export function configCommand(): Command {
 
 /** `projectFolder` = with the files of the user and of the project, which a service does not read. */
 async function read(flags: SourceFlags, projectFolder?: string): Promise<Configuration> {
-  const { readConfiguration } = await import('../configuration.ts');
+  const { readConfiguration } = await import('../enforcement/configuration.ts');
   const { SECTIONS } = await import('../server/sections.ts');
   return readConfiguration(sourcesOf(flags), SECTIONS, projectFolder);
 }

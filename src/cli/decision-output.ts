@@ -1,7 +1,7 @@
 /** Decisions and their statistics, as they are printed. */
 import type { DurationQuantiles } from '../decisions/durations.ts';
+import type { DecisionRecord } from '../decisions/record.ts';
 import type { Listed, StatisticsSummary } from '../decisions/statistics.ts';
-import type { DecisionRecord } from '../server/decision-record.ts';
 import { jsonLine, onOneLine, printTable } from './output.ts';
 
 /** Decisions in columns that are as wide as the widest cell so far: what is printed is not taken back. */

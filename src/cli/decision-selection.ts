@@ -1,9 +1,9 @@
 /** The flags that say which decisions of a log are meant. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { toInstant } from '../dates.ts';
+import type { DecisionOutcome, DecisionRecord } from '../decisions/record.ts';
+import { OPERATIONS } from '../decisions/recorded-operation.ts';
 import { isSelected, type Selection } from '../decisions/selection.ts';
-import type { DecisionOutcome, DecisionRecord } from '../server/decision-record.ts';
-import { OPERATIONS } from '../server/recorded-operation.ts';
+import { toInstant } from '../lease/dates.ts';
 import { UsageError } from './output.ts';
 
 export interface SelectionFlags {

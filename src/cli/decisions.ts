@@ -5,7 +5,7 @@ import { Command, Option } from 'commander';
 import { systemErrorText } from '../config/read-file.ts';
 import type { FollowedChunk } from '../decisions/files.ts';
 import type { DecisionReader } from '../decisions/reader.ts';
-import type { DecisionRecord } from '../server/decision-record.ts';
+import type { DecisionRecord } from '../decisions/record.ts';
 import { DecisionTable, printStatistics } from './decision-output.ts';
 import { addSelectionFlags, type SelectionFlags, selector } from './decision-selection.ts';
 import { jsonLine, UsageError } from './output.ts';

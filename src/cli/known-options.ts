@@ -1,10 +1,10 @@
 /** The options of what comes with the package, for the sample, the docs and `--help`: no configuration is read. */
-import type { Configuration } from '../configuration.ts';
+import type { Configuration } from '../enforcement/configuration.ts';
 
 export type Option = Configuration['settings'][number]['option'];
 
 export async function knownOptions(): Promise<Option[]> {
-  const { readConfiguration } = await import('../configuration.ts');
+  const { readConfiguration } = await import('../enforcement/configuration.ts');
   const { SECTIONS } = await import('../server/sections.ts');
   const nothing = { environment: {}, configFiles: [] };
   const { settings } = await readConfiguration(nothing, SECTIONS);

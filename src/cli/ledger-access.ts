@@ -1,7 +1,7 @@
 /** How commands get at the ledger: from the configuration, and with one line where it can't be had. */
 import { userInfo } from 'node:os';
-import type { Configuration } from '../configuration.ts';
 import { waitFor } from '../deadline.ts';
+import type { Configuration } from '../enforcement/configuration.ts';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
 import type { Connection } from '../ledger/connection.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -24,7 +24,7 @@ export const NO_DEADLINE = waitFor(undefined);
 
 /** What `[ledger]` says. Throws `ConfigurationError`; prints what is only a warning. */
 export async function configuredLedger(flags: SourceFlags): Promise<ConfiguredLedger> {
-  const { requireConfiguration, sectionOf } = await import('../configuration.ts');
+  const { requireConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
   const { SECTIONS } = await import('../server/sections.ts');
   const { ledgerSection } = await import('../ledger/options.ts');
   const { connectionOf } = await import('../ledger/open.ts');

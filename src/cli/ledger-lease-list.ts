@@ -1,6 +1,6 @@
 /** Leases as Blazar lists them: `openstack reservation lease list -f json`, or the answer of Blazar's own API. */
 import { z } from 'zod';
-import { toInstant } from '../dates.ts';
+import { toInstant } from '../lease/dates.ts';
 import type { ListedLease } from '../ledger/reconcile.ts';
 import { readText, shownName } from './input.ts';
 import { UsageError } from './output.ts';

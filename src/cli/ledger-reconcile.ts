@@ -1,6 +1,6 @@
 /** `ledger reconcile`: the ledger compared with the leases that Blazar has. */
 import { Command, Option } from 'commander';
-import { formatInstant } from '../dates.ts';
+import { formatInstant } from '../lease/dates.ts';
 import type { Reconciled } from '../ledger/reconcile.ts';
 import { createLogger } from '../logger.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser, wholeNumber, withLedger } from './ledger-access.ts';
@@ -63,7 +63,7 @@ async function reconcile(file: string, flags: ReconcileFlags): Promise<void> {
     if (list.length === 0 && flags.empty !== true) {
       throw new UsageError('the list is empty: with --empty all leases of the ledger are released');
     }
-    const { UsageEnforcement } = await import('../enforcement.ts');
+    const { UsageEnforcement } = await import('../enforcement/enforcement.ts');
     const logger = createLogger('warn');
     const enforcement = await UsageEnforcement.fromConfiguration(access.configuration, { logger });
     const done: Reconciled[] = [];

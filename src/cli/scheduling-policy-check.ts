@@ -103,7 +103,7 @@ async function optionsOf({ configFile, policies = [], mergeStrategy, defaultPrio
   const { kubernetesOptions, kubernetesSection, policyOptions } = await import('../kubernetes/options.ts');
   let configured = kubernetesOptions.parse({});
   if (configFile !== undefined) {
-    const { readConfiguration, sectionOf } = await import('../configuration.ts');
+    const { readConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
     const { SECTIONS } = await import('../server/sections.ts');
     const sources = {
       configFiles: configFile,

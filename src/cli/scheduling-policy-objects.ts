@@ -1,9 +1,9 @@
 /** The objects in a file that `scheduling-policy check` judges: pods, and whatever makes pods from a template. */
 import { isMapping, type Mapping, type Path } from '../config/tree.ts';
-import { YamlDocument } from '../config/yaml/document.ts';
-import { YamlError } from '../config/yaml/error.ts';
 import { InvalidRequestError } from '../errors.ts';
 import { type Pod, parsePod } from '../kubernetes/pod.ts';
+import { YamlDocument } from '../yaml/document.ts';
+import { YamlError } from '../yaml/error.ts';
 import { readText, shownName } from './input.ts';
 import { UsageError } from './output.ts';
 

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import { readTextFile } from '../config/read-file.ts';
 import type { Path } from '../config/tree.ts';
-import type { YamlDocument } from '../config/yaml/document.ts';
 import { ConfigurationError, errorText, formatProblem, type Origin, type Problem } from '../errors.ts';
 import type { Level, MergedConfig, Source } from '../skypilot/layers.ts';
 import type { PipelineTask } from '../skypilot/pipeline.ts';
+import type { YamlDocument } from '../yaml/document.ts';
 import { ExitCode, jsonText, onOneLine, printProblems, printTable, UsageError } from './output.ts';
 
 interface ConfigFlags {
@@ -167,7 +167,7 @@ function defaultFile(level: keyof typeof DEFAULTS, expandHome: (path: string) =>
 }
 
 async function fileSource(level: Level, file: string): Promise<Source> {
-  const { YamlDocument } = await import('../config/yaml/document.ts');
+  const { YamlDocument } = await import('../yaml/document.ts');
   const { isMapping } = await import('../config/tree.ts');
   const document = await readingYaml(file, (text) => YamlDocument.parse(text));
   const value = document.value ?? {};
@@ -190,7 +190,7 @@ function mistake(file: string, line: number, message: string): ConfigurationErro
 }
 
 async function readingYaml<Result>(file: string, read: (text: string) => Result): Promise<Result> {
-  const { YamlError } = await import('../config/yaml/error.ts');
+  const { YamlError } = await import('../yaml/error.ts');
   try {
     return read(readTextFile(file));
   } catch (thrown) {
@@ -221,7 +221,7 @@ async function commandLineSources(texts: readonly string[]): Promise<Source[]> {
 }
 
 async function print(all: readonly Merged[], flags: ConfigFlags): Promise<void> {
-  const { YamlDocument } = await import('../config/yaml/document.ts');
+  const { YamlDocument } = await import('../yaml/document.ts');
   const { headingOf } = await import('../skypilot/pipeline.ts');
   const isExplained = flags.explain === true;
   const shown = await Promise.all(

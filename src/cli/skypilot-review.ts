@@ -47,7 +47,7 @@ export function skypilotReviewCommand(): Command {
 }
 
 async function review(file: string, flags: ReviewFlags): Promise<void> {
-  const { requireConfiguration, sectionOf } = await import('../configuration.ts');
+  const { requireConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
   const { SECTIONS } = await import('../server/sections.ts');
   const { skypilotSection } = await import('../skypilot/options.ts');
   const { serviceSection } = await import('../server/options.ts');
@@ -136,7 +136,7 @@ interface Requested {
 async function readRequests(file: string, flags: ReviewFlags, maxBytes: number): Promise<Requested[]> {
   const { decodeRequest, encodeRequest, InvalidBodyError } = await import('../skypilot/wire.ts');
   const { tasksOf } = await import('../skypilot/pipeline.ts');
-  const { YamlError } = await import('../config/yaml/error.ts');
+  const { YamlError } = await import('../yaml/error.ts');
   const { skypilotConfig, requestName, clusterName } = flags;
   if (file === '-' && skypilotConfig === '-') {
     throw new UsageError('standard input (-) can be read once');

@@ -1,11 +1,11 @@
 /** One source as a layer: it knows names, values and origins, and nothing of what the options mean. */
 import { extname } from 'node:path';
 import type { Origin, Problem } from '../errors.ts';
+import type { YamlDocument as YamlDocumentType } from '../yaml/document.ts';
 import type { Pair } from './dotlist.ts';
 import { parseIni } from './ini.ts';
 import { readTextFile, systemErrorText } from './read-file.ts';
 import { isMapping, type Mapping } from './tree.ts';
-import type { YamlDocument as YamlDocumentType } from './yaml/document.ts';
 
 /** A value as a source gave it: text that still wants a type, lists and mappings of such, or a value of code. */
 export interface Entry {
@@ -66,8 +66,8 @@ function iniLayer(text: string, file: string, problems: Problem[]): Layer {
 /** Sections and options as mappings. Scalars stay texts: an option reads them by its type, as it reads those of an INI file. */
 async function yamlLayer(text: string, file: string, problems: Problem[]): Promise<Layer> {
   // Loaded where there is YAML only: it takes as long as all else that a command does at its start.
-  const { YamlDocument } = await import('./yaml/document.ts');
-  const { YamlError } = await import('./yaml/error.ts');
+  const { YamlDocument } = await import('../yaml/document.ts');
+  const { YamlError } = await import('../yaml/error.ts');
   const report = (line: number, message: string) =>
     problems.push({ severity: 'error', origin: { kind: 'file', file, line }, message });
   let document: YamlDocumentType;

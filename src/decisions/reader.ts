@@ -1,5 +1,5 @@
-import { type DecisionRecord, decisionRecordSchema } from '../server/decision-record.ts';
 import { LineSplitter } from './lines.ts';
+import { type DecisionRecord, decisionRecordSchema } from './record.ts';
 
 /** Lines that could not be read as decisions. */
 export interface SkippedLines {

@@ -1,4 +1,4 @@
-import type { DecisionOutcome, DecisionRecord } from '../server/decision-record.ts';
+import type { DecisionOutcome, DecisionRecord } from './record.ts';
 
 /** Which decisions are meant: those that fit every part, and in each part one of its values. What is left out fits all. */
 export interface Selection {

@@ -1,5 +1,5 @@
-import type { DecisionOutcome, DecisionRecord, FilterRecord } from '../server/decision-record.ts';
 import { type DurationQuantiles, Durations } from './durations.ts';
+import type { DecisionOutcome, DecisionRecord, FilterRecord } from './record.ts';
 import { type Count, Tally, type TallyRow } from './tally.ts';
 
 /** Beyond what anyone enables. */

@@ -1,7 +1,7 @@
 /** What the API server of Kubernetes asks a webhook, and is answered. Source: Kubernetes API, admission.k8s.io/v1. */
 import { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
-import { firstMistake } from '../first-mistake.ts';
+import { firstMistake } from '../lease/first-mistake.ts';
 import { invalidRequest, type Pod, parsePod } from './pod.ts';
 import { API_GROUPS } from './policy.ts';
 

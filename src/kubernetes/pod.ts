@@ -1,7 +1,7 @@
 /** A pod, as far as scheduling policies look at it. Everything else of it passes through. Source: Kubernetes API, core/v1. */
 import { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
-import { firstMistake } from '../first-mistake.ts';
+import { firstMistake } from '../lease/first-mistake.ts';
 
 /** Of terms, expressions and tolerations. The API server takes some thousand of them in all: its database holds no larger pod. */
 const MAX_ITEMS = 1000;

@@ -2,9 +2,10 @@
  * What a lease may be at the moment. Blazar asks before it changes a lease, and may fail to do so after our yes: until somebody
  * says how the lease is, it may be as it was, as it was asked for, or something between. It is charged for the dearest of them.
  */
-import type { Instant } from '../dates.ts';
-import type { Amount } from './amount.ts';
-import { charge, formatClaims, notBefore, parseClaims, type RecordedClaim, refund } from './claim.ts';
+
+import type { Amount } from '../filter/amount.ts';
+import { charge, formatClaims, notBefore, parseClaims, type RecordedClaim, refund } from '../filter/claim.ts';
+import type { Instant } from '../lease/dates.ts';
 import type { LeaseRow } from './schema.ts';
 
 export interface Alternative {

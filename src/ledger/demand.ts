@@ -1,6 +1,6 @@
 /** What a lease asks for, in one form: the same in a new lease, in Blazar's own lease of an update, and in an end. */
 import { hash } from 'node:crypto';
-import type { Reservation } from '../lease.ts';
+import type { Reservation } from '../lease/lease.ts';
 
 /** Rows of the first version of the tables have digests without it, which can't be compared with these. */
 const PREFIX = '2:';

@@ -1,6 +1,6 @@
 /** Which row of the ledger a request is about. */
-import type { Repetition } from '../base-filter.ts';
-import { MICROSECONDS_PER_SECOND } from '../dates.ts';
+import type { Repetition } from '../filter/base-filter.ts';
+import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, refundOf } from './alternatives.ts';
 import { rows, type Work } from './database.ts';
 import { isComparable } from './demand.ts';

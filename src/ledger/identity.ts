@@ -1,6 +1,6 @@
 /** Whose lease a request is about, and by which id. Blazar sends none with a new lease. */
 import { hash } from 'node:crypto';
-import type { Context, Lease } from '../lease.ts';
+import type { Context, Lease } from '../lease/lease.ts';
 
 export interface LeaseIdentity {
   /** `null` where the request has none. */

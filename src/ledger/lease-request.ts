@@ -1,14 +1,15 @@
 /** A request about a lease, in the words of the ledger: which lease it is, what it is to be, and who claims something for it. */
-import type { Repetition } from '../base-filter.ts';
+
 import { InvalidRequestError } from '../errors.ts';
-import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../lease.ts';
-import { shownBy } from '../read-only.ts';
-import { keepsReservations, reservationsAfterUpdate, reservationsHalfway } from '../reservations.ts';
-import { reject } from '../verdict.ts';
-import type { Proposal } from './claim.ts';
+import type { Repetition } from '../filter/base-filter.ts';
+import type { Proposal } from '../filter/claim.ts';
+import type { LedgerFilter } from '../filter/ledger-filter.ts';
+import { reject } from '../filter/verdict.ts';
+import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../lease/lease.ts';
+import { shownBy } from '../lease/read-only.ts';
+import { keepsReservations, reservationsAfterUpdate, reservationsHalfway } from '../lease/reservations.ts';
 import { demandOf } from './demand.ts';
 import { identityOf, nameOf } from './identity.ts';
-import type { LedgerFilter } from './ledger-filter.ts';
 import type { Claimant, LedgerRequest } from './prospect.ts';
 import type { EndedLease } from './transactions.ts';
 

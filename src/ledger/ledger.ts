@@ -1,8 +1,9 @@
 /** The ledger at work: which leases there are, what they take from limits that they share, and who has what left. */
-import type { Clock } from '../base-filter.ts';
-import { toInstant } from '../dates.ts';
+
 import { type Deadline, type Wait, withinDeadline } from '../deadline.ts';
 import { LedgerContentError, LedgerUnavailableError } from '../errors.ts';
+import type { Clock } from '../filter/base-filter.ts';
+import { toInstant } from '../lease/dates.ts';
 import type { Logger } from '../logger.ts';
 import { CommitInDoubtError, type Database, rows, Undone, type Work } from './database.ts';
 import { Doubts } from './doubts.ts';

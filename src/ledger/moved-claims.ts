@@ -1,8 +1,9 @@
 /** What a lease takes when its dates have changed and nobody says what it reserves: as much as before, at other times. */
-import { MICROSECONDS_PER_SECOND } from '../dates.ts';
+
+import { type Budget, budgetAccount } from '../filter/budget.ts';
+import type { Claim } from '../filter/claim.ts';
+import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Alternative } from './alternatives.ts';
-import { type Budget, budgetAccount } from './budget.ts';
-import type { Claim } from './claim.ts';
 import type { Claimant } from './prospect.ts';
 
 /** Throws where a budget would have to pay for time at which it is not valid: which one pays instead, only filters can tell. */

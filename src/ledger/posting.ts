@@ -1,5 +1,5 @@
 /** Balances, and the entries that say how they came about: both are written together, or not at all. */
-import type { Amount } from './amount.ts';
+import type { Amount } from '../filter/amount.ts';
 import { rows, type Work } from './database.ts';
 import type { Statements } from './statements.ts';
 

@@ -2,6 +2,9 @@
  * Whether a lease fits, and how balances change when it is recorded: arithmetic on what was read, without a database. A check
  * and a commit come to their answers here, so that they can't differ in anything but time.
  */
+
+import { type Amount, MAX_AMOUNT } from '../filter/amount.ts';
+import { type Claim, charge, notBefore, type RecordedClaim } from '../filter/claim.ts';
 import {
   type Alternative,
   chargedBy,
@@ -12,8 +15,6 @@ import {
   sums,
   without,
 } from './alternatives.ts';
-import { type Amount, MAX_AMOUNT } from './amount.ts';
-import { type Claim, charge, notBefore, type RecordedClaim } from './claim.ts';
 
 /** What a filter claims for the lease. */
 export interface FilterClaims {

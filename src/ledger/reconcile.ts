@@ -2,10 +2,11 @@
  * The ledger compared with the leases that Blazar has: what is not there is released, what was never seen is recorded, dates
  * that differ are corrected. Each lease is a transaction of its own, and one that has changed meanwhile is left as it is.
  */
-import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../dates.ts';
+
 import type { Wait } from '../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
-import type { Reservation } from '../lease.ts';
+import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
+import type { Reservation } from '../lease/lease.ts';
 import { type Alternative, alternativesOf, chargedBy } from './alternatives.ts';
 import { rows, Undone, type Work } from './database.ts';
 import type { LeaseIdentity } from './identity.ts';

@@ -1,13 +1,14 @@
 /** The ledger as a chain of filters holds it: opened when the first filter needs it, and asked in the terms of leases. */
-import type { Call, Clock } from '../base-filter.ts';
+
 import { inTime, type Wait, waitFor } from '../deadline.ts';
 import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../errors.ts';
-import type { Lease } from '../lease.ts';
+import type { Call, Clock } from '../filter/base-filter.ts';
+import type { LedgerFilter } from '../filter/ledger-filter.ts';
+import { allow, reject, type Verdict } from '../filter/verdict.ts';
+import type { Lease } from '../lease/lease.ts';
 import type { Logger } from '../logger.ts';
-import { allow, reject, type Verdict } from '../verdict.ts';
 import type { LeaseRequest } from './lease-request.ts';
 import type { Ledger, LedgerObserver } from './ledger.ts';
-import type { LedgerFilter } from './ledger-filter.ts';
 import type { LedgerSettings } from './options.ts';
 import type { Author } from './posting.ts';
 import type { Claimant } from './prospect.ts';

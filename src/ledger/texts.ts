@@ -1,5 +1,5 @@
 /** Which texts the ledger keeps: the same on every database, whatever each of them could. */
-import type { Lease } from '../lease.ts';
+import type { Lease } from '../lease/lease.ts';
 import { nameOf, wellFormed } from './identity.ts';
 import type { LeaseRequest } from './lease-request.ts';
 

@@ -1,8 +1,9 @@
 /** What people are shown of a project: its leases around now, and how much of what they have taken is still to be used. */
-import { type Instant, MICROSECONDS_PER_SECOND } from '../dates.ts';
+
 import type { Wait } from '../deadline.ts';
+import type { Amount } from '../filter/amount.ts';
+import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, heldBy, refundOf } from './alternatives.ts';
-import type { Amount } from './amount.ts';
 import { rows, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import type { LeaseRow } from './schema.ts';

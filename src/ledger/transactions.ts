@@ -1,7 +1,8 @@
 /** What is written, and in which order, when a lease is recorded, taken back and ended. */
-import { MICROSECONDS_PER_SECOND } from '../dates.ts';
+
+import type { Amount } from '../filter/amount.ts';
+import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, distinct, heldBy, recordedAs, refundOf } from './alternatives.ts';
-import type { Amount } from './amount.ts';
 import { rows, Undone, type Work } from './database.ts';
 import { findById, findByShape, type LeaseShape } from './find-lease.ts';
 import type { LeaseIdentity } from './identity.ts';

@@ -1,8 +1,8 @@
 /** Whether the ledger's books agree with each other: everything that is kept is told once more from what it was made of. */
 import { sql } from 'kysely';
 import type { Wait } from '../deadline.ts';
+import type { Amount } from '../filter/amount.ts';
 import { alternativesOf, heldBy } from './alternatives.ts';
-import type { Amount } from './amount.ts';
 import type { Snapshot } from './database.ts';
 import type { Ledger } from './ledger.ts';
 

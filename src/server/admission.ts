@@ -1,5 +1,5 @@
 import type { Wait } from '../deadline.ts';
-import { OverloadedError, WaitingLine } from './waiting-line.ts';
+import { OverloadedError, WaitingLine } from '../waiting-line.ts';
 
 /**
  * Lets so many decisions be made at once, and so many wait for their turn. The bulkhead of cockatiel would do, if it did

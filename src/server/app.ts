@@ -8,10 +8,10 @@ import type { Doors } from './doors.ts';
 import type { Generation } from './generation.ts';
 import { healthRoutes } from './health.ts';
 import { kubernetesEndpoints } from './kubernetes.ts';
-import { openApiRoutes } from './openapi.ts';
+import { openApiRoutes } from './openapi/document.ts';
 import { OWN_PATHS } from './own-paths.ts';
 import { pageRoutes } from './page/routes.tsx';
-import { aroundRequests } from './requests.ts';
+import { aroundRequests } from './request-middleware.ts';
 import { skypilotEndpoint } from './skypilot.ts';
 
 export interface AppParts {

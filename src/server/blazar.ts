@@ -4,8 +4,8 @@
  */
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import type { CreateRequest, EndRequest, UpdateRequest } from '../lease.ts';
-import type { Decision, EndReport } from '../verdict.ts';
+import type { Decision, EndReport } from '../filter/verdict.ts';
+import type { CreateRequest, EndRequest, UpdateRequest } from '../lease/lease.ts';
 import { jsonBody } from './body.ts';
 import { type Ask, type DecidedRequest, type DecisionKeepers, decide } from './deciding.ts';
 import type { Door } from './doors.ts';

@@ -1,16 +1,16 @@
 /** What every protocol does with a request once it is read: its turn, its deadline, the decision, and what is kept of it. */
 import type { Context as KoaContext } from 'koa';
-import type { Instant } from '../dates.ts';
 import type { Deadline } from '../deadline.ts';
-import type { CheckOptions, UsageEnforcement } from '../enforcement.ts';
-import { leaseEnd, leaseStart } from '../lease.ts';
-import type { Decision, EndReport } from '../verdict.ts';
-import type { DecisionLog } from './decision-log.ts';
-import { type DecidedRequest, type DecisionRecord, decisionRecord } from './decision-record.ts';
+import type { DecisionLog } from '../decisions/log.ts';
+import { type DecidedRequest, type DecisionRecord, decisionRecord } from '../decisions/record.ts';
+import type { CheckOptions, UsageEnforcement } from '../enforcement/enforcement.ts';
+import type { Decision, EndReport } from '../filter/verdict.ts';
+import type { Instant } from '../lease/dates.ts';
+import { leaseEnd, leaseStart } from '../lease/lease.ts';
 import type { Metrics } from './metrics.ts';
 import { stateOf } from './request-state.ts';
 
-export type { DecidedRequest } from './decision-record.ts';
+export type { DecidedRequest } from '../decisions/record.ts';
 
 /** Puts one request to the filters. */
 export type Ask = (enforcement: UsageEnforcement, call: CheckOptions) => Promise<Decision | EndReport>;

@@ -1,9 +1,9 @@
-import { type Configuration, sectionOf } from '../configuration.ts';
 import { type Deadline, withinDeadline } from '../deadline.ts';
-import { UsageEnforcement } from '../enforcement.ts';
+import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
+import { UsageEnforcement } from '../enforcement/enforcement.ts';
+import type { WatchedServices } from '../enforcement/services.ts';
 import { kubernetesSection, policyOptions } from '../kubernetes/options.ts';
 import type { PodAdmission } from '../kubernetes/pod-admission.ts';
-import type { WatchedServices } from '../services.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policy-chain.ts';
 import { Admission } from './admission.ts';

@@ -1,9 +1,9 @@
 /** Which configuration decides, and how the next one takes over: built beside it, and swapped in one step. */
 import type { ConfigSources } from '../config/sources.ts';
-import { type Configuration, readConfiguration, withoutMistakes } from '../configuration.ts';
+import { type Configuration, readConfiguration, withoutMistakes } from '../enforcement/configuration.ts';
+import type { WatchedServices } from '../enforcement/services.ts';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
-import type { WatchedServices } from '../services.ts';
 import { asksForCertificate, DOORS } from './doors.ts';
 import { Generation, readDoorTokens } from './generation.ts';
 import { READ_AT_START, type ServiceOptions } from './options.ts';

@@ -2,12 +2,12 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { whyWritable } from '../config/file-modes.ts';
+import { withOrigin } from '../config/option-groups.ts';
 import { systemErrorText } from '../config/read-file.ts';
-import { type Configuration, sectionOf } from '../configuration.ts';
+import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../errors.ts';
 import { parseConnection } from '../ledger/connection.ts';
 import { ledgerSection } from '../ledger/options.ts';
-import { withOrigin } from '../option-groups.ts';
 import { serviceSection } from './options.ts';
 
 /**

@@ -1,8 +1,8 @@
 /** How the service is: for load balancers, for Kubernetes, for Prometheus. Nobody needs a token, so none of it tells of a lease. */
 import Router from '@koa/router';
 import { formatProblem, type Problem } from '../errors.ts';
-import type { Health, Readiness } from './answers.ts';
 import type { Metrics } from './metrics.ts';
+import type { Health, Readiness } from './openapi/responses.ts';
 import { EXACT } from './own-paths.ts';
 
 export interface HealthParts {

@@ -3,6 +3,7 @@
  * is added to it. Whatever else is answered refuses the pod too: see `failurePolicy` in etc/kubernetes.
  */
 import type { Context, Middleware } from 'koa';
+import { admissionRecord } from '../decisions/record.ts';
 import {
   type AdmissionAnswer,
   admissionAnswer,
@@ -12,7 +13,6 @@ import {
 } from '../kubernetes/admission-review.ts';
 import { jsonBody } from './body.ts';
 import { type DecisionKeepers, keep } from './deciding.ts';
-import { admissionRecord } from './decision-record.ts';
 import type { Door } from './doors.ts';
 import type { KubernetesParts } from './generation.ts';
 import { KUBERNETES_PATHS, kubernetesPathOf } from './own-paths.ts';

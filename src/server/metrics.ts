@@ -1,10 +1,10 @@
 /** What the service counts, as Prometheus reads it. docs/operations.md says what each is good for. */
 import { STATUS_CODES } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { DecisionLogObserver } from '../decisions/log.ts';
+import type { DecisionRecord } from '../decisions/record.ts';
 import type { BreakerState, HttpObserver } from '../http/client.ts';
 import type { LedgerObserver, LedgerOperation } from '../ledger/ledger.ts';
-import type { DecisionLogObserver } from './decision-log.ts';
-import type { DecisionRecord } from './decision-record.ts';
 
 /** In seconds. They reach past the longest deadline that can be set, 3600. */
 const BUCKETS = [

@@ -1,7 +1,7 @@
-import { type Configuration, sectionOf } from '../configuration.ts';
+import type { SectionProblem } from '../config/option-groups.ts';
+import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { type KubernetesOptions, kubernetesSection } from '../kubernetes/options.ts';
 import { ledgerSection } from '../ledger/options.ts';
-import type { SectionProblem } from '../option-groups.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { mistakesOf, readAuthorities, readTokens, type TokenOptions } from './credentials.ts';
 import type { DoorName } from './doors.ts';

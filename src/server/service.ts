@@ -1,14 +1,14 @@
 /** The policy service: everything wired, from the configuration to the socket, and back down again. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ConfigSources } from '../config/sources.ts';
-import { type Configuration, requireConfiguration, sectionOf } from '../configuration.ts';
+import { DecisionLog } from '../decisions/log.ts';
+import { type Configuration, requireConfiguration, sectionOf } from '../enforcement/configuration.ts';
 import { ConfigurationError, errorText, type Problem } from '../errors.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { createApp } from './app.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
 import { RecentDecisions } from './deciding.ts';
-import { DecisionLog } from './decision-log.ts';
 import { createDoors, DOOR_NAMES, DOORS, type DoorName, type Doors, replaceTokens } from './doors.ts';
 import { type Generation, readDoorTokens } from './generation.ts';
 import { Generations } from './generations.ts';

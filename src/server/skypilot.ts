@@ -3,10 +3,10 @@
  * a plain text the reason why not. Whatever else is answered refuses the request too: SkyPilot takes it for a fault.
  */
 import { type Context, HttpError, type Middleware } from 'koa';
+import { reviewRecord } from '../decisions/record.ts';
 import { decodeRequest, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
 import { jsonBody, parsedJson } from './body.ts';
 import { type DecisionKeepers, keep } from './deciding.ts';
-import { reviewRecord } from './decision-record.ts';
 import type { Door } from './doors.ts';
 import type { SkypilotParts } from './generation.ts';
 import { TooMuchJsonError } from './json-pieces.ts';

@@ -1,8 +1,9 @@
 /** What keeps `serve` from starting, and a reload from taking over, although each section by itself is right. */
-import { type Configuration, sectionOf } from '../configuration.ts';
+
+import { withOrigin } from '../config/option-groups.ts';
+import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import type { Problem } from '../errors.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
-import { withOrigin } from '../option-groups.ts';
 import { skypilotSection } from '../skypilot/options.ts';
 import type { TokenOptions } from './credentials.ts';
 import {

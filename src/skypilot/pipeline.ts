@@ -3,8 +3,8 @@
  * admin policy about each of them by itself. Source: SkyPilot 0.13, how it loads chains of tasks and groups of jobs.
  */
 import { isMapping, type Mapping } from '../config/tree.ts';
-import { YamlDocument } from '../config/yaml/document.ts';
-import { YamlError } from '../config/yaml/error.ts';
+import { YamlDocument } from '../yaml/document.ts';
+import { YamlError } from '../yaml/error.ts';
 
 /** One task of a file. */
 export interface PipelineTask {

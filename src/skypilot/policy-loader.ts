@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import type { Option } from '../config/option.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import { showText } from '../config/secret.ts';
-import { declaredOptions } from '../declared-options.ts';
-import { makePackagesResolvable } from '../filter-packages.ts';
-import { importFile, importPackage } from '../importing.ts';
+import { declaredOptions } from '../plugin/declared-options.ts';
+import { importFile, importPackage } from '../plugin/importing.ts';
+import { makePackagesResolvable } from '../plugin/packages.ts';
 import { isPolicyClass, type PolicyClass } from './admin-policy.ts';
 
 /** A policy that can be constructed. */

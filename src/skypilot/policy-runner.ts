@@ -1,10 +1,10 @@
 /** Where a policy runs: in a thread of its own, or in this one. */
 
 import { schemaInput } from '../config/resolve.ts';
-import { type Configuration, sectionOf } from '../configuration.ts';
 import type { Deadline } from '../deadline.ts';
+import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
+import { createSharedServices, type EnforcementServices } from '../enforcement/services.ts';
 import { createLogger } from '../logger.ts';
-import { createSharedServices, type EnforcementServices } from '../services.ts';
 import { type Answer, askPolicy, type Question } from './asking.ts';
 import { skypilotSection } from './options.ts';
 import type { NamedPolicy } from './policy-loader.ts';

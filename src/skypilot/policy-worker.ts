@@ -1,8 +1,8 @@
 /** The thread of one policy: constructs it, and puts to it what comes. Started by `policy-thread.ts`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Deadline } from '../deadline.ts';
+import { createSharedServices } from '../enforcement/services.ts';
 import { errorText } from '../errors.ts';
-import { createSharedServices } from '../services.ts';
 import type { AdminPolicy } from './admin-policy.ts';
 import { askPolicy } from './asking.ts';
 import { forwardingLogger, forwardingObserver } from './forwarding.ts';

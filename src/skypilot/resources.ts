@@ -1,6 +1,6 @@
 /** What a task asks for: one mapping, or one with alternatives. */
 import { isMapping, type Mapping } from '../config/tree.ts';
-import { YamlDocument } from '../config/yaml/document.ts';
+import { YamlDocument } from '../yaml/document.ts';
 import type { Task } from './user-request.ts';
 
 /** One way to fulfil a task: `accelerators`, `cpus`, `infra`, `use_spot` and so on. */

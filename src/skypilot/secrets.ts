@@ -3,8 +3,8 @@
  * stands, and wherever else its value appears in what is shown.
  */
 import { isMapping, member, setMember } from '../config/tree.ts';
-import { YamlDocument } from '../config/yaml/document.ts';
-import { YamlError } from '../config/yaml/error.ts';
+import { YamlDocument } from '../yaml/document.ts';
+import { YamlError } from '../yaml/error.ts';
 import { HIDDEN, withoutSecretForms } from './secret-forms.ts';
 import { isSecretMember, isSecretVariable } from './secret-names.ts';
 

@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import { isMapping, type Mapping } from '../config/tree.ts';
-import { YamlDocument } from '../config/yaml/document.ts';
-import { YamlError } from '../config/yaml/error.ts';
+import { YamlDocument } from '../yaml/document.ts';
+import { YamlError } from '../yaml/error.ts';
 import type { Config } from './config.ts';
 import type { RequestOptions, Task, User } from './user-request.ts';
 

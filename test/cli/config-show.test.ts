@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { serviceOptions } from '../../src/server/options.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile } from '../support/files.ts';

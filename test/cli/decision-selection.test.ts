@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { addSelectionFlags, type SelectionFlags, selector } from '../../src/cli/decision-selection.ts';
-import type { DecisionRecord } from '../../src/server/decision-record.ts';
+import type { DecisionRecord } from '../../src/decisions/record.ts';
 import { aRecord, decisionsInFile } from '../support/decision-logs.ts';
 import { projectFile } from '../support/files.ts';
 

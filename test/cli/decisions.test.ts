@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { DecisionRecord } from '../../src/server/decision-record.ts';
+import type { DecisionRecord } from '../../src/decisions/record.ts';
 import { rows } from '../support/check-command.ts';
 import { aRecord, decisionsIn, decisionsInFile } from '../support/decision-logs.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { skypilotConfigCommand } from '../../src/cli/skypilot-config.ts';
-import { YamlDocument } from '../../src/config/yaml/document.ts';
+import { YamlDocument } from '../../src/yaml/document.ts';
 import { runInProcess } from '../support/command-in-process.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { type CommandResult, runCommand } from '../support/run-command.ts';

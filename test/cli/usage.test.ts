@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { projectFile } from '../support/files.ts';
 import { COMMAND, runCommand } from '../support/run-command.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { permittedLayers } from '../../src/config/client-layers.ts';
-import { enforcementOptions, readConfiguration } from '../../src/configuration.ts';
+import { enforcementOptions, readConfiguration } from '../../src/enforcement/configuration.ts';
 import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
 import {
   type ClientSources,

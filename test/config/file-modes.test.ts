@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { whyWritable } from '../../src/config/file-modes.ts';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
 import type { ConfigSources } from '../../src/index.ts';
 import { SECTIONS } from '../../src/server/sections.ts';

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { ConfigSources } from '../../src/config/sources.ts';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { configFile, service } from './helpers.ts';

@@ -1,7 +1,7 @@
 /** A secret in a YAML file or behind --config is in no problem, whatever is wrong around it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
 import { SECTIONS } from '../../src/server/sections.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';

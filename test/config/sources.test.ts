@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type ConfigSources, readSources } from '../../src/config/sources.ts';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { configFile, effective, entries, readEntries as read, service, shown } from './helpers.ts';
 

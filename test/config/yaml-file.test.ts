@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { describeOptions } from '../../src/config/option.ts';
 import { resolve } from '../../src/config/resolve.ts';
 import { readSources } from '../../src/config/sources.ts';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { configFile, configuration, effective, readEntries, service, shown } from './helpers.ts';
 
 const schema = z.object({

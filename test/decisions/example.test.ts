@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { DecisionOutcome } from '../../src/server/decision-record.ts';
+import type { DecisionOutcome } from '../../src/decisions/record.ts';
 import { decisionsInFile } from '../support/decision-logs.ts';
 import { projectFile } from '../support/files.ts';
 

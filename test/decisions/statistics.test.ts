@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { DecisionRecord, FilterRecord } from '../../src/decisions/record.ts';
 import { Statistics } from '../../src/decisions/statistics.ts';
-import type { DecisionRecord, FilterRecord } from '../../src/server/decision-record.ts';
 import { aRecord } from '../support/decision-logs.ts';
 
 function summaryOf(records: readonly DecisionRecord[], listed = 10) {

@@ -18,7 +18,7 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
 import { SECTIONS } from '../../src/server/sections.ts';
 import { projectFile } from '../support/files.ts';

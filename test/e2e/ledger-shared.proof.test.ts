@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseUnitHours } from '../../src/ledger/amount.ts';
-import { budgetAccount } from '../../src/ledger/budget.ts';
+import { parseUnitHours } from '../../src/filter/amount.ts';
+import { budgetAccount } from '../../src/filter/budget.ts';
 import { listBudgets } from '../../src/ledger/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { newClients, PROJECT, startClients } from '../support/lease-clients.ts';

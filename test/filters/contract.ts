@@ -3,8 +3,8 @@
  */
 import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { filterFileName, isFilterClass, optionPrefix } from '../../src/base-filter.ts';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
+import { filterFileName, isFilterClass, optionPrefix } from '../../src/filter/base-filter.ts';
 import { type ConfigSources, UsageEnforcement } from '../../src/index.ts';
 import { newLedger } from '../server/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';

@@ -1,6 +1,6 @@
 /** A filter that is enabled and refuses no lease is a limit that everybody thinks is enforced. */
 import { expect, it } from 'vitest';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';

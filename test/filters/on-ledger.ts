@@ -1,9 +1,9 @@
 /** A chain on a ledger of its own, and a look into that ledger. */
 import SqliteConnection from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import { filterFileName } from '../../src/base-filter.ts';
+import { parseUnitHours } from '../../src/filter/amount.ts';
+import { filterFileName } from '../../src/filter/base-filter.ts';
 import { UsageEnforcement } from '../../src/index.ts';
-import { parseUnitHours } from '../../src/ledger/amount.ts';
 import { newLedger } from '../server/ledgers.ts';
 import { filterFolder } from '../support/filter-folder.ts';
 import { type BudgetText, giveBudget, ledgerAt } from '../support/ledgers.ts';

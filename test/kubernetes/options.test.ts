@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readConfiguration, requireConfiguration, sectionOf } from '../../src/configuration.ts';
+import { readConfiguration, requireConfiguration, sectionOf } from '../../src/enforcement/configuration.ts';
 import { kubernetesOptions, kubernetesSection } from '../../src/kubernetes/options.ts';
 import { DAEMON_SET_TOLERATIONS, SYSTEM_TOLERATIONS } from '../../src/kubernetes/system-tolerations.ts';
 import { configFile, shown } from '../config/helpers.ts';

@@ -2,6 +2,8 @@
 import { expect, onTestFinished } from 'vitest';
 import { MaxLeasesFilter } from '../../filters/max-leases-filter.ts';
 import { UsageBudgetFilter } from '../../filters/usage-budget-filter.ts';
+import { RequestCall } from '../../src/enforcement/request-call.ts';
+import { createSharedServices } from '../../src/enforcement/services.ts';
 import { type Context, formatUnitHours, type Lease } from '../../src/index.ts';
 import { listBudgets } from '../../src/ledger/budgets.ts';
 import { rows } from '../../src/ledger/database.ts';
@@ -12,8 +14,6 @@ import type { Claimant } from '../../src/ledger/prospect.ts';
 import type { Tables } from '../../src/ledger/schema.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
 import type { Recording, Undo } from '../../src/ledger/transactions.ts';
-import { RequestCall } from '../../src/request-call.ts';
-import { createSharedServices } from '../../src/services.ts';
 import {
   type BudgetText,
   type DIALECTS,

@@ -2,11 +2,11 @@
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { MaxLeasesFilter } from '../../filters/max-leases-filter.ts';
+import { createSharedServices } from '../../src/enforcement/services.ts';
 import type { Context, Lease } from '../../src/index.ts';
 import { claimantOf } from '../../src/ledger/lease-request.ts';
 import { type ListedLease, reconcile } from '../../src/ledger/reconcile.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
-import { createSharedServices } from '../../src/services.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { by, leaseOf } from './ground.ts';

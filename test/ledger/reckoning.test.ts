@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MAX_AMOUNT } from '../../src/filter/amount.ts';
+import type { Claim, RecordedClaim, Shortage } from '../../src/filter/claim.ts';
 import { type Alternative, chargedBy, refundOf } from '../../src/ledger/alternatives.ts';
-import { MAX_AMOUNT } from '../../src/ledger/amount.ts';
-import type { Claim, RecordedClaim, Shortage } from '../../src/ledger/claim.ts';
 import { type Claimed, type FilterClaims, type Reckoned, reckon } from '../../src/ledger/reckoning.ts';
 
 function held(account: string, amount: bigint, limit?: bigint): Claim {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { toInstant } from '../../src/dates.ts';
-import type { Claim } from '../../src/ledger/claim.ts';
+import type { Claim } from '../../src/filter/claim.ts';
+import { toInstant } from '../../src/lease/dates.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Claimant } from '../../src/ledger/prospect.ts';
 import { type ListedLease, type ReconcileOptions, reconcile } from '../../src/ledger/reconcile.ts';

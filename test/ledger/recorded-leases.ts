@@ -1,8 +1,8 @@
 /** Leases in a ledger, recorded without a chain of filters. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { toInstant } from '../../src/dates.ts';
-import type { Claim } from '../../src/ledger/claim.ts';
+import type { Claim } from '../../src/filter/claim.ts';
+import { toInstant } from '../../src/lease/dates.ts';
 import type { LeaseIdentity } from '../../src/ledger/identity.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { ConfigurationError, formatProblem } from '../../src/errors.ts';
 import { AcceptedTokens } from '../../src/server/credentials.ts';
 import { serviceSection } from '../../src/server/options.ts';

@@ -1,7 +1,7 @@
 /** A token that is gone by mistake must never open the service. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
 import type { ConfigSources } from '../../src/index.ts';
 import { SECTIONS } from '../../src/server/sections.ts';

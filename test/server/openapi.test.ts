@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import Router from '@koa/router';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createExample, endExample, updateExample } from '../../src/server/request-examples.ts';
+import { createExample, endExample, updateExample } from '../../src/server/openapi/examples.ts';
 import { pageNamed, tableUnder } from '../docs/markdown.ts';
 import { apiDescription, mistakes, operations, resolved, validatorOf } from '../support/api-description.ts';
 import { projectFile } from '../support/files.ts';

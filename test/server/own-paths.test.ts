@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readConfiguration } from '../../src/configuration.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { OWN_PATHS } from '../../src/server/own-paths.ts';
 import { SECTIONS } from '../../src/server/sections.ts';
 import { projectFile } from '../support/files.ts';

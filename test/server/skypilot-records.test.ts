@@ -1,7 +1,7 @@
 /** What is kept of a review: in the decision log, in the metrics, on the page. And what is kept nowhere. */
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { DecisionRecord } from '../../src/server/decision-record.ts';
+import type { DecisionRecord } from '../../src/decisions/record.ts';
 import { PolicyChain } from '../../src/skypilot/policy-chain.ts';
 import { decisionsInFile } from '../support/decision-logs.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';

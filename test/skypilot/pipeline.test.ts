@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { YamlDocument } from '../../src/config/yaml/document.ts';
-import { YamlError } from '../../src/config/yaml/error.ts';
 import { tasksOf } from '../../src/skypilot/pipeline.ts';
 import { InvalidBodyError } from '../../src/skypilot/wire.ts';
+import { YamlDocument } from '../../src/yaml/document.ts';
+import { YamlError } from '../../src/yaml/error.ts';
 import { received } from '../support/skypilot.ts';
 
 describe('the tasks of a file', () => {

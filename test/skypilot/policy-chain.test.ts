@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { YamlDocument } from '../../src/config/yaml/document.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import type { Review } from '../../src/skypilot/policy-chain.ts';
+import { YamlDocument } from '../../src/yaml/document.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import {
   chainOf,

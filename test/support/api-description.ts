@@ -1,6 +1,6 @@
 /** `/openapi.json` as its readers take it: what it says of an answer, and whether a value is what it says. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { openApiDocument, type Served } from '../../src/server/openapi.ts';
+import { openApiDocument, type Served } from '../../src/server/openapi/document.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,7 @@ import { constants, openSync, readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type DecisionRecord, decisionRecordSchema } from '../../src/server/decision-record.ts';
+import { type DecisionRecord, decisionRecordSchema } from '../../src/decisions/record.ts';
 import { temporaryFolder } from './filter-folder.ts';
 
 /** The decision of a moment, told apart from others by its lease. */

@@ -1,5 +1,5 @@
 /** Policies in threads of their own. They run what is built: `npm run build`. */
-import type { EnforcementServices } from '../../src/services.ts';
+import type { EnforcementServices } from '../../src/enforcement/services.ts';
 import type { ReceivedRequest } from '../../src/skypilot/wire.ts';
 import type { RecordingLogger } from './logger.ts';
 import { chainOn, policyFiles, type RunningChain, received } from './skypilot.ts';

@@ -1,6 +1,7 @@
 /** Compares a ledger with what clients were told. */
+
+import { type Amount, parseUnitHours } from '../../src/filter/amount.ts';
 import { alternativesOf, chargedBy } from '../../src/ledger/alternatives.ts';
-import { type Amount, parseUnitHours } from '../../src/ledger/amount.ts';
 import { rows } from '../../src/ledger/database.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { LeaseRow } from '../../src/ledger/schema.ts';

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { requireConfiguration } from '../../src/configuration.ts';
 import { withinDeadline } from '../../src/deadline.ts';
-import type { EnforcementServices } from '../../src/services.ts';
+import { requireConfiguration } from '../../src/enforcement/configuration.ts';
+import type { EnforcementServices } from '../../src/enforcement/services.ts';
 import { skypilotSection } from '../../src/skypilot/options.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policy-chain.ts';
 import { decodeRequest, type ReceivedRequest } from '../../src/skypilot/wire.ts';

@@ -1,7 +1,8 @@
 /** Budgets as bars: what is used, what recorded leases will use, and what is left. */
-import { type Instant, MICROSECONDS_PER_SECOND } from '../../dates.ts';
-import { type Amount, formatUnitHours } from '../../ledger/amount.ts';
-import { budgetAccount } from '../../ledger/budget.ts';
+
+import { type Amount, formatUnitHours } from '../../filter/amount.ts';
+import { budgetAccount } from '../../filter/budget.ts';
+import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { BudgetStanding } from '../../ledger/budgets.ts';
 import { Legend, type Look } from './patterns.tsx';
 import { Table } from './table.tsx';

@@ -1,7 +1,7 @@
 import type { Setting } from '../../config/resolve.ts';
 import { showValue } from '../../config/secret.ts';
 import { valueText } from '../../config/text.ts';
-import type { ConfiguredFilter } from '../../configuration.ts';
+import type { ConfiguredFilter } from '../../enforcement/configuration.ts';
 import { formatOrigin } from '../../errors.ts';
 import { Table } from './table.tsx';
 import { Text } from './text.tsx';

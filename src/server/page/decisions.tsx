@@ -1,4 +1,4 @@
-import type { DecisionRecord } from '../decision-record.ts';
+import type { DecisionRecord } from '../../decisions/record.ts';
 import { Milliseconds, Outcome } from './outcome.tsx';
 import { Table } from './table.tsx';
 import { Text } from './text.tsx';

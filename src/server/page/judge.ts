@@ -1,7 +1,7 @@
+import { type DecidedRequest, type DecisionRecord, decisionRecord } from '../../decisions/record.ts';
 import { errorText, InvalidRequestError } from '../../errors.ts';
-import type { CreateRequest, UpdateRequest } from '../../lease.ts';
+import type { CreateRequest, UpdateRequest } from '../../lease/lease.ts';
 import { parsedJson } from '../body.ts';
-import { type DecidedRequest, type DecisionRecord, decisionRecord } from '../decision-record.ts';
 import { TooMuchJsonError } from '../json-pieces.ts';
 import type { RequestState } from '../request-state.ts';
 

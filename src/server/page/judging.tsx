@@ -1,5 +1,5 @@
 /** The form that puts a pasted request to the filters, and what they say. */
-import type { DecisionRecord, FilterRecord } from '../decision-record.ts';
+import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
 import { Warnings } from './decisions.tsx';
 import { OPERATIONS, type Operation } from './judge.ts';
 import { Milliseconds, Outcome } from './outcome.tsx';

@@ -1,6 +1,7 @@
 /** What the page shows of the ledger: of the project that is asked for, or which projects there are. */
-import type { Configuration } from '../../configuration.ts';
+
 import { inTime, withinDeadline } from '../../deadline.ts';
+import type { Configuration } from '../../enforcement/configuration.ts';
 import { LedgerUnavailableError } from '../../errors.ts';
 import { type BudgetStanding, listBudgets } from '../../ledger/budgets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';

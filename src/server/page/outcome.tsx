@@ -1,4 +1,4 @@
-import type { DecisionOutcome } from '../decision-record.ts';
+import type { DecisionOutcome } from '../../decisions/record.ts';
 
 /** The words of the decision log and of the metrics. The sign is for the eye; whoever can't tell colours apart needs none. */
 const SIGNS: Readonly<Record<DecisionOutcome, string>> = {

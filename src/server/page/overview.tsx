@@ -1,7 +1,8 @@
 /** The page itself: how the service is, what it enforces, what it has decided, and what it would decide. */
-import type { Configuration as Configured } from '../../configuration.ts';
+
+import type { DecisionRecord } from '../../decisions/record.ts';
+import type { Configuration as Configured } from '../../enforcement/configuration.ts';
 import { formatProblem, type Problem } from '../../errors.ts';
-import type { DecisionRecord } from '../decision-record.ts';
 import { Configuration, Filters } from './configuration.tsx';
 import { Decisions } from './decisions.tsx';
 import { Document } from './document.tsx';

@@ -1,5 +1,5 @@
 /** From times to places in a picture that is as wide as there is room for: places are percentages. */
-import { formatInstant, type Instant } from '../../dates.ts';
+import { formatInstant, type Instant } from '../../lease/dates.ts';
 
 export interface TimeScale {
   /** `12.34%`; what lies outside is at the edge. */

@@ -6,7 +6,7 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { requireConfiguration } from '../../../src/configuration.ts';
+import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../../src/server/sections.ts';
 import { startService } from '../../../src/server/service.ts';
 import { startProblems } from '../../../src/server/start-checks.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createSharedServices } from '../../../src/enforcement/services.ts';
 import type { Call, SharedServices } from '../../../src/index.ts';
-import { createSharedServices } from '../../../src/services.ts';
 import { loadLibraries, startDeafService, startService, unusedPort } from '../../support/services.ts';
 import { type Behaviour, begin, type ClusterRecord, resultOf, startApiServer } from './fake-api-server.ts';
 import { askTwice, chainOf, importExample, problemsOf, TASK } from './helpers.ts';

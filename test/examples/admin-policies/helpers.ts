@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
-import { type Configuration, readConfiguration } from '../../../src/configuration.ts';
 import { withinDeadline } from '../../../src/deadline.ts';
+import { type Configuration, readConfiguration } from '../../../src/enforcement/configuration.ts';
+import type { EnforcementServices } from '../../../src/enforcement/services.ts';
 import { formatProblem } from '../../../src/errors.ts';
-import type { EnforcementServices } from '../../../src/services.ts';
 import { skypilotSection } from '../../../src/skypilot/options.ts';
 import { PolicyChain, type Review } from '../../../src/skypilot/policy-chain.ts';
 import type { RequestOptions, User } from '../../../src/skypilot/user-request.ts';

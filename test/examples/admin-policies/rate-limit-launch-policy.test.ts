@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSharedServices } from '../../../src/services.ts';
+import { createSharedServices } from '../../../src/enforcement/services.ts';
 import type { PolicyClass } from '../../../src/skypilot/admin-policy.ts';
 import { Config } from '../../../src/skypilot/config.ts';
 import { type Asked, askTwice, chainOf, importExample, LEE, problemsOf, TASK } from './helpers.ts';

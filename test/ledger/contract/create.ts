@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { RequestCall } from '../../../src/enforcement/request-call.ts';
 import { allow, type Lease, reject } from '../../../src/index.ts';
-import { RequestCall } from '../../../src/request-call.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { type Grounds, leaseOf } from '../ground.ts';
 

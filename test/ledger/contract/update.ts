@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { UsageBudgetFilter } from '../../../filters/usage-budget-filter.ts';
+import { createSharedServices } from '../../../src/enforcement/services.ts';
 import { claimantOf } from '../../../src/ledger/lease-request.ts';
-import { createSharedServices } from '../../../src/services.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { by, type Grounds, leaseOf } from '../ground.ts';
 

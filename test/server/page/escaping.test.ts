@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { h } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { describe, expect, it } from 'vitest';
-import type { DecisionRecord } from '../../../src/server/decision-record.ts';
+import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { Decisions } from '../../../src/server/page/decisions.tsx';
 import { JudgeForm } from '../../../src/server/page/judging.tsx';
 import { Ledger } from '../../../src/server/page/ledger.tsx';

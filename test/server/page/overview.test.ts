@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { h } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { describe, expect, it } from 'vitest';
-import { requireConfiguration } from '../../../src/configuration.ts';
+import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { NOTHING_JUDGED } from '../../../src/server/page/judging.tsx';
 import { OverviewPage } from '../../../src/server/page/overview.tsx';
 import { filterSource } from '../../support/filter-folder.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { toInstant } from '../../../src/dates.ts';
+import { toInstant } from '../../../src/lease/dates.ts';
 import { share, shownDate, timeScale } from '../../../src/server/page/time-scale.ts';
 
 const at = (text: string) => toInstant(text) ?? 0n;

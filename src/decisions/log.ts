@@ -1,0 +1,229 @@
+/** The decision log: a JSON line for each decision, written in batches behind the answers, from a buffer that does not grow. */
+import { write } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { systemErrorText } from '../config/read-file.ts';
+import type { Wait } from '../deadline.ts';
+import type { Logger } from '../logger.ts';
+import { visibleJson } from '../visible-text.ts';
+import { WaitingLine } from '../waiting-line.ts';
+import { closeAppended, openAtOnce, openForAppending } from './append-file.ts';
+import type { DecisionRecord } from './record.ts';
+
+/** So many decisions may wait to be written: a disk that is busy for a moment costs none. */
+const MAX_WAITING = 10_000;
+/** So many are turned into bytes at once: objects that wait for longer cost the garbage collector more than they cost us. */
+const PIECE = 64;
+/** So many pieces are written at once: what is written makes room. */
+const PIECES = 16;
+/** For so long they are gathered: a write of its own for each decision would cost more than the decision. */
+const GATHER_MS = 20;
+/** How long it is waited after an error until the same lines are tried again. */
+const RETRY_MS = 500;
+const FULL_PIPE_MS = 20;
+const STANDARD_OUTPUT = 1;
+const LINE_FEED = 0x0a;
+
+const writeBytes = promisify(write);
+
+export interface DecisionLogOptions {
+  /** A path, or `-` for standard output. */
+  readonly destination: string;
+  /** What becomes of a decision when the buffer is full. */
+  readonly whenFull: 'drop' | 'block';
+}
+
+/** What is counted of a log. */
+export interface DecisionLogObserver {
+  /** Decisions that will never stand in the log. */
+  dropped(count: number): void;
+  /** A write failed, and is tried again. */
+  failed(): void;
+}
+
+/** Lines, ready to be written. */
+interface Piece {
+  readonly bytes: Buffer;
+  readonly count: number;
+}
+
+/** Where decisions are written. Standard output goes through the thread pool too: a slow reader must not stop the service. */
+export class DecisionLog {
+  readonly #options: DecisionLogOptions;
+  readonly #logger: Logger;
+  readonly #observer: DecisionLogObserver;
+  /** The latest decisions, and those before as bytes. */
+  #records: DecisionRecord[] = [];
+  #pieces: Piece[] = [];
+  /** Decisions in all of them, and in the ones that are just being written. */
+  #waiting = 0;
+  readonly #blocked = new WaitingLine();
+  #writing: Promise<void> | undefined;
+  #file: number | undefined;
+  /** The file is to be opened anew: it may have been moved away, or lack the end of its last line. */
+  #stale = true;
+  #failing = false;
+  /** So many since the log was too slow. */
+  #dropped = 0;
+  readonly #givenUp = new AbortController();
+
+  /** @throws Error whose message completes "cannot be written: …" */
+  constructor(options: DecisionLogOptions, logger: Logger, observer: DecisionLogObserver) {
+    this.#options = options;
+    this.#logger = logger;
+    this.#observer = observer;
+    if (options.destination !== '-') {
+      this.#file = openAtOnce(options.destination);
+    }
+  }
+
+  /**
+   * A promise only with `whenFull: 'block'`, when the buffer is full: it resolves when there is room again, and rejects
+   * with an `OverloadedError` when the wait is over before.
+   */
+  write(record: DecisionRecord, wait: Wait): Promise<void> | undefined {
+    if (this.#waiting < MAX_WAITING && !this.#givenUp.signal.aborted) {
+      this.#append(record);
+      return undefined;
+    }
+    if (this.#options.whenFull === 'drop') {
+      this.#drop();
+      return undefined;
+    }
+    return this.#blocked
+      .join(wait, 'The decision could not be logged in time. Please try again.')
+      .then(() => this.#append(record));
+  }
+
+  /** Opens the file anew before the next line, as it must be after the old one was moved away. */
+  reopen(): void {
+    this.#stale = true;
+  }
+
+  /** Writes what waits. What can't be written within the time, in milliseconds, is dropped. */
+  async close(withinMs: number): Promise<void> {
+    const late = setTimeout(() => this.#givenUp.abort(), withinMs);
+    await this.#writing;
+    clearTimeout(late);
+    this.#givenUp.abort();
+    if (this.#waiting > 0) {
+      this.#observer.dropped(this.#waiting);
+      this.#logger.error({ decisions: this.#waiting }, 'the end of the decision log was not written');
+    }
+    await this.#closeFile();
+  }
+
+  #append(record: DecisionRecord): void {
+    this.#records.push(record);
+    this.#waiting += 1;
+    if (this.#records.length >= PIECE) {
+      this.#endPiece();
+    }
+    this.#writing ??= this.#writeAll();
+  }
+
+  #endPiece(): void {
+    if (this.#records.length > 0) {
+      const text = this.#records.map((record) => `${visibleJson(JSON.stringify(record))}\n`).join('');
+      this.#pieces.push({ bytes: Buffer.from(text), count: this.#records.length });
+      this.#records = [];
+    }
+  }
+
+  #drop(): void {
+    this.#observer.dropped(1);
+    if (this.#dropped === 0) {
+      this.#logger.error('the decision log is too slow: decisions are dropped from it');
+    }
+    this.#dropped += 1;
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#waiting > 0 && !this.#givenUp.signal.aborted) {
+      if (this.#pieces.length < PIECES) {
+        await this.#pause(GATHER_MS);
+        this.#endPiece();
+      }
+      // Not in one expression, which would take what was waiting before.
+      const written = await this.#writePieces(this.#pieces.splice(0, PIECES));
+      this.#waiting -= written;
+      for (let room = MAX_WAITING - this.#waiting; room > 0 && this.#blocked.letIn(); room -= 1) {}
+    }
+    if (this.#dropped > 0 && this.#waiting === 0) {
+      this.#logger.warn({ decisions: this.#dropped }, 'the decision log is fast enough again');
+      this.#dropped = 0;
+    }
+    // Not a moment later: what is appended from now on begins anew.
+    this.#writing = undefined;
+  }
+
+  /** Goes on until all of it is written, or given up. Returns how many whole lines were written. */
+  async #writePieces(pieces: readonly Piece[]): Promise<number> {
+    const bytes = Buffer.concat(pieces.map((piece) => piece.bytes));
+    let file = this.#file;
+    let written = 0;
+    while (written < bytes.length && !this.#givenUp.signal.aborted) {
+      try {
+        const before = file;
+        file = await this.#opened();
+        if (file !== before) {
+          // A line that one file has the beginning of stands in the next as a whole.
+          written = bytes.subarray(0, written).lastIndexOf(LINE_FEED) + 1;
+        }
+        written += (await writeBytes(file, bytes, written)).bytesWritten;
+        if (this.#failing) {
+          this.#failing = false;
+          this.#logger.info('the decision log is written again');
+        }
+      } catch (thrown) {
+        if (thrown instanceof Error && 'code' in thrown && thrown.code === 'EAGAIN') {
+          await this.#pause(FULL_PIPE_MS);
+        } else {
+          this.#reportFailure(thrown);
+          await this.#pause(RETRY_MS);
+        }
+      }
+    }
+    return written === bytes.length
+      ? pieces.reduce((sum, { count }) => sum + count, 0)
+      : bytes.subarray(0, written).filter((byte) => byte === LINE_FEED).length;
+  }
+
+  #reportFailure(thrown: unknown): void {
+    this.#observer.failed();
+    if (!this.#failing) {
+      this.#failing = true;
+      this.#logger.error({ error: systemErrorText(thrown) }, 'the decision log could not be written');
+    }
+  }
+
+  /** Ends early when the log is given up. */
+  #pause(milliseconds: number): Promise<void> {
+    return pause(milliseconds, undefined, { signal: this.#givenUp.signal }).catch(() => {});
+  }
+
+  async #opened(): Promise<number> {
+    const { destination } = this.#options;
+    if (destination === '-') {
+      return STANDARD_OUTPUT;
+    }
+    if (this.#file === undefined || this.#stale) {
+      // Before, so that what is moved away in the meantime is opened once more.
+      this.#stale = false;
+      const file = await openForAppending(destination).catch((thrown: unknown) => {
+        this.#stale = true;
+        throw thrown;
+      });
+      await this.#closeFile();
+      this.#file = file;
+    }
+    return this.#file;
+  }
+
+  async #closeFile(): Promise<void> {
+    if (this.#file !== undefined) {
+      await closeAppended(this.#file);
+      this.#file = undefined;
+    }
+  }
+}

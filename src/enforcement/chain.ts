@@ -1,0 +1,64 @@
+/** The filters of a configuration, in their order: constructed and opened when it is loaded, closed when it is done. */
+
+import { withOrigin } from '../config/option-groups.ts';
+import { ConfigurationError, errorText } from '../errors.ts';
+import type { BaseFilter, FilterServices } from '../filter/base-filter.ts';
+import type { Logger } from '../logger.ts';
+import type { Configuration } from './configuration.ts';
+import type { Occupation, Turn } from './occupation.ts';
+
+/** A filter in its place. */
+export interface Link {
+  readonly name: string;
+  readonly filter: BaseFilter;
+  readonly audit: boolean;
+  /** Of whatever it does before it answers, or waits for something. */
+  readonly turn: Turn;
+}
+
+/** Throws `ConfigurationError` when a filter refuses its options; those before it are closed then. */
+export async function openChain(
+  { filters, settings }: Configuration,
+  services: FilterServices,
+  occupation: Occupation,
+): Promise<Link[]> {
+  const chain: Link[] = [];
+  for (const { installed, options, audit } of filters) {
+    const { name, filterClass } = installed;
+    const turn = occupation.turn(name);
+    try {
+      turn.begin();
+      const filter = new filterClass(options as never, services);
+      chain.push({ name, audit, filter, turn });
+      const opened = filter.open();
+      turn.end();
+      await opened;
+    } catch (thrown) {
+      await closeChain(chain, services.logger);
+      if (thrown instanceof ConfigurationError) {
+        throw new ConfigurationError(thrown.problems.map((problem) => withOrigin(problem, settings)));
+      }
+      const message = `${name} could not be set up: ${errorText(thrown)}`;
+      throw new ConfigurationError([
+        { severity: 'error', section: 'enforcement', option: 'enabled_filters', message },
+      ]);
+    }
+  }
+  return chain;
+}
+
+/** Lets every filter release what it holds. One that can't keeps no other from it. */
+export async function closeChain(chain: readonly Link[], logger: Logger): Promise<void> {
+  await Promise.all(
+    chain.map(async ({ name, filter, turn }) => {
+      try {
+        turn.begin();
+        const closed = filter.close();
+        turn.end();
+        await closed;
+      } catch (thrown) {
+        logger.error({ filter: name, error: errorText(thrown) }, 'filter could not be closed');
+      }
+    }),
+  );
+}

@@ -1,0 +1,94 @@
+/** What is set and does nothing, or is there and can't be used: seldom wrong, and never what somebody meant. */
+import { resolve as resolvePath } from 'node:path';
+import { isReadByEveryone } from '../config/file-modes.ts';
+import type { Layer } from '../config/layer.ts';
+import type { Option } from '../config/option.ts';
+import type { Setting } from '../config/resolve.ts';
+import type { ReadSources } from '../config/sources.ts';
+import { valueText } from '../config/text.ts';
+import type { Problem } from '../errors.ts';
+import { brokenFilterReason, type FilterCatalog, type InstalledFilter } from './filter-loader.ts';
+
+const SECTION = 'enforcement';
+
+/** What was taken for a filter and isn't: harmless as long as nobody names it. A folder that isn't there is a mistake. */
+export function brokenFilters(
+  catalog: FilterCatalog,
+  named: readonly string[],
+  folders: readonly string[],
+  noFolders: readonly string[],
+): Problem[] {
+  const reported = named.map((name) => brokenFilterReason(name, catalog));
+  return [...catalog.broken]
+    .filter(([file]) => !noFolders.some((folder) => resolvePath(folder) === file))
+    .map(([file, reason]) => ({ file, text: `${file}: ${reason}` }))
+    .filter(({ text }) => !reported.includes(text))
+    .map(({ file, text }) =>
+      folders.some((folder) => resolvePath(folder) === file)
+        ? { severity: 'error', section: SECTION, option: 'filters_path', message: text }
+        : { severity: 'warning', message: `not a usable filter: ${text}` },
+    );
+}
+
+/** Options that are set and do nothing, since their filter is not enabled. */
+export function idleOptions(
+  settings: readonly Setting[],
+  installed: readonly InstalledFilter[],
+  enabled: readonly InstalledFilter[],
+): Problem[] {
+  return installed
+    .filter((filter) => !enabled.includes(filter))
+    .flatMap((filter) =>
+      settings
+        .filter(({ option, origin }) => origin.kind !== 'default' && filter.options.includes(option))
+        .map(({ option, origin }) => ({
+          severity: 'warning' as const,
+          origin,
+          section: SECTION,
+          option: option.name,
+          message: `has no effect: ${filter.name} is not in enabled_filters`,
+        })),
+    );
+}
+
+/** Secrets in files that everyone may read; one a file is said. */
+export function openSecrets({ files }: Pick<ReadSources, 'files'>, options: readonly Option[]): Problem[] {
+  return files
+    .filter(({ file }) => isReadByEveryone(file))
+    .flatMap(({ layer }) =>
+      options
+        .flatMap((option) => {
+          const { value, origin } = layer.get(option.section)?.get(option.name) ?? {};
+          return option.secret && value !== undefined && holdsSecret(valueText(value))
+            ? [{ origin, section: option.section, option: option.name }]
+            : [];
+        })
+        .slice(0, 1)
+        .map((place) => ({
+          severity: 'warning' as const,
+          ...place,
+          message: 'everyone may read the file of this secret; take that right away: chmod o-r',
+        })),
+    );
+}
+
+/** Nothing is none, nor is a URL that says nothing of who asks. */
+function holdsSecret(text: string): boolean {
+  return text.trim() !== '' && (!/^[a-z+]+:\/\//.test(text) || /@|password/.test(text));
+}
+
+/** Options of ours in `[DEFAULT]`, where nothing reads them. */
+export function misplacedOptions(layers: readonly Layer[], options: readonly Option[]): Problem[] {
+  const names = new Set(options.filter(({ section }) => section === SECTION).map(({ name }) => name));
+  return layers.flatMap((layer) =>
+    [...(layer.get('default') ?? [])]
+      .filter(([name]) => names.has(name))
+      .map(([name, { origin }]) => ({
+        severity: 'warning' as const,
+        origin,
+        section: 'DEFAULT',
+        option: name,
+        message: 'has no effect here: it belongs in [enforcement]',
+      })),
+  );
+}

@@ -1,0 +1,288 @@
+/**
+ * `[enforcement]`, from the sources to checked values: which filters run, in which order, with which options.
+ * Everything that is wrong is found here, before any filter is constructed.
+ */
+import { z } from 'zod';
+import { notServed, permittedLayers } from '../config/client-layers.ts';
+import type { Layer } from '../config/layer.ts';
+import { RESOURCE_TYPES } from '../config/names.ts';
+import { describeOptions, type Option } from '../config/option.ts';
+import {
+  atOrigin,
+  checkTogether,
+  type OptionsCheck,
+  optionId,
+  type SectionProblem,
+} from '../config/option-groups.ts';
+import { type Resolution, resolve, type Setting, schemaInput } from '../config/resolve.ts';
+import { type ConfigSources, type ReadSources, readSources } from '../config/sources.ts';
+import { ConfigurationError, type Problem } from '../errors.ts';
+import { brokenFilters, idleOptions, misplacedOptions, openSecrets } from './configuration-warnings.ts';
+import { checkOf } from './filter-checks.ts';
+import {
+  type FilterCatalog,
+  type InstalledFilter,
+  isPackageFilter,
+  loadFilterCatalog,
+} from './filter-loader.ts';
+import { chainOf } from './named-filters.ts';
+
+const SECTION = 'enforcement';
+
+/** The options of the chain itself. */
+export const enforcementOptions = z.object({
+  enabled_filters: z.array(z.string()).default([]).meta({
+    serverOnly: true,
+    description:
+      'The filters that every lease must pass, in this order. A name such as MaxLeaseDurationFilter, or package#Name for a filter of an installed npm package.',
+  }),
+  audit_filters: z.array(z.string()).default([]).meta({
+    serverOnly: true,
+    description:
+      'Filters that are tried: they are asked and logged, and what they would have rejected is a warning instead. One that is in enabled_filters too keeps its place there.',
+  }),
+  exempt_projects: z
+    .array(z.string())
+    .default([])
+    .meta({
+      names: ['id'],
+      serverOnly: true,
+      description: 'Ids of projects whose leases no filter is asked about.',
+    }),
+  filters_path: z.array(z.string()).default([]).meta({
+    serverOnly: true,
+    description: 'Folders with filters of your own. MyFilter is found in my-filter.js.',
+  }),
+  resource_types: z
+    .array(z.string().regex(/^[^\s/,*]+$/))
+    .default([])
+    .meta({
+      serverOnly: true,
+      expected: 'a list of resource types without blanks, slashes and "*", with commas between them',
+      description:
+        'Resource types of plug-ins of your own. Limits and rates may be set for these, and for those that Blazar has: physical:host, virtual:instance, flavor:instance, virtual:floatingip, network, device.',
+    }),
+});
+
+type EnforcementOptions = z.infer<typeof enforcementOptions>;
+
+/** A filter that is to run, with its options as its schema returned them. */
+export interface ConfiguredFilter {
+  readonly installed: InstalledFilter;
+  readonly options: unknown;
+  readonly audit: boolean;
+}
+
+/** A configuration without mistakes, or with all of them in `problems`. */
+export interface Configuration {
+  readonly exemptProjects: readonly string[];
+  /** In the order in which they run. */
+  readonly filters: readonly ConfiguredFilter[];
+  readonly catalog: FilterCatalog;
+  /** The files that were read, lowest first. */
+  readonly files: readonly string[];
+  /** Files and folders that options name, and that are read again with the configuration. */
+  readonly namedFiles: readonly string[];
+  /** Those of `files` that set nothing, in no section. */
+  readonly emptyFiles: readonly string[];
+  /** Those of `files` that are a user's or a project's, which no service reads. */
+  readonly clientFiles: readonly string[];
+  /** Every option of every section, in order, with value and origin. */
+  readonly settings: readonly Setting[];
+  readonly problems: readonly Problem[];
+}
+
+/** A section that is not `[enforcement]` and is checked along with it, such as `[service]`. */
+export interface FurtherSection {
+  readonly section: string;
+  readonly schema: z.ZodObject;
+  /** What a schema can't see, such as what is in a file. Called when the schema has nothing against the values. */
+  readonly check?: OptionsCheck | undefined;
+  /** Options that come with what its values name, such as those of policies. Called with its values at a first look. */
+  readonly extend?: (values: never) => Promise<SectionExtension>;
+}
+
+/** What belongs to a section besides its own options. */
+export interface SectionExtension {
+  readonly schemas: readonly z.ZodObject[];
+  readonly problems: readonly SectionProblem[];
+}
+
+/**
+ * Reads, types and checks the configuration. Constructs nothing and throws nothing: see `problems`. `projectFolder` = read the
+ * project's file of that folder and the user's files too, for commands that only show or try something.
+ */
+export async function readConfiguration(
+  sources: ConfigSources,
+  further: readonly FurtherSection[] = [],
+  projectFolder?: string,
+): Promise<Configuration> {
+  const read = await readSources(sources, projectFolder);
+  const coreOptions = describeOptions(SECTION, enforcementOptions);
+  // A first look, to find the filters; what counts is resolved below, when all options are known.
+  const firstLayers = permittedLayers(read, isServers(coreOptions)).layers;
+  const first = coreValues(resolve(firstLayers, coreOptions));
+  const named = [...first.enabled_filters, ...first.audit_filters];
+  const catalog = await loadFilterCatalog(
+    first.filters_path,
+    [...new Set(named.filter(isPackageFilter))],
+    coreOptions.map(({ name }) => name),
+  );
+
+  const installed = [...catalog.filters.values()];
+  const extensions = await Promise.all(further.map((section) => extensionOf(section, firstLayers)));
+  const options = [
+    ...coreOptions,
+    ...installed.flatMap((filter) => filter.options),
+    ...further.flatMap(({ section, schema }, index) =>
+      [schema, ...(extensions[index]?.schemas ?? [])].flatMap((one) => describeOptions(section, one)),
+    ),
+  ];
+  const { layers, problems: notPermitted } = permittedLayers(read, isServers(options));
+  const resourceTypes = [...RESOURCE_TYPES, ...first.resource_types];
+  const { settings, problems } = resolve(layers, options, resourceTypes);
+  const core = coreValues({ settings, problems });
+  // What the first look took for a folder may be a mistake that is reported as such.
+  const noFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
+  const mistakesAtCore = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
+  const chain = chainOf(core, catalog, read.problems.length > 0 || mistakesAtCore);
+  const wrong = new Set(problems.map(({ section, option }) => optionId(section, option)));
+  // With a mistake in a source it is not known what was to be limited.
+  const incomplete = read.problems.length > 0 || problems.some(({ section }) => section === SECTION);
+  const filters = await Promise.all(
+    chain.filters.map(async ({ filter, audit }) => {
+      const named = audit ? 'audit_filters' : 'enabled_filters';
+      const group = {
+        section: SECTION,
+        schema: filter.filterClass.options,
+        check: checkOf(filter, named, incomplete),
+        named,
+      };
+      return { filter, audit, checked: await checkTogether(group, settings, wrong) };
+    }),
+  );
+  const sections = await Promise.all(
+    further.flatMap((group, index) => {
+      const { section } = group;
+      const extension = extensions[index];
+      return [
+        checkTogether({ ...group, named: undefined }, settings, wrong),
+        ...(extension?.schemas ?? []).map((schema) =>
+          checkTogether({ section, schema, named: undefined }, settings, wrong),
+        ),
+        {
+          problems: (extension?.problems ?? []).map(({ option, message }) =>
+            atOrigin({ severity: 'error', section, option, message }, settings),
+          ),
+        },
+      ];
+    }),
+  );
+
+  return {
+    exemptProjects: core.exempt_projects,
+    filters: filters.map(({ filter, audit, checked }) => ({
+      installed: filter,
+      options: checked.options,
+      audit,
+    })),
+    catalog,
+    files: read.files.map(({ file }) => file),
+    namedFiles: settings.flatMap(({ option, value }) => (option.watched ? textsOf(value) : [])),
+    emptyFiles: read.files.filter(({ layer }) => isEmpty(layer)).map(({ file }) => file),
+    clientFiles: read.clientFiles,
+    settings,
+    problems: inOrder(read, [
+      ...read.problems,
+      ...notPermitted,
+      ...notServed(read, settings),
+      ...problems,
+      ...chain.problems.map((problem) => atOrigin(problem, settings)),
+      ...filters.flatMap(({ checked }) => checked.problems),
+      ...sections.flatMap((section) => section.problems),
+      ...brokenFilters(catalog, named, core.filters_path, noFolders).map((problem) =>
+        problem.option === undefined ? problem : atOrigin(problem, settings),
+      ),
+      ...idleOptions(
+        settings,
+        installed,
+        chain.filters.map(({ filter }) => filter),
+      ),
+      ...openSecrets(read, options),
+      ...misplacedOptions(layers, options),
+    ]),
+  };
+}
+
+/** Looks at the values of a section before all of its options are known: a wrong one has its default here. */
+async function extensionOf(
+  { section, schema, extend }: FurtherSection,
+  layers: readonly Layer[],
+): Promise<SectionExtension | undefined> {
+  if (extend === undefined) {
+    return undefined;
+  }
+  const { settings } = resolve(layers, describeOptions(section, schema));
+  return extend(schema.parse(schemaInput(settings, new Set(Object.keys(schema.shape)))) as never);
+}
+
+/** What only the server's files may set: all but those options of filters that say nothing about it. */
+function isServers(options: readonly Option[]): (section: string, option: string) => boolean {
+  const names = new Set(
+    options.filter(({ section, serverOnly }) => section === SECTION && serverOnly).map(({ name }) => name),
+  );
+  return (section, option) => section !== SECTION || names.has(option);
+}
+
+function textsOf(value: unknown): string[] {
+  return [value].flat().filter((one) => typeof one === 'string');
+}
+
+function isEmpty(layer: Layer): boolean {
+  return [...layer.values()].every((options) => options.size === 0);
+}
+
+/** File by file as they are read, and line by line, as one mends them; what has no line comes after. */
+function inOrder(read: ReadSources, problems: readonly Problem[]): Problem[] {
+  const files = read.files.map(({ file }) => file);
+  /** Files that the configuration names stand in the order in which they were read. */
+  const place = ({ origin }: Problem): [number, number] => {
+    if (origin?.kind !== 'file') {
+      return [files.length + 1, 0];
+    }
+    const index = files.indexOf(origin.file);
+    return index < 0 ? [files.length, 0] : [index, origin.line];
+  };
+  return [...problems].sort((a, b) => place(a)[0] - place(b)[0] || place(a)[1] - place(b)[1]);
+}
+
+/** As `readConfiguration`, for those who can't go on with mistakes. Throws `ConfigurationError`. */
+export async function requireConfiguration(
+  sources: ConfigSources,
+  further?: readonly FurtherSection[],
+  projectFolder?: string,
+): Promise<Configuration> {
+  return withoutMistakes(await readConfiguration(sources, further, projectFolder));
+}
+
+/** The same one. Throws `ConfigurationError`. */
+export function withoutMistakes(configuration: Configuration): Configuration {
+  if (configuration.problems.some(({ severity }) => severity === 'error')) {
+    throw new ConfigurationError(configuration.problems);
+  }
+  return configuration;
+}
+
+/** The values of one section, as its schema returns them. The configuration must be without mistakes. */
+export function sectionOf<Schema extends z.ZodObject>(
+  configuration: Configuration,
+  { section, schema }: { readonly section: string; readonly schema: Schema },
+): z.infer<Schema> {
+  const settings = configuration.settings.filter(({ option }) => option.section === section);
+  return schema.parse(schemaInput(settings, new Set(Object.keys(schema.shape))));
+}
+
+function coreValues({ settings }: Resolution): EnforcementOptions {
+  // A wrong value has its default here, and is reported when all options are resolved.
+  return enforcementOptions.parse(schemaInput(settings, new Set(Object.keys(enforcementOptions.shape))));
+}

@@ -1,0 +1,37 @@
+/** What the nodes of a document are to whoever reads them. */
+import { isMap, isScalar, isSeq, type Node } from 'yaml';
+import { setMember } from '../config/tree.ts';
+import { Special } from './dialect.ts';
+import { asNode, nameOf } from './edit.ts';
+import { YamlError } from './error.ts';
+
+export const MAX_DEPTH = 100;
+export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
+
+/** How scalars are seen: as what they are to PyYAML, or all as the texts that they are written as. */
+export type View = 'values' | 'texts';
+
+/** As plain data that nobody else has. @throws YamlError for what is too deep */
+export function view(node: Node | null, as: View, depth = 0): unknown {
+  if (depth > MAX_DEPTH) {
+    throw new YamlError(TOO_DEEP);
+  }
+  if (isMap(node)) {
+    const mapping: Record<string, unknown> = {};
+    for (const { key, value } of node.items) {
+      setMember(mapping, nameOf(key), view(asNode(value), as, depth + 1));
+    }
+    return mapping;
+  }
+  if (isSeq(node)) {
+    return node.items.map((item) => view(asNode(item), as, depth + 1));
+  }
+  if (!isScalar(node)) {
+    return as === 'texts' ? '' : null;
+  }
+  const { value, source } = node;
+  if (as === 'texts') {
+    return value === null ? '' : typeof value === 'string' ? value : (source ?? String(value));
+  }
+  return value instanceof Special ? value.text : value;
+}

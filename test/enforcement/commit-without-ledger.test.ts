@@ -1,0 +1,72 @@
+/** What loads a database is known by a process of its own: it writes down every module that it finds. */
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+import { newLedger } from '../server/ledgers.ts';
+import { projectFile } from '../support/files.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
+
+const DATABASES = ['better-sqlite3', 'kysely', 'pg'];
+
+/** The databases that a process has loaded which asked a chain everything that there is, and what it was answered. */
+async function loadedBy(filters: readonly string[], connection: string) {
+  const folder = temporaryFolder();
+  const log = join(folder, 'modules');
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  file('modules', '');
+  file(
+    'hooks.mjs',
+    `import { appendFileSync } from 'node:fs';
+     export async function resolve(specifier, context, next) {
+       const found = await next(specifier, context);
+       appendFileSync(${JSON.stringify(log)}, found.url + '\\n');
+       return found;
+     }`,
+  );
+  const register = file(
+    'register.mjs',
+    "import { register } from 'node:module'; register('./hooks.mjs', import.meta.url);",
+  );
+  const requests = { create: createPhysicalHost(), update: updateExtend(), end: endActive() };
+  const main = file(
+    'main.mjs',
+    `import { UsageEnforcement } from ${JSON.stringify(projectFile('dist/src/index.js'))};
+     const { create, update, end } = ${JSON.stringify(requests)};
+     const values = ${JSON.stringify({ ledger: { connection }, enforcement: { enabled_filters: filters } })};
+     const enforcement = await UsageEnforcement.load({ environment: {}, values });
+     const decisions = [
+       await enforcement.checkCreate(create), await enforcement.commitCreate(create),
+       await enforcement.checkUpdate(update), await enforcement.commitUpdate(update),
+     ];
+     const { failed } = await enforcement.onEnd(end);
+     await enforcement.close();
+     console.log(JSON.stringify([...decisions.map(({ allowed }) => allowed), !failed]));`,
+  );
+  const { stdout } = await promisify(execFile)(process.execPath, ['--import', register, main]);
+  const modules = readFileSync(log, 'utf8').split('\n');
+  expect(modules.some((url) => url.endsWith('/dist/src/enforcement/enforcement.js'))).toBe(true);
+  return {
+    answers: JSON.parse(stdout) as boolean[],
+    databases: DATABASES.filter((name) => modules.some((url) => url.includes(`/node_modules/${name}/`))),
+  };
+}
+
+it('opens no ledger, and loads no database, where no filter needs one: its file need not be there', async () => {
+  expect(await loadedBy(['MaxLeaseDurationFilter'], 'sqlite:///nowhere/ledger.db')).toEqual({
+    answers: Array(5).fill(true),
+    databases: [],
+  });
+});
+
+it('loads them where a filter does', async () => {
+  expect(await loadedBy(['MaxLeasesFilter'], await newLedger())).toEqual({
+    answers: Array(5).fill(true),
+    databases: DATABASES,
+  });
+});

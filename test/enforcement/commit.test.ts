@@ -1,0 +1,473 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { CreateRequest, Deadline, Lease, UpdateRequest } from '../../src/index.ts';
+import { type LedgerSetup, onLedger } from '../filters/on-ledger.ts';
+import { filterSource } from '../support/filter-folder.ts';
+
+const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
+const UNAVAILABLE =
+  'The ledger of leases can not be read or written at the moment. Please try again later, or ask the operator.';
+
+const CREATE: CreateRequest = {
+  context: { user_id: 'alice', project_id: 'climate' },
+  lease: {
+    name: 'run',
+    start_date: '2026-12-01 09:00',
+    end_date: '2026-12-02 09:00',
+    reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
+  },
+};
+const UPDATE: UpdateRequest = {
+  context: CREATE.context,
+  currentLease: { ...CREATE.lease, id: '1' },
+  lease: { end_date: '2026-12-03 09:00' },
+};
+
+/** Ledger filters as a site writes them: one place for each lease. */
+const places = (name: string, claims: string) => `import { LedgerFilter, reject } from 'blazar-enforcement';
+export class ${name} extends LedgerFilter {
+  claims(proposal, standing) { ${claims} }
+}
+void reject;
+`;
+const ONE_PLACE = (most: number) =>
+  `return [{ kind: 'held', account: 'places/all', amount: 1n, limit: ${most}n, refuse: ({ taken }) => \`\${taken} of ${most} places are taken.\` }];`;
+
+const load = (enabled: readonly string[], setup: Partial<LedgerSetup> = {}) =>
+  onLedger({ enabled, ...setup });
+
+const recorded = ({ leases }: { leases: () => readonly object[] }) =>
+  (leases() as { name: string; state: string; lease_id: string | null }[]).map(
+    ({ name, state, lease_id }) => `${name} ${state} ${lease_id ?? 'without id'}`,
+  );
+
+describe('a lease that every filter allows', () => {
+  it('is recorded when it was checked, and so is its update and its end', async () => {
+    const chain = await load(['MaxLeasesFilter']);
+    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ operation: 'create', allowed: true });
+    expect(recorded(chain)).toEqual(['run open without id']);
+    expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject({ operation: 'update', allowed: true });
+    expect(recorded(chain)).toEqual(['run open 1']);
+    await chain.enforcement.onEnd({ context: CREATE.context, lease: { ...CREATE.lease, id: '1' } });
+    expect(recorded(chain)).toEqual(['run ended 1']);
+    expect(chain.balances()).toEqual({});
+  });
+
+  it('is recorded once, however often it is sent with its key', async () => {
+    const chain = await load(['MaxLeasesFilter'], { options: { max_leases_per_project: 1 } });
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      const again = { idempotencyKey: 'k1' };
+      expect(await chain.enforcement.checkCreate(CREATE, again)).toMatchObject({ allowed: true });
+      expect(await chain.enforcement.commitCreate(CREATE, again)).toMatchObject({ allowed: true });
+      expect(chain.balances()).toMatchObject({ 'max_leases/project': 1n });
+    }
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject({ allowed: true });
+      expect(await chain.enforcement.commitUpdate(UPDATE)).toMatchObject({ allowed: true });
+    }
+    expect(recorded(chain)).toEqual(['run open 1']);
+    expect(chain.entries().map(({ operation }) => operation)).toEqual(Array(4).fill('create'));
+  });
+
+  it.each([
+    ['refuses', "return reject('no');"],
+    ['breaks', "throw new Error('x');"],
+  ])('but for the last, which %s, leaves no trace', async (_, create) => {
+    const chain = await load(['MaxLeasesFilter', 'LastFilter'], {
+      files: { LastFilter: filterSource('LastFilter', { create, update: create }) },
+    });
+    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ allowed: false });
+    expect(await chain.enforcement.checkCreate(CREATE, { explain: true })).toMatchObject({ allowed: false });
+    expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject({ allowed: false });
+    expect([chain.leases(), chain.entries()]).toEqual([[], []]);
+  });
+
+  it('is recorded though all filters are asked to explain', async () => {
+    const chain = await load(['MaxLeasesFilter']);
+    expect(await chain.enforcement.checkCreate(CREATE, { explain: true })).toMatchObject({ allowed: true });
+    expect(recorded(chain)).toEqual(['run open without id']);
+  });
+
+  it('is recorded as filters have changed it', async () => {
+    const shorter = (lease: string) => `return allow({ ...${lease}, end_date: '2026-12-01 10:00' });`;
+    const chain = await load(['ShortenFilter', 'MaxLeasesFilter', 'UsageBudgetFilter'], {
+      files: {
+        ShortenFilter: filterSource('ShortenFilter', {
+          create: shorter('lease'),
+          update: shorter('newLease'),
+        }),
+      },
+    });
+    await chain.budget({ amount: '1' });
+    const decision = await chain.enforcement.checkCreate(CREATE);
+    expect(decision).toMatchObject({ allowed: true, changed: true, lease: { end_date: '2026-12-01 10:00' } });
+    const ends_at = BigInt(Date.UTC(2026, 11, 1, 10)) * 1000n;
+    expect(chain.leases()).toMatchObject([{ ends_at }]);
+    expect(chain.balances()).toMatchObject({ 'usage_budget/1': 3_600_000_000n });
+
+    const refused = await chain.enforcement.checkCreate(
+      { ...CREATE, lease: { ...CREATE.lease, name: 'second' } },
+      { acceptsChanges: false },
+    );
+    expect(refused).toMatchObject({ allowed: false });
+    expect(chain.leases(), 'what the caller can not take is not recorded').toHaveLength(1);
+  });
+
+  it('is not recorded for a try, nor of an exempt project', async () => {
+    const tried = await load(['MaxLeasesFilter'], { options: { max_leases_per_project: 1 } });
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      const lease = { ...CREATE.lease, name: `${attempt}` };
+      expect(await tried.enforcement.checkCreate({ ...CREATE, lease }, { dryRun: true })).toMatchObject({
+        allowed: true,
+      });
+    }
+    expect(await tried.enforcement.checkUpdate(UPDATE, { dryRun: true })).toMatchObject({ allowed: true });
+    expect(tried.leases()).toEqual([]);
+    const exempt = await load(['MaxLeasesFilter'], {
+      options: { max_leases_per_project: 0, exempt_projects: ['climate'] },
+    });
+    for (const decision of [
+      await exempt.enforcement.checkCreate(CREATE),
+      await exempt.enforcement.commitCreate(CREATE),
+      await exempt.enforcement.checkUpdate(UPDATE),
+      await exempt.enforcement.commitUpdate(UPDATE),
+    ]) {
+      expect(decision).toMatchObject({ allowed: true, exempt: true });
+    }
+    expect(exempt.leases()).toEqual([]);
+  });
+});
+
+describe('with `commit = request`', () => {
+  const ledger = { commit: 'request' };
+
+  it('a check records nothing, and a commit does, verifying the limit once more', async () => {
+    const chain = await load(['MaxLeasesFilter'], { ledger, options: { max_leases_per_project: 1 } });
+    const second = { ...CREATE, lease: { ...CREATE.lease, name: 'second' } };
+    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ allowed: true });
+    expect(await chain.enforcement.checkCreate(second)).toMatchObject({ allowed: true });
+    expect(chain.leases()).toEqual([]);
+    expect(await chain.enforcement.commitCreate(CREATE)).toMatchObject({
+      operation: 'commit-create',
+      allowed: true,
+      outcomes: [{ filter: 'MaxLeasesFilter', allowed: true }],
+    });
+    expect(await chain.enforcement.commitCreate(second)).toMatchObject({
+      operation: 'commit-create',
+      allowed: false,
+      failed: false,
+      filter: 'MaxLeasesFilter',
+      message: 'Project climate has 1 pending or active leases; the most allowed is 1.',
+    });
+    expect(recorded(chain)).toEqual(['run open without id']);
+    expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject({ allowed: true });
+    expect(recorded(chain)).toEqual(['run open without id']);
+    expect(await chain.enforcement.commitUpdate(UPDATE)).toMatchObject({
+      operation: 'commit-update',
+      allowed: true,
+    });
+    expect(recorded(chain)).toEqual(['run open 1']);
+  });
+
+  it('a commit asks nobody who keeps nothing', async () => {
+    const chain = await load(['NeverFilter', 'MaxLeasesFilter'], {
+      ledger,
+      files: { NeverFilter: filterSource('NeverFilter', { create: "return reject('no');" }) },
+    });
+    expect(await chain.enforcement.commitCreate(CREATE)).toMatchObject({
+      allowed: true,
+      outcomes: [{ filter: 'MaxLeasesFilter' }],
+    });
+    expect(recorded(chain)).toEqual(['run open without id']);
+  });
+});
+
+describe('two requests that find room for one', () => {
+  it('are never both granted', async () => {
+    const chain = await load(['MaxLeasesFilter', 'WaitFilter'], {
+      options: { max_leases_per_project: 3 },
+      files: {
+        // Behind the ledger, so that all have been checked before the first is recorded.
+        WaitFilter: filterSource('WaitFilter', {
+          create: 'return new Promise((resolve) => setTimeout(() => resolve(allow()), 20));',
+        }),
+      },
+    });
+    const decisions = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        chain.enforcement.checkCreate({ ...CREATE, lease: { ...CREATE.lease, name: `${index}` } }),
+      ),
+    );
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(3);
+    const refused = decisions.filter(({ allowed }) => !allowed);
+    for (const decision of refused) {
+      expect(decision).toMatchObject({
+        failed: false,
+        filter: 'MaxLeasesFilter',
+        outcomes: [
+          { filter: 'MaxLeasesFilter', allowed: false },
+          { filter: 'WaitFilter', allowed: true },
+        ],
+      });
+    }
+    expect(chain.balances()).toMatchObject({ 'max_leases/project': 3n });
+  });
+
+  it('are refused with the lease as it came, also where a filter had changed it', async () => {
+    const chain = await load(['ShortenFilter'], {
+      files: {
+        ShortenFilter: filterSource('ShortenFilter', {
+          create: "return allow({ ...lease, end_date: '2026-12-01 10:00' });",
+          extra: "commitCreate() { return reject('no'); }",
+        }),
+      },
+    });
+    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({
+      allowed: false,
+      changed: false,
+      lease: CREATE.lease,
+      message: 'no',
+    });
+  });
+});
+
+describe('time that is over', () => {
+  it('at whatever moment: a lease is recorded if it is allowed, and if it is refused it is not', async () => {
+    const chain = await load(['MaxLeasesFilter']);
+    let allowed = false;
+    let refusals = 0;
+    for (let looks = 1; !allowed; looks += 1) {
+      let left = looks;
+      const deadline = {
+        signal: undefined,
+        throwIfOver() {
+          left -= 1;
+          if (left <= 0) {
+            throw new Error('no answer within 1 s');
+          }
+        },
+      };
+      const decision = await chain.enforcement.checkCreate(CREATE, {
+        deadline: deadline as unknown as Deadline,
+      });
+      allowed = decision.allowed;
+      refusals += allowed ? 0 : 1;
+      expect(decision).toMatchObject(allowed ? {} : { failed: true, message: GENERIC });
+      expect(chain.leases(), `over at look ${looks}`).toHaveLength(allowed ? 1 : 0);
+    }
+    // Before and after the check, when the commit begins, and before it is written.
+    expect(refusals).toBeGreaterThanOrEqual(4);
+  });
+});
+
+describe('a ledger filter of a site', () => {
+  it('is imported from the package, limits and records', async () => {
+    const chain = await load(['PlacesFilter'], {
+      files: { PlacesFilter: places('PlacesFilter', ONE_PLACE(1)) },
+    });
+    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ allowed: true });
+    expect(chain.balances()).toEqual({ 'places/all': 1n });
+    expect(
+      await chain.enforcement.checkCreate({ ...CREATE, lease: { ...CREATE.lease, name: 'next' } }),
+    ).toMatchObject({ allowed: false, failed: false, message: '1 of 1 places are taken.' });
+  });
+
+  it('may reject what it can not tell, in its words', async () => {
+    const chain = await load(['PlacesFilter'], {
+      files: { PlacesFilter: places('PlacesFilter', "return reject('Say which place.');") },
+    });
+    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({
+      allowed: false,
+      failed: false,
+      message: 'Say which place.',
+    });
+    expect(await chain.enforcement.commitCreate(CREATE)).toMatchObject({
+      failed: false,
+      message: 'Say which place.',
+    });
+    expect(chain.leases()).toEqual([]);
+  });
+
+  it.each([
+    ['throws', "throw new Error('no places');"],
+    ['answers nothing', ''],
+    ['answers nonsense', 'return 5;'],
+  ])('that %s refuses the lease in check and commit, and records nothing', async (_, claims) => {
+    const chain = await load(['MaxLeasesFilter', 'PlacesFilter'], {
+      files: { PlacesFilter: places('PlacesFilter', claims) },
+    });
+    for (const decision of [
+      await chain.enforcement.checkCreate(CREATE),
+      await chain.enforcement.commitCreate(CREATE),
+      await chain.enforcement.checkUpdate(UPDATE),
+      await chain.enforcement.commitUpdate(UPDATE),
+    ]) {
+      expect(decision).toMatchObject({ allowed: false, failed: true, message: GENERIC });
+    }
+    expect(chain.leases()).toEqual([]);
+  });
+
+  it('that throws is named, and no other: the ledger has not failed', async () => {
+    const chain = await load(['MaxLeasesFilter', 'PlacesFilter'], {
+      files: { PlacesFilter: places('PlacesFilter', "throw new Error('no places');") },
+    });
+    const { filter, outcomes } = await chain.enforcement.commitCreate(CREATE);
+    expect(filter).toBe('PlacesFilter');
+    expect(outcomes).toMatchObject([
+      { filter: 'MaxLeasesFilter', allowed: true, failed: false },
+      { filter: 'PlacesFilter', allowed: false, failed: true, message: GENERIC },
+    ]);
+    expect(chain.logger.lines.filter(({ level }) => level !== 'warn')).toMatchObject([
+      { level: 'error', fields: { filter: 'PlacesFilter', operation: 'commit-create', error: 'no places' } },
+      { level: 'debug' },
+    ]);
+  });
+
+  it('that is only tried and throws warns, and the lease is recorded', async () => {
+    const chain = await load(['MaxLeasesFilter', 'PlacesFilter'], {
+      options: { audit_filters: ['PlacesFilter'] },
+      files: { PlacesFilter: places('PlacesFilter', "throw new Error('no places');") },
+    });
+    for (const decision of [
+      await chain.enforcement.checkCreate(CREATE),
+      await chain.enforcement.commitUpdate(UPDATE),
+    ]) {
+      expect(decision).toMatchObject({
+        allowed: true,
+        warnings: ['PlacesFilter (tried, not enforced) failed.'],
+      });
+    }
+    expect(recorded(chain)).toEqual(['run open 1']);
+  });
+
+  it('that is only tried warns at a commit too, once in the log', async () => {
+    const setup = {
+      options: { audit_filters: ['PlacesFilter'] },
+      files: { PlacesFilter: places('PlacesFilter', ONE_PLACE(0)) },
+    };
+    const warning = 'PlacesFilter (tried, not enforced) would have rejected: 0 of 0 places are taken.';
+    const checked = await load(['PlacesFilter'], setup);
+    const committed = await load(['PlacesFilter'], { ...setup, ledger: { commit: 'request' } });
+    for (const [chain, decision] of [
+      [checked, await checked.enforcement.checkCreate(CREATE)],
+      [committed, await committed.enforcement.commitCreate(CREATE)],
+    ] as const) {
+      expect(decision).toMatchObject({ allowed: true, warnings: [warning] });
+      expect(chain.logger.lines.filter(({ message }) => message === warning)).toHaveLength(1);
+      expect(chain.balances()).toEqual({ 'places/all': 1n });
+    }
+  });
+});
+
+describe('a ledger that can not be read or written', () => {
+  const broken = async (options: Readonly<Record<string, unknown>> = {}) => {
+    const { breakLedger } = await import('../server/ledgers.ts');
+    const chain = await load(['MaxLeasesFilter', 'UsageBudgetFilter'], { options });
+    breakLedger(chain.connection);
+    return chain;
+  };
+
+  it('refuses every lease in words of its own, and blames the first filter that is enforced', async () => {
+    const chain = await broken({ audit_filters: ['MaxLeasesFilter'] });
+    for (const decision of [
+      await chain.enforcement.checkCreate(CREATE),
+      await chain.enforcement.commitCreate(CREATE),
+    ]) {
+      expect(decision).toMatchObject({
+        allowed: false,
+        failed: true,
+        filter: 'UsageBudgetFilter',
+        message: UNAVAILABLE,
+      });
+    }
+    expect(await chain.enforcement.onEnd({ context: CREATE.context, lease: CREATE.lease })).toMatchObject({
+      failed: true,
+    });
+  });
+
+  it('refuses none where all filters that need it are only tried', async () => {
+    const chain = await broken({ audit_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'] });
+    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({
+      allowed: true,
+      warnings: [
+        'MaxLeasesFilter (tried, not enforced) failed.',
+        'UsageBudgetFilter (tried, not enforced) failed.',
+      ],
+    });
+    expect(await chain.enforcement.commitCreate(CREATE)).toMatchObject({
+      allowed: true,
+      warnings: ['MaxLeasesFilter (tried, not enforced) failed.'],
+    });
+  });
+});
+
+describe('a filter that keeps something of its own', () => {
+  it('is asked once all have allowed, in the order of the chain, with what is read-only', async () => {
+    const heard: unknown[] = [];
+    vi.stubGlobal('heard', heard);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const keeps = (name: string) =>
+      filterSource(name, {
+        create: `heard.push('${name} check'); return allow();`,
+        extra: `
+          commitCreate(context, lease) {
+            heard.push('${name} commit', [context, lease].map((one) => {
+              try { one.name = 'x'; return 'changed'; } catch { return 'kept'; }
+            }));
+            return allow();
+          }
+          commitUpdate(context, current, lease) { heard.push('${name}', current.id, lease.end_date); return allow(); }`,
+      });
+    const { enforcement } = await load(['BFilter', 'AFilter'], {
+      files: { AFilter: keeps('AFilter'), BFilter: keeps('BFilter') },
+    });
+    await enforcement.checkCreate(CREATE);
+    await enforcement.checkUpdate(UPDATE);
+    expect(heard).toEqual([
+      'BFilter check',
+      'AFilter check',
+      'BFilter commit',
+      ['kept', 'kept'],
+      'AFilter commit',
+      ['kept', 'kept'],
+      'BFilter',
+      '1',
+      '2026-12-03 09:00',
+      'AFilter',
+      '1',
+      '2026-12-03 09:00',
+    ]);
+  });
+
+  it.each([
+    ['throws', "throw new Error('x');"],
+    ['answers nothing', 'return undefined;'],
+    ['changes the lease', 'return allow({ ...lease, name: 1 });'],
+    ['never answers, for as long as is waited', 'return new Promise(() => {});'],
+  ])('and %s refuses the lease', async (_, commit) => {
+    const lease: Lease = CREATE.lease;
+    const { enforcement } = await load(['AFilter'], {
+      files: { AFilter: filterSource('AFilter', { extra: `commitCreate(context, lease) { ${commit} }` }) },
+    });
+    const signal = AbortSignal.timeout(commit.includes('Promise') ? 50 : 60_000);
+    expect(await enforcement.checkCreate({ ...CREATE, lease }, { signal })).toMatchObject({
+      allowed: false,
+      failed: true,
+      filter: 'AFilter',
+      message: GENERIC,
+    });
+  });
+
+  it('and lets a lease through on error is a warning', async () => {
+    const { enforcement } = await load(['AFilter'], {
+      files: {
+        AFilter: filterSource('AFilter', {
+          extra: 'commitCreate() { return { allowed: true, onError: true }; }',
+        }),
+      },
+    });
+    expect(await enforcement.checkCreate(CREATE)).toMatchObject({
+      allowed: true,
+      warnings: ['AFilter failed, and allowed the lease since its options say so.'],
+    });
+  });
+});

@@ -1,0 +1,712 @@
+import { DateTime } from 'luxon';
+import { describe, expect, it, vi } from 'vitest';
+import { filterFileName } from '../../src/filter/base-filter.ts';
+import {
+  type CheckOptions,
+  ConfigurationError,
+  InvalidRequestError,
+  type Lease,
+  UsageEnforcement,
+} from '../../src/index.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { recordingLogger } from '../support/logger.ts';
+import {
+  createLasting,
+  createPhysicalHost,
+  deepFreeze,
+  endActive,
+  updateExtend,
+} from '../support/requests.ts';
+
+const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
+
+/** A chain of filters that are written for one test: class name → bodies of hooks. */
+async function chain(
+  filters: Record<string, Parameters<typeof filterSource>[1]>,
+  options: Record<string, unknown> = {},
+) {
+  const folder = filterFolder(
+    Object.fromEntries(
+      Object.entries(filters).map(([name, hooks]) => [
+        `${filterFileName(name)}.js`,
+        filterSource(name, hooks),
+      ]),
+    ),
+  );
+  const logger = recordingLogger();
+  const values = {
+    enforcement: { enabled_filters: Object.keys(filters), filters_path: [folder], ...options },
+  };
+  const enforcement = await UsageEnforcement.load({ environment: {}, values }, { logger });
+  return {
+    enforcement,
+    logger,
+    create: (check?: CheckOptions) => enforcement.checkCreate(createPhysicalHost(), check),
+  };
+}
+
+/** What filters have noted in `globalThis.notes`, and nothing from before. */
+function notes(): unknown[] {
+  const list: unknown[] = [];
+  (globalThis as Record<string, unknown>).notes = list;
+  return list;
+}
+
+describe('the chain', () => {
+  it('asks the filters in the order of enabled_filters', async () => {
+    const heard = notes();
+    const note = (name: string) => ({ create: `notes.push('${name}'); return allow();` });
+    const filters = { CFilter: note('C'), AFilter: note('A'), BFilter: note('B') };
+    const { create } = await chain(filters, { enabled_filters: ['BFilter', 'CFilter', 'AFilter'] });
+    const decision = await create();
+    expect(heard).toEqual(['B', 'C', 'A']);
+    expect(decision.outcomes.map(({ filter }) => filter)).toEqual(['BFilter', 'CFilter', 'AFilter']);
+  });
+
+  it('allows when every filter allows, and returns the lease as it came', async () => {
+    const { enforcement } = await chain({
+      AFilter: {},
+      BFilter: { create: 'return Promise.resolve(allow());' },
+    });
+    const request = createPhysicalHost();
+    const decision = await enforcement.checkCreate(request);
+    expect(decision).toMatchObject({
+      operation: 'create',
+      allowed: true,
+      changed: false,
+      message: null,
+      filter: null,
+      failed: false,
+      exempt: false,
+      warnings: [],
+    });
+    expect(decision.lease).toBe(request.lease);
+    expect(decision.outcomes).toMatchObject([
+      { filter: 'AFilter', allowed: true, message: null, failed: false, audit: false, changed: false },
+      { filter: 'BFilter', allowed: true, message: null, failed: false, audit: false, changed: false },
+    ]);
+    expect(decision.outcomes.every(({ milliseconds }) => milliseconds >= 0)).toBe(true);
+  });
+
+  it('ends at the first rejection', async () => {
+    const heard = notes();
+    const { create } = await chain({
+      AFilter: { create: "return reject('not today');" },
+      BFilter: { create: "notes.push('asked'); return reject('never');" },
+    });
+    expect(await create()).toMatchObject({
+      allowed: false,
+      failed: false,
+      filter: 'AFilter',
+      message: 'not today',
+    });
+    expect(heard).toEqual([]);
+  });
+
+  it('asks all filters when it is to explain, and still names the first rejection', async () => {
+    const { create } = await chain({
+      AFilter: { create: "return reject('not today');" },
+      BFilter: {},
+      CFilter: { create: "throw new Error('broken');" },
+    });
+    const decision = await create({ explain: true });
+    expect(decision).toMatchObject({
+      allowed: false,
+      failed: false,
+      filter: 'AFilter',
+      message: 'not today',
+    });
+    expect(decision.outcomes).toMatchObject([
+      { filter: 'AFilter', allowed: false, message: 'not today' },
+      { filter: 'BFilter', allowed: true },
+      { filter: 'CFilter', allowed: false, failed: true, message: GENERIC },
+    ]);
+  });
+
+  it('tells an update what there was and what there is to be', async () => {
+    const heard = notes();
+    const { enforcement } = await chain({
+      AFilter: {
+        update:
+          'notes.push(context.project_id, currentLease.end_date, newLease.end_date); return reject("no");',
+      },
+    });
+    const request = updateExtend();
+    expect(await enforcement.checkUpdate(request)).toMatchObject({ operation: 'update', allowed: false });
+    expect(heard).toEqual([request.context.project_id, '2026-12-03T09:00:00', '2026-12-05T09:00:00']);
+  });
+
+  it('allows everything when no filter is enabled', async () => {
+    const { create } = await chain({});
+    expect(await create()).toMatchObject({ allowed: true, outcomes: [] });
+  });
+});
+
+describe('a filter that fails', () => {
+  const failures = {
+    'throws an error': "throw new Error('cause 4711');",
+    'throws a text': "throw 'cause 4711';",
+    'throws nothing': 'throw undefined;',
+    'rejects its promise': "return Promise.reject(new Error('cause 4711'));",
+    'throws later': "return new Promise((_, fail) => setTimeout(() => fail(new Error('cause 4711')), 5));",
+    'answers nothing': '',
+    'answers true': 'return true;',
+    'answers null': 'return null;',
+    'answers a text': "return 'allowed';",
+    'answers an empty object': 'return {};',
+    'answers allowed as a text': "return { allowed: 'true' };",
+    'answers allowed as 1': 'return { allowed: 1 };',
+    'rejects without a message': 'return { allowed: false };',
+    'rejects with an empty message': "return reject('');",
+    'rejects with a message that is no text': 'return { allowed: false, message: { text: 1 } };',
+    'answers a promise of nothing': 'return Promise.resolve();',
+    'answers a lease that is null': 'return { allowed: true, lease: null };',
+    'answers a lease that is a list': 'return allow([]);',
+    'answers a lease without dates': 'return allow({});',
+    'answers a lease that ends before it begins':
+      "return allow({ ...lease, end_date: '2000-01-01T00:00:00' });",
+    'answers a lease with a wrong date': "return allow({ ...lease, end_date: 'tomorrow' });",
+    'changes the lease in place': "lease.end_date = '2027-01-01T00:00:00'; return allow();",
+    'changes a part of the lease in place': 'lease.reservations[0].max = 99; return allow();',
+    'adds a reservation in place': 'lease.reservations.push({}); return allow();',
+    'deletes in place': 'delete lease.name; return allow();',
+    'defines in place': "Object.defineProperty(lease, 'x', { value: 1 }); return allow();",
+    'sets a prototype': 'Object.setPrototypeOf(lease, {}); return allow();',
+    'sorts the reservations in place': 'lease.reservations[0].allocations.reverse(); return allow();',
+    'changes the context in place': "context.project_id = 'exempt'; return allow();",
+  };
+
+  it.each(Object.entries(failures))('refuses the lease when it %s', async (_, create) => {
+    const { enforcement, logger } = await chain({ AFilter: { create } });
+    const request = createPhysicalHost();
+    const decision = await enforcement.checkCreate(request);
+    expect(decision).toMatchObject({ allowed: false, failed: true, filter: 'AFilter', message: GENERIC });
+    expect(request).toEqual(createPhysicalHost());
+    const lines = logger.lines.filter(({ level }) => level === 'error');
+    expect(lines).toMatchObject([
+      { message: 'filter failed', fields: { filter: 'AFilter', operation: 'create' } },
+    ]);
+    if (create.includes('4711')) {
+      expect(String(lines[0]?.fields.error)).toContain('cause 4711');
+      expect(JSON.stringify(decision)).not.toContain('4711');
+    }
+  });
+
+  it('refuses an update when it changes the current lease in place', async () => {
+    const { enforcement } = await chain({
+      AFilter: { update: "currentLease.end_date = '2027-01-01T00:00:00'; return allow();" },
+    });
+    const request = updateExtend();
+    expect(await enforcement.checkUpdate(request)).toMatchObject({ allowed: false, failed: true });
+    expect(request).toEqual(updateExtend());
+  });
+
+  it('refuses the lease when it does not answer within the time of the caller', async () => {
+    const { create, logger } = await chain({
+      AFilter: { create: 'return new Promise(() => {});' },
+      BFilter: {},
+    });
+    const decision = await create({ signal: AbortSignal.timeout(20), explain: true });
+    expect(decision).toMatchObject({ allowed: false, failed: true, filter: 'AFilter', message: GENERIC });
+    expect(decision.outcomes[1]).toMatchObject({ filter: 'BFilter', allowed: false, failed: true });
+    expect(logger.lines[0]?.fields.error).toMatch(/timeout/);
+  });
+
+  it('refuses the lease when it allows it because the time is over', async () => {
+    const { create } = await chain({
+      AFilter: {
+        create: "return new Promise((done) => call.signal.addEventListener('abort', () => done(allow())));",
+      },
+    });
+    expect(await create({ signal: AbortSignal.timeout(20) })).toMatchObject({ allowed: false, failed: true });
+  });
+
+  it('refuses the lease when the time is over before it is asked', async () => {
+    const { create } = await chain({ AFilter: {} });
+    expect(await create({ signal: AbortSignal.abort() })).toMatchObject({ allowed: false, failed: true });
+  });
+
+  it('hands the signal of the caller to every filter', async () => {
+    const heard = notes();
+    const { create } = await chain({ AFilter: { create: 'notes.push(call.signal); return allow();' } });
+    const { signal } = new AbortController();
+    await create({ signal });
+    expect(heard).toEqual([signal]);
+  });
+
+  it('leaves no listener on a signal that outlives the request', async () => {
+    const { create } = await chain({ AFilter: { create: 'return Promise.resolve(allow());' } });
+    const { signal } = new AbortController();
+    const add = vi.spyOn(signal, 'addEventListener');
+    const remove = vi.spyOn(signal, 'removeEventListener');
+    await create({ signal });
+    expect(add).toHaveBeenCalledTimes(1);
+    expect(remove.mock.calls.map(([, listener]) => listener)).toEqual(
+      add.mock.calls.map(([, listener]) => listener),
+    );
+  });
+});
+
+describe('a filter that changes the lease', () => {
+  const shorten = "return allow({ ...lease, end_date: '2026-12-02T09:00:00' });";
+
+  it('has its change accepted by every filter before it is returned', async () => {
+    const heard = notes();
+    const { enforcement } = await chain({
+      AFilter: { create: 'notes.push(lease.end_date); return allow();' },
+      BFilter: { create: shorten },
+    });
+    const request = deepFreeze(createPhysicalHost());
+    const decision = await enforcement.checkCreate(request);
+    expect(decision).toMatchObject({ allowed: true, changed: true });
+    expect(decision.lease).toEqual({ ...request.lease, end_date: '2026-12-02T09:00:00' });
+    expect(decision.outcomes).toMatchObject([{ changed: false }, { filter: 'BFilter', changed: true }]);
+    expect(heard).toEqual(['2026-12-03T09:00:00', '2026-12-02T09:00:00']);
+    expect(request).toEqual(createPhysicalHost());
+  });
+
+  it('is refused when a filter before it does not accept the change', async () => {
+    const { create } = await chain({
+      AFilter: { create: "return lease.name === 'renamed' ? reject('that name is taken') : allow();" },
+      BFilter: { create: "return allow({ ...lease, name: 'renamed' });" },
+    });
+    expect(await create()).toMatchObject({
+      allowed: false,
+      changed: false,
+      filter: 'AFilter',
+      message: 'that name is taken',
+      lease: createPhysicalHost().lease,
+    });
+  });
+
+  it('has changed nothing when its lease says the same', async () => {
+    const heard = notes();
+    const { enforcement } = await chain({
+      AFilter: {
+        create: 'notes.push(1); return allow({ ...lease, reservations: [...lease.reservations] });',
+      },
+    });
+    const request = createPhysicalHost();
+    const decision = await enforcement.checkCreate(request);
+    expect(decision).toMatchObject({ allowed: true, changed: false });
+    expect(decision.lease).toBe(request.lease);
+    expect(heard).toEqual([1]);
+  });
+
+  it('gives back plain values that the caller may change', async () => {
+    const { create } = await chain({
+      AFilter: {
+        create: `const [first, ...others] = lease.reservations;
+          return allow({ ...lease, reservations: [{ ...first, max: 1 }, ...others] });`,
+      },
+    });
+    const { lease } = (await create()) as unknown as {
+      lease: { reservations: { max: number; allocations: unknown[] }[] };
+    };
+    const [reservation] = lease.reservations;
+    expect(reservation).toMatchObject({ max: 1, resource_type: 'physical:host' });
+    reservation?.allocations.push({});
+    expect(structuredClone(lease)).toEqual(lease);
+    expect(reservation?.allocations).toHaveLength(3);
+  });
+
+  it('fails when filters change the lease without end', async () => {
+    const { create, logger } = await chain({
+      AFilter: { create: "return allow({ ...lease, name: lease.name + 'a' });" },
+      BFilter: {},
+    });
+    expect(await create()).toMatchObject({
+      allowed: false,
+      failed: true,
+      changed: false,
+      filter: 'AFilter',
+      message: GENERIC,
+      lease: createPhysicalHost().lease,
+    });
+    expect(logger.lines).toMatchObject([{ level: 'error', fields: { filter: 'AFilter' } }]);
+  });
+
+  it('is a rejection that names the values to set where the caller cannot take a change', async () => {
+    const { create } = await chain({
+      AFilter: {
+        create: `const [first] = lease.reservations;
+          const { before_end_date, ...rest } = lease;
+          return allow({ ...rest, end_date: '2026-12-02T09:00:00', reservations: [{ ...first, max: 1 }] });`,
+      },
+    });
+    const decision = await create({ acceptsChanges: false });
+    expect(decision).toMatchObject({ allowed: false, failed: false, changed: false, filter: 'AFilter' });
+    expect(decision.message).toMatch(/^The lease would be allowed with other values: /);
+    for (const part of [
+      'end_date = "2026-12-02T09:00:00"',
+      'reservations/0/max = 1',
+      'without before_end_date',
+    ]) {
+      expect(decision.message).toContain(part);
+    }
+    expect(decision.lease).toEqual(createPhysicalHost().lease);
+  });
+});
+
+it('a change of many values is named in part', async () => {
+  const { create } = await chain({
+    AFilter: {
+      create:
+        "return allow({ ...lease, ...Object.fromEntries(Array.from({ length: 5000 }, (_, n) => ['x' + n, 'y'.repeat(50)])) });",
+    },
+  });
+  const { message } = await create({ acceptsChanges: false });
+  expect(message).toContain('x0 = ');
+  expect(message).toMatch(/ and 4980 more\.$/);
+  expect(message?.length).toBeLessThan(5000);
+});
+
+describe('audit_filters', () => {
+  it('are asked and logged, and what they would have rejected is a warning', async () => {
+    const { create, logger } = await chain(
+      { AFilter: { create: "return reject('too long');" }, BFilter: {} },
+      { enabled_filters: ['BFilter'], audit_filters: ['AFilter'] },
+    );
+    expect(await create()).toMatchObject({
+      allowed: true,
+      message: null,
+      warnings: ['AFilter (tried, not enforced) would have rejected: too long'],
+      outcomes: [
+        { filter: 'BFilter', audit: false },
+        { filter: 'AFilter', audit: true, allowed: false, message: 'too long' },
+      ],
+    });
+    expect(logger.lines.filter(({ message }) => message.includes('would have rejected'))).toMatchObject([
+      { level: 'warn', fields: { filter: 'AFilter' } },
+    ]);
+  });
+
+  it('keep their place when they are named in enabled_filters too', async () => {
+    const { create } = await chain(
+      { AFilter: { create: "return reject('no');" }, BFilter: {} },
+      { audit_filters: ['AFilter'] },
+    );
+    expect(await create()).toMatchObject({
+      allowed: true,
+      outcomes: [
+        { filter: 'AFilter', audit: true },
+        { filter: 'BFilter', audit: false },
+      ],
+    });
+  });
+
+  it('neither refuse a lease by failing nor change one', async () => {
+    const { create } = await chain(
+      {
+        AFilter: { create: "throw new Error('broken');" },
+        BFilter: { create: "return allow({ ...lease, name: 'other' });" },
+      },
+      { audit_filters: ['AFilter', 'BFilter'] },
+    );
+    expect(await create()).toMatchObject({
+      allowed: true,
+      changed: false,
+      warnings: [
+        'AFilter (tried, not enforced) failed.',
+        'BFilter (tried, not enforced) would have changed the lease.',
+      ],
+    });
+  });
+});
+
+describe('exempt_projects', () => {
+  it('are allowed without asking a filter, which is logged and said', async () => {
+    const heard = notes();
+    const { enforcement, logger } = await chain(
+      { AFilter: { create: "notes.push('asked'); return reject('no');", update: "return reject('no');" } },
+      { exempt_projects: ['climate'] },
+    );
+    const decision = await enforcement.checkCreate(createLasting(60));
+    expect(decision).toMatchObject({
+      allowed: true,
+      exempt: true,
+      outcomes: [],
+      warnings: ['Project climate is in exempt_projects: no filter was asked.'],
+    });
+    const { context } = createLasting(60);
+    expect(await enforcement.checkUpdate({ ...updateExtend(), context })).toMatchObject({
+      allowed: true,
+      exempt: true,
+    });
+    expect(heard).toEqual([]);
+    expect(logger.lines).toMatchObject([{ level: 'info' }, { level: 'info' }]);
+    expect(await enforcement.checkCreate(createLasting(60, { project_id: 'physics' }))).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  it('are still told about an end: what was recorded before must be released', async () => {
+    const heard = notes();
+    const { enforcement } = await chain(
+      { AFilter: { end: "notes.push('told');" } },
+      { exempt_projects: [endActive().context.project_id] },
+    );
+    await enforcement.onEnd(endActive());
+    expect(heard).toEqual(['told']);
+  });
+});
+
+describe('onEnd', () => {
+  it('tells every filter, also when others throw, fail later or never finish', async () => {
+    const heard = notes();
+    const { enforcement, logger } = await chain({
+      AFilter: { end: "throw new Error('cause 4711');" },
+      BFilter: { end: "return Promise.reject(new Error('cause 4712'));" },
+      CFilter: { end: 'return new Promise(() => {});' },
+      DFilter: { end: "notes.push(lease.status); lease.status = 'X';" },
+      EFilter: { end: 'notes.push(lease.status);' },
+    });
+    const request = endActive();
+    const report = await enforcement.onEnd(request, { signal: AbortSignal.timeout(50) });
+    expect(heard).toEqual(['ACTIVE', 'ACTIVE']);
+    expect(report).toMatchObject({ operation: 'end', failed: true });
+    expect(report.outcomes.map(({ filter, allowed, failed }) => [filter, allowed, failed])).toEqual([
+      ['AFilter', false, true],
+      ['BFilter', false, true],
+      ['CFilter', false, true],
+      ['DFilter', false, true],
+      ['EFilter', true, false],
+    ]);
+    expect(report.warnings).toHaveLength(4);
+    expect(JSON.stringify(report)).not.toContain('471');
+    expect(logger.lines.map(({ fields }) => String(fields.error)).join()).toMatch(/4711.*4712/);
+    expect(request).toEqual(endActive());
+  });
+
+  it('needs no dates', async () => {
+    const { enforcement } = await chain({ AFilter: {} });
+    const { context } = endActive();
+    expect(await enforcement.onEnd({ context, lease: { id: 'x' } })).toMatchObject({
+      failed: false,
+      warnings: [],
+    });
+  });
+});
+
+describe('load', () => {
+  it('logs what is only a warning', async () => {
+    const { logger } = await chain({}, { max_lease_duration: 60 });
+    expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([
+      ['warn', 'in code: [enforcement] enabled_filters: no filter is enforced: every lease is allowed'],
+      [
+        'warn',
+        'in code: [enforcement] max_lease_duration: has no effect: MaxLeaseDurationFilter is not in enabled_filters',
+      ],
+    ]);
+  });
+
+  it('throws all mistakes of a configuration at once, with where they are', async () => {
+    const config = ['enforcement.enabled_filters=NoSuchFilter', 'enforcement.max_lease_duration=long'];
+    const failure = await UsageEnforcement.load({ environment: {}, config }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(failure).toBeInstanceOf(ConfigurationError);
+    expect(
+      (failure as ConfigurationError).problems.filter(({ severity }) => severity === 'error'),
+    ).toHaveLength(2);
+    expect((failure as ConfigurationError).message).toContain('NoSuchFilter');
+  });
+
+  it('refuses a filter that cannot be set up, and closes those before it', async () => {
+    const heard = notes();
+    const failure = await chain({
+      AFilter: { extra: "close() { notes.push('closed'); }" },
+      BFilter: { extra: "constructor(...all) { super(...all); throw new Error('no disk'); }" },
+    }).catch((thrown: unknown) => thrown);
+    expect(failure).toBeInstanceOf(ConfigurationError);
+    expect(String(failure)).toContain('BFilter could not be set up: no disk');
+    expect(heard).toEqual(['closed']);
+  });
+
+  it('gives each filter its own options, typed, and the services', async () => {
+    const heard = notes();
+    const folder = filterFolder({
+      'a-filter.js': filterSource('AFilter', {
+        create: 'notes.push(this.options, Object.keys(this.services).sort()); return allow();',
+        extra:
+          'static options = z.object({ a: z.int().default(1), a_list: z.array(z.string()).default([]) });',
+      }).replace('import', "import { z } from 'zod';\nimport"),
+    });
+    const enforcement = await UsageEnforcement.load(
+      {
+        environment: {},
+        config: ['enforcement.a=+5', 'enforcement.a_list=x,y'],
+        values: { enforcement: { enabled_filters: ['AFilter'], filters_path: [folder] } },
+      },
+      { logger: recordingLogger() },
+    );
+    await enforcement.checkCreate(createPhysicalHost());
+    expect(heard).toEqual([{ a: 5, a_list: ['x', 'y'] }, ['clock', 'http', 'ledger', 'logger']]);
+  });
+
+  it('lets the schema of an option turn its value into another, once', async () => {
+    const heard = notes();
+    const folder = filterFolder({
+      'a-filter.js': filterSource('AFilter', {
+        create: 'notes.push(this.options); return allow();',
+        extra: `static options = z.object({
+          a_hours: z.int().default(1).transform((hours) => hours * 3600),
+          a_name: z.string().default('').transform((name) => [name]),
+        });`,
+      }).replace('import', "import { z } from 'zod';\nimport"),
+    });
+    const enforcement = await UsageEnforcement.load(
+      {
+        environment: {},
+        configFiles: [],
+        config: ['enforcement.a_hours=2', 'enforcement.a_name=x'],
+        values: { enforcement: { enabled_filters: ['AFilter'], filters_path: [folder] } },
+      },
+      { logger: recordingLogger() },
+    );
+    await enforcement.checkCreate(createPhysicalHost());
+    expect(heard).toEqual([{ a_hours: 7200, a_name: ['x'] }]);
+  });
+
+  it('closes every filter, also when one cannot be closed', async () => {
+    const heard = notes();
+    const { enforcement, logger } = await chain({
+      AFilter: { extra: "close() { throw new Error('stuck'); }" },
+      BFilter: { extra: "async close() { notes.push('closed'); }" },
+    });
+    await enforcement.close();
+    expect(heard).toEqual(['closed']);
+    expect(logger.lines).toMatchObject([{ level: 'error', fields: { filter: 'AFilter', error: 'stuck' } }]);
+  });
+});
+
+describe('a request', () => {
+  const { context, lease } = createPhysicalHost();
+  const wrong: [string, unknown, string][] = [
+    ['is nothing', undefined, 'expected an object, got nothing'],
+    ['is a text', 'x', 'expected an object, got "x"'],
+    ['is a list', [], 'expected an object, got a list'],
+    ['has no context', { lease }, 'context: expected an object, got nothing'],
+    [
+      'has no project',
+      { context: { user_id: 'u' }, lease },
+      'context.project_id: expected a text, got nothing',
+    ],
+    [
+      'has a number for a project',
+      { context: { ...context, project_id: 1 }, lease },
+      'context.project_id: expected a text, got 1',
+    ],
+    [
+      'has an empty project',
+      { context: { ...context, project_id: '' }, lease },
+      'context.project_id: expected a text that is not empty, got ""',
+    ],
+    ['has no lease', { context }, 'lease: expected an object, got nothing'],
+    [
+      'has no start',
+      { context, lease: { ...lease, start_date: undefined } },
+      'lease.start_date: expected an ISO 8601 date, got nothing',
+    ],
+    [
+      'has no end',
+      { context, lease: { ...lease, end_date: null } },
+      'lease.end_date: expected an ISO 8601 date, got null',
+    ],
+    [
+      'has a wrong date',
+      { context, lease: { ...lease, end_date: 'soon' } },
+      'lease.end_date: expected an ISO 8601 date, got "soon"',
+    ],
+    [
+      'ends before it begins',
+      { context, lease: { ...lease, end_date: '2026-11-01' } },
+      'lease.end_date: expected a date that is not before start_date, got "2026-11-01"',
+    ],
+    [
+      'has no list of reservations',
+      { context, lease: { ...lease, reservations: {} } },
+      'lease.reservations: expected a list, got an object',
+    ],
+    [
+      'has a reservation that is a text',
+      { context, lease: { ...lease, reservations: ['x'] } },
+      'lease.reservations.0: expected an object, got "x"',
+    ],
+    [
+      'has allocations that are no list',
+      { context, lease: { ...lease, reservations: [{ allocations: 5 }] } },
+      'lease.reservations.0.allocations: expected a list, got 5',
+    ],
+  ];
+
+  it.each(wrong)('that %s is none', async (_, request, message) => {
+    const { enforcement } = await chain({});
+    const failure = await enforcement.checkCreate(request as never).catch((thrown: unknown) => thrown);
+    expect(failure).toBeInstanceOf(InvalidRequestError);
+    expect((failure as InvalidRequestError).message).toBe(message);
+  });
+
+  it('of an update must hold a current lease, and dates in one of the two', async () => {
+    const { enforcement } = await chain({});
+    const update = (request: unknown) => enforcement.checkUpdate(request as never);
+    await expect(update({ context, lease })).rejects.toThrow(
+      'current_lease: expected an object, got nothing',
+    );
+    await expect(update({ context, currentLease: {}, lease: {} })).rejects.toThrow(
+      'lease.start_date: expected',
+    );
+    await expect(update({ context, current_lease: lease, lease: {} })).resolves.toMatchObject({
+      allowed: true,
+    });
+  });
+
+  it('of an update is read by its name on the wire where it has both: the other is an attribute like any', async () => {
+    const heard = notes();
+    const { enforcement } = await chain({
+      AFilter: { update: 'notes.push(currentLease.name); return allow();' },
+    });
+    const request = {
+      context,
+      current_lease: { ...lease, name: 'wire' },
+      currentLease: { name: 'x' },
+      lease,
+    };
+    await enforcement.checkUpdate(request as never);
+    expect(heard).toEqual(['wire']);
+  });
+
+  it('of code may hold Date and DateTime, and gets them back as they are', async () => {
+    const heard = notes();
+    const { enforcement } = await chain({
+      AFilter: { create: 'notes.push(lease.start_date.getTime(), lease.end_date.toISO()); return allow();' },
+    });
+    const start_date = new Date('2026-12-01T09:00:00Z');
+    const end_date = DateTime.fromISO('2026-12-02T09:00:00Z', { zone: 'utc' });
+    const dated: Lease = { start_date, end_date };
+    const decision = await enforcement.checkCreate({ context, lease: dated });
+    expect(decision).toMatchObject({ allowed: true, failed: false });
+    expect(decision.lease.start_date).toBe(start_date);
+    expect(heard).toEqual([start_date.getTime(), '2026-12-02T09:00:00.000Z']);
+  });
+});
+
+describe('many requests at once', () => {
+  it('do not get into each other', async () => {
+    const { enforcement } = await chain({
+      AFilter: {
+        create: `return new Promise((done) => setTimeout(() => done(
+          lease.n % 3 === 0 ? reject('no ' + lease.n) : allow({ ...lease, seen: lease.n })), lease.n % 5));`,
+      },
+    });
+    const { context, lease } = createLasting(60);
+    const decisions = await Promise.all(
+      Array.from({ length: 60 }, (_, n) => enforcement.checkCreate({ context, lease: { ...lease, n } })),
+    );
+    decisions.forEach((decision, n) => {
+      expect(decision).toMatchObject(
+        n % 3 === 0 ? { allowed: false, message: `no ${n}` } : { lease: { n, seen: n } },
+      );
+    });
+  });
+});

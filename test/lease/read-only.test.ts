@@ -1,0 +1,123 @@
+import { inspect, isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readOnly, withoutViews } from '../../src/lease/read-only.ts';
+import { createPhysicalHost, deepFreeze } from '../support/requests.ts';
+
+const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
+
+describe('a read-only view', () => {
+  it('shows what the value holds, at any depth', () => {
+    const request = createPhysicalHost();
+    const view = readOnly(request);
+    expect(view.lease.reservations?.[0]?.allocations?.[1]?.gpu).toBe('False');
+    expect(view).toEqual(request);
+    expect(Object.keys(view.lease)).toEqual(Object.keys(request.lease));
+    expect('lease' in view && !('nothing' in view)).toBe(true);
+    expect(Array.isArray(view.lease.reservations)).toBe(true);
+    expect(view.lease.reservations?.map(({ max }) => max)).toEqual([2]);
+    expect([...(view.lease.reservations ?? [])]).toHaveLength(1);
+    expect(isDeepStrictEqual({ ...view.lease }, request.lease)).toBe(true);
+    expect(inspect(view)).not.toBe('');
+  });
+
+  it('is serialised like the value', () => {
+    fc.assert(
+      fc.property(json, (value) => {
+        expect(JSON.stringify(readOnly(value))).toBe(JSON.stringify(value));
+      }),
+    );
+  });
+
+  it('shows the same part as the same view every time', () => {
+    const view = readOnly(createPhysicalHost());
+    expect(view.lease).toBe(view.lease);
+    expect(view.lease.reservations?.[0]).toBe(view.lease.reservations?.[0]);
+  });
+
+  it('shows a value that is frozen', () => {
+    const view = readOnly(deepFreeze(createPhysicalHost()));
+    expect(view).toEqual(createPhysicalHost());
+    expect(withoutViews({ ...view.lease })).toEqual(createPhysicalHost().lease);
+  });
+
+  it('refuses every way to write', () => {
+    const value = { list: [3, 1, 2], part: { a: 1 } };
+    const view = readOnly(value);
+    for (const write of [
+      () => Object.assign(view, { x: 1 }),
+      () => Object.assign(view.part, { a: 2 }),
+      () => view.list.push(4),
+      () => view.list.sort(),
+      () => view.list.splice(0, 1),
+      () => Reflect.deleteProperty(view, 'part'),
+      () => Object.defineProperty(view.part, 'a', { value: 2 }),
+      () => Object.setPrototypeOf(view, null),
+      () => Object.freeze(view),
+      () => {
+        view.list.length = 0;
+      },
+    ]) {
+      expect(write).toThrow(/in place/);
+    }
+    expect(value).toEqual({ list: [3, 1, 2], part: { a: 1 } });
+  });
+
+  it('leaves texts, dates and instances of classes as they are', () => {
+    const date = new Date();
+    expect(readOnly({ date }).date).toBe(date);
+    expect(readOnly('text')).toBe('text');
+    expect(readOnly(null)).toBeNull();
+  });
+
+  it('shows __proto__ as the attribute that it is', () => {
+    const value = JSON.parse('{"__proto__": {"polluted": true}}') as Record<string, unknown>;
+    const view = readOnly(value);
+    expect(Object.keys(view)).toEqual(['__proto__']);
+    expect(JSON.stringify(withoutViews({ ...view }))).toBe('{"__proto__":{"polluted":true}}');
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+});
+
+describe('withoutViews', () => {
+  it('gives back the value behind a view, not a copy', () => {
+    const request = createPhysicalHost();
+    expect(withoutViews(readOnly(request))).toBe(request);
+    expect(withoutViews(readOnly(request).lease)).toBe(request.lease);
+  });
+
+  it('replaces the views in a new value and keeps what was not touched', () => {
+    const { lease } = createPhysicalHost();
+    const view = readOnly(lease);
+    const changed = withoutViews({
+      ...view,
+      name: 'new',
+      reservations: [...(view.reservations ?? []), { max: 1 }],
+    });
+    expect(changed).toEqual({
+      ...lease,
+      name: 'new',
+      reservations: [...(lease.reservations ?? []), { max: 1 }],
+    });
+    expect(changed.reservations?.[0]).toBe(lease.reservations?.[0]);
+    expect(structuredClone(changed)).toEqual(changed);
+  });
+
+  it('gives back equal values, whatever is spread and nested', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), json), (value) => {
+        const view = readOnly(value);
+        expect(withoutViews({ outer: { ...view }, list: [view, ...Object.values(view)] })).toEqual({
+          outer: { ...value },
+          list: [value, ...Object.values(value)],
+        });
+      }),
+    );
+  });
+
+  it('comes to an end with a value that holds itself', () => {
+    const round: Record<string, unknown> = { part: readOnly({ a: 1 }) };
+    round.self = round;
+    expect(withoutViews(round)).toMatchObject({ part: { a: 1 } });
+  });
+});

@@ -1,0 +1,81 @@
+/** What a lease will reserve after an update that says only a part of it. */
+import { describe, expect, it } from 'vitest';
+import { reservationsAfterUpdate } from '../../src/index.ts';
+import { readOnly } from '../../src/lease/read-only.ts';
+import { deepFreeze, updateExtend } from '../support/requests.ts';
+
+const hosts = { id: 'h', resource_type: 'physical:host', min: 1, max: 2, allocations: [{ id: '1' }] };
+const address = { id: 'f', resource_type: 'virtual:floatingip', amount: 1 };
+
+describe('reservationsAfterUpdate', () => {
+  it('keeps everything where the update names no reservations', () => {
+    const current = { reservations: [hosts, address] };
+    for (const update of [{}, { end_date: '2026-12-05' }, { reservations: [] }]) {
+      expect(reservationsAfterUpdate(current, update)).toEqual([hosts, address]);
+    }
+  });
+
+  it('lays what the update says over the reservation with the same id, whatever their order', () => {
+    expect(
+      reservationsAfterUpdate(
+        { reservations: [hosts, address] },
+        {
+          reservations: [
+            { id: 'f', amount: 3 },
+            { id: 'h', max: 5 },
+          ],
+        },
+      ),
+    ).toEqual([
+      { ...address, amount: 3 },
+      { ...hosts, max: 5 },
+    ]);
+  });
+
+  it('keeps reservations that the update leaves out, behind those that it names', () => {
+    const current = { reservations: [hosts, address] };
+    expect(reservationsAfterUpdate(current, { reservations: [{ id: 'f', amount: 3 }] })).toEqual([
+      { ...address, amount: 3 },
+      hosts,
+    ]);
+  });
+
+  it('takes a reservation without an id, or with one that is not known, for a new one', () => {
+    const added = { resource_type: 'network' };
+    const unknown = { id: 'n', resource_type: 'network' };
+    expect(reservationsAfterUpdate({ reservations: [hosts] }, { reservations: [added, unknown] })).toEqual([
+      added,
+      unknown,
+      hosts,
+    ]);
+  });
+
+  it('never takes two reservations without an id for one', () => {
+    const current = { reservations: [{ resource_type: 'physical:host', max: 2 }] };
+    const wanted = { reservations: [{ resource_type: 'network' }] };
+    expect(reservationsAfterUpdate(current, wanted)).toEqual([
+      { resource_type: 'network' },
+      { resource_type: 'physical:host', max: 2 },
+    ]);
+  });
+
+  it('lets null win over the present value: that is what was sent', () => {
+    expect(
+      reservationsAfterUpdate({ reservations: [hosts] }, { reservations: [{ id: 'h', max: null }] }),
+    ).toEqual([{ ...hosts, max: null }]);
+  });
+
+  it('takes leases without reservations, and with null for them, for empty ones', () => {
+    const none = JSON.parse('{"reservations": null}');
+    expect(reservationsAfterUpdate({}, {})).toEqual([]);
+    expect(reservationsAfterUpdate(none, none)).toEqual([]);
+    expect(reservationsAfterUpdate(none, { reservations: [hosts] })).toEqual([hosts]);
+    expect(reservationsAfterUpdate({ reservations: [hosts] }, none)).toEqual([hosts]);
+  });
+
+  it('changes neither of the two leases, and reads the views that filters are given', () => {
+    const { currentLease, lease } = deepFreeze(updateExtend());
+    expect(reservationsAfterUpdate(currentLease, lease)).toEqual(lease.reservations);
+    expect(reservationsAfterUpdate(readOnly(currentLease), readOnly(lease))).toEqual(lease.reservations);
+  });
+});

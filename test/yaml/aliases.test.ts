@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../src/yaml/document.ts';
+import { YamlError } from '../../src/yaml/error.ts';
+
+function value(text: string): unknown {
+  return YamlDocument.parse(text).value;
+}
+
+describe('an alias', () => {
+  it('stands for what its anchor names: a scalar, a list, a mapping, a key', () => {
+    expect(
+      value(
+        'a: &a 012\nb: *a\nc: &c [*a]\nd: &d {x: *c}\ne: *d\n&k k: 1\n*k : 2\n'.replace('\n*k', '\nf: *k #'),
+      ),
+    ).toEqual({
+      a: 10,
+      b: 10,
+      c: [10],
+      d: { x: [10] },
+      e: { x: [10] },
+      k: 1,
+      f: 'k',
+    });
+    expect(value('a: &a name\n*a : 1\n')).toEqual({ a: 'name', name: 1 });
+  });
+
+  it('stands for the last anchor of that name before it', () => {
+    expect(value('- &a 1\n- *a\n- &a 2\n- *a\n')).toEqual([1, 1, 2, 2]);
+  });
+
+  it('gives a value of its own: a change at one place is one at that place only', () => {
+    const document = YamlDocument.parse('a: &a {x: {y: 1.0}}\nb: *a\nc: *a\n');
+    const changed = document.with({ a: { x: { y: 1 } }, b: { x: { y: 2 } }, c: { x: { y: 1 } } });
+    expect(changed.toString()).toBe('a: { x: { y: 1.0 } }\nb: { x: { y: 2 } }\nc: { x: { y: 1.0 } }\n');
+  });
+
+  it('is kept as it is written where nothing is changed', () => {
+    const text = 'a: &a {x: 1}\nb: {<<: *a}\n';
+    const document = YamlDocument.parse(text);
+    expect(document.with(document.value).toString()).toBe(text);
+  });
+
+  it.each([
+    ['*a', 'an alias has no anchor before it'],
+    ['- *a\n- &a 1', 'an alias has no anchor before it'],
+    ['&a [*a]', 'an alias stands for what it is a part of'],
+    ['a: &a\n  b: [{c: *a}]', 'an alias stands for what it is a part of'],
+    ['&a {<<: *a}', 'an alias stands for what it is a part of'],
+    ['&a {*a : 1}', 'an alias stands for what it is a part of'],
+  ])('is refused in %j', (text, reason) => {
+    expect(() => value(text)).toThrow(new YamlError(reason));
+  });
+});
+
+describe('a merge key', () => {
+  it("gives what a mapping lacks, before the mapping's own names", () => {
+    const merged = value('base: &base {x: 1, y: 2}\nown:\n  z: 4\n  <<: *base\n  y: 3\n') as { own: object };
+    expect(merged.own).toEqual({ x: 1, y: 3, z: 4 });
+    expect(Object.keys(merged.own)).toEqual(['x', 'y', 'z']);
+  });
+
+  it('takes the first mapping of a list that has a name, and the last of several keys', () => {
+    const bases = '- &a {x: 1}\n- &b {x: 2, y: 3}\n';
+    expect(value(`${bases}- <<: [*a, *b]\n`)).toEqual([{ x: 1 }, { x: 2, y: 3 }, { x: 1, y: 3 }]);
+    expect(value(`${bases}- <<: *a\n  <<: *b\n`)).toEqual([{ x: 1 }, { x: 2, y: 3 }, { x: 2, y: 3 }]);
+  });
+
+  it('may merge what has itself merged, and a mapping without an anchor', () => {
+    expect(value('- &a {x: 1}\n- &b {<<: *a, y: 2}\n- {<<: *b, z: 3}\n- {<<: {v: 1}}\n')).toEqual([
+      { x: 1 },
+      { x: 1, y: 2 },
+      { x: 1, y: 2, z: 3 },
+      { v: 1 },
+    ]);
+  });
+
+  it('is a name like any other in quotes', () => {
+    expect(value('"<<": {x: 1}')).toEqual({ '<<': { x: 1 } });
+    expect(YamlDocument.from({ '<<': { x: 1 } }).toString()).toBe('"<<":\n  x: 1\n');
+  });
+
+  it('tells a number from the text that looks like it', () => {
+    const document = YamlDocument.parse("- &a {8080: a, '8080': b}\n- {<<: *a, '8080': c}\n");
+    expect(document.format()).toContain("{ 8080: a, '8080': c }");
+  });
+
+  it('leaves hostile names what they are', () => {
+    const merged = value('- &a {__proto__: {x: 1}, constructor: 2}\n- {<<: *a}\n') as object[];
+    expect(Object.keys(merged[1] ?? {})).toEqual(['__proto__', 'constructor']);
+    expect(Object.getPrototypeOf(merged[1])).toBe(Object.prototype);
+  });
+
+  it.each(['<<: 1', '<<: ~', '<<: [1]', '<<: text'])(
+    'is refused where it stands for no mapping: %s',
+    (text) => {
+      expect(() => value(text)).toThrow(new YamlError('"<<" stands for what is no mapping'));
+    },
+  );
+});

@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import { isScalar, parseDocument } from 'yaml';
+import { dialect, Special } from '../../src/yaml/dialect.ts';
+import { YamlDocument } from '../../src/yaml/document.ts';
+import { YamlError } from '../../src/yaml/error.ts';
+
+function scalar(text: string): unknown {
+  const { contents, errors } = parseDocument(text, dialect);
+  expect(errors).toEqual([]);
+  return isScalar(contents) ? contents.value : contents;
+}
+
+describe('a scalar without quotes', () => {
+  it.each([
+    ...['yes', 'Yes', 'YES', 'on', 'On', 'ON', 'true', 'True', 'TRUE'].map((text) => [text, true] as const),
+    ...['no', 'No', 'NO', 'off', 'Off', 'OFF', 'false', 'False', 'FALSE'].map(
+      (text) => [text, false] as const,
+    ),
+  ])('%s is %s', (text, value) => {
+    expect(scalar(text)).toBe(value);
+  });
+
+  it.each(['~', 'null', 'Null', 'NULL', '# nothing'])('%s is nothing', (text) => {
+    expect(YamlDocument.parse(`a: ${text}`).value).toEqual({ a: null });
+  });
+
+  it.each([
+    ['0', 0],
+    ['-0', 0],
+    ['+12', 12],
+    ['012', 10],
+    ['-017', -15],
+    ['0_7', 7],
+    ['1_000', 1000],
+    ['0x1F', 31],
+    ['0b101', 5],
+    ['1:30', 90],
+    ['-1:30', -90],
+    ['190:20:30', 685230],
+    ['9007199254740993', 9007199254740993n],
+    ['-123456789012345678901234567890', -123456789012345678901234567890n],
+  ])('%s is the whole number %s', (text, value) => {
+    expect(scalar(text)).toBe(value);
+  });
+
+  it.each([
+    ['1.0', 1],
+    ['.5', 0.5],
+    ['1.', 1],
+    ['1.5e+3', 1500],
+    ['1.5E-3', 0.0015],
+    ['-1.5', -1.5],
+    ['-0.0', -0],
+    ['1_0.2_5', 10.25],
+    ['190:20:30.15', 685230.15],
+    ['.inf', Number.POSITIVE_INFINITY],
+    ['-.INF', Number.NEGATIVE_INFINITY],
+    ['.NaN', Number.NaN],
+  ])('%s is the number %d', (text, value) => {
+    expect(scalar(text)).toBe(value);
+  });
+
+  it.each(['2026-11-21', '2026-1-1 1:02:03', '2026-01-01T10:00:00.5Z', '2026-01-01 10:00:00 +01:30'])(
+    '%s is a moment, seen as it is written',
+    (text) => {
+      expect(scalar(text)).toEqual(new Special('moment', text));
+      expect(YamlDocument.parse(text).value).toBe(text);
+    },
+  );
+
+  it.each(
+    [
+      'y',
+      'n',
+      'Y',
+      'yEs',
+      'nuLL',
+      '1e3',
+      '1.5e3',
+      '08',
+      '0o14',
+      '0X1F',
+      '1:60',
+      '.nAn',
+      '.iNF',
+      '+.nan',
+      '.',
+    ].concat(['2026-1-1', '10:00:00x', 'Infinity', '._1']),
+  )('%s is a text', (text) => {
+    expect(scalar(text)).toBe(text);
+  });
+
+  it.each(['=', 'a: =', '0b_', '0x_', `9${'0'.repeat(4300)}`, `1${':1'.repeat(3000)}`])(
+    '%.12s is refused, as PyYAML refuses it',
+    (text) => {
+      expect(() => YamlDocument.parse(text)).toThrow(YamlError);
+    },
+  );
+
+  it('has as many digits as Python reads', () => {
+    const digits = '9'.repeat(4300);
+    expect(YamlDocument.parse(`a: ${digits}`).value).toEqual({ a: BigInt(digits) });
+  });
+});
+
+describe('a number from code', () => {
+  it.each([
+    [1, '1'],
+    [-0, '-0.0'],
+    [0.1, '0.1'],
+    [1e21, '1.0e+21'],
+    [1.5e-7, '1.5e-7'],
+    [5e-324, '5.0e-324'],
+    [2 ** 53, '9007199254740992.0'],
+    [123456789012345678901234567890n, '123456789012345678901234567890'],
+    [Number.NaN, '.nan'],
+    [Number.POSITIVE_INFINITY, '.inf'],
+    [Number.NEGATIVE_INFINITY, '-.inf'],
+  ])('%d is written as PyYAML reads it: %s', (value, text) => {
+    const document = YamlDocument.from([value]);
+    expect(document.toString()).toBe(`- ${text}\n`);
+    expect(document.value).toEqual([value]);
+  });
+});
+
+describe('a text from code', () => {
+  it.each([
+    ['plain words/and-more', 'plain words/and-more'],
+    ['yes', '"yes"'],
+    ['1.0', '"1.0"'],
+    ['2026-11-21', '"2026-11-21"'],
+    ['~', '"~"'],
+    ['=', '"="'],
+    ['<<', '"<<"'],
+    ['', '""'],
+    ['a: b', '"a: b"'],
+    ['a\u0085b', '"a\\u0085b"'],
+    ['a\u2028b', '"a\\u2028b"'],
+    ['\ud800', '"\\ud800"'],
+    ['a\ufeff', '"a\\ufeff"'],
+    ['é😀', '"é😀"'],
+    ['echo a\necho b\n', '|\n  echo a\n  echo b'],
+    ['a\u2029\nb', '"a\\u2029\\nb"'],
+  ])('%j is written as %s', (value, text) => {
+    const document = YamlDocument.from([value]);
+    expect(document.toString()).toBe(`- ${text}\n`);
+    expect(document.value).toEqual([value]);
+  });
+
+  it('is never broken into lines', () => {
+    const long = `${'word '.repeat(100)}end`;
+    expect(
+      YamlDocument.from({ long, list: [{ long: `"${long}"` }] })
+        .toString()
+        .split('\n'),
+    ).toHaveLength(4);
+  });
+});

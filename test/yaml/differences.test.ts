@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../src/yaml/document.ts';
+import { YamlError } from '../../src/yaml/error.ts';
+
+function mistakeOf(text: string): YamlError {
+  try {
+    YamlDocument.parse(text);
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(YamlError);
+    return thrown as YamlError;
+  }
+  throw new Error(`${JSON.stringify(text)} is not refused`);
+}
+
+describe('a text that PyYAML would read differently', () => {
+  it.each([
+    ['\u0085', 'a comment'],
+    ['\u2028', 'a comment'],
+    ['\u2029', 'a comment'],
+    ['\r', 'a comment'],
+  ])('is refused for %j: it ends %s to PyYAML alone', (character) => {
+    expect(mistakeOf(`a: 1\nb: 2 # c${character}admin_policy: x\n`).line).toBe(2);
+  });
+
+  it.each([
+    '\0',
+    '\u0007',
+    '\u001b',
+    '\u007f',
+    '\u0080',
+    '\ufffe',
+    '\uffff',
+    '\ud800',
+    'a\ufeff',
+    '\n\ufeff',
+  ])('is refused for %j, which PyYAML does not read', (character) => {
+    expect(mistakeOf(`x${character}`).reason).toBe(
+      'a control character or an unusual line break, which must be escaped',
+    );
+    expect(mistakeOf(`"x${character}"`).reason).toContain('control character');
+  });
+
+  it('may have all of them as escapes', () => {
+    expect(YamlDocument.parse('"\\x00\\N\\u2028\\P\\uFEFF\\r"').value).toBe('\0\u0085\u2028\u2029\ufeff\r');
+  });
+
+  it('may begin with a byte order mark, end its lines as Windows does, and have any character above', () => {
+    expect(YamlDocument.parse('\ufeffa: 1\r\nb: é\u00a0😀\r\n').value).toEqual({ a: 1, b: 'é\u00a0😀' });
+    expect(YamlDocument.parse('\ufeff- - a\n  - b\n- c\n').value).toEqual([['a', 'b'], 'c']);
+    expect(YamlDocument.parse('\ufeff- - ').value).toEqual([[null]]);
+    expect(() => YamlDocument.parse('\ufeff\ufeffa: 1')).toThrow(YamlError);
+  });
+
+  it('is refused for a block text at the margin, where PyYAML sees none, and not for one that is indented', () => {
+    for (const text of ['|\n#', '|\r\n#', '>\na\n b\n', '# c\n|\n\ny']) {
+      expect(() => YamlDocument.parse(text), text).toThrow('a block text that is not indented');
+    }
+    expect(YamlDocument.parse('|\n a\n  b\n#c\n').value).toBe('a\n b\n');
+  });
+
+  it('is refused for names that are all null, which are one name to PyYAML', () => {
+    for (const text of ['null:\r\n?', '~: 1\nnull: 2', '{? , null: 1}', 'a: {~: 1, Null: 2}']) {
+      expect(() => YamlDocument.parse(text), text).toThrow('two names that are null');
+    }
+    expect(YamlDocument.parse('null: 1\n"null": 2').value).toEqual({ null: 2 });
+  });
+
+  it.each([
+    'a: ! 12',
+    'a: !own x',
+    'a: !!float 1',
+    'a: !!int x',
+    'a: !!int 1.0x',
+    'a: !!bool 1',
+    'a: !!null x',
+    'a: !!str [b]',
+    'a: !!map [b]',
+    'a: !!seq {b: 1}',
+    'a: !!timestamp x',
+    'a: !!python/name:os.system x',
+  ])('is refused for a tag that makes something else of the value: %s', (text) => {
+    expect(mistakeOf(`# first\n${text}`)).toMatchObject({
+      reason: 'a tag is none of the value behind it',
+      line: 2,
+    });
+  });
+
+  it('may have tags that say what the value is', () => {
+    const text =
+      'a: !!str 012\nb: !!int "3"\nc: !!float 1.5\nd: !!bool yes\ne: !!null ~\nf: !!seq [!!map {}]\n';
+    expect(YamlDocument.parse(text).value).toEqual({ a: '012', b: 3, c: 1.5, d: true, e: null, f: [{}] });
+  });
+
+  it.each(['&a:b c', 'x: &ä 1', '- &a 1\n- *a:b'])('is refused for the name of an anchor: %s', (text) => {
+    expect(mistakeOf(text).reason).toContain('the name of an anchor');
+  });
+
+  it.each(['[?a]', '{?a: b}', '[[b], ?a]'])('is refused for a question mark between brackets: %s', (text) => {
+    expect(mistakeOf(text).reason).toBe('a text without quotes begins with "?" between brackets');
+  });
+
+  it('may have question marks in lines and in quotes', () => {
+    expect(YamlDocument.parse('- ?a\n- ["?b", { c: "?d" }]\n- ?e: 1\n').value).toEqual([
+      '?a',
+      ['?b', { c: '?d' }],
+      { '?e': 1 },
+    ]);
+  });
+
+  it('is refused for a key between brackets that PyYAML is not ready to read', () => {
+    expect(mistakeOf(`{${'k'.repeat(1025)}: 1}`).reason).toContain('1024');
+    expect(YamlDocument.parse(`{${'k'.repeat(1024)}: 1}`).value).toEqual({ ['k'.repeat(1024)]: 1 });
+  });
+});

@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../src/yaml/document.ts';
+import { YamlError } from '../../src/yaml/error.ts';
+import { HAND_WRITTEN } from './samples.ts';
+
+function changedText(text: string, value: unknown): string {
+  return YamlDocument.parse(text).with(value).toString();
+}
+
+describe('an unchanged document', () => {
+  it.each(HAND_WRITTEN)('comes back as its own text: %j', (text) => {
+    const document = YamlDocument.parse(text);
+    expect(document.toString()).toBe(text);
+    expect(document.with(structuredClone(document.value))).toBe(document);
+  });
+
+  it.each(['a: 1.0 # one\n---\nb: 2\n', 'a: 1\n---\n', 'a: 1\n--- # c\n', 'a: 1\n...\n---\n'])(
+    'is the only one, as it is for safe_load: %j',
+    (text) => {
+      expect(() => YamlDocument.parse(text)).toThrow(/^line [23]: another document begins here$/);
+    },
+  );
+
+  it('that holds nothing is null', () => {
+    expect(['', '# only\n', '---\n', '\n\n'].map((text) => YamlDocument.parse(text).value)).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
+  });
+});
+
+describe('the value of a document', () => {
+  it('has its members in their order, hostile names too', () => {
+    const value = YamlDocument.parse('b: 1\n__proto__: {x: 1}\nconstructor: 2\na: 3\n').value as object;
+    expect(Object.keys(value)).toEqual(['b', '__proto__', 'constructor', 'a']);
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+  });
+
+  it('is a new one each time', () => {
+    const document = YamlDocument.parse('a: {b: 1}');
+    (document.value as { a: { b: number } }).a.b = 2;
+    expect(document.value).toEqual({ a: { b: 1 } });
+  });
+
+  it('has the last of two members with one name', () => {
+    expect(YamlDocument.parse('a: 1\nb: 2\na: 3\n').value).toEqual({ a: 3, b: 2 });
+    expect(YamlDocument.parse("8080: x\n'8080': y\n").value).toEqual({ '8080': 'y' });
+  });
+
+  it('names a member as its key is written', () => {
+    expect(YamlDocument.parse('yes: 1\n0x1F: 2\n~: 3\n2026-11-21: 4\n"q": 5\n').value).toEqual({
+      yes: 1,
+      '0x1F': 2,
+      '~': 3,
+      '2026-11-21': 4,
+      q: 5,
+    });
+  });
+
+  it('can be seen as the texts that are written', () => {
+    const text = "a: 012\nb: yes\nc: '012'\nd: ~\ne:\nf: [1.50, 2026-11-21]\ng: |\n  x\n";
+    expect(YamlDocument.parse(text).texts).toEqual({
+      a: '012',
+      b: 'yes',
+      c: '012',
+      d: '',
+      e: '',
+      f: ['1.50', '2026-11-21'],
+      g: 'x\n',
+    });
+  });
+
+  it.each(['? [a]\n: 1', '{a: 1}: 2', '? {a: 1}\n: 2'])('has no names but scalars: refuses %j', (text) => {
+    expect(() => YamlDocument.parse(text)).toThrow(new YamlError('the key of a mapping is no scalar'));
+  });
+});
+
+describe('a line', () => {
+  const document = YamlDocument.parse('# c\na: 1\nb:\n  - x\n  - y: 2\n    z:\n      3\n');
+
+  it.each([
+    [['a'], 2],
+    [['b'], 3],
+    [['b', 0], 4],
+    [['b', 1, 'y'], 5],
+    [['b', 1, 'z'], 6],
+    [['b', 1, 'none'], 5],
+    [['b', 7], 3],
+    [['none'], 2],
+    [[], 2],
+  ])('is that of %j, or of what is nearest to it', (path, line) => {
+    expect(document.lineOf(path)).toBe(line);
+  });
+
+  it('is that of the member that counts', () => {
+    expect(YamlDocument.parse('a: 1\nb: 2\na: 3\n').lineOf(['a'])).toBe(3);
+  });
+
+  it('stands in an error, when it is about one', () => {
+    expect(() => YamlDocument.parse('a: 1\nb: [\n')).toThrow(/^line \d: /);
+  });
+});
+
+describe('a changed document', () => {
+  it('keeps what nobody touched as it is written', () => {
+    const text =
+      "# head\nb: 012 # octal\na: 1.50\nbig: 123456789012345678901234567890\nlong: 0.1000000000000000055\n8080: x\n'8080': y\nd: 2026-11-21\nrun: |\n  echo a\n    echo b\n\nn: 1\n";
+    const value = YamlDocument.parse(text).value as object;
+    expect(changedText(text, { ...value, n: 2 })).toBe(text.replace('n: 1\n', 'n: 2\n'));
+  });
+
+  it('keeps the order of its keys, and puts new ones behind them', () => {
+    expect(changedText('b: 1\na: 2\nc: 3\n', { z: 0, a: 2, 10: 1, b: 5 })).toBe(
+      'b: 5\na: 2\n"10": 1\nz: 0\n',
+    );
+  });
+
+  it('loses all members of a removed name', () => {
+    expect(changedText('a: 1\nb: 2\na: 3\n', { b: 2 })).toBe('b: 2\n');
+  });
+
+  it('changes the one of two members of a name that counts', () => {
+    expect(changedText("8080: x\n'8080': y\n", { 8080: 'z' })).toBe("8080: x\n'8080': z\n");
+  });
+
+  it.each([
+    ['an item behind', [1, 10, '2026-11-21', 4], '- 1.0\n- 012\n- 2026-11-21\n- 4\n'],
+    ['an item before', [0, 1, 10, '2026-11-21'], '- 0\n- 1.0\n- 012\n- 2026-11-21\n'],
+    ['one less', [1, '2026-11-21'], '- 1.0\n- 2026-11-21\n'],
+    ['one less, one more', [10, '2026-11-21', 4], '- 012\n- 2026-11-21\n- 4\n'],
+    ['another', [1, 'x', '2026-11-21'], '- 1.0\n- x\n- 2026-11-21\n'],
+    ['none', [], '[]\n'],
+  ])('keeps the items of a list that are still there: %s', (_, value, text) => {
+    expect(changedText('- 1.0\n- 012\n- 2026-11-21\n', value)).toBe(text);
+  });
+
+  it('keeps what is in an item that has changed, though another was added', () => {
+    const text = '- a: 1.0\n  b: 2026-11-21\n- c: 012\n';
+    const value = [{ a: 1, b: '2026-11-21', new: true }, { c: 10 }, { d: 1 }];
+    expect(changedText(text, value)).toBe('- a: 1.0\n  b: 2026-11-21\n  new: true\n- c: 012\n- d: 1\n');
+  });
+
+  it('may become anything else, and be nothing before', () => {
+    expect(changedText('', { a: 1 })).toBe('a: 1\n');
+    expect(changedText('{}', { a: { b: [] } })).toBe('a:\n  b: []\n');
+    expect(changedText('a: 1\n', ['x'])).toBe('- x\n');
+    expect(changedText('a: 1\n', null)).toBe('null\n');
+    expect(YamlDocument.parse(changedText('a: 1', 'x\ny')).value).toBe('x\ny');
+  });
+
+  it('writes a number that became a text as a text', () => {
+    expect(changedText('a: 1\nb: 012\n', { a: '1', b: '012' })).toBe('a: "1"\nb: "012"\n');
+  });
+
+  it('leaves the first one what it was', () => {
+    const document = YamlDocument.parse('a: {b: 1}\n');
+    document.with({ a: { b: 2 } });
+    expect(document.toString()).toBe('a: {b: 1}\n');
+    expect(document.value).toEqual({ a: { b: 1 } });
+  });
+
+  it('reads its own text again the same way', () => {
+    const value = { __proto__: null, toString: ['x', { '': '\u2028' }], '1': 1n << 70n };
+    const plain = JSON.parse('{"__proto__": {"a": 1}}') as object;
+    expect(YamlDocument.from(plain).value).toEqual(plain);
+    expect(YamlDocument.from({ ...value }).value).toEqual({
+      toString: ['x', { '': '\u2028' }],
+      '1': 1n << 70n,
+    });
+  });
+
+  it('written anew is the same, without what only layout is', () => {
+    expect(YamlDocument.parse('a:   [1.0,2]\nb: &b 012\nc: *b\n').format()).toBe(
+      'a: [ 1.0, 2 ]\nb: 012\nc: 012\n',
+    );
+    expect(YamlDocument.parse('|\n a\n b\n').format()).toBe('"a\\nb\\n"\n');
+  });
+});

@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../src/yaml/document.ts';
+import { YamlError } from '../../src/yaml/error.ts';
+
+function values(text: string): unknown[] {
+  return YamlDocument.parseAll(text).map(({ value }) => value);
+}
+
+function refusal(text: string): unknown {
+  try {
+    YamlDocument.parseAll(text);
+  } catch (thrown) {
+    return thrown;
+  }
+  return undefined;
+}
+
+describe('the documents of a text', () => {
+  it.each<[string, string, unknown[]]>([
+    ['one', 'a: 1\n', [{ a: 1 }]],
+    ['one without the end of its line', 'a: 1', [{ a: 1 }]],
+    ['two', 'a: 1\n---\nb: 2\n', [{ a: 1 }, { b: 2 }]],
+    ['with "---" first', '---\na: 1\n---\nb: 2\n', [{ a: 1 }, { b: 2 }]],
+    ['with "---" last', 'a: 1\n---\n', [{ a: 1 }]],
+    ['that end with "..."', 'a: 1\n...\n---\nb: 2\n...\n', [{ a: 1 }, { b: 2 }]],
+    ['with "..." alone between them', 'a: 1\n...\nb: 2\n', [{ a: 1 }, { b: 2 }]],
+    ['on the line of "---"', '--- {a: 1}\n--- [b]\n--- c\n', [{ a: 1 }, ['b'], 'c']],
+    ['with comments at their ends', '# 0\na: 1 # 1\n# 2\n--- # 3\n# 4\nb: 2\n', [{ a: 1 }, { b: 2 }]],
+    ['that are windows lines', 'a: 1\r\n---\r\nb: 2\r\n', [{ a: 1 }, { b: 2 }]],
+    ['behind a mark of the byte order', '\ufeffa: 1\n---\nb: 2\n', [{ a: 1 }, { b: 2 }]],
+    [
+      'with texts that hold "---"',
+      'a: "x\n\n  --- y"\nb: |\n  ---\n---\nc: 1\n',
+      [{ a: 'x\n--- y', b: '---\n' }, { c: 1 }],
+    ],
+    [
+      'with anchors of their own',
+      'a: &x 1\nb: *x\n---\na: &x 2\nb: *x\n',
+      [
+        { a: 1, b: 1 },
+        { a: 2, b: 2 },
+      ],
+    ],
+    [
+      'with versions and tags',
+      '%YAML 1.1\n---\na: yes\n...\n%TAG ! tag:x,2026:\n---\nb: 012\n',
+      [{ a: true }, { b: 10 }],
+    ],
+  ])('%s', (_, text, expected) => {
+    expect(values(text)).toEqual(expected);
+  });
+
+  it.each([
+    '',
+    '\n\n',
+    '# only\n',
+    '---\n',
+    '---\n---\n',
+    '---\n# a\n---\n# b\n...\n',
+    '...\n',
+    '%YAML 1.1\n---\n',
+  ])('are none where nothing stands: %j', (text) => {
+    expect(values(text)).toEqual([]);
+  });
+
+  it('are left out where they hold nothing, but not where they say null', () => {
+    expect(values('---\n# none\n---\na: 1\n---\n---\n\nb: 2\n---\n')).toEqual([{ a: 1 }, { b: 2 }]);
+    expect(values('--- ~\n--- null\n--- ""\n--- {}\n--- 0\n')).toEqual([null, null, '', {}, 0]);
+  });
+
+  it('are as they are alone, as values, as texts and written', () => {
+    const parts = ['a: 1.0 # one\n', 'b: [012, yes]\n', 'c: |\n  x\n'];
+    const documents = YamlDocument.parseAll(parts.join('---\n'));
+    const alone = parts.map((part) => YamlDocument.parse(part));
+    expect(documents.map(({ value }) => value)).toEqual(alone.map(({ value }) => value));
+    expect(documents.map(({ texts }) => texts)).toEqual(alone.map(({ texts }) => texts));
+    expect(documents.map((document) => YamlDocument.parse(document.toString()).value)).toEqual(
+      alone.map(({ value }) => value),
+    );
+  });
+
+  it('can be changed without the others', () => {
+    const [first, second] = YamlDocument.parseAll('a: 1\n---\nb: 2 # two\nc: 3\n');
+    expect(second?.with({ b: 2, c: 4 }).value).toEqual({ b: 2, c: 4 });
+    expect(second?.with({ b: 2, c: 4 }).toString()).toContain('# two');
+    expect(first?.value).toEqual({ a: 1 });
+  });
+});
+
+describe('a name that stands twice', () => {
+  it('is told with its line, in whichever mapping of whichever document', () => {
+    const [first, second] = YamlDocument.parseAll('a: 1\nb: [{c: 1,\n  c: 2}]\n---\nd: 1\n"d": 2\nd: 3\n');
+    expect(first?.repetitions()).toEqual([{ name: 'c', line: 3 }]);
+    expect(second?.repetitions()).toEqual([
+      { name: 'd', line: 6 },
+      { name: 'd', line: 7 },
+    ]);
+    expect(YamlDocument.parse('a: {b: 1}\nb: {<<: {b: 2}, b: 3}\n').repetitions()).toEqual([]);
+  });
+});
+
+describe('a line in one of several documents', () => {
+  const TEXT =
+    '# 1\n---\n# 3\na: 1\nb:\n- x\n- y: z\n...\n\n%YAML 1.1\n---\n# 12\n\nc: 1\nd: {e: 1,\n  f: 2}\n';
+  const [first, second] = YamlDocument.parseAll(TEXT);
+
+  it.each<[number, (string | number)[]]>([
+    [4, []],
+    [4, ['a']],
+    [5, ['b']],
+    [6, ['b', 0]],
+    [7, ['b', 1, 'y']],
+    [5, ['b', 5]],
+    [4, ['no']],
+  ])('is counted from the start of the text in the first: %i for %j', (line, path) => {
+    expect(first?.lineOf(path)).toBe(line);
+  });
+
+  it.each<[number, (string | number)[]]>([
+    [14, []],
+    [14, ['c']],
+    [15, ['d']],
+    [15, ['d', 'e']],
+    [16, ['d', 'f']],
+    [15, ['d', 'no']],
+    [14, ['no']],
+  ])('and in the second: %i for %j', (line, path) => {
+    expect(second?.lineOf(path)).toBe(line);
+  });
+
+  it('of a text that was taken over from a later document is counted in the new one', () => {
+    expect(second?.with({ c: 2, d: 3 }).lineOf(['d'])).toBeLessThan(15);
+  });
+});
+
+describe('a mistake in one of several documents', () => {
+  it.each<[string, string, number]>([
+    ['a bracket that is not closed, at the end', 'a: 1\n---\nb: 2\n---\nc: [1,\n  2\n', 7],
+    ['a tab as indent', 'a: 1\n---\nb:\n\tc: 1\n---\nd: 1\n', 4],
+    ['a key in another line than its colon', 'a: 1\n---\nb\nc: 1\n', 3],
+    ['a tag that is none of the value', 'a: 1\n---\nb: 1\nc: !!int x\n', 4],
+    ['a control character', 'a: 1\n---\nb: \u0007\n', 3],
+    ['a lone "="', 'a: 1\n---\nb: =\n', 3],
+    ['an unknown tag', 'a: 1\n---\nb: !x y\n', 3],
+  ])('has the line of the whole text: %s', (_, text, line) => {
+    const thrown = refusal(text);
+    expect(thrown).toBeInstanceOf(YamlError);
+    expect((thrown as YamlError).line).toBe(line);
+  });
+
+  it('is found even where the others are right, since nobody may skip it', () => {
+    expect(refusal('a: [\n---\nb: 1\n')).toBeInstanceOf(YamlError);
+    expect(refusal('b: 1\n---\na: [\n')).toBeInstanceOf(YamlError);
+    expect(values('b: 1\n---\na: []\n')).toHaveLength(2);
+  });
+
+  it('is found in a document that holds nothing else', () => {
+    for (const text of ['%x\n', ']\n', 'a: 1\n---\n&\n', '--- &a &b\n---\na: 1\n', 'a: 1\n---\n]\n']) {
+      expect(refusal(text)).toBeInstanceOf(YamlError);
+    }
+  });
+
+  it('is an alias to what stands in another', () => {
+    expect(refusal('a: &x 1\n---\nb: *x\n')).toBeInstanceOf(YamlError);
+  });
+});
+
+describe('how much there may be', { timeout: 20_000 }, () => {
+  /** Two tokens each. */
+  const comments = (count: number) => '#\n'.repeat(count);
+
+  it('is bounded for each document, not for all of them', () => {
+    const some = `a: 1\n${comments(100_000)}`;
+    expect(values([some, some, some].join('---\n'))).toHaveLength(3);
+    for (const text of [`a: 1\n${comments(130_000)}`, `a: 1\n---\nb: 1\n${comments(130_000)}`]) {
+      expect(refusal(text)).toEqual(new YamlError('it has more than 250000 tokens'));
+    }
+  });
+
+  it('is 100 levels in each', () => {
+    const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}\n`;
+    expect(values(`--- ${nested(100)}--- ${nested(100)}`)).toHaveLength(2);
+    expect(refusal(`--- 1\n--- ${nested(102)}`)).toBeInstanceOf(YamlError);
+    expect(refusal(`--- 1\n--- ${'['.repeat(100_000)}`)).toBeInstanceOf(YamlError);
+  });
+
+  it('is 20,000 nodes behind the aliases of each', () => {
+    const list = `[${Array(20).fill('x').join(', ')}]`;
+    const aliases = (count: number) => `- &a ${list}\n${'- *a\n'.repeat(count)}`;
+    expect(values(`${aliases(600)}---\n${aliases(600)}`)).toHaveLength(2);
+    expect(refusal(`x: 1\n---\n${aliases(1000)}`)).toEqual(
+      new YamlError('its aliases stand for more than 20000 nodes'),
+    );
+  });
+});

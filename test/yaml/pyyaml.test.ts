@@ -1,0 +1,167 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../src/yaml/document.ts';
+import { YamlError } from '../../src/yaml/error.ts';
+import { hasPyYaml, Python } from './python.ts';
+import { changed, changes, HAND_WRITTEN, ODD_TEXTS, values } from './samples.ts';
+import { isOnlyChanged, isSame } from './seen.ts';
+
+/** `undefined` = refused. Anything but a `YamlError` is a mistake of ours. */
+function parsed(text: string): YamlDocument | undefined {
+  try {
+    return YamlDocument.parse(text);
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(YamlError);
+    return undefined;
+  }
+}
+
+const what = hasPyYaml ? 'compared with PyYAML' : 'NOT COMPARED, SINCE PYTHON3 WITH PYYAML 6 IS MISSING';
+
+describe.skipIf(!hasPyYaml)(what, () => {
+  let python: Python;
+  beforeAll(() => {
+    python = new Python();
+  });
+  afterAll(() => python.close());
+
+  it.each([
+    ...ODD_TEXTS,
+    ...[
+      'yes',
+      'YES',
+      'yEs',
+      'Off',
+      'FALSE',
+      'Null',
+      'NULL',
+      'nuLL',
+      '+.inf',
+      '-.INF',
+      '.NaN',
+      '.Nan',
+      '+.nan',
+    ],
+    ...['0b', '0x', '0_7', '0_', '0b1_0', '0X1', '09.5', '00', '1e5', '1.5e5', '1.5E+5', '1.5e+400', '1.e-1'],
+    ...['1:60', '1:59', '-1:30', '0:30', '01:30', '1:30.5', '-1:30.5', '1_2:3_0', '1:2:3:4', '._1', '.1_0'],
+    ...[
+      '-0b11',
+      '-017',
+      '+0x10',
+      '9007199254740993',
+      '-9223372036854775809',
+      '0.1000000000000000055',
+      '.',
+      '+',
+    ],
+    ...['2026-1-1', '2026-1-1 1:00:00', '2026-01-01T10:00:00Z', '2026-01-01t1:00:00.5 +1:30', '10:00:00'],
+  ])('without quotes %j is what it is to PyYAML', async (text) => {
+    const seen = await python.read(text);
+    const document = parsed(text);
+    if (seen !== undefined && !/[\r\u0085\u2028\u2029\ufeff]/.test(text)) {
+      expect({ text, value: document?.value, seen }).toSatisfy(() => isSame(seen, document?.value));
+    }
+  });
+
+  it('no text without quotes is one thing here and another to PyYAML', async () => {
+    const piece = fc.oneof(
+      fc.constantFrom(...'0179-+_:.eExobaTtZ~=# \t\n&*!|>%@`?,[]{}"\'\\'.split('')),
+      fc.constantFrom(
+        '0x',
+        '0b',
+        '2026',
+        '-11-21',
+        '12:30:00',
+        '<<',
+        'inf',
+        'NaN',
+        'yes',
+        'On',
+        'null',
+        ': ',
+        '- ',
+      ),
+      fc.constantFrom('\r\n', '\r', '\u00a0', '\u0085', '\u2028', '\ufeff', '\u0007', '\ud800', 'é', '😀'),
+    );
+    let compared = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(piece, { maxLength: 7 }).map((pieces) => pieces.join('')),
+        async (text) => {
+          const [seen, document] = [await python.read(text), parsed(text)];
+          if (seen !== undefined && document !== undefined) {
+            compared += 1;
+            expect(document.value).toSatisfy((value) => isSame(seen, value));
+          }
+        },
+      ),
+      { numRuns: 1500 },
+    );
+    expect(compared).toBeGreaterThan(300);
+  });
+
+  it.each(HAND_WRITTEN.map((text, index) => ({ index, text })))(
+    'sample $index means here what it means to PyYAML, and written anew it still does',
+    async ({ text }) => {
+      const document = YamlDocument.parse(text);
+      const seen = await python.read(text);
+      expect(document.value).toSatisfy((value) => isSame(seen, value));
+      expect(await python.read(document.format())).toEqual(seen);
+    },
+  );
+
+  it.each([
+    ['in flow', 'a: [?b]'],
+    ['an anchor that ends in the middle', '&a:b c'],
+    ['an exclamation mark alone', 'a: ! 12'],
+    ['a whole number that is to be a fraction', 'a: !!float 1'],
+    ['a line break of its own in a comment', 'a: 1 # \u2028b: 2'],
+    ['a carriage return alone', 'a: 1 # \rb: 2'],
+  ])('refuses what the two would read differently: %s', async (_, text) => {
+    expect(await python.read(text)).toBeDefined();
+    expect(() => YamlDocument.parse(text)).toThrow(YamlError);
+  });
+
+  it('what code writes is to PyYAML what it was to the code', async () => {
+    await fc.assert(
+      fc.asyncProperty(values, async (value) => {
+        const written = YamlDocument.from({ value }).toString();
+        const seen = await python.read(written);
+        expect(seen).toSatisfy(() => isOnlyChanged(seen, { kind: 'map', pairs: [] }, {}, { value }));
+        // The reader in C knows no half of a character.
+        if (!/\\ud[89a-f]/.test(written)) {
+          expect(await python.read(written, true)).toEqual(seen);
+        }
+      }),
+      { numRuns: 250 },
+    );
+  });
+
+  it('a change is a change at its place, and what nobody touched is to PyYAML what it was', async () => {
+    const written = fc.constantFrom(...HAND_WRITTEN);
+    // What JSON can't hold, SkyPilot's task can't either.
+    const dumped = values.map((value) =>
+      JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? 0.5 : item)),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          written.map((text) => ({ text })),
+          dumped.map((json) => ({ json })),
+        ),
+        changes,
+        async (source, all) => {
+          const text = 'text' in source ? source.text : await python.dump(JSON.parse(source.json));
+          const document = YamlDocument.parse(text);
+          const after = changed(document.value, all);
+          const result = document.with(after).toString();
+          const [then, now] = [await python.read(text), await python.read(result)];
+          expect({ text, result, after }).toSatisfy(
+            () => then !== undefined && isOnlyChanged(now, then, document.value, after),
+          );
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
