@@ -6,8 +6,9 @@
 
 export type { OptionsCheck, SectionProblem } from './config/option-groups.ts';
 export type { ConfigSources } from './config/sources.ts';
-export { type Deadline, withinDeadline } from './deadline.ts';
-export { type CheckOptions, UsageEnforcement } from './enforcement/enforcement.ts';
+export { type Deadline, type Wait, withinDeadline } from './deadline.ts';
+export type { CheckOptions } from './enforcement/check-options.ts';
+export { UsageEnforcement } from './enforcement/enforcement.ts';
 export type { EnforcementServices } from './enforcement/services.ts';
 export {
   ConfigurationError,
@@ -22,25 +23,22 @@ export {
   formatUnitHours,
   parseMillionths,
 } from './filter/amount.ts';
-export {
-  BaseFilter,
-  type Call,
-  type Clock,
-  type FilterServices,
-  type SharedServices,
-} from './filter/base-filter.ts';
+export { BaseFilter } from './filter/base-filter.ts';
 export { type Budget, budgetAccount } from './filter/budget.ts';
 export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './filter/claim.ts';
 export { LedgerFilter } from './filter/ledger-filter.ts';
+export type {
+  Call,
+  Clock,
+  FilterServices,
+  LeaseRequest,
+  LedgerService,
+  SharedServices,
+} from './filter/services.ts';
 export type { Decision, EndReport, Outcome } from './filter/verdict.ts';
 export { allow, allowOnError, type Rejection, reject, type Verdict } from './filter/verdict.ts';
-export {
-  type HttpAnswer,
-  HttpCallError,
-  type HttpClient,
-  type HttpClientOptions,
-  type HttpObserver,
-} from './http/client.ts';
+export { HttpCallError } from './http/call-error.ts';
+export type { HttpAnswer, HttpClient, HttpClientOptions, HttpObserver } from './http/contract.ts';
 export {
   type DateValue,
   formatDuration,
@@ -70,7 +68,5 @@ export {
   type PropertyRequirement,
   parseResourceProperties,
 } from './lease/resource-properties.ts';
-export type { LeaseRequest } from './ledger/lease-request.ts';
 export type { LedgerObserver, LedgerOperation } from './ledger/ledger.ts';
-export type { LedgerService } from './ledger/service.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';

@@ -2,9 +2,9 @@
 
 import { type Amount, formatUnitHours } from '../filter/amount.ts';
 import type { Budget } from '../filter/budget.ts';
-import { charge } from '../filter/claim.ts';
 import { formatInstant } from '../lease/dates.ts';
 import type { BudgetChange, BudgetStanding } from '../ledger/budgets.ts';
+import { charge } from '../ledger/recorded-claim.ts';
 import type { LeaseReport } from '../ledger/reports.ts';
 import { secondText, usageObject } from './ledger-output.ts';
 

@@ -2,9 +2,9 @@
 import { Command } from 'commander';
 import { showValue } from '../config/secret.ts';
 import { assignmentText, optionsTable, sampleText, valueText } from '../config/text.ts';
-import { isMapping, member } from '../config/tree.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
 import { formatOrigin, formatProblem, type Problem } from '../errors.ts';
+import { isMapping, member } from '../yaml/tree.ts';
 import { knownOptions } from './known-options.ts';
 import { ExitCode, jsonText, onOneLine, printProblems, printTable } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './sources.ts';

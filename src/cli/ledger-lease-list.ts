@@ -1,7 +1,7 @@
 /** Leases as Blazar lists them: `openstack reservation lease list -f json`, or the answer of Blazar's own API. */
 import { z } from 'zod';
 import { toInstant } from '../lease/dates.ts';
-import type { ListedLease } from '../ledger/reconcile.ts';
+import type { ListedLease } from '../ledger/lease-pairing.ts';
 import { readText, shownName } from './input.ts';
 import { UsageError } from './output.ts';
 

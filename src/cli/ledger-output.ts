@@ -1,8 +1,8 @@
 /** Leases, entries and budgets of the ledger as they are printed: numbers exact, times in UTC. */
 
 import { type Amount, formatUnitHours } from '../filter/amount.ts';
-import { charge, type RecordedClaim } from '../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
+import { charge, type RecordedClaim } from '../ledger/recorded-claim.ts';
 import { type EntryReport, isBudgetAccount, type LeaseReport, type LedgerRecord } from '../ledger/reports.ts';
 
 /** A second of the epoch. */

@@ -123,7 +123,7 @@ async function printDetails({ lease, entries }: LeaseDetails, unit: string): Pro
   const facts = Object.entries(leaseObject(lease)).map(([name, value]) => [name, String(value ?? '')]);
   await printTable(['LEASE', `#${lease.row}`], facts.slice(1));
   process.stdout.write('\n');
-  const { charge } = await import('../filter/claim.ts');
+  const { charge } = await import('../ledger/recorded-claim.ts');
   const { isBudgetAccount } = await import('../ledger/reports.ts');
   const { secondText } = await import('./ledger-output.ts');
   const { formatInstant } = await import('../lease/dates.ts');

@@ -1,14 +1,15 @@
 /** `scheduling-policy check`: what the policies make of pods, as the webhook answers. */
-import { type Path, plainCopy, valueAt } from '../config/tree.ts';
+
 import { ConfigurationError, type Problem } from '../errors.ts';
 import { asAdmitted, withAdditions } from '../kubernetes/api-server.ts';
 import { serviceAccountName } from '../kubernetes/pod.ts';
 import { PodAdmission } from '../kubernetes/pod-admission.ts';
 import { formatReason, type Reason } from '../kubernetes/rules/reason.ts';
 import { SchedulingPolicies } from '../kubernetes/scheduling-policies.ts';
+import { type Path, plainCopy, valueAt } from '../yaml/tree.ts';
 import { shownName } from './input.ts';
 import { ExitCode, onOneLine, printJson, printTable, printWarnings, UsageError } from './output.ts';
-import type { CheckFlags } from './scheduling-policy.ts';
+import type { CheckFlags } from './scheduling-policy-flags.ts';
 import { type CheckedObject, readObjects } from './scheduling-policy-objects.ts';
 import { unifiedDiff } from './unified-diff.ts';
 

@@ -1,11 +1,12 @@
 /** `scheduling-policy merge`: what applies to whom, and whose rule it is. */
-import { formatPath } from '../config/tree.ts';
+
 import { type Account, serviceAccount } from '../kubernetes/access.ts';
 import { partsOf } from '../kubernetes/parts.ts';
 import { formatReason } from '../kubernetes/rules/reason.ts';
 import { SchedulingPolicies } from '../kubernetes/scheduling-policies.ts';
+import { formatPath } from '../yaml/tree.ts';
 import { jsonText, onOneLine, printJson, printTable, printWarnings, UsageError } from './output.ts';
-import type { MergeFlags } from './scheduling-policy.ts';
+import type { MergeFlags } from './scheduling-policy-flags.ts';
 
 export async function showMerged(flags: MergeFlags): Promise<void> {
   const account = accountOf(flags);

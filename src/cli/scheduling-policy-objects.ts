@@ -1,9 +1,10 @@
 /** The objects in a file that `scheduling-policy check` judges: pods, and whatever makes pods from a template. */
-import { isMapping, type Mapping, type Path } from '../config/tree.ts';
+
 import { InvalidRequestError } from '../errors.ts';
 import { type Pod, parsePod } from '../kubernetes/pod.ts';
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
+import { isMapping, type Mapping, type Path } from '../yaml/tree.ts';
 import { readText, shownName } from './input.ts';
 import { UsageError } from './output.ts';
 

@@ -1,29 +1,8 @@
 /** `scheduling-policy`: what scheduling policies say, without a cluster. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { MERGE_STRATEGIES, type MergeStrategy } from '../kubernetes/merge-strategy.ts';
+import { MERGE_STRATEGIES } from '../kubernetes/merge-strategy.ts';
+import type { CheckFlags, MergeFlags } from './scheduling-policy-flags.ts';
 import { formatFlag } from './sources.ts';
-
-/** Of the commands that ask what applies to somebody. */
-interface AccountFlags {
-  readonly namespace?: string;
-  readonly serviceAccount?: string;
-}
-
-export interface CheckFlags extends AccountFlags {
-  readonly policies?: readonly string[];
-  readonly configFile?: readonly string[];
-  readonly mergeStrategy?: MergeStrategy;
-  readonly defaultPriorityClass?: string;
-  readonly format: 'diff' | 'json';
-}
-
-export interface MergeFlags extends AccountFlags {
-  readonly policies: readonly string[];
-  readonly mergeStrategy: MergeStrategy;
-  readonly user?: string;
-  readonly group?: readonly string[];
-  readonly format: 'table' | 'json';
-}
 
 export function schedulingPolicyCommand(): Command {
   return new Command('scheduling-policy')

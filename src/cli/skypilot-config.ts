@@ -4,11 +4,11 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import { readTextFile } from '../config/read-file.ts';
-import type { Path } from '../config/tree.ts';
 import { ConfigurationError, errorText, formatProblem, type Origin, type Problem } from '../errors.ts';
 import type { Level, MergedConfig, Source } from '../skypilot/layers.ts';
 import type { PipelineTask } from '../skypilot/pipeline.ts';
 import type { YamlDocument } from '../yaml/document.ts';
+import type { Path } from '../yaml/tree.ts';
 import { ExitCode, jsonText, onOneLine, printProblems, printTable, UsageError } from './output.ts';
 
 interface ConfigFlags {
@@ -168,7 +168,7 @@ function defaultFile(level: keyof typeof DEFAULTS, expandHome: (path: string) =>
 
 async function fileSource(level: Level, file: string): Promise<Source> {
   const { YamlDocument } = await import('../yaml/document.ts');
-  const { isMapping } = await import('../config/tree.ts');
+  const { isMapping } = await import('../yaml/tree.ts');
   const document = await readingYaml(file, (text) => YamlDocument.parse(text));
   const value = document.value ?? {};
   if (!isMapping(value)) {
@@ -253,7 +253,7 @@ async function print(all: readonly Merged[], flags: ConfigFlags): Promise<void> 
 
 async function shownOf({ tree, leaves }: MergedConfig, flags: ConfigFlags) {
   const { formatPlace } = await import('../skypilot/layers.ts');
-  const { formatPath, valueAt } = await import('../config/tree.ts');
+  const { formatPath, valueAt } = await import('../yaml/tree.ts');
   const { withoutSecrets } = await import('../skypilot/secrets.ts');
   const shown = (flags.showSecrets === true ? tree : withoutSecrets(tree)) as typeof tree;
   const explained = leaves.map(({ path, source, beats }) => ({

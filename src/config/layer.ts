@@ -2,10 +2,10 @@
 import { extname } from 'node:path';
 import type { Origin, Problem } from '../errors.ts';
 import type { YamlDocument as YamlDocumentType } from '../yaml/document.ts';
+import { isMapping, type Mapping } from '../yaml/tree.ts';
 import type { Pair } from './dotlist.ts';
 import { parseIni } from './ini.ts';
 import { readTextFile, systemErrorText } from './read-file.ts';
-import { isMapping, type Mapping } from './tree.ts';
 
 /** A value as a source gave it: text that still wants a type, lists and mappings of such, or a value of code. */
 export interface Entry {

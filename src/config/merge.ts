@@ -4,7 +4,7 @@
  *
  * Nothing that is merged is changed; what neither side changes is shared with the result, not copied.
  */
-import { formatPath, isMapping, type Mapping, member, type Path, setMember } from './tree.ts';
+import { formatPath, isMapping, type Mapping, member, type Path, setMember } from '../yaml/tree.ts';
 
 /** What becomes of a list that is laid over a list. */
 export type ListRule =

@@ -1,9 +1,10 @@
 /** Names in lists and dictionaries: ids, and resource types. One that nothing has is a limit that nobody comes to. */
+
+import { isMapping } from '../yaml/tree.ts';
 import { shownName } from './layer.ts';
 import { nearestName } from './nearest.ts';
 import type { NameKind, Option } from './option.ts';
 import { showText } from './secret.ts';
-import { isMapping } from './tree.ts';
 import { MismatchError } from './typed.ts';
 
 /**

@@ -19,6 +19,22 @@ export type OptionsCheck = (
   values: never,
 ) => readonly (SectionProblem | Problem)[] | Promise<readonly (SectionProblem | Problem)[]>;
 
+/** A section that is not `[enforcement]` and is checked along with it, such as `[service]`. */
+export interface FurtherSection {
+  readonly section: string;
+  readonly schema: z.ZodObject;
+  /** What a schema can't see, such as what is in a file. Called when the schema has nothing against the values. */
+  readonly check?: OptionsCheck | undefined;
+  /** Options that come with what its values name, such as those of policies. Called with its values at a first look. */
+  readonly extend?: (values: never) => Promise<SectionExtension>;
+}
+
+/** What belongs to a section besides its own options. */
+export interface SectionExtension {
+  readonly schemas: readonly z.ZodObject[];
+  readonly problems: readonly SectionProblem[];
+}
+
 /** Options that one schema holds together: those of a filter that runs, or of a section. */
 export interface OptionGroup {
   readonly section: string;

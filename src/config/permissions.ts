@@ -1,5 +1,5 @@
 /** Who may set what: keys that a source may not set, and the only ones that it may. */
-import { isMapping, type Mapping, member, type Path, setMember } from './tree.ts';
+import { isMapping, type Mapping, member, type Path, setMember } from '../yaml/tree.ts';
 
 /** `['jobs', 'controller']` stands for that key and all below it. */
 export type Key = readonly string[];

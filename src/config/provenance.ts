@@ -1,5 +1,5 @@
 /** Where each value of a merged configuration comes from, and what it has beaten. */
-import { isMapping, type Mapping, type Path } from './tree.ts';
+import { isMapping, type Mapping, type Path } from '../yaml/tree.ts';
 
 /** A value that is no mapping, or an empty one, with the sources that set it. */
 export interface Leaf<Source> {

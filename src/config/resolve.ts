@@ -4,6 +4,7 @@
  */
 import { distance } from 'fastest-levenshtein';
 import type { Origin, Problem } from '../errors.ts';
+import { isMapping, type Mapping } from '../yaml/tree.ts';
 import { interpolate, type Reference, UnknownReferenceError } from './interpolate.ts';
 import { type Entry, isYamlFile, type Layer } from './layer.ts';
 import { generalRules, merge, type Placed } from './merge.ts';
@@ -12,7 +13,6 @@ import type { Option } from './option.ts';
 import { Provenance } from './provenance.ts';
 import { systemErrorText } from './read-file.ts';
 import { valueText } from './text.ts';
-import { isMapping, type Mapping } from './tree.ts';
 import { checkedValue, MismatchError, typedValue } from './typed.ts';
 import { unknownNames } from './unknown-names.ts';
 import { ValueError } from './value.ts';

@@ -1,7 +1,8 @@
 /** What a source says of an option → a value of the option's type, held against its schema. */
+
+import { isMapping } from '../yaml/tree.ts';
 import type { Option } from './option.ts';
 import { hideCredentials, showText } from './secret.ts';
-import { isMapping } from './tree.ts';
 import { readValue, ValueError } from './value.ts';
 
 /** What came is no value of the option. The message says what was expected, and never holds a secret. */

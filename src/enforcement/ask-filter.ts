@@ -2,7 +2,8 @@
 
 import { inTime, type Wait, waitFor } from '../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
-import type { BaseFilter, Call } from '../filter/base-filter.ts';
+import type { BaseFilter } from '../filter/base-filter.ts';
+import type { Call } from '../filter/services.ts';
 import { type Decision, isVerdict, type Outcome, reject, type Verdict } from '../filter/verdict.ts';
 import {
   type Context,
@@ -16,7 +17,7 @@ import {
 import { readOnly, withoutViews } from '../lease/read-only.ts';
 import type { Logger } from '../logger.ts';
 import type { Link } from './chain.ts';
-import type { CheckOptions } from './enforcement.ts';
+import type { CheckOptions } from './check-options.ts';
 import { RequestCall } from './request-call.ts';
 
 export const FAILED_MESSAGE = 'The lease could not be checked. Please try again later, or ask the operator.';
@@ -36,7 +37,7 @@ export interface Question extends Subject {
   readonly operation: Decision['operation'];
   readonly wait: Wait;
   /** What every filter is told besides the request: one object for each request. */
-  readonly call: Call & Wait;
+  readonly call: Call;
   readonly ask: (filter: BaseFilter, lease: Lease, call: Call) => unknown;
   /** Throws if a lease, as a filter has changed it, can't be judged. */
   readonly verify: (changed: Lease) => unknown;

@@ -2,7 +2,8 @@
 
 import { withOrigin } from '../config/option-groups.ts';
 import { ConfigurationError, errorText } from '../errors.ts';
-import type { BaseFilter, FilterServices } from '../filter/base-filter.ts';
+import type { BaseFilter } from '../filter/base-filter.ts';
+import type { FilterServices } from '../filter/services.ts';
 import type { Logger } from '../logger.ts';
 import type { Configuration } from './configuration.ts';
 import type { Occupation, Turn } from './occupation.ts';

@@ -5,10 +5,11 @@
 
 import { inTime, type Wait, withinDeadline } from '../deadline.ts';
 import { isLedgerFilter } from '../filter/ledger-filter.ts';
+import type { LeaseRequest } from '../filter/services.ts';
 import { type Decision, type Outcome, reject } from '../filter/verdict.ts';
 import type { Lease } from '../lease/lease.ts';
 import { readOnly } from '../lease/read-only.ts';
-import { claimantOf, type LeaseRequest } from '../ledger/lease-request.ts';
+import { claimantOf } from '../ledger/lease-request.ts';
 import type { Author } from '../ledger/posting.ts';
 import type { Claimant } from '../ledger/prospect.ts';
 import type { ChainLedger } from '../ledger/service.ts';

@@ -2,18 +2,14 @@
  * `[enforcement]`, from the sources to checked values: which filters run, in which order, with which options.
  * Everything that is wrong is found here, before any filter is constructed.
  */
+
 import { z } from 'zod';
 import { notServed, permittedLayers } from '../config/client-layers.ts';
 import type { Layer } from '../config/layer.ts';
 import { RESOURCE_TYPES } from '../config/names.ts';
 import { describeOptions, type Option } from '../config/option.ts';
-import {
-  atOrigin,
-  checkTogether,
-  type OptionsCheck,
-  optionId,
-  type SectionProblem,
-} from '../config/option-groups.ts';
+import type { FurtherSection, SectionExtension } from '../config/option-groups.ts';
+import { atOrigin, checkTogether, optionId } from '../config/option-groups.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from '../config/resolve.ts';
 import { type ConfigSources, type ReadSources, readSources } from '../config/sources.ts';
 import { ConfigurationError, type Problem } from '../errors.ts';
@@ -90,22 +86,6 @@ export interface Configuration {
   /** Every option of every section, in order, with value and origin. */
   readonly settings: readonly Setting[];
   readonly problems: readonly Problem[];
-}
-
-/** A section that is not `[enforcement]` and is checked along with it, such as `[service]`. */
-export interface FurtherSection {
-  readonly section: string;
-  readonly schema: z.ZodObject;
-  /** What a schema can't see, such as what is in a file. Called when the schema has nothing against the values. */
-  readonly check?: OptionsCheck | undefined;
-  /** Options that come with what its values name, such as those of policies. Called with its values at a first look. */
-  readonly extend?: (values: never) => Promise<SectionExtension>;
-}
-
-/** What belongs to a section besides its own options. */
-export interface SectionExtension {
-  readonly schemas: readonly z.ZodObject[];
-  readonly problems: readonly SectionProblem[];
 }
 
 /**

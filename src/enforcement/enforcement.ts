@@ -1,11 +1,13 @@
 /**
  * The chain: load, create, update, end. Everything that is refused or let through is decided in this file.
  */
+
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigSources } from '../config/sources.ts';
-import { type Deadline, waitFor } from '../deadline.ts';
+import { waitFor } from '../deadline.ts';
 import { formatProblem } from '../errors.ts';
 import { isLedgerFilter } from '../filter/ledger-filter.ts';
+import type { LeaseRequest } from '../filter/services.ts';
 import type { Decision, EndReport, Outcome } from '../filter/verdict.ts';
 import {
   type Context,
@@ -18,13 +20,13 @@ import {
   type UpdateRequest,
 } from '../lease/lease.ts';
 import { readOnly } from '../lease/read-only.ts';
-import type { LeaseRequest } from '../ledger/lease-request.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import type { Claimant } from '../ledger/prospect.ts';
 import { ChainLedger } from '../ledger/service.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { askFilter, creating, FAILED_MESSAGE, type Question, tellOfEnd, updating } from './ask-filter.ts';
 import { closeChain, type Link, openChain } from './chain.ts';
+import type { CheckOptions } from './check-options.ts';
 import type { Commits } from './commit.ts';
 import { type Configuration, requireConfiguration, sectionOf } from './configuration.ts';
 import { accepted, auditWarning, describeChanges, refused } from './decision.ts';
@@ -34,30 +36,6 @@ import { createSharedServices, type EnforcementServices, type WatchedServices } 
 
 /** After so many rounds filters that keep changing a lease are taken to contradict each other. */
 const MAX_ROUNDS = 5;
-
-/** How a request is to be judged. */
-export interface CheckOptions {
-  /** Ends the wait: what has not answered by then has failed. Handed to every filter. */
-  readonly signal?: AbortSignal | undefined;
-  /** In place of a signal: one that is made only if something waits for it. */
-  readonly deadline?: Deadline | undefined;
-  /** Ask all filters, also behind the first rejection. Default false. */
-  readonly explain?: boolean;
-  /**
-   * Whether the caller can go on with another lease than it sent. Where it can't, a change is a rejection that names
-   * the values to set. Default true.
-   */
-  readonly acceptsChanges?: boolean;
-  /** Decide, and record nothing: for trying. Default false. */
-  readonly dryRun?: boolean;
-  /** Stands in the log of what fails, and in the ledger. */
-  readonly requestId?: string | undefined;
-  /**
-   * Of a new lease: the same when a request is sent again, and never of another one. What was recorded for it is then not recorded
-   * once more. Without it, requests that look alike are for different leases. 1 to 255 visible characters of ASCII.
-   */
-  readonly idempotencyKey?: string | undefined;
-}
 
 /** What a chain is made of. */
 interface Parts {

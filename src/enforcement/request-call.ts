@@ -2,11 +2,11 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { Wait } from '../deadline.ts';
 import { InvalidRequestError } from '../errors.ts';
-import type { Call, Repetition } from '../filter/base-filter.ts';
+import type { Call, Repetition } from '../filter/services.ts';
 import type { Context, Lease } from '../lease/lease.ts';
 
-export class RequestCall implements Call, Wait {
-  readonly #wait: Wait;
+export class RequestCall implements Call {
+  readonly wait: Wait;
   readonly #key: string | undefined;
   readonly #said: readonly [Context, ...Lease[]];
   #requestKey: string | undefined;
@@ -17,17 +17,13 @@ export class RequestCall implements Call, Wait {
     if (idempotencyKey !== undefined && !KEY.test(idempotencyKey)) {
       throw new InvalidRequestError('Idempotency-Key', 'expected 1 to 255 visible characters of ASCII');
     }
-    this.#wait = wait;
+    this.wait = wait;
     this.#key = idempotencyKey;
     this.#said = said;
   }
 
   get signal(): AbortSignal | undefined {
-    return this.#wait.signal;
-  }
-
-  throwIfOver(): void {
-    this.#wait.throwIfOver();
+    return this.wait.signal;
   }
 
   get requestKey(): string {

@@ -1,6 +1,7 @@
 /** What a chain needs from outside, and what it hands on to filters. */
-import type { Clock, SharedServices } from '../filter/base-filter.ts';
-import { createHttpClient, type HttpClientOptions, type HttpObserver } from '../http/client.ts';
+import type { Clock, SharedServices } from '../filter/services.ts';
+import { createHttpClient } from '../http/client.ts';
+import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver } from '../ledger/ledger.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import type { Occupation } from './occupation.ts';

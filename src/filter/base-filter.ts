@@ -1,50 +1,11 @@
 import { z } from 'zod';
 import type { OptionsCheck } from '../config/option-groups.ts';
-import type { HttpClient, HttpClientOptions } from '../http/client.ts';
 import type { Context, Lease } from '../lease/lease.ts';
-import type { LedgerService } from '../ledger/service.ts';
-import type { Logger } from '../logger.ts';
+import type { Call, FilterServices } from './services.ts';
 import type { Verdict } from './verdict.ts';
 
 /** What tells a filter class from any other, also when a second copy of this package is installed beside a filter. */
 const FILTER_MARKER = Symbol.for('blazar-enforcement.filter');
-
-/** What time it is, so that tests can say it. */
-export interface Clock {
-  now(): Date;
-}
-
-/** What filters, and policies, are given besides their options. */
-export interface SharedServices {
-  readonly logger: Logger;
-  readonly clock: Clock;
-  /** Makes clients for calls to other services: bounded in time and size, with kept-alive connections. */
-  readonly http: { createClient(options: HttpClientOptions): HttpClient };
-}
-
-/** What every filter is given besides its options. */
-export interface FilterServices extends SharedServices {
-  /** For limits that leases share. `LedgerFilter` asks it; it is opened only when a filter asks for that. */
-  readonly ledger: LedgerService;
-}
-
-/** What a hook is told about the call besides the request. */
-export interface Call {
-  /** Fires when nobody waits for the answer any longer. Pass it on to whatever you wait for. */
-  readonly signal?: AbortSignal | undefined;
-  /** The same for everything that is asked about one request, and another for the next one. Not there where nobody says. */
-  readonly requestKey?: string | undefined;
-  /** Of a request that came with an `Idempotency-Key`: it may have been sent before. */
-  readonly repetition?: Repetition | undefined;
-}
-
-/** What tells a request that is sent again from one that only looks like it. */
-export interface Repetition {
-  /** The `Idempotency-Key`. */
-  readonly key: string;
-  /** A digest of the request: the same key with another request is no repetition. */
-  readonly content: string;
-}
 
 /**
  * A rule for leases. A subclass declares its options, and answers three hooks.

@@ -1,4 +1,4 @@
-/** What a lease takes from limits that leases share, and what is left of it at some time. */
+/** What a lease takes from limits that leases share. */
 import type { Instant } from '../lease/dates.ts';
 import type { Context, Reservation } from '../lease/lease.ts';
 import type { Amount } from './amount.ts';
@@ -67,57 +67,8 @@ export type Claim = HeldClaim | UsageClaim;
 /** What a filter answers: what the lease would take, or `reject('why')` where that can't be told. */
 export type Claims = readonly Claim[] | Rejection;
 
-/** A claim as the ledger keeps it, without what was only needed to judge it. */
-export type RecordedClaim =
-  | Pick<HeldClaim, 'kind' | 'account' | 'amount'>
-  | Pick<UsageClaim, 'kind' | 'account' | 'perSecond' | 'from' | 'until'>;
-
-/** All that a claim takes from now to its end. */
-export function charge(claim: RecordedClaim): Amount {
-  return claim.kind === 'held' ? claim.amount : claim.perSecond * (claim.until - claim.from);
-}
-
-/** What is given back of a claim when it ends now: all but what is used. */
-export function refund(claim: RecordedClaim, now: bigint): Amount {
-  return charge(notBefore(claim, now));
-}
-
-/** The claim without what lies before. */
-export function notBefore<Some extends RecordedClaim>(claim: Some, second: bigint): Some {
-  if (claim.kind === 'held' || claim.from >= second) {
-    return claim;
-  }
-  return { ...claim, from: second < claim.until ? second : claim.until };
-}
-
-/** As text for the database: JSON without floating point. */
-export function formatClaims(claims: readonly RecordedClaim[]): string {
-  return JSON.stringify(
-    claims.map((claim) =>
-      claim.kind === 'held'
-        ? [claim.account, String(claim.amount)]
-        : [claim.account, String(claim.perSecond), String(claim.from), String(claim.until)],
-    ),
-  );
-}
-
-/** Throws an `Error` for what `formatClaims` has not written. */
-export function parseClaims(text: string): RecordedClaim[] {
-  const written: unknown = JSON.parse(text);
-  if (!Array.isArray(written)) {
-    throw new TypeError('expected a list of claims');
-  }
-  return written.map((parts: unknown) => {
-    if (!isTexts(parts)) {
-      throw new TypeError('expected a claim as a list of texts');
-    }
-    const [account = '', first = '', from, until] = parts;
-    return from === undefined || until === undefined
-      ? { kind: 'held', account, amount: BigInt(first) }
-      : { kind: 'usage', account, perSecond: BigInt(first), from: BigInt(from), until: BigInt(until) };
-  });
-}
-
-function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((one) => typeof one === 'string');
+/** A limit that leases share: what `LedgerFilter` is to the ledger. */
+export interface SharedLimit {
+  /** What the lease would take, or `reject('why')` where the request does not say enough to tell. */
+  claims(proposal: Proposal, standing: Standing): Claims;
 }

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Axios, type AxiosAdapter } from 'axios';
 import { type Dispatcher, Pool } from 'undici';
-import type { HttpAnswer, HttpClientTls } from './client.ts';
+import type { HttpAnswer, HttpClientTls } from './contract.ts';
 import { announcesBody, endedByStrayBytes } from './left-over.ts';
 
 /** One try of a call, as the transport and whoever started it see it. */

@@ -9,7 +9,7 @@ import {
   retry,
 } from 'cockatiel';
 import { type Called, callError, type HttpCallError, hasCode } from './call-error.ts';
-import type { BreakerState, HttpAnswer, HttpClientOptions } from './client.ts';
+import type { BreakerState, HttpAnswer, HttpClientOptions } from './contract.ts';
 
 /** Runs the tries of one call: again after a failed connection, not at all while the circuit breaker is open. */
 export type Guard = (called: Called, attempt: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;

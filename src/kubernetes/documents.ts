@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import { nearestName } from '../config/nearest.ts';
-import { isMapping, type Path } from '../config/tree.ts';
 import type { Problem } from '../errors.ts';
+import { isMapping, type Path } from '../yaml/tree.ts';
 import type { Binding, Role } from './access.ts';
 import { aggregated, rulesLost, type WrittenRole } from './aggregation.ts';
 import { type Item, readItems } from './items.ts';

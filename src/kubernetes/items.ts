@@ -2,10 +2,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextFile, systemErrorText } from '../config/read-file.ts';
-import { formatPath, isMapping, type Mapping, type Path } from '../config/tree.ts';
 import type { Problem } from '../errors.ts';
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
+import { formatPath, isMapping, type Mapping, type Path } from '../yaml/tree.ts';
 
 /** As large as all policies and roles of a cluster in one file. */
 const MAX_BYTES = 32 * 1024 * 1024;

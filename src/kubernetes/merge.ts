@@ -1,5 +1,5 @@
 /** What several policies that an account may use say together. Source: the proposal, "Multiple SchedulingPolicies". */
-import { isMapping, type Mapping } from '../config/tree.ts';
+import { isMapping, type Mapping } from '../yaml/tree.ts';
 import type { MergeStrategy } from './merge-strategy.ts';
 import type { Allowed, Default, Required, SchedulingPolicy } from './policy.ts';
 

@@ -1,7 +1,7 @@
 /** What zod has against a document, in words that an operator can act on. */
 import type { z } from 'zod';
 import { nearestName } from '../config/nearest.ts';
-import { formatPath, isMapping, type Mapping, type Path } from '../config/tree.ts';
+import { formatPath, isMapping, type Mapping, type Path } from '../yaml/tree.ts';
 import { DRAFT_SPELLINGS } from './policy-schema.ts';
 
 const AFFINITY_KINDS = ['nodeAffinities', 'podAffinities', 'podAntiAffinities'];

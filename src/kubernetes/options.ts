@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FurtherSection } from '../enforcement/configuration.ts';
+import type { FurtherSection } from '../config/option-groups.ts';
 import type { Problem } from '../errors.ts';
 import { MERGE_STRATEGIES } from './merge-strategy.ts';
 import { SCHEDULERS } from './schedulers.ts';

@@ -1,5 +1,5 @@
 /** What policies say together, one part after the other, each with the policy that it is from. */
-import { isMapping, type Path } from '../config/tree.ts';
+import { isMapping, type Path } from '../yaml/tree.ts';
 import type { MergedPolicy } from './merge.ts';
 
 export interface Part {

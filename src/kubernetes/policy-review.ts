@@ -1,5 +1,5 @@
 /** Scheduling policies at the door of a cluster, whose own schema can refuse no unknown field. */
-import { formatPath, isMapping } from '../config/tree.ts';
+import { formatPath, isMapping } from '../yaml/tree.ts';
 import { policyDocument } from './documents.ts';
 import { mistakes } from './mistakes.ts';
 

@@ -1,7 +1,7 @@
 /** Names of documents, and what refers to them: a name that leads nowhere grants nothing, and may be a slip. */
 import { nearestName } from '../config/nearest.ts';
-import type { Path } from '../config/tree.ts';
 import type { Problem } from '../errors.ts';
+import type { Path } from '../yaml/tree.ts';
 import type { Item } from './items.ts';
 import { shown } from './mistakes.ts';
 

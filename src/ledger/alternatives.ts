@@ -4,8 +4,15 @@
  */
 
 import type { Amount } from '../filter/amount.ts';
-import { charge, formatClaims, notBefore, parseClaims, type RecordedClaim, refund } from '../filter/claim.ts';
 import type { Instant } from '../lease/dates.ts';
+import {
+  charge,
+  formatClaims,
+  notBefore,
+  parseClaims,
+  type RecordedClaim,
+  refund,
+} from './recorded-claim.ts';
 import type { LeaseRow } from './schema.ts';
 
 export interface Alternative {

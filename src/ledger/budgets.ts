@@ -1,7 +1,8 @@
 /** Budgets: who sets them, which there are, what is left of them, and how they came about. */
 import type { Wait } from '../deadline.ts';
 import type { Amount } from '../filter/amount.ts';
-import { type Budget, budgetAccount, budgetOf } from '../filter/budget.ts';
+import { type Budget, budgetAccount } from '../filter/budget.ts';
+import { budgetOf } from './budget-row.ts';
 import { rows, Undone, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import type { Turn } from './turn.ts';

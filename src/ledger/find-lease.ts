@@ -1,5 +1,5 @@
 /** Which row of the ledger a request is about. */
-import type { Repetition } from '../filter/base-filter.ts';
+import type { Repetition } from '../filter/services.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, refundOf } from './alternatives.ts';
 import { rows, type Work } from './database.ts';

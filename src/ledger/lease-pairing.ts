@@ -1,8 +1,21 @@
 /** Which lease of the ledger is which of Blazar's. */
+
+import type { Instant } from '../lease/dates.ts';
+import type { Reservation } from '../lease/lease.ts';
 import { alternativesOf, chargedBy, most } from './alternatives.ts';
 import { demandOf, isComparable } from './demand.ts';
-import type { ListedLease } from './reconcile.ts';
 import type { LeaseRow } from './schema.ts';
+
+/** A lease as Blazar lists it. `openstack reservation lease list` says neither whose it is nor what it reserves. */
+export interface ListedLease {
+  readonly id: string;
+  readonly name: string;
+  readonly start: Instant;
+  readonly end: Instant;
+  readonly projectId: string | undefined;
+  readonly userId: string | undefined;
+  readonly reservations: readonly Reservation[] | undefined;
+}
 
 export interface Pairing {
   readonly pairs: readonly { readonly listed: ListedLease; readonly row: LeaseRow }[];

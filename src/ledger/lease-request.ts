@@ -1,9 +1,8 @@
 /** A request about a lease, in the words of the ledger: which lease it is, what it is to be, and who claims something for it. */
 
 import { InvalidRequestError } from '../errors.ts';
-import type { Repetition } from '../filter/base-filter.ts';
-import type { Proposal } from '../filter/claim.ts';
-import type { LedgerFilter } from '../filter/ledger-filter.ts';
+import type { Proposal, SharedLimit } from '../filter/claim.ts';
+import type { LeaseRequest } from '../filter/services.ts';
 import { reject } from '../filter/verdict.ts';
 import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../lease/lease.ts';
 import { shownBy } from '../lease/read-only.ts';
@@ -13,19 +12,7 @@ import { identityOf, nameOf } from './identity.ts';
 import type { Claimant, LedgerRequest } from './prospect.ts';
 import type { EndedLease } from './transactions.ts';
 
-/** A lease that somebody wants, or a change of one. */
-export interface LeaseRequest {
-  readonly context: Context;
-  /** Of an update. */
-  readonly currentLease?: Lease;
-  readonly lease: Lease;
-  /** What tells a new lease that is asked for again from one that only looks like it. */
-  readonly repetition?: Repetition | undefined;
-  /** Whether a new lease with an id may be one that was checked before it had one. */
-  readonly adopts?: boolean | undefined;
-}
-
-export function claimantOf(filter: LedgerFilter, name: string, audit: boolean): Claimant {
+export function claimantOf(filter: SharedLimit, name: string, audit: boolean): Claimant {
   return { name, audit, claims: (proposal, standing) => filter.claims(proposal, standing) };
 }
 

@@ -2,7 +2,7 @@
 
 import { type Deadline, type Wait, withinDeadline } from '../deadline.ts';
 import { LedgerContentError, LedgerUnavailableError } from '../errors.ts';
-import type { Clock } from '../filter/base-filter.ts';
+import type { Clock } from '../filter/services.ts';
 import { toInstant } from '../lease/dates.ts';
 import type { Logger } from '../logger.ts';
 import { CommitInDoubtError, type Database, rows, Undone, type Work } from './database.ts';

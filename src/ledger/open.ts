@@ -7,11 +7,21 @@ import { schemaState } from './migrations/index.ts';
 import type { LedgerOptions, LedgerSettings } from './options.ts';
 import { PostgresDatabase } from './postgres.ts';
 import { missingRights } from './rights.ts';
-import type { Opened } from './service.ts';
 import { SqliteDatabase } from './sqlite.ts';
 
 /** The server says that it knows no such user or database, or that the user lacks a right. Source: PostgreSQL docs, "Error Codes". */
 const NOT_LET_IN = /^(28|3D|42501)/;
+
+/** A ledger, and whether its tables are known to be those of this program. */
+export interface Opened {
+  readonly ledger: Ledger;
+  readonly isVerified: boolean;
+  /**
+   * Throws `ConfigurationError` for tables that this program can't use, and `LedgerUnavailableError`. `write`: whoever asks is to
+   * record leases, and needs all rights to; by default it may only look.
+   */
+  verify(use?: 'read' | 'write'): Promise<void>;
+}
 
 /** Throws `ConfigurationError` for a file that is not there. PostgreSQL is asked for when something is asked of it. */
 export function openLedger(

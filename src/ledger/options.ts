@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FurtherSection } from '../enforcement/configuration.ts';
+import type { FurtherSection } from '../config/option-groups.ts';
 import { EXPECTED_CONNECTION, parseConnection } from './connection.ts';
 
 /** `[ledger]`: where leases and budgets are recorded, for the filters that need it. */

@@ -1,11 +1,11 @@
 /** What would become of a lease: what is read, and reckoned with it. A check ends here; a commit goes on and writes. */
 
 import type { Amount } from '../filter/amount.ts';
-import type { Repetition } from '../filter/base-filter.ts';
-import { budgetOf } from '../filter/budget.ts';
 import type { Claim, Claims, Proposal, Standing } from '../filter/claim.ts';
+import type { Repetition } from '../filter/services.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, heldBy } from './alternatives.ts';
+import { budgetOf } from './budget-row.ts';
 import { rows, type Work } from './database.ts';
 import { demandOf } from './demand.ts';
 import { findById, findByShape, findRepeated } from './find-lease.ts';

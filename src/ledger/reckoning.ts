@@ -4,7 +4,7 @@
  */
 
 import { type Amount, MAX_AMOUNT } from '../filter/amount.ts';
-import { type Claim, charge, notBefore, type RecordedClaim } from '../filter/claim.ts';
+import type { Claim } from '../filter/claim.ts';
 import {
   type Alternative,
   chargedBy,
@@ -15,6 +15,7 @@ import {
   sums,
   without,
 } from './alternatives.ts';
+import { charge, notBefore, type RecordedClaim } from './recorded-claim.ts';
 
 /** What a filter claims for the lease. */
 export interface FilterClaims {

@@ -10,6 +10,7 @@ import type { Reservation } from '../lease/lease.ts';
 import { type Alternative, alternativesOf, chargedBy } from './alternatives.ts';
 import { rows, Undone, type Work } from './database.ts';
 import type { LeaseIdentity } from './identity.ts';
+import type { ListedLease } from './lease-pairing.ts';
 import { fits, pairLeases } from './lease-pairing.ts';
 import type { Ledger } from './ledger.ts';
 import { movedClaims } from './moved-claims.ts';
@@ -20,17 +21,6 @@ import { revisionStep } from './statements.ts';
 import { keptName, textMistake } from './texts.ts';
 import { record, release } from './transactions.ts';
 import type { Turn } from './turn.ts';
-
-/** A lease as Blazar lists it. `openstack reservation lease list` says neither whose it is nor what it reserves. */
-export interface ListedLease {
-  readonly id: string;
-  readonly name: string;
-  readonly start: Instant;
-  readonly end: Instant;
-  readonly projectId: string | undefined;
-  readonly userId: string | undefined;
-  readonly reservations: readonly Reservation[] | undefined;
-}
 
 export interface ReconcileOptions {
   /** The region whose leases the list has: those of others stay as they are. */

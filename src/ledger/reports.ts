@@ -1,9 +1,9 @@
 /** What the ledger says of leases to people: which there are, one of them with all its entries, and everything at once. */
 import type { Wait } from '../deadline.ts';
-import { parseClaims, type RecordedClaim } from '../filter/claim.ts';
 import { alternativesOf } from './alternatives.ts';
 import { rows, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import { parseClaims, type RecordedClaim } from './recorded-claim.ts';
 import type { BudgetChangesTable, BudgetsTable, EntriesTable, LeaseRow, LeaseState } from './schema.ts';
 
 export interface LeaseSelection {

@@ -2,27 +2,17 @@
 
 import { inTime, type Wait, waitFor } from '../deadline.ts';
 import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../errors.ts';
-import type { Call, Clock } from '../filter/base-filter.ts';
-import type { LedgerFilter } from '../filter/ledger-filter.ts';
+import type { SharedLimit } from '../filter/claim.ts';
+import type { Call, Clock, LeaseRequest, LedgerService } from '../filter/services.ts';
 import { allow, reject, type Verdict } from '../filter/verdict.ts';
 import type { Lease } from '../lease/lease.ts';
 import type { Logger } from '../logger.ts';
-import type { LeaseRequest } from './lease-request.ts';
 import type { Ledger, LedgerObserver } from './ledger.ts';
+import type { Opened } from './open.ts';
 import type { LedgerSettings } from './options.ts';
 import type { Author } from './posting.ts';
 import type { Claimant } from './prospect.ts';
 import type { Recording, Undo } from './transactions.ts';
-
-/** What filters are given of the ledger. */
-export interface LedgerService {
-  /** Must be called before anything is asked. Throws `ConfigurationError` when there is no ledger that this program can use. */
-  open(): Promise<void>;
-  /** Whether the limits of a filter leave room for the lease. Nothing is recorded. Throws when the ledger can't be read. */
-  check(filter: LedgerFilter, request: LeaseRequest, call: Call): Promise<Verdict>;
-  /** Ends a lease. One that has ended already, or that nobody has recorded, is no mistake. */
-  end(request: LeaseRequest, call: Call): Promise<void>;
-}
 
 export interface LedgerServiceParts {
   readonly logger: Logger;
@@ -47,7 +37,7 @@ export class ChainLedger implements LedgerService {
     await this.#opening;
   }
 
-  async check(filter: LedgerFilter, request: LeaseRequest, call: Call): Promise<Verdict> {
+  async check(filter: SharedLimit, request: LeaseRequest, call: Call): Promise<Verdict> {
     const wait = waitOf(call);
     const { ledger, words } = await this.#ready(wait);
     const mistake = words.requestMistake(request);
@@ -180,17 +170,6 @@ interface Opening {
   readonly words: Words;
 }
 
-/** A ledger, and whether its tables are known to be those of this program. */
-export interface Opened {
-  readonly ledger: Ledger;
-  readonly isVerified: boolean;
-  /**
-   * Throws `ConfigurationError` for tables that this program can't use, and `LedgerUnavailableError`. `write`: whoever asks is to
-   * record leases, and needs all rights to; by default it may only look.
-   */
-  verify(use?: 'read' | 'write'): Promise<void>;
-}
-
 /** For the user, who can change it. */
 function notKept(mistake: string): string {
   return `The lease can not be recorded: ${mistake}.`;
@@ -204,7 +183,6 @@ function refusedBy(claimants: readonly Claimant[], message: string): Recording {
   return { refusal, warnings: refusal === undefined ? warnings : [], lease: null, undo: undefined };
 }
 
-/** The chain hands on what it waits by. */
-function waitOf(call: Call): Wait {
-  return 'throwIfOver' in call ? (call as Wait) : waitFor(call.signal);
+function waitOf({ wait, signal }: Call): Wait {
+  return wait ?? waitFor(signal);
 }

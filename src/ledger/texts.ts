@@ -1,7 +1,8 @@
 /** Which texts the ledger keeps: the same on every database, whatever each of them could. */
+
+import type { LeaseRequest } from '../filter/services.ts';
 import type { Lease } from '../lease/lease.ts';
 import { nameOf, wellFormed } from './identity.ts';
-import type { LeaseRequest } from './lease-request.ts';
 
 /** OpenStack's own ids and names are shorter, and an index of PostgreSQL holds some 2,700 bytes of several texts. */
 const LONGEST = 255;

@@ -1,26 +1,18 @@
 import type Router from '@koa/router';
 import Koa from 'koa';
-import type { Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { blazarEndpoints, blazarRoutes, straightTo } from './blazar.ts';
-import type { DecisionKeepers } from './deciding.ts';
 import type { Doors } from './doors.ts';
-import type { Generation } from './generation.ts';
 import { healthRoutes } from './health.ts';
 import { kubernetesEndpoints } from './kubernetes.ts';
 import { openApiRoutes } from './openapi/document.ts';
 import { OWN_PATHS } from './own-paths.ts';
-import { pageRoutes } from './page/routes.tsx';
+import { type PageParts, pageRoutes } from './page/routes.tsx';
 import { aroundRequests } from './request-middleware.ts';
 import { skypilotEndpoint } from './skypilot.ts';
 
-export interface AppParts {
-  /** Which configuration decides, and what kept the next one from it. */
-  readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
+export interface AppParts extends Omit<PageParts, 'tokens'> {
   readonly doors: Doors;
-  readonly keepers: DecisionKeepers;
-  /** Whether the service has been told to stop. */
-  readonly isDraining: () => boolean;
   readonly logger: Logger;
 }
 

@@ -4,7 +4,6 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { whyWritable } from '../config/file-modes.ts';
 import { readTextFile } from '../config/read-file.ts';
 import { errorText } from '../errors.ts';
-import type { ServiceOptions } from './options.ts';
 
 /** A file that can't be used as what it is meant for. `message` says nothing of its content. */
 export class CredentialError extends Error {
@@ -47,8 +46,11 @@ export function readTokens({ tokens, tokens_file }: TokenOptions): string[] {
 }
 
 /** What the service shows, and whose certificates it believes. */
-export interface TlsOptions
-  extends Pick<ServiceOptions, 'tls_cert_file' | 'tls_key_file' | 'client_ca_file'> {}
+export interface TlsOptions {
+  readonly tls_cert_file?: string | undefined;
+  readonly tls_key_file?: string | undefined;
+  readonly client_ca_file?: string | undefined;
+}
 
 /** Certificate, key and authorities, `undefined` for http. @throws CredentialError, also for a key of another certificate. */
 export function readTls(options: TlsOptions): SecureContextOptions | undefined {
@@ -103,7 +105,7 @@ function readFile(option: CredentialError['option'], file: string): string {
 }
 
 /** What is wrong with the files, as `config validate` says it. */
-export function credentialProblems(options: ServiceOptions): CredentialError[] {
+export function credentialProblems(options: TokenOptions & TlsOptions): CredentialError[] {
   return mistakesOf(
     () => readTokens(options),
     () => readTls(options),

@@ -2,10 +2,11 @@
 import type { Context as KoaContext } from 'koa';
 import type { Deadline } from '../deadline.ts';
 import type { DecisionLog } from '../decisions/log.ts';
+import type { AskedTime, RecentDecisions } from '../decisions/recent.ts';
 import { type DecidedRequest, type DecisionRecord, decisionRecord } from '../decisions/record.ts';
-import type { CheckOptions, UsageEnforcement } from '../enforcement/enforcement.ts';
+import type { CheckOptions } from '../enforcement/check-options.ts';
+import type { UsageEnforcement } from '../enforcement/enforcement.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
-import type { Instant } from '../lease/dates.ts';
 import { leaseEnd, leaseStart } from '../lease/lease.ts';
 import type { Metrics } from './metrics.ts';
 import { stateOf } from './request-state.ts';
@@ -20,48 +21,6 @@ export interface DecisionKeepers {
   readonly metrics: Metrics;
   readonly recent: RecentDecisions;
   readonly log: DecisionLog | undefined;
-}
-
-/** So many are shown to people. */
-const RECENT = 50;
-
-/** When a lease that was refused would have been. People are shown it; the log does not say it. */
-export interface AskedTime {
-  readonly start: Instant;
-  readonly end: Instant;
-}
-
-export interface RefusedLease extends AskedTime {
-  readonly record: DecisionRecord;
-}
-
-interface Kept {
-  readonly record: DecisionRecord;
-  readonly asked: AskedTime | undefined;
-}
-
-/** The latest decisions, the newest first. */
-export class RecentDecisions {
-  readonly #kept: Kept[] = [];
-  #next = 0;
-
-  add(record: DecisionRecord, asked?: AskedTime): void {
-    this.#kept[this.#next] = { record, asked };
-    this.#next = (this.#next + 1) % RECENT;
-  }
-
-  list(): DecisionRecord[] {
-    return this.#latest().map(({ record }) => record);
-  }
-
-  /** Those that refused a lease. */
-  refused(): RefusedLease[] {
-    return this.#latest().flatMap(({ record, asked }) => (asked === undefined ? [] : { record, ...asked }));
-  }
-
-  #latest(): Kept[] {
-    return [...this.#kept.slice(this.#next), ...this.#kept.slice(0, this.#next)].reverse();
-  }
 }
 
 /**

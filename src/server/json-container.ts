@@ -1,5 +1,5 @@
 /** What is known of a list or an object of JSON while it is read piece by piece. */
-import { setMember } from '../config/tree.ts';
+import { setMember } from '../yaml/tree.ts';
 
 /** A list or an object that has been opened and not closed. */
 export interface Container {

@@ -3,7 +3,7 @@
  * cut at commas, each piece is parsed by `JSON.parse`, and others have their turn between two of them.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { setMember } from '../config/tree.ts';
+import { setMember } from '../yaml/tree.ts';
 import { add, type Container, container, expectBlank, memberName } from './json-container.ts';
 import { NameCount } from './name-count.ts';
 

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { DecisionLogObserver } from '../decisions/log.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
-import type { BreakerState, HttpObserver } from '../http/client.ts';
+import type { BreakerState, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver, LedgerOperation } from '../ledger/ledger.ts';
 
 /** In seconds. They reach past the longest deadline that can be set, 3600. */

@@ -2,13 +2,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ConfigSources } from '../config/sources.ts';
 import { DecisionLog } from '../decisions/log.ts';
+import { RecentDecisions } from '../decisions/recent.ts';
 import { type Configuration, requireConfiguration, sectionOf } from '../enforcement/configuration.ts';
 import { ConfigurationError, errorText, type Problem } from '../errors.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { createApp } from './app.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
-import { RecentDecisions } from './deciding.ts';
 import { createDoors, DOOR_NAMES, DOORS, type DoorName, type Doors, replaceTokens } from './doors.ts';
 import { type Generation, readDoorTokens } from './generation.ts';
 import { Generations } from './generations.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Call, SharedServices } from '../filter/base-filter.ts';
+import type { Call, SharedServices } from '../filter/services.ts';
 import type { MutatedUserRequest, UserRequest } from './user-request.ts';
 
 /** What tells them from others also when a second copy of this package is installed beside a policy. */

@@ -1,7 +1,7 @@
 /** What a policy is asked, and what becomes of its answer: the same in a thread of its own and without one. */
 
-import { isMapping, type Mapping, plainCopy } from '../config/tree.ts';
-import type { Call } from '../filter/base-filter.ts';
+import type { Call } from '../filter/services.ts';
+import { isMapping, type Mapping, plainCopy } from '../yaml/tree.ts';
 import { type AdminPolicy, isRejection } from './admin-policy.ts';
 import { Config } from './config.ts';
 import type { Task, UserRequest } from './user-request.ts';

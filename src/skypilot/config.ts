@@ -1,5 +1,5 @@
 import { merge } from '../config/merge.ts';
-import { isMapping, type Mapping, member, plainCopy, setMember } from '../config/tree.ts';
+import { isMapping, type Mapping, member, plainCopy, setMember } from '../yaml/tree.ts';
 import { skypilotRules } from './config-schema.ts';
 
 /**

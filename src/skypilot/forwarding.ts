@@ -1,5 +1,5 @@
 /** What a policy is given in its thread: the services of the process, reached by messages. */
-import type { HttpObserver } from '../http/client.ts';
+import type { HttpObserver } from '../http/contract.ts';
 import type { Logger } from '../logger.ts';
 import type { FromThread } from './policy-messages.ts';
 

@@ -1,7 +1,7 @@
 /**
  * `blazar-enforcement/skypilot`: admin policies for SkyPilot. Who writes one starts at `AdminPolicy`.
  */
-export type { Mapping } from '../config/tree.ts';
+export type { Mapping } from '../yaml/tree.ts';
 export { AdminPolicy, PolicyRejected, type PolicyServices } from './admin-policy.ts';
 export { Config } from './config.ts';
 export {

@@ -8,7 +8,7 @@
  * - A thread that ends by itself has failed at what the policy had taken. What it had not taken goes to a new one.
  */
 import type { Deadline } from '../deadline.ts';
-import type { HttpObserver } from '../http/client.ts';
+import type { HttpObserver } from '../http/contract.ts';
 import type { Logger } from '../logger.ts';
 import type { Answer, Question } from './asking.ts';
 import type { ThreadData } from './policy-messages.ts';

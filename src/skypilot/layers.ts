@@ -7,8 +7,8 @@ import { MergeError, merge, type Placed } from '../config/merge.ts';
 import { type Key, keysOutside, withoutKeys } from '../config/permissions.ts';
 import { type Leaf, Provenance } from '../config/provenance.ts';
 import { showText } from '../config/secret.ts';
-import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../config/tree.ts';
 import { ConfigurationError, formatOrigin, type Origin, type Problem } from '../errors.ts';
+import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../yaml/tree.ts';
 import { SERVER_KEYS, skypilotRules, TASK_KEYS } from './config-schema.ts';
 
 /** Lowest first. */

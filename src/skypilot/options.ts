@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FurtherSection, SectionExtension } from '../enforcement/configuration.ts';
+import type { FurtherSection, SectionExtension } from '../config/option-groups.ts';
 
 /** `[skypilot]`: which admin policies the requests of SkyPilot's users must pass, and how SkyPilot reaches them. */
 export const skypilotOptions = z.object({

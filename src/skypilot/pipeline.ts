@@ -2,9 +2,10 @@
  * The tasks of a file, as SkyPilot reads it: one, or several documents of which the first may be a header. SkyPilot asks its
  * admin policy about each of them by itself. Source: SkyPilot 0.13, how it loads chains of tasks and groups of jobs.
  */
-import { isMapping, type Mapping } from '../config/tree.ts';
+
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
+import { isMapping, type Mapping } from '../yaml/tree.ts';
 
 /** One task of a file. */
 export interface PipelineTask {

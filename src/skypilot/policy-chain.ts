@@ -1,11 +1,11 @@
 /** The chain of policies: load, review, close. Everything that is refused or let through is decided in this file. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Mapping } from '../config/tree.ts';
 import { type Deadline, inTime } from '../deadline.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import type { EnforcementServices } from '../enforcement/services.ts';
 import { ConfigurationError, errorText } from '../errors.ts';
 import { createLogger, type Logger } from '../logger.ts';
+import type { Mapping } from '../yaml/tree.ts';
 import type { Answer, Question } from './asking.ts';
 import { Config } from './config.ts';
 import { skypilotOptions, skypilotSection } from './options.ts';

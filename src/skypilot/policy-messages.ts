@@ -1,6 +1,6 @@
 /** What goes between the service and the thread of a policy: plain data, and each side reads it as somebody else's. */
 import { z } from 'zod';
-import type { HttpCallErrorCode } from '../http/client.ts';
+import type { HttpCallErrorCode } from '../http/call-error.ts';
 import type { Question } from './asking.ts';
 
 /** What a thread is started with. */

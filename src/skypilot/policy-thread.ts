@@ -1,7 +1,7 @@
 /** One thread with one policy in it: from its start to its end, and the questions that it has been sent. */
 import { Worker } from 'node:worker_threads';
 import { errorText } from '../errors.ts';
-import type { HttpObserver } from '../http/client.ts';
+import type { HttpObserver } from '../http/contract.ts';
 import type { Logger } from '../logger.ts';
 import type { Answer, Question } from './asking.ts';
 import { type FromThread, fromThreadSchema, type ThreadData, type ToThread } from './policy-messages.ts';

@@ -1,6 +1,7 @@
 /** What a task asks for: one mapping, or one with alternatives. */
-import { isMapping, type Mapping } from '../config/tree.ts';
+
 import { YamlDocument } from '../yaml/document.ts';
+import { isMapping, type Mapping } from '../yaml/tree.ts';
 import type { Task } from './user-request.ts';
 
 /** One way to fulfil a task: `accelerators`, `cpus`, `infra`, `use_spot` and so on. */

@@ -2,9 +2,10 @@
  * SkyPilot's tasks and configurations hold tokens, keys, passwords. What is a secret by its name or its form is hidden where it
  * stands, and wherever else its value appears in what is shown.
  */
-import { isMapping, member, setMember } from '../config/tree.ts';
+
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
+import { isMapping, member, setMember } from '../yaml/tree.ts';
 import { HIDDEN, withoutSecretForms } from './secret-forms.ts';
 import { isSecretMember, isSecretVariable } from './secret-names.ts';
 

@@ -1,5 +1,5 @@
 /** What a policy is asked about, and what it answers. */
-import type { Mapping } from '../config/tree.ts';
+import type { Mapping } from '../yaml/tree.ts';
 import type { Config } from './config.ts';
 
 /**

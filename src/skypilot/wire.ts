@@ -3,9 +3,9 @@
  * Source: SkyPilot 0.13, its client's and its server's requests.
  */
 import { z } from 'zod';
-import { isMapping, type Mapping } from '../config/tree.ts';
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
+import { isMapping, type Mapping } from '../yaml/tree.ts';
 import type { Config } from './config.ts';
 import type { RequestOptions, Task, User } from './user-request.ts';
 

@@ -17,12 +17,12 @@ import {
   Scalar,
   type YAMLMap,
 } from 'yaml';
-import type { Path } from '../config/tree.ts';
 import { withoutAliases } from './aliases.ts';
 import { dialect, layout } from './dialect.ts';
 import { refuseAmbiguous, refuseUnreadable } from './differences.ts';
 import { asNode, edited, nameOf } from './edit.ts';
 import { YamlError } from './error.ts';
+import type { Path } from './tree.ts';
 import { MAX_DEPTH, TOO_DEEP, view } from './view.ts';
 
 /** A configuration or a task has some hundreds. A million lines would keep everybody else waiting for seconds. */

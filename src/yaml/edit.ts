@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { diffArrays } from 'diff';
 import { isAlias, isMap, isScalar, isSeq, type Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
-import { isMapping, type Mapping, member } from '../config/tree.ts';
 import { YamlError } from './error.ts';
+import { isMapping, type Mapping, member } from './tree.ts';
 
 /** Finding which items of a list are still there costs the square of this; beyond it they are told by their position. */
 const MAX_EDITS = 200;

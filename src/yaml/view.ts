@@ -1,9 +1,9 @@
 /** What the nodes of a document are to whoever reads them. */
 import { isMap, isScalar, isSeq, type Node } from 'yaml';
-import { setMember } from '../config/tree.ts';
 import { Special } from './dialect.ts';
 import { asNode, nameOf } from './edit.ts';
 import { YamlError } from './error.ts';
+import { setMember } from './tree.ts';
 
 export const MAX_DEPTH = 100;
 export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { generalRules, type ListRule, MergeError, type MergeSchema, merge } from '../../src/config/merge.ts';
-import type { Mapping } from '../../src/config/tree.ts';
+import type { Mapping } from '../../src/yaml/tree.ts';
 import { deepFreeze } from './frozen.ts';
 
 const RULES: Readonly<Record<string, ListRule>> = {

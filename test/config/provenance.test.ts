@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type MergeSchema, merge } from '../../src/config/merge.ts';
 import { Provenance } from '../../src/config/provenance.ts';
-import { formatPath, type Mapping, valueAt } from '../../src/config/tree.ts';
+import { formatPath, type Mapping, valueAt } from '../../src/yaml/tree.ts';
 
 const schema: MergeSchema = {
   list: (name) =>

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DecisionOutcome, FilterOutcome } from '../../src/decisions/record.ts';
 import { OPERATIONS } from '../../src/decisions/recorded-operation.ts';
-import type { HttpCallErrorCode } from '../../src/http/client.ts';
+import type { HttpCallErrorCode } from '../../src/http/call-error.ts';
 import { startService } from '../../src/server/service.ts';
 import { newLedger } from '../server/ledgers.ts';
 import { confFile, projectFile } from '../support/files.ts';

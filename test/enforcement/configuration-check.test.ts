@@ -1,7 +1,8 @@
 /** What sections and filters say of their own values when the schema has nothing against them. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { type FurtherSection, readConfiguration } from '../../src/enforcement/configuration.ts';
+import type { FurtherSection } from '../../src/config/option-groups.ts';
+import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import type { Problem } from '../../src/errors.ts';
 import { configFile, shown } from '../config/helpers.ts';
 import { filterFolder } from '../support/filter-folder.ts';

@@ -7,7 +7,7 @@ import {
   parseClaims,
   type RecordedClaim,
   refund,
-} from '../../src/filter/claim.ts';
+} from '../../src/ledger/recorded-claim.ts';
 
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),

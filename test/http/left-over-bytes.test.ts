@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import type { HttpClient } from '../../src/http/client.ts';
+import type { HttpClient } from '../../src/http/contract.ts';
 import { loadLibraries, newClient, type Service, startTcpService } from '../support/services.ts';
 
 beforeAll(loadLibraries, 60_000);

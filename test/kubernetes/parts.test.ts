@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { formatPath } from '../../src/config/tree.ts';
 import { type MergedPolicy, mergePolicies } from '../../src/kubernetes/merge.ts';
 import { partsOf } from '../../src/kubernetes/parts.ts';
+import { formatPath } from '../../src/yaml/tree.ts';
 import { policy, proposalPolicies } from '../support/scheduling-policies.ts';
 
 /** `required.nodeSelectors.disk = ["ssd"] (a)` */

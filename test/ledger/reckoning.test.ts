@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_AMOUNT } from '../../src/filter/amount.ts';
-import type { Claim, RecordedClaim, Shortage } from '../../src/filter/claim.ts';
+import type { Claim, Shortage } from '../../src/filter/claim.ts';
 import { type Alternative, chargedBy, refundOf } from '../../src/ledger/alternatives.ts';
 import { type Claimed, type FilterClaims, type Reckoned, reckon } from '../../src/ledger/reckoning.ts';
+import type { RecordedClaim } from '../../src/ledger/recorded-claim.ts';
 
 function held(account: string, amount: bigint, limit?: bigint): Claim {
   return { kind: 'held', account, amount, limit, refuse };

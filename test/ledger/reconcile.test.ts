@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Claim } from '../../src/filter/claim.ts';
 import { toInstant } from '../../src/lease/dates.ts';
+import type { ListedLease } from '../../src/ledger/lease-pairing.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Claimant } from '../../src/ledger/prospect.ts';
-import { type ListedLease, type ReconcileOptions, reconcile } from '../../src/ledger/reconcile.ts';
+import { type ReconcileOptions, reconcile } from '../../src/ledger/reconcile.ts';
 import { leaseDetails, listLeases } from '../../src/ledger/reports.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { giveBudget, ledgerAt, NO_WAIT } from '../support/ledgers.ts';

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { formatPath, isMapping, type Mapping } from '../../src/config/tree.ts';
 import { ConfigurationError, formatProblem } from '../../src/errors.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../src/skypilot/config-schema.ts';
 import {
@@ -12,6 +11,7 @@ import {
   workspaceProblem,
 } from '../../src/skypilot/layers.ts';
 import { YamlDocument } from '../../src/yaml/document.ts';
+import { formatPath, isMapping, type Mapping } from '../../src/yaml/tree.ts';
 
 /** A source as a file of the name of its level. */
 function source(level: Level, yaml: string): Source {

@@ -11,12 +11,9 @@ import {
 } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import {
-  createHttpClient,
-  type HttpCallError,
-  type HttpClient,
-  type HttpClientOptions,
-} from '../../src/http/client.ts';
+import type { HttpCallError } from '../../src/http/call-error.ts';
+import { createHttpClient } from '../../src/http/client.ts';
+import type { HttpClient, HttpClientOptions } from '../../src/http/contract.ts';
 
 /** A server on 127.0.0.1 that is gone when the test is over. */
 export interface Service {

@@ -1,6 +1,6 @@
 /** Texts, trees and changes that a careless writer of YAML gets wrong. */
 import fc from 'fast-check';
-import { setMember } from '../../src/config/tree.ts';
+import { setMember } from '../../src/yaml/tree.ts';
 
 /** Texts that are something else in YAML, or look like its signs. */
 export const ODD_TEXTS = [

@@ -1,6 +1,6 @@
 /** Whether what PyYAML sees is what it should see. */
 import { isDeepStrictEqual } from 'node:util';
-import { isMapping, type Mapping } from '../../src/config/tree.ts';
+import { isMapping, type Mapping } from '../../src/yaml/tree.ts';
 import type { Read, Seen } from './python.ts';
 
 /** Whether Python has the same value, of the same type. */

@@ -1,12 +1,12 @@
 /** What the page shows of the ledger: of the project that is asked for, or which projects there are. */
 
 import { inTime, withinDeadline } from '../../deadline.ts';
+import type { RecentDecisions, RefusedLease } from '../../decisions/recent.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { LedgerUnavailableError } from '../../errors.ts';
 import { type BudgetStanding, listBudgets } from '../../ledger/budgets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { activeProjects, type ProjectTimeline, projectTimeline } from '../../ledger/timeline.ts';
-import type { RecentDecisions, RefusedLease } from '../deciding.ts';
 import type { Generation } from '../generation.ts';
 
 export interface ProjectView {

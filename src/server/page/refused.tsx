@@ -1,4 +1,4 @@
-import type { RefusedLease } from '../deciding.ts';
+import type { RefusedLease } from '../../decisions/recent.ts';
 import { Outcome } from './outcome.tsx';
 import { Table } from './table.tsx';
 import { Text } from './text.tsx';

@@ -3,10 +3,11 @@ import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import { InvalidRequestError } from '../../errors.ts';
+import { InvalidRequestError, type Problem } from '../../errors.ts';
 import { OverloadedError } from '../../waiting-line.ts';
-import type { AppParts } from '../app.ts';
 import type { AcceptedTokens } from '../credentials.ts';
+import type { DecisionKeepers } from '../deciding.ts';
+import type { Generation } from '../generation.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { PAGE_HEADERS } from './document.tsx';
@@ -19,8 +20,13 @@ import { LoginLimit } from './login-limit.ts';
 import { OverviewPage } from './overview.tsx';
 import { Sessions } from './sessions.ts';
 
-export interface PageParts extends Pick<AppParts, 'generations' | 'keepers' | 'isDraining'> {
+export interface PageParts {
+  /** Which configuration decides, and what kept the next one from it. */
+  readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
+  readonly keepers: DecisionKeepers;
   readonly tokens: AcceptedTokens;
+  /** Whether the service has been told to stop. */
+  readonly isDraining: () => boolean;
 }
 
 /** In bytes: a token with its name, or the names of the other fields. */

@@ -1,6 +1,7 @@
 /** Leases as bars on a time line, those that were refused hollow, and the same as a table. */
+
+import type { RefusedLease } from '../../decisions/recent.ts';
 import { COUNTED, type ProjectTimeline, type TimelineLease } from '../../ledger/timeline.ts';
-import type { RefusedLease } from '../deciding.ts';
 import { Legend } from './patterns.tsx';
 import { Table } from './table.tsx';
 import { shortened, Text, visible } from './text.tsx';

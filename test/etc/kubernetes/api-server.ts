@@ -3,7 +3,7 @@
  * Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", and its validation of schemas: kube-openapi.
  */
 import { Ajv } from 'ajv';
-import { isMapping, type Mapping } from '../../../src/config/tree.ts';
+import { isMapping, type Mapping } from '../../../src/yaml/tree.ts';
 
 /** Tells whether it accepts a value, unknown fields refused, as the webhook for policies does. */
 export function validatorOf(structural: Mapping): (value: unknown) => boolean {

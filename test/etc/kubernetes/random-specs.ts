@@ -1,6 +1,6 @@
 /** Specs of scheduling policies as somebody might write them: most of the parts are right, some of the whole is. */
 import fc from 'fast-check';
-import { isMapping, type Mapping } from '../../../src/config/tree.ts';
+import { isMapping, type Mapping } from '../../../src/yaml/tree.ts';
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 

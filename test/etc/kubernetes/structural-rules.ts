@@ -2,7 +2,7 @@
  * What the API server refuses of a CustomResourceDefinition's schema.
  * Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", specifying a structural schema.
  */
-import { isMapping, type Mapping } from '../../../src/config/tree.ts';
+import { isMapping, type Mapping } from '../../../src/yaml/tree.ts';
 
 const STRUCTURE = [
   'type',
