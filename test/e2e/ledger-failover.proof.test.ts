@@ -8,7 +8,7 @@ import { upgradeTables } from '../../src/ledger/migrations/index.ts';
 import { listLeases } from '../../src/ledger/reports.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { newLease, PROJECT } from '../support/lease-clients.ts';
+import { newLease } from '../support/lease-clients.ts';
 import {
   type ServiceProcess,
   SOON,
@@ -21,6 +21,7 @@ import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { holdProject, runSql } from '../support/postgres-activity.ts';
 import { startProxy } from '../support/postgres-proxy.ts';
+import { PROJECT } from '../support/requests.ts';
 import { runCommand } from '../support/run-command.ts';
 
 const PATIENT = { timeout: 120_000 };

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/ask-filter.ts';
 import { parseConnection } from '../../src/ledger/connection.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';
-import { newClients, newLease, PROJECT, startClients } from '../support/lease-clients.ts';
+import { newClients, newLease, startClients } from '../support/lease-clients.ts';
 import { inspect, leaseNames } from '../support/ledger-inspection.ts';
 import {
   type ServiceProcess,
@@ -18,6 +18,7 @@ import { ledgerAt } from '../support/ledgers.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { backends, holdProject } from '../support/postgres-activity.ts';
 import { startProxy } from '../support/postgres-proxy.ts';
+import { PROJECT } from '../support/requests.ts';
 
 /** `[service] deadline`, in seconds. */
 const DEADLINE = 1;

@@ -4,10 +4,11 @@ import { parseUnitHours } from '../../src/filter/amount.ts';
 import { budgetAccount } from '../../src/filter/budget.ts';
 import { listBudgets } from '../../src/ledger/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { newClients, PROJECT, startClients } from '../support/lease-clients.ts';
+import { newClients, startClients } from '../support/lease-clients.ts';
 import { extremes, inspect } from '../support/ledger-inspection.ts';
 import { SCALE, startServices, withBudget } from '../support/ledger-processes.ts';
 import { DIALECTS, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { PROJECT } from '../support/requests.ts';
 
 const SERVICES = 4;
 const CLIENTS = 64;

@@ -6,9 +6,6 @@ import type { Reservation } from '../../src/index.ts';
 import type { ServiceAnswer, ServiceProcess } from './ledger-processes.ts';
 import { createPhysicalHost, endActive, updateExtend } from './requests.ts';
 
-export const PROJECT = createPhysicalHost().context.project_id;
-export const USER = createPhysicalHost().context.user_id;
-
 const DAY = 86_400;
 /** A month ahead: what ends before it begins is given back to the last second. */
 const START = (Math.floor(Date.now() / 1000 / DAY) + 30) * DAY;

@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, vi } from 'vitest';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { confFile, projectFile } from './files.ts';
-import { PROJECT } from './lease-clients.ts';
 import { giveBudget, ledgerAt } from './ledgers.ts';
+import { PROJECT } from './requests.ts';
 import { COMMAND } from './run-command.ts';
 
 export interface ServiceSetup {

@@ -27,6 +27,10 @@ export function endActive(): EndRequest {
   return JSON.parse(capturedText('on-end-active.json')) as EndRequest;
 }
 
+/** Whose the captured leases are. */
+export const PROJECT = createPhysicalHost().context.project_id;
+export const USER = createPhysicalHost().context.user_id;
+
 /** A lease of so many seconds, for a user and a project. */
 export function createLasting(
   seconds: number,
