@@ -63,9 +63,12 @@ describe('package.json', () => {
 
   it('has npm test check every change: build, types, format and lint, layers, tests', () => {
     const { scripts } = manifest;
-    expect(scripts.test).toBe('npm run build && npm run types && npm run lint && npm run test:only');
+    // Types are checked once, beside the tests, which wait more than they compute.
+    expect(scripts.test).toBe(
+      'npm run build -- --noCheck && concurrently --group npm:test:only npm:types npm:lint',
+    );
     expect(scripts.build).toMatch(/tsc -p tsconfig\.build\.json$/);
-    expect(scripts.types).toBe('tsc --noEmit');
+    expect(scripts.types).toMatch(/^tsc --noEmit( |$)/);
     expect(scripts.lint).toMatch(/^biome check \. && depcruise --config \.dependency-cruiser\.cjs /);
     expect(scripts['test:only']).toBe('vitest run --project suite');
     expect(scripts['test:proofs']).toBe('npm run build && vitest run --project proofs');
@@ -105,16 +108,20 @@ describe('the two commands of README.md', () => {
     expect([...new Set(commands)].sort()).toEqual(['npm ci && npm start', 'npm ci && npm test']);
   });
 
-  it('are what .ci/run runs to prove a change: the second, and then the proofs', () => {
+  it('are what .ci/run runs to prove a change: the second, whether it can fail, and then the proofs', () => {
     accessSync(projectFile('.ci/run'), constants.X_OK);
     const [shebang, ...lines] = read('.ci/run')
       .split('\n')
       .filter((line) => line !== '' && (line.startsWith('#!') || !line.startsWith('#')));
     expect(shebang).toMatch(/^#!.*sh$/);
-    expect(lines).toEqual([
+    expect(lines.map((line) => line.trim())).toEqual([
       'set -euo pipefail',
       'cd "$(dirname "$0")/.."',
       'npm ci && npm test',
+      'if TEST_THAT_FAILS=1 npm run test:only -- test/exit-code.test.ts; then',
+      expect.stringMatching(/^echo '.+' >&2$/),
+      'exit 1',
+      'fi',
       'npm run test:proofs',
     ]);
   });

@@ -63,7 +63,7 @@ async function started(
   flags: readonly string[] = [],
 ): Promise<{ server: EmbeddedPostgres; port: number; data: string }> {
   const said: string[] = [];
-  const Server = await reachableServer(folder);
+  const Server = await withExitCodeKept(() => reachableServer(folder));
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort();
     const data = join(folder, `data-${attempt}`);
@@ -90,6 +90,19 @@ async function started(
       }
     }
   }
+}
+
+/** The package ends the process with exit code 0 when there is nothing left to do: a run whose tests fail would pass. */
+async function withExitCodeKept<Loaded>(load: () => Promise<Loaded>): Promise<Loaded> {
+  const events = ['beforeExit', 'exit'];
+  const before = new Set(events.flatMap((event) => process.listeners(event as 'exit')));
+  const loaded = await load();
+  for (const event of events) {
+    for (const listener of process.listeners(event as 'exit').filter((one) => !before.has(one))) {
+      process.removeListener(event, listener);
+    }
+  }
+  return loaded;
 }
 
 /** Of which the server's own user could read nothing, if it can't enter the home of root. */

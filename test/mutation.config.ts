@@ -1,0 +1,17 @@
+/** The tests that `npm run mutation` runs against each change: those of the chain, the filters and the arithmetic of the ledger. */
+import { defineConfig, mergeConfig } from 'vitest/config';
+import suite from '../vitest.config.ts';
+
+const { projects: _, maxWorkers: __, ...test } = suite.test ?? {};
+
+export default mergeConfig(
+  { resolve: suite.resolve, test },
+  defineConfig({
+    test: {
+      include: ['test/{enforcement,filter,filters,ledger}/**/*.test.ts'],
+      exclude: ['**/*.proof.test.ts', 'test/enforcement/commit-without-ledger.test.ts'],
+      // One database is enough to see arithmetic that is wrong.
+      testNamePattern: '^(?!.*postgresql)',
+    },
+  }),
+);
