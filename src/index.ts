@@ -39,6 +39,7 @@ export type { Decision, EndReport, Outcome } from './filter/verdict.ts';
 export { allow, allowOnError, type Rejection, reject, type Verdict } from './filter/verdict.ts';
 export { HttpCallError } from './http/call-error.ts';
 export type { HttpAnswer, HttpClient, HttpClientOptions, HttpObserver } from './http/contract.ts';
+export { type ContextDetails, formatContext, formatLease } from './lease/blazar-format.ts';
 export {
   type DateValue,
   formatDuration,
@@ -50,11 +51,8 @@ export {
 export {
   type Allocation,
   type Context,
-  type ContextDetails,
   type CreateRequest,
   type EndRequest,
-  formatContext,
-  formatLease,
   type Lease,
   leaseEnd,
   leaseStart,

@@ -86,7 +86,9 @@ async function readRequests(
   if (files.filter((file) => file === '-').length > 1) {
     throw new UsageError('standard input (-) can be read once');
   }
-  const { parseCreateRequest, parseEndRequest, parseUpdateRequest } = await import('../lease/lease.ts');
+  const { parseCreateRequest, parseEndRequest, parseUpdateRequest } = await import(
+    '../lease/parse-request.ts'
+  );
   const parse = { create: parseCreateRequest, update: parseUpdateRequest, end: parseEndRequest }[operation];
   const requests = [];
   for (const file of files) {

@@ -144,7 +144,7 @@ async function request(file: string | undefined, kind: 'create' | 'update'): Pro
   if (file === undefined) {
     return undefined;
   }
-  const { parseCreateRequest, parseUpdateRequest } = await import('../lease/lease.ts');
+  const { parseCreateRequest, parseUpdateRequest } = await import('../lease/parse-request.ts');
   try {
     const text = readTextFile(file);
     (kind === 'create' ? parseCreateRequest : parseUpdateRequest)(JSON.parse(text));

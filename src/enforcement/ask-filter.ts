@@ -5,15 +5,8 @@ import { errorText, LedgerUnavailableError } from '../errors.ts';
 import type { BaseFilter } from '../filter/base-filter.ts';
 import type { Call } from '../filter/services.ts';
 import { type Decision, isVerdict, type Outcome, reject, type Verdict } from '../filter/verdict.ts';
-import {
-  type Context,
-  type CreateRequest,
-  type EndRequest,
-  type Lease,
-  parseCreateRequest,
-  parseUpdateRequest,
-  type UpdateRequest,
-} from '../lease/lease.ts';
+import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
+import { parseCreateRequest, parseUpdateRequest } from '../lease/parse-request.ts';
 import { readOnly, withoutViews } from '../lease/read-only.ts';
 import type { Logger } from '../logger.ts';
 import type { Link } from './chain.ts';

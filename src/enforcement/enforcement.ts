@@ -9,16 +9,8 @@ import { formatProblem } from '../errors.ts';
 import { isLedgerFilter } from '../filter/ledger-filter.ts';
 import type { LeaseRequest } from '../filter/services.ts';
 import type { Decision, EndReport, Outcome } from '../filter/verdict.ts';
-import {
-  type Context,
-  type CreateRequest,
-  type EndRequest,
-  type Lease,
-  parseCreateRequest,
-  parseEndRequest,
-  parseUpdateRequest,
-  type UpdateRequest,
-} from '../lease/lease.ts';
+import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
+import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/parse-request.ts';
 import { readOnly } from '../lease/read-only.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import type { Claimant } from '../ledger/prospect.ts';

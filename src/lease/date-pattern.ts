@@ -1,6 +1,6 @@
 /**
- * The texts that `toInstant` reads as a date, as a pattern: for who writes such a text in another language. Whether the
- * calendar has the day (`2026-02-30`) no pattern says. Without lookaheads and flags, which not every language has.
+ * The dates that `toInstant` accepts, as a regular expression for the OpenAPI document. It cannot tell whether the calendar
+ * has a day (`2026-02-30`). It uses no lookaheads and no flags, which some languages lack.
  */
 
 const year = '(0[1-9]|[1-9][0-9])[0-9]{2}';

@@ -1,6 +1,6 @@
 /**
- * Dates as they come in requests: ISO 8601, or Blazar's `YYYY-MM-DD HH:MM`; without an offset they mean UTC. Compared
- * to the microsecond, which is what Blazar's database keeps and neither `Date` nor luxon can hold.
+ * Dates of requests: ISO 8601, or Blazar's `YYYY-MM-DD HH:MM`. Without an offset they are UTC. They are compared to the
+ * microsecond, the precision of Blazar's database, which neither `Date` nor luxon has.
  */
 import { createRequire } from 'node:module';
 import type { DateTime } from 'luxon';
@@ -8,25 +8,25 @@ import type { DateTime } from 'luxon';
 /** Microseconds since 1970-01-01T00:00:00Z. */
 export type Instant = bigint;
 
-/** A date as a lease may hold it: text from the wire, or an object from code that embeds the library. */
+/** A date in a lease: a text from the wire, or an object from code that embeds the library. */
 export type DateValue = string | Date | DateTime;
 
 export const MICROSECONDS_PER_SECOND = 1_000_000n;
 
-/** No form of a date is longer; what is longer is not parsed. */
+/** In characters. No accepted form is longer; longer texts are not parsed. */
 const MAX_LENGTH = 64;
 
-/** Its digits stand at fixed places; captured are the fraction of a second and the offset. */
+/** Digits have fixed positions. Captures the fraction of a second, and the offset. */
 const CALENDAR_DATE =
   /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,](\d{1,18}))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?$/i;
 
-/** The other forms of ISO 8601 that name a day: week dates, ordinal dates, the basic format. luxon alone would also take `12` for noon today. */
+/** The other forms of ISO 8601 that name a day: week dates, ordinal dates, the basic format. luxon would also read `12` as noon today. */
 const OTHER_DATE = /^\d{4}(?:-?W\d\d-?\d|-?\d{3}|\d{4})(?:T|$)/i;
 
-/** A fraction of a second in these forms; luxon is given the text without it. */
+/** A fraction of a second in these forms. It is cut out before luxon parses the text. */
 const FRACTION = /(T\d\d:?\d\d:?\d\d)[.,](\d{1,18})/i;
 
-/** The instant that a value means, or `undefined` when it is no date. */
+/** The instant of a date; `undefined` for anything that is not a date. */
 export function toInstant(value: unknown): Instant | undefined {
   if (typeof value === 'string') {
     return value.length > MAX_LENGTH ? undefined : parseOnce(value);
@@ -38,7 +38,7 @@ export function toInstant(value: unknown): Instant | undefined {
   return undefined;
 }
 
-/** The last two texts and what they mean: a check, and then every filter of the chain, asks for the same two. */
+/** The last two texts and their instants: a check, and then every filter of the chain, parses the same two. */
 let last = { text: '', instant: undefined as Instant | undefined };
 let lastButOne = last;
 
@@ -63,8 +63,8 @@ function parseText(text: string): Instant | undefined {
 }
 
 /**
- * The forms that Blazar sends. luxon reads them too, in some three microseconds a date; this takes a tenth of that,
- * and dates are most of what a check costs. Years before 100 are no dates: `Date.UTC` would read them as 19xx.
+ * The forms that Blazar sends. luxon needs about three microseconds for each, this a tenth of that, and dates are most of
+ * the cost of a check. Years before 100 are refused: `Date.UTC` would read them as 19xx.
  */
 function calendarInstant(text: string, fraction = '', offset = ''): Instant | undefined {
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
@@ -94,7 +94,7 @@ function twoDigits(text: string, at: number): number {
   return (text.charCodeAt(at) - 48) * 10 + text.charCodeAt(at + 1) - 48;
 }
 
-/** `Z`, `+01`, `+0100` or `+01:00` in seconds. */
+/** `Z`, `+01`, `+0100` or `+01:00` in seconds; `undefined` if it is out of range. */
 function offsetSeconds(offset: string): number | undefined {
   if (offset.length === 1) {
     return 0;
@@ -109,7 +109,7 @@ function offsetSeconds(offset: string): number | undefined {
 
 function instant(seconds: number, micros: number): Instant {
   const total = seconds * 1_000_000 + micros;
-  // Exact as a number for 285 years around 1970, and then half the price.
+  // A number is exact for 285 years around 1970, and half as expensive as a bigint.
   return Number.isSafeInteger(total)
     ? BigInt(total)
     : BigInt(seconds) * MICROSECONDS_PER_SECOND + BigInt(micros);
@@ -119,7 +119,7 @@ function parseOtherDate(text: string): Instant | undefined {
   const fraction = FRACTION.exec(text)?.[2] ?? '';
   const whole = text.replace(FRACTION, '$1');
   if (/[.,]/.test(whole)) {
-    // luxon would take another fraction into its milliseconds.
+    // luxon would keep only the milliseconds of another fraction.
     return undefined;
   }
   const date = luxon().DateTime.fromISO(whole, { zone: 'utc' });
@@ -140,15 +140,15 @@ function isDateTime(value: unknown): value is DateTime {
   );
 }
 
-/** `2026-12-01T09:00:00Z`: in UTC; parts of a second only where there are any. */
+/** `2026-12-01T09:00:00Z`: in UTC, with a fraction of a second only if it is not 0. */
 export function formatInstant(instant: Instant): string {
-  // Also of dates before 1970, which are negative.
+  // Instants before 1970 are negative.
   const part = ((instant % MICROSECONDS_PER_SECOND) + MICROSECONDS_PER_SECOND) % MICROSECONDS_PER_SECOND;
   const seconds = new Date(Number((instant - part) / 1000n)).toISOString().slice(0, -'.000Z'.length);
   return `${seconds}${part === 0n ? '' : `.${String(part).padStart(6, '0').replace(/0+$/, '')}`}Z`;
 }
 
-/** `172800 seconds (2 days)`: a duration in microseconds as people read it; parts of a second only where there are any. */
+/** `172800 seconds (2 days)`: a duration in microseconds, for people, with a fraction of a second only if it is not 0. */
 export function formatDuration(duration: Instant): string {
   const whole = duration / MICROSECONDS_PER_SECOND;
   const part = duration % MICROSECONDS_PER_SECOND;
@@ -164,7 +164,7 @@ const UNITS = [
   ['second', 1],
 ] as const;
 
-/** `1 day, 2 hours`, as luxon says it too, in the time of several checks. */
+/** `1 day, 2 hours`. luxon formats it too, but takes as long as several checks. */
 function inWords(seconds: number): string {
   let words = '';
   let rest = seconds;
@@ -180,7 +180,7 @@ function inWords(seconds: number): string {
 
 let loaded: typeof import('luxon') | undefined;
 
-/** luxon is loaded by the first date or text that needs it: most decisions don't, and a command starts faster. */
+/** Loaded on first use: most decisions do not need luxon, and commands start faster without it. */
 function luxon(): typeof import('luxon') {
   loaded ??= createRequire(import.meta.url)('luxon') as typeof import('luxon');
   return loaded;

@@ -1,38 +1,38 @@
 /**
- * What a filter is given to look at. A filter that changed a lease in place would change what its caller holds, and
- * what the filters before it have already accepted. Copying or freezing would cost more the larger the lease is; this
- * costs nothing until something is read, and an attempt to write throws, which refuses the lease.
+ * Read-only views of requests, for filters. A filter that changed a lease in place would change the caller's object, and the
+ * lease that earlier filters have accepted. The cost of copying or freezing grows with the lease; a view costs nothing until
+ * it is read. Writing to a view throws, which refuses the lease.
  */
 
 /**
- * A proxy's target, in place of the value itself: a frozen value would otherwise forbid to answer with views of its
- * parts. An array where the value is one, for `Array.isArray`.
+ * The target of the proxy, instead of the value itself: for a frozen target, a proxy may not return views of its parts.
+ * An array if the value is one, for `Array.isArray`.
  */
 interface StandIn {
   [ORIGINAL]: object;
   [PARTS]: Map<PropertyKey, object> | undefined;
 }
-/** Asked of a view, it leads to the value behind it. Nobody else has this symbol; a WeakMap would cost more than the check. */
+/** The property of a view that returns its value. Only this module has the symbol. A WeakMap would cost more than a check. */
 const ORIGINAL = Symbol('original');
 const PARTS = Symbol('views of parts');
 
 /**
- * A view of plain objects and arrays that can be read, spread and serialised like the value itself, but not written
- * to at any depth. Other values (texts, `Date`, luxon `DateTime`) are returned as they are.
+ * A view of a plain object or array. It can be read, spread and serialised like the value, but not written to, at any depth.
+ * Other values (texts, `Date`, luxon `DateTime`) are returned unchanged.
  */
 export function readOnly<Value>(value: Value): Value {
   return isPlain(value) && originalOf(value) === undefined ? view(value) : value;
 }
 
 /**
- * What a view shows; anything else as it is. For our own code that looks at all of a request, and changes nothing: through a view
- * that takes ten times as long.
+ * The value behind a view; anything else unchanged. For code of this package that reads a whole request and changes nothing:
+ * reading through views takes ten times as long.
  */
 export function shownBy<Value extends object>(value: Value): Value {
   return (originalOf(value) as Value | undefined) ?? value;
 }
 
-/** The value itself: views at any depth are replaced by what they show. Parts that hold no view are kept, not copied. */
+/** The value with the views in it, at any depth, replaced by their values. Parts without views are kept, not copied. */
 export function withoutViews<Value>(value: Value): Value {
   return unwrap(value, new Map()) as Value;
 }
@@ -92,7 +92,7 @@ const READ_ONLY: ProxyHandler<StandIn> = {
     if (key === ORIGINAL) {
       return standIn[ORIGINAL];
     }
-    // JSON.stringify asks for it first, and then reads the original at full speed.
+    // JSON.stringify calls it first, and then reads the original at full speed.
     if (key === 'toJSON' && !(key in standIn[ORIGINAL])) {
       return () => standIn[ORIGINAL];
     }
@@ -108,7 +108,7 @@ const READ_ONLY: ProxyHandler<StandIn> = {
         value: read(standIn, key),
         enumerable: descriptor.enumerable ?? false,
         writable: true,
-        // An array's own length is the one property that the stand-in has too, and can't be said otherwise of.
+        // `length` of an array is the one property that the target has too, and a proxy must agree with its target.
         configurable: !(key === 'length' && Array.isArray(standIn)),
       }
     );

@@ -1,15 +1,15 @@
-/** What keeps a request from being dear: whatever fits into a body holds the process for a moment only. */
+/** Bounds that keep any request cheap: whatever fits into a body occupies the process only for a moment. */
 import { InvalidRequestError } from '../errors.ts';
 
-/** Blazar's own leases have a few. */
+/** Of one lease. Real leases have a few. */
 export const MAX_RESERVATIONS = 500;
-/** In all reservations of a lease together: ten thousand hosts, reserved twice. */
+/** Of all reservations of a lease together: enough for ten thousand hosts, reserved twice. */
 export const MAX_ALLOCATIONS = 20_000;
-/** Of users and projects, which stand in logs and messages. Keystone's have no more than 255 characters. */
+/** In characters, for ids of users and projects, which appear in logs and messages. Keystone's have at most 255. */
 export const ID_LENGTH = 65_536;
-/** Of a lease. Blazar's have 80 characters. */
+/** In characters, for names of leases. Blazar's have at most 80. */
 const NAME_LENGTH = 65_536;
-/** Of all reservations of a lease, without their allocations: what is compared, and told from other leases by. */
+/** In characters, for all reservations of a lease without their allocations: the part that identifies a lease. */
 const MAX_RESERVED = 262_144;
 
 interface Reserved {
@@ -22,10 +22,7 @@ interface Bounded {
   readonly reservations?: readonly Reserved[] | null;
 }
 
-/**
- * Throws an `InvalidRequestError` for a lease that would be dear, though it does not have too many reservations. `lease`: where it
- * stands in the request.
- */
+/** Throws `InvalidRequestError` for a lease that exceeds a bound other than `MAX_RESERVATIONS`. `lease`: its name in the request. */
 export function refuseDear(lease: string, { name, reservations }: Bounded): void {
   if (typeof name === 'string' && name.length > NAME_LENGTH) {
     const expected = `expected a text of at most ${NAME_LENGTH} characters, got ${name.length}`;
@@ -51,7 +48,7 @@ export function refuseDear(lease: string, { name, reservations }: Bounded): void
       continue;
     }
     if (ids.has(id)) {
-      // An update lays each of them over what the lease has under that id, with all of its allocations.
+      // An update merges each reservation with the current one of that id, allocations included.
       const expected = 'expected an id that no other reservation of the lease has, got one twice';
       throw new InvalidRequestError(`${place}.id`, expected);
     }
@@ -70,7 +67,7 @@ function sizeWithoutAllocations(reservation: Reserved, most: number): number {
   return size;
 }
 
-/** Its length as text, more or less; of more than `most` no more is looked at. */
+/** Roughly the length of the value as JSON. Stops counting above `most`. */
 function sizeOf(value: unknown, most: number): number {
   if (typeof value === 'string') {
     return value.length;

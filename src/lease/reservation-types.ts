@@ -1,10 +1,10 @@
 /**
- * Every reservation of a lease, as it is to be, says what it reserves: no limit of a resource type would see another. Blazar sends
- * `resource_type` with each of them, in both leases of an update too.
+ * Every reservation needs a resource type: limits are per type, and would not see a reservation without one. Blazar sends
+ * `resource_type` with each reservation, in both leases of an update.
  */
 import { InvalidRequestError } from '../errors.ts';
 
-/** What is looked at of a reservation. */
+/** The part of a reservation that is checked. */
 interface Typed {
   readonly id?: unknown;
   readonly resource_type?: string | undefined;
@@ -15,10 +15,14 @@ interface WithReservations {
 }
 
 /**
- * An update may leave the type out of a reservation that the current lease has by the same id. Throws `InvalidRequestError` naming
- * the first one that has none. The cost is linear.
+ * Throws `InvalidRequestError` for the first reservation without a type. A reservation of an update may lack it if the current
+ * lease has a reservation with the same id. `currentName`: what the request calls the current lease. The cost is linear.
  */
-export function refuseTypeless(lease: WithReservations, currentLease: WithReservations = {}): void {
+export function refuseTypeless(
+  lease: WithReservations,
+  currentLease: WithReservations = {},
+  currentName = 'current_lease',
+): void {
   const current = currentLease.reservations ?? [];
   const reservations = lease.reservations ?? [];
   const ids = reservations.every(({ resource_type }) => resource_type !== undefined)
@@ -30,7 +34,7 @@ export function refuseTypeless(lease: WithReservations, currentLease: WithReserv
     'lease',
     reservations.findIndex((one) => isTypeless(one) && !isKnown(one)),
   );
-  refuse('current_lease', current.findIndex(isTypeless));
+  refuse(currentName, current.findIndex(isTypeless));
 }
 
 function isTypeless({ resource_type }: Typed): boolean {
@@ -46,7 +50,7 @@ function refuse(lease: string, index: number): void {
   }
 }
 
-/** `refuseTypeless` as JSON Schema, but for whether an id is one of the current lease. */
+/** `refuseTypeless` as JSON Schema, which cannot look up an id in the current lease. */
 export function typesRequired({ update }: { readonly update: boolean }): object {
   const typed = { required: ['resource_type'] };
   const named = { properties: { resource_type: { pattern: '\\S' } } };

@@ -1,14 +1,15 @@
+/** The reservations of a lease, after an update and while one is under way, and their sizes. */
 import { isDeepStrictEqual } from 'node:util';
 import { type Lease, leaseEnd, leaseStart, type Reservation } from './lease.ts';
 
 /**
- * The reservations of a lease as they will be after an update, which may leave out what it does not change: whole
- * reservations, and attributes of those that it names by their `id`.
+ * The reservations of a lease after an update. An update may leave out what it does not change: whole reservations, and
+ * attributes of the reservations that it names by `id`.
  */
 export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): Reservation[] {
   const current = currentLease.reservations ?? [];
   const wanted = newLease.reservations ?? [];
-  // Looked up, not searched for: both lists come from outside, and two long ones would hold everybody up.
+  // A map, not a search: both lists come from outside, and comparing two long ones would occupy the process.
   const currentById = new Map<unknown, Reservation>();
   for (const reservation of current) {
     const { id } = reservation;
@@ -24,8 +25,8 @@ export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): R
 }
 
 /**
- * What a lease may be left with by an update that fails: some reservations as they were, others as they were to be, and hosts that
- * were found in between. Each has the larger count of both, and the allocations of both.
+ * An upper bound of the reservations that a failed update may leave behind: some are as before, some are updated, and some have
+ * new hosts. Each has the larger count of the two, and the allocations of both.
  */
 export function reservationsHalfway(currentLease: Lease, updated: readonly Reservation[]): Reservation[] {
   const current = byId(currentLease.reservations ?? []);
@@ -44,8 +45,8 @@ export function reservationsHalfway(currentLease: Lease, updated: readonly Reser
 }
 
 /**
- * Whether an update leaves all reservations, and what was allocated to them, as they are. Blazar does so where it is to change none
- * of them and the lease is to be within the dates that it has; then it says of the new lease what it says of the current one.
+ * Whether an update keeps all reservations and their allocations. Blazar does so if the update changes no reservation and the new
+ * dates are within the current ones; it then sends the same reservations in both leases.
  */
 export function keepsReservations(currentLease: Lease, newLease: Lease): boolean {
   const [start, end] = [leaseStart(currentLease), leaseEnd(currentLease)];
@@ -75,8 +76,8 @@ function larger(before: unknown, after: unknown): unknown {
 }
 
 /**
- * How much a reservation may be given: `max` of hosts, `amount` of everything else, the larger one of both; a network is one.
- * Blazar sends numbers, and texts where the user has. `undefined` where it does not say.
+ * The most that a reservation may be given: `max` for hosts, `amount` for everything else, the larger if it has both, 1 for a
+ * network. Blazar sends numbers, or texts if the user wrote texts. `undefined` if the reservation has no usable count.
  */
 export function reservationSize({ resource_type, max, amount }: Reservation): number | undefined {
   const written = [max, amount].filter((one) => one !== undefined && one !== null);
@@ -88,19 +89,19 @@ export function reservationSize({ resource_type, max, amount }: Reservation): nu
 }
 
 /**
- * Whether Blazar takes the counts of a reservation, and they say one thing: numbers, of floating IPs also as a text, and no `min` above
- * `max`. It asks before it looks at what an update changes, and refuses the rest afterwards.
+ * Whether Blazar accepts the counts of a reservation: whole numbers (a text is accepted as the amount of floating IPs), and `min`
+ * not above `max`. Blazar asks for a decision before it validates an update, so requests may hold counts that it then refuses.
  */
 export function hasSoundCounts({ resource_type, min, max, amount }: Reservation): boolean {
   const isText = typeof amount === 'string' && /^(?:0|[1-9]\d*)$/.test(amount);
   return (
-    [min, max].every(isWholeOrUnsaid) &&
-    (isWholeOrUnsaid(amount) || (isText && resource_type === 'virtual:floatingip')) &&
+    [min, max].every(isWholeOrMissing) &&
+    (isWholeOrMissing(amount) || (isText && resource_type === 'virtual:floatingip')) &&
     !(typeof min === 'number' && typeof max === 'number' && min > max)
   );
 }
 
-function isWholeOrUnsaid(written: unknown): boolean {
+function isWholeOrMissing(written: unknown): boolean {
   const isWhole = typeof written === 'number' && Number.isSafeInteger(written) && written >= 0;
   return written === undefined || written === null || isWhole;
 }

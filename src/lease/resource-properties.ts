@@ -1,17 +1,17 @@
 /**
- * What a reservation demands of the machines that it may be given: `["and", ["==", "$gpu", "True"], [">=", "$vcpus", "16"]]`.
+ * The requirements of a reservation on its machines: `["and", ["==", "$gpu", "True"], [">=", "$vcpus", "16"]]`.
  * Source: Blazar, `plugins_utils.convert_requirements`.
  */
 
 const OPERATORS = ['==', '!=', '>=', '<=', '>', '<'] as const;
 
-/** What Blazar's own have is some ten of them. */
+/** Real requirements have up to ten. */
 const MAX_COMPARISONS = 100;
 const MAX_LENGTH = 65_536;
 
 export type PropertyOperator = (typeof OPERATORS)[number];
 
-/** One demand: a property, without its `$`, compared with a value. */
+/** One comparison of a property, named without its `$`, with a value. */
 export interface PropertyRequirement {
   readonly name: string;
   readonly operator: PropertyOperator;
@@ -19,9 +19,9 @@ export interface PropertyRequirement {
 }
 
 /**
- * Reads the demands of a reservation, all of which must be fulfilled. Nothing, the empty text and the empty list demand
- * nothing. Throws an `Error` that completes "resource_properties: …" for anything that Blazar refuses, or reads otherwise
- * than it is written: of an `and` in an `and` it takes only the first demand.
+ * Parses the requirements of a reservation; all of them must be met. A missing value, an empty text and an empty list require
+ * nothing. Throws an `Error` that completes "resource_properties: …" for anything that Blazar refuses, and for anything that
+ * it does not read as written: of a nested `and`, it uses only the first comparison.
  */
 export function parseResourceProperties(written: unknown): PropertyRequirement[] {
   if (written === undefined || written === null || written === '') {
@@ -49,7 +49,7 @@ export function parseResourceProperties(written: unknown): PropertyRequirement[]
   return expression.slice(1).map(requirement);
 }
 
-/** Writes demands as Blazar reads them. */
+/** The requirements as a text that Blazar parses. */
 export function formatResourceProperties(requirements: readonly PropertyRequirement[]): string {
   const lists = requirements.map(({ name, operator, value }) => [operator, `$${name}`, value]);
   const [only, ...others] = lists;
@@ -76,7 +76,7 @@ function requirement(expression: unknown): PropertyRequirement {
   if (operator === undefined) {
     throw new Error(`expected one of =, ${OPERATORS.join(', ')} as the first of three`);
   }
-  // Blazar puts the three together with blanks and splits them again.
+  // Blazar joins the three with blanks, and later splits them at blanks.
   if (typeof property !== 'string' || !/^\$[^\s]+$/.test(property)) {
     throw new Error('expected a property such as $gpu, without blanks, as the second of three');
   }

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import Router from '@koa/router';
 import { z } from 'zod';
-import { requestSchemas } from '../../lease/lease.ts';
+import { requestSchemas } from '../../lease/request-schemas.ts';
 import { packageVersion } from '../../version.ts';
 import { type DoorName, securitySchemesOf } from '../doors.ts';
 import { EXACT } from '../own-paths.ts';

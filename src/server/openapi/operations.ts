@@ -1,6 +1,6 @@
 /** What can be asked of the service, for /openapi.json: which answers belong to which path. */
 
-import type { requestSchemas } from '../../lease/lease.ts';
+import type { requestSchemas } from '../../lease/request-schemas.ts';
 import type { DoorName } from '../doors.ts';
 import { KUBERNETES_PATHS } from '../own-paths.ts';
 import { admissionExample, createExample, endExample, skypilotExample, updateExample } from './examples.ts';

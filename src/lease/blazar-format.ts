@@ -1,0 +1,47 @@
+/** For a lease service that embeds the library: Blazar's own values → the context and the lease of a request. */
+import { InvalidRequestError } from '../errors.ts';
+import type { Allocation, Context, Lease, Reservation } from './lease.ts';
+import { kindOf, validated } from './parse-request.ts';
+import { contextSchema } from './request-schemas.ts';
+
+/** The part of every context that comes from the configuration of the lease service. */
+export interface ContextDetails {
+  readonly authUrl: string;
+  readonly regionName: string | null;
+}
+
+/** The context of a request, from the values of its lease. Source: Blazar, `format_context`. */
+export function formatContext(leaseValues: Lease, details: ContextDetails): Context {
+  return validated(contextSchema, {
+    user_id: leaseValues.user_id,
+    project_id: leaseValues.project_id,
+    auth_url: details.authUrl,
+    region_name: details.regionName,
+  }) as Context;
+}
+
+/**
+ * The lease of a request, from Blazar's own arguments: the lease values, its reservations, and the allocations by
+ * resource type. The arguments are not changed. Throws `InvalidRequestError` for a reservation without a resource type,
+ * and for a resource type without allocations. Source: Blazar, `format_lease`.
+ */
+export function formatLease(
+  leaseValues: Lease,
+  reservations: readonly Reservation[],
+  allocations: Readonly<Record<string, readonly Allocation[]>>,
+): Lease {
+  return {
+    ...leaseValues,
+    reservations: reservations.map((reservation, index) => {
+      const type = reservation.resource_type;
+      if (typeof type !== 'string' || !Object.hasOwn(allocations, type)) {
+        const known = Object.keys(allocations).join(', ');
+        throw new InvalidRequestError(
+          `reservations.${index}.resource_type`,
+          `expected a resource type that has allocations (${known === '' ? 'there are none' : known}), got ${kindOf(type)}`,
+        );
+      }
+      return { ...reservation, allocations: allocations[type] ?? [] };
+    }),
+  };
+}

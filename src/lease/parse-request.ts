@@ -1,0 +1,88 @@
+/** Validates requests. A valid request is returned as it came, not copied; an invalid one throws `InvalidRequestError`. */
+import { z } from 'zod';
+import { InvalidRequestError } from '../errors.ts';
+import { firstMistake } from './first-mistake.ts';
+import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from './lease.ts';
+import { refuseDear } from './request-bounds.ts';
+import { createSchema, endSchema, updateSchema } from './request-schemas.ts';
+import { refuseTypeless } from './reservation-types.ts';
+
+// Compiled, or a check would cost more than parsing the JSON of its request; and on first use, so that a command
+// compiles only the schemas that it needs.
+const compiledCreate = compiledOnce(createSchema);
+const compiledUpdate = compiledOnce(updateSchema);
+const compiledEnd = compiledOnce(endSchema);
+
+function compiledOnce(schema: z.ZodType): () => z.ZodType {
+  let compiled: z.ZodType | undefined;
+  return () => {
+    compiled ??= z.compile(schema);
+    return compiled;
+  };
+}
+
+/** Throws `InvalidRequestError` naming the first wrong field. */
+export function parseCreateRequest(input: unknown): CreateRequest {
+  const request = validated(compiledCreate(), input) as CreateRequest;
+  refuseTypeless(request.lease);
+  refuseDear('lease', request.lease);
+  return request;
+}
+
+/**
+ * As `parseCreateRequest`. The current lease may be `current_lease`, its name on the wire, or `currentLease`; errors
+ * call it what the request calls it. If the request has both, `current_lease` counts.
+ */
+export function parseUpdateRequest(input: unknown): UpdateRequest {
+  const inCode = isObject(input) && 'currentLease' in input && !('current_lease' in input);
+  const wire = inCode ? { ...input, current_lease: input.currentLease } : input;
+  const current = inCode ? 'currentLease' : 'current_lease';
+  const { context, current_lease, lease } = validated(compiledUpdate(), wire, current) as {
+    context: Context;
+    current_lease: Lease;
+    lease: Lease;
+  };
+  refuseTypeless(lease, current_lease, current);
+  refuseDear(current, current_lease);
+  refuseDear('lease', lease);
+  return { context, currentLease: current_lease, lease };
+}
+
+/** As `parseCreateRequest`, except that dates may be missing. */
+export function parseEndRequest(input: unknown): EndRequest {
+  const request = validated(compiledEnd(), input) as EndRequest;
+  refuseDear('lease', request.lease);
+  return request;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+/** The input, if the schema accepts it. `currentLease`: what the caller calls `current_lease`. */
+export function validated(schema: z.ZodType, input: unknown, currentLease = 'current_lease'): unknown {
+  const issue = firstMistake(schema, input);
+  if (issue === undefined) {
+    return input;
+  }
+  const [first, ...rest] = issue.path;
+  const path = first === 'current_lease' ? [currentLease, ...rest] : issue.path;
+  throw new InvalidRequestError(
+    path.map(String).join('.'),
+    `expected ${issue.message}, got ${kindOf(issue.input)}`,
+  );
+}
+
+/** What a message shows of a value: a short text in full, a long one cut, of an object or a list only its kind. */
+export function kindOf(input: unknown): string {
+  if (input === undefined) {
+    return 'nothing';
+  }
+  if (input === null) {
+    return 'null';
+  }
+  if (typeof input === 'string') {
+    return JSON.stringify(input.length > 40 ? `${input.slice(0, 40)}…` : input);
+  }
+  return Array.isArray(input) ? 'a list' : typeof input === 'object' ? 'an object' : String(input);
+}

@@ -1,0 +1,141 @@
+/**
+ * The schemas of requests: for validation, and for the OpenAPI document. A request is checked with them and passed on as it
+ * came. zod's copy drops unknown attributes, which makes it cheaper.
+ */
+import { z } from 'zod';
+import { DATE_PATTERN } from './date-pattern.ts';
+import { type DateValue, toInstant } from './dates.ts';
+import { type Allocation, type Lease, leaseEnd, leaseStart } from './lease.ts';
+import { ID_LENGTH, MAX_RESERVATIONS } from './request-bounds.ts';
+import { typesRequired } from './reservation-types.ts';
+
+const dateSchema = z
+  .custom<DateValue>((value) => toInstant(value) !== undefined, 'an ISO 8601 date')
+  .meta({
+    description:
+      'An ISO 8601 date, or `YYYY-MM-DD HH:MM`. Without an offset it is UTC. Week dates, ordinal dates and the basic format are accepted too.',
+    type: 'string',
+    pattern: DATE_PATTERN,
+    examples: ['2026-12-01T09:00:00', '2026-12-01 09:00', '2026-12-01T10:00:00.000000+01:00', '2026-12-01'],
+  });
+const idSchema = z
+  .string('a text')
+  .min(1, 'a text that is not empty')
+  .max(ID_LENGTH, `a text of at most ${ID_LENGTH} characters`);
+
+export const contextSchema = z
+  .object({ user_id: idSchema, project_id: idSchema }, 'an object')
+  .meta({ description: 'The user who sent the request. Blazar also sends `auth_url` and `region_name`.' });
+
+/** Allocations are not looked into: a check must not cost more for a lease with more hosts. */
+const reservationSchema = z
+  .object(
+    {
+      resource_type: z
+        .string('a text')
+        .optional()
+        .meta({
+          description:
+            'The kind of resource; its plug-in defines further attributes. Required, except in an end, and in an update for a reservation whose `id` is in the current lease.',
+          examples: ['physical:host', 'virtual:instance', 'flavor:instance', 'virtual:floatingip', 'network'],
+        }),
+      allocations: z
+        .custom<Allocation[]>(
+          (value) => value === undefined || value === null || Array.isArray(value),
+          'a list',
+        )
+        .optional()
+        .meta({
+          description: 'The hosts, addresses, … that were found for it, each with its attributes.',
+          type: ['array', 'null'],
+          items: { type: 'object', additionalProperties: true },
+        }),
+    },
+    'an object',
+  )
+  .meta({ description: 'Resources of one kind.' });
+
+const leaseSchema = z
+  .object(
+    {
+      start_date: dateSchema.nullish(),
+      end_date: dateSchema.nullish(),
+      end_time: dateSchema.nullish().meta({ description: 'The end, if there is no `end_date`.' }),
+      // zod checks the length before the elements.
+      reservations: z
+        .array(reservationSchema, 'a list')
+        .max(MAX_RESERVATIONS, `a list of at most ${MAX_RESERVATIONS} reservations`)
+        .nullish(),
+    },
+    'an object',
+  )
+  .meta({ description: 'What is leased, and from when to when.' });
+
+/** A lease to be checked has a start and an end, in this order. In an update, either may come from the current lease. */
+function requireDates(lease: Lease, currentLease: Lease, check: z.RefinementCtx): void {
+  const start = leaseStart(lease) ?? leaseStart(currentLease);
+  const end = leaseEnd(lease) ?? leaseEnd(currentLease);
+  const report = (field: string, message: string) =>
+    check.addIssue({ code: 'custom', path: ['lease', field], message, input: lease[field] });
+  if (start === undefined) {
+    report('start_date', 'an ISO 8601 date');
+  } else if (end === undefined) {
+    report('end_date', 'an ISO 8601 date');
+  } else if (end < start) {
+    report(lease.end_date === undefined ? 'end_time' : 'end_date', 'a date that is not before start_date');
+  }
+}
+
+/** The part of `requireDates` that JSON Schema can express: one of these leases has a start, and one an end. */
+function datesRequired(...leases: string[]): object {
+  const allLack = (...dates: string[]) => ({
+    properties: all(leases, { properties: all(dates, { type: 'null' }) }),
+  });
+  return { not: { anyOf: [allLack('start_date'), allLack('end_date', 'end_time')] } };
+}
+
+function all(names: readonly string[], schema: object): Record<string, object> {
+  return Object.fromEntries(names.map((name) => [name, schema]));
+}
+
+export const createSchema = z
+  .object({ context: contextSchema, lease: leaseSchema }, 'an object')
+  .superRefine(({ lease }, check) => requireDates(lease as Lease, {}, check))
+  .meta({
+    description: 'A lease that is about to be created. It has a start and an end.',
+    ...datesRequired('lease'),
+    ...typesRequired({ update: false }),
+  });
+export const updateSchema = z
+  .object(
+    {
+      context: contextSchema,
+      current_lease: leaseSchema.meta({ description: 'The lease before the update.' }),
+      lease: leaseSchema.meta({
+        description: 'The lease after the update. What does not change may be missing.',
+      }),
+    },
+    'an object',
+  )
+  .superRefine(({ lease, current_lease }, check) =>
+    requireDates(lease as Lease, current_lease as Lease, check),
+  )
+  .meta({
+    description: 'A lease that is about to be changed. One of the two leases has a start, and one an end.',
+    ...datesRequired('lease', 'current_lease'),
+    ...typesRequired({ update: true }),
+  });
+export const endSchema = z
+  .object({ context: contextSchema, lease: leaseSchema }, 'an object')
+  .meta({ description: 'A lease that has ended. Its dates may be missing.' });
+
+/** All of them, by their names in the OpenAPI document. */
+export const requestSchemas = {
+  CreateRequest: createSchema,
+  UpdateRequest: updateSchema,
+  EndRequest: endSchema,
+  Context: contextSchema,
+  Lease: leaseSchema,
+  Reservation: reservationSchema,
+  LeaseDate: dateSchema,
+} as const;
