@@ -11,6 +11,7 @@ import { readOnly, withoutViews } from '../lease/read-only.ts';
 import type { Logger } from '../logger.ts';
 import type { Link } from './chain.ts';
 import type { CheckOptions } from './check-options.ts';
+import { auditWarning } from './decision.ts';
 import { RequestCall } from './request-call.ts';
 
 export const FAILED_MESSAGE = 'The lease could not be checked. Please try again later, or ask the operator.';
@@ -23,6 +24,9 @@ export interface Subject {
   readonly operation: Decision['operation'] | 'end';
   readonly context: Context;
   readonly requestId: string | undefined;
+  readonly lease: Lease;
+  /** Of an update: the lease before it. */
+  readonly currentLease?: Lease;
 }
 
 /** What the filters are asked, one by one. */
@@ -56,6 +60,7 @@ export function creating(
     operation,
     context,
     requestId,
+    lease,
     wait,
     call: new RequestCall(wait, idempotencyKey, [context, lease]),
     ask: (filter, proposed, call) => filter.checkCreate(seen, proposed, call),
@@ -75,6 +80,8 @@ export function updating(
     operation,
     context,
     requestId,
+    lease,
+    currentLease,
     wait,
     call: new RequestCall(wait, idempotencyKey, [context, lease, currentLease]),
     ask: (filter, proposed, call) => filter.checkUpdate(seen, current, proposed, call),
@@ -130,7 +137,7 @@ export async function tellOfEnd(
     }
   } catch (thrown) {
     failed = true;
-    logFailure(logger, name, { operation: 'end', context, requestId }, thrown);
+    logFailure(logger, name, { operation: 'end', context, requestId, lease }, thrown);
   }
   return {
     filter: name,
@@ -149,19 +156,37 @@ export function failureMessage(thrown: unknown): string {
   return thrown instanceof LedgerUnavailableError ? UNAVAILABLE_MESSAGE : FAILED_MESSAGE;
 }
 
-export function logFailure(
-  logger: Logger,
-  filter: string,
-  { operation, context, requestId }: Subject,
-  thrown: unknown,
-): void {
-  const { project_id, user_id } = context;
-  const request = requestId === undefined ? {} : { request_id: requestId };
-  const error = errorText(thrown);
-  logger.error({ ...request, operation, filter, project_id, user_id, error }, 'filter failed');
+export function logFailure(logger: Logger, filter: string, subject: Subject, thrown: unknown): void {
+  logger.error({ ...logFields(filter, subject), error: errorText(thrown) }, 'filter failed');
   if (thrown instanceof Error) {
     logger.debug({ filter, stack: thrown.stack }, 'filter failed');
   }
+}
+
+/** Logs what an audited filter would have done; nothing for one that is enforced, or that allowed the lease. */
+export function logAudit(logger: Logger, subject: Subject, outcome: Outcome): void {
+  for (const warning of auditWarning(outcome)) {
+    logger.warn(logFields(outcome.filter, subject), warning);
+  }
+}
+
+/** Blazar's names have 80 characters. */
+const MAX_LOGGED_NAME = 255;
+
+/** Says which filter and which request a line of the log is about. */
+function logFields(filter: string, { operation, context, requestId, lease, currentLease }: Subject) {
+  const { project_id, user_id } = context;
+  const request = requestId === undefined ? {} : { request_id: requestId };
+  return {
+    ...{ ...request, operation, filter, project_id, user_id },
+    ...namedField('lease_id', lease.id ?? currentLease?.id),
+    ...namedField('lease_name', lease.name ?? currentLease?.name),
+  };
+}
+
+/** Blazar knows no id of a lease that is about to be created; anything but a text is no name. */
+function namedField(field: string, value: unknown): Readonly<Record<string, string>> {
+  return typeof value === 'string' ? { [field]: value.slice(0, MAX_LOGGED_NAME) } : {};
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -15,9 +15,9 @@ import type { Claimant } from '../ledger/prospect.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import type { Recording } from '../ledger/transactions.ts';
 import type { Logger } from '../logger.ts';
-import { type Answer, askFilter, failureMessage, logFailure, type Question } from './ask-filter.ts';
+import { type Answer, askFilter, failureMessage, logAudit, logFailure, type Question } from './ask-filter.ts';
 import type { Link } from './chain.ts';
-import { accepted, auditWarning, refused } from './decision.ts';
+import { accepted, refused } from './decision.ts';
 import type { Turn } from './occupation.ts';
 
 export interface CommitParts {
@@ -123,16 +123,14 @@ export class Commits {
     link: Pick<Link, 'name' | 'audit'>,
     answer: Answer | undefined,
     outcomes: Outcomes,
-    { operation, context }: Question,
+    question: Question,
     milliseconds: number,
   ): void {
     const { before, outcome } = outcomes.add(link, answer, milliseconds);
     if (before?.allowed === outcome.allowed && before.onError === outcome.onError) {
       return;
     }
-    for (const warning of auditWarning(outcome)) {
-      this.#logger.warn({ operation, filter: link.name, project_id: context.project_id }, warning);
-    }
+    logAudit(this.#logger, question, outcome);
   }
 
   /** Those that keep something of their own, in their order, until one refuses. */

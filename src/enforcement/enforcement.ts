@@ -4,7 +4,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigSources } from '../config/sources.ts';
-import { waitFor } from '../deadline.ts';
+import { type Wait, waitFor } from '../deadline.ts';
 import { formatProblem } from '../errors.ts';
 import { isLedgerFilter } from '../filter/ledger-filter.ts';
 import type { LeaseRequest } from '../filter/services.ts';
@@ -16,12 +16,20 @@ import { ledgerSection } from '../ledger/options.ts';
 import type { Claimant } from '../ledger/prospect.ts';
 import { ChainLedger } from '../ledger/service.ts';
 import { createLogger, type Logger } from '../logger.ts';
-import { askFilter, creating, FAILED_MESSAGE, type Question, tellOfEnd, updating } from './ask-filter.ts';
+import {
+  askFilter,
+  creating,
+  FAILED_MESSAGE,
+  logAudit,
+  type Question,
+  tellOfEnd,
+  updating,
+} from './ask-filter.ts';
 import { closeChain, type Link, openChain } from './chain.ts';
 import type { CheckOptions } from './check-options.ts';
 import type { Commits } from './commit.ts';
 import { type Configuration, requireConfiguration, sectionOf } from './configuration.ts';
-import { accepted, auditWarning, describeChanges, refused } from './decision.ts';
+import { accepted, describeChanges, refused } from './decision.ts';
 import { Occupation } from './occupation.ts';
 import { RequestCall } from './request-call.ts';
 import { createSharedServices, type EnforcementServices, type WatchedServices } from './services.ts';
@@ -206,6 +214,10 @@ export class UsageEnforcement {
       let changed = false;
       for (let position = 0; position < this.#chain.length; position += 1) {
         const link = this.#chain[position] as Link;
+        // After a rejection only audited filters are asked, while there is time: the operator wants to see what they would refuse.
+        if (rejection !== undefined && !explain && (!link.audit || isOver(question.wait))) {
+          continue;
+        }
         const started = performance.now();
         const asked = askFilter(link, seen, question, this.#logger);
         // Most filters answer at once, and waiting for what is there costs more than such a filter.
@@ -224,14 +236,11 @@ export class UsageEnforcement {
         };
         outcomes[position] = outcome;
         if (link.audit) {
-          this.#logAudit(question, outcome);
+          logAudit(this.#logger, question, outcome);
           continue;
         }
         if (!outcome.allowed) {
           rejection ??= outcome;
-          if (!explain) {
-            break;
-          }
         } else if (proposal !== undefined) {
           lease = proposal;
           seen = readOnly(lease);
@@ -250,7 +259,8 @@ export class UsageEnforcement {
     }
 
     if (rejection !== undefined) {
-      return refused(operation, original, rejection, outcomes);
+      // Filters that were not asked have left holes.
+      return refused(operation, original, rejection, Object.values(outcomes));
     }
     if (lastChange !== undefined && !acceptsChanges) {
       const message = `The lease would be allowed with other values: ${describeChanges(original, lease)}.`;
@@ -281,11 +291,14 @@ export class UsageEnforcement {
     this.#logger.info({ operation, project_id }, warning);
     return { ...accepted(operation, lease, false, []), exempt: true, warnings: [warning] };
   }
+}
 
-  #logAudit({ operation, context }: Question, outcome: Outcome): void {
-    for (const warning of auditWarning(outcome)) {
-      this.#logger.warn({ operation, filter: outcome.filter, project_id: context.project_id }, warning);
-    }
+function isOver(wait: Wait): boolean {
+  try {
+    wait.throwIfOver();
+    return false;
+  } catch {
+    return true;
   }
 }
 

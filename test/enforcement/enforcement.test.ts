@@ -381,6 +381,47 @@ describe('audit_filters', () => {
     ]);
   });
 
+  it('are asked behind a rejection too, and their lines name the request, the user and the lease', async () => {
+    const heard = notes();
+    const { enforcement, logger } = await chain(
+      {
+        AFilter: { update: "return reject('no');" },
+        EnforcedFilter: { update: "notes.push('enforced'); return allow();" },
+        BFilter: { update: "return reject('too long');" },
+        CFilter: { update: "throw new Error('broken');" },
+      },
+      { enabled_filters: ['AFilter', 'EnforcedFilter'], audit_filters: ['BFilter', 'CFilter'] },
+    );
+    const request = updateExtend();
+    const decision = await enforcement.checkUpdate(request, { requestId: 'req-1' });
+    expect(decision).toMatchObject({ allowed: false, filter: 'AFilter', message: 'no' });
+    expect(decision.outcomes.map(({ filter, allowed }) => [filter, allowed])).toEqual([
+      ['AFilter', false],
+      ['BFilter', false],
+      ['CFilter', false],
+    ]);
+    expect(heard).toEqual([]);
+    const { project_id, user_id } = request.context;
+    const { id: lease_id, name: lease_name } = request.currentLease;
+    const subject = { request_id: 'req-1', operation: 'update', project_id, user_id, lease_id, lease_name };
+    const lines = logger.lines.filter(({ fields }) => 'operation' in fields);
+    expect(lines.map(({ fields }) => fields)).toEqual([
+      { ...subject, filter: 'BFilter' },
+      { ...subject, filter: 'CFilter', error: 'broken' },
+      { ...subject, filter: 'CFilter' },
+    ]);
+  });
+
+  it('are not asked behind a rejection when the time is over', async () => {
+    const { enforcement } = await chain(
+      { AFilter: { create: 'return new Promise(() => {});' }, BFilter: { create: "return reject('no');" } },
+      { enabled_filters: ['AFilter'], audit_filters: ['BFilter'] },
+    );
+    const signal = AbortSignal.timeout(20);
+    const { outcomes } = await enforcement.checkCreate(createPhysicalHost(), { signal });
+    expect(outcomes.map(({ filter }) => filter)).toEqual(['AFilter']);
+  });
+
   it('keep their place when they are named in enabled_filters too', async () => {
     const { create } = await chain(
       { AFilter: { create: "return reject('no');" }, BFilter: {} },
