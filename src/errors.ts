@@ -79,6 +79,15 @@ export class InvalidRequestError extends Error {
   }
 }
 
+/** A `UsageEnforcement` was called after its `close()`. */
+export class EnforcementClosedError extends Error {
+  override readonly name = 'EnforcementClosedError';
+
+  constructor() {
+    super('the usage enforcement is closed');
+  }
+}
+
 /** The text of whatever was thrown, for the log. */
 export function errorText(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,7 +1,7 @@
 /**
- * blazar-enforcement: usage enforcement for reservable clouds. What the package exports, for two kinds of readers.
+ * blazar-enforcement: usage enforcement for reservable clouds. This file is what the package exports.
  *
- * A lease service that embeds it starts at `UsageEnforcement`; who writes a filter starts at `BaseFilter`.
+ * To embed it in a lease service, start at `UsageEnforcement`. To write a filter, start at `BaseFilter`.
  */
 
 export type { OptionsCheck, SectionProblem } from './config/option-groups.ts';
@@ -12,6 +12,7 @@ export { UsageEnforcement } from './enforcement/enforcement.ts';
 export type { EnforcementServices } from './enforcement/services.ts';
 export {
   ConfigurationError,
+  EnforcementClosedError,
   formatProblem,
   InvalidRequestError,
   LedgerUnavailableError,

@@ -1,4 +1,4 @@
-/** The filters of a configuration, in their order: constructed and opened when it is loaded, closed when it is done. */
+/** The filters of a configuration, in order: constructed and opened when it is loaded, closed at the end. */
 
 import { withOrigin } from '../config/option-groups.ts';
 import { ConfigurationError, errorText } from '../errors.ts';
@@ -8,22 +8,22 @@ import type { Logger } from '../logger.ts';
 import type { Configuration } from './configuration.ts';
 import type { Occupation, Turn } from './occupation.ts';
 
-/** A filter in its place. */
-export interface Link {
+/** A filter in the chain. */
+export interface ChainedFilter {
   readonly name: string;
   readonly filter: BaseFilter;
   readonly audit: boolean;
-  /** Of whatever it does before it answers, or waits for something. */
+  /** Begins and ends with each call of the filter, up to its first `await`. */
   readonly turn: Turn;
 }
 
-/** Throws `ConfigurationError` when a filter refuses its options; those before it are closed then. */
+/** Throws `ConfigurationError` if a filter refuses its options. The filters before it are then closed. */
 export async function openChain(
   { filters, settings }: Configuration,
   services: FilterServices,
   occupation: Occupation,
-): Promise<Link[]> {
-  const chain: Link[] = [];
+): Promise<ChainedFilter[]> {
+  const chain: ChainedFilter[] = [];
   for (const { installed, options, audit } of filters) {
     const { name, filterClass } = installed;
     const turn = occupation.turn(name);
@@ -48,8 +48,8 @@ export async function openChain(
   return chain;
 }
 
-/** Lets every filter release what it holds. One that can't keeps no other from it. */
-export async function closeChain(chain: readonly Link[], logger: Logger): Promise<void> {
+/** Closes every filter. A filter that fails keeps no other from being closed. */
+export async function closeChain(chain: readonly ChainedFilter[], logger: Logger): Promise<void> {
   await Promise.all(
     chain.map(async ({ name, filter, turn }) => {
       try {

@@ -1,13 +1,12 @@
 /**
- * When every filter has allowed a lease: it is recorded in the ledger, where limits that leases share are verified once more,
- * and filters that keep something elsewhere are told. If one of them refuses, all that was recorded is taken back.
+ * Records a lease that every filter has allowed. First the ledger: it records the claims of all `LedgerFilter`s in one
+ * transaction, which verifies their limits once more. Then the filters with commit hooks. If one refuses, everything is undone.
  */
 
 import { inTime, type Wait, withinDeadline } from '../deadline.ts';
 import { isLedgerFilter } from '../filter/ledger-filter.ts';
 import type { LeaseRequest } from '../filter/services.ts';
-import { type Decision, type Outcome, reject } from '../filter/verdict.ts';
-import type { Lease } from '../lease/lease.ts';
+import { allow, type Decision, type Outcome, reject } from '../filter/verdict.ts';
 import { readOnly } from '../lease/read-only.ts';
 import { claimantOf } from '../ledger/lease-request.ts';
 import type { Author } from '../ledger/posting.ts';
@@ -15,151 +14,131 @@ import type { Claimant } from '../ledger/prospect.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import type { Recording } from '../ledger/transactions.ts';
 import type { Logger } from '../logger.ts';
-import { type Answer, askFilter, failureMessage, logAudit, logFailure, type Question } from './ask-filter.ts';
-import type { Link } from './chain.ts';
+import { callHook } from './call-hook.ts';
+import type { ChainedFilter } from './chain.ts';
 import { accepted, refused } from './decision.ts';
+import { failureMessage } from './failure.ts';
+import { commitRequest, type HookRequest } from './hook-request.ts';
+import { logAudit, logFailure } from './log-lines.ts';
 import type { Turn } from './occupation.ts';
+import { afterCommit, type HookResult, outcomeOf } from './outcomes.ts';
 
 export interface CommitParts {
-  readonly chain: readonly Link[];
+  readonly chain: readonly ChainedFilter[];
   readonly ledger: ChainLedger;
   readonly logger: Logger;
 }
 
+/** In seconds. The ledger and the filters have bounds of their own below it. */
+const UNDO_TIMEOUT = 30;
+
 export class Commits {
-  readonly #chain: readonly Link[];
+  readonly #chain: readonly ChainedFilter[];
   readonly #ledger: ChainLedger;
   readonly #logger: Logger;
   readonly #claimants: readonly Claimant[];
-  readonly #takingBack = new Set<Promise<void>>();
+  readonly #undoing = new Set<Promise<void>>();
 
   constructor({ chain, ledger, logger }: CommitParts) {
     this.#chain = chain;
     this.#ledger = ledger;
     this.#logger = logger;
     this.#claimants = chain.flatMap(({ name, filter, audit, turn }) =>
-      isLedgerFilter(filter) ? [seen(claimantOf(filter, name, audit), turn)] : [],
+      isLedgerFilter(filter) ? [withTurn(claimantOf(filter, name, audit), turn)] : [],
     );
   }
 
-  /** The filters whose limits leases share, as the ledger asks them. */
+  /** The filters whose limits leases share, in the form that the ledger takes. */
   get claimants(): readonly Claimant[] {
     return this.#claimants;
   }
 
-  /** Of a lease that is allowed: the same decision when all is recorded, or a refusal when nothing is. */
-  async commit(decision: Decision, request: LeaseRequest, question: Question): Promise<Decision> {
-    const outcomes = new Outcomes(decision.outcomes);
-    const recording = await this.#record(request, question, outcomes);
-    const told: Link[] = [];
+  /** Given a decision that allows: the same decision with everything recorded, or a refusal with nothing recorded. */
+  async commit(decision: Decision, lease: LeaseRequest, request: HookRequest): Promise<Decision> {
+    const outcomes = new CommitOutcomes(decision.outcomes, this.#logger, request);
+    const recording = await this.#record(lease, request, outcomes);
+    const committed: ChainedFilter[] = [];
     if (outcomes.rejection === undefined) {
-      await this.#tell(request, question, outcomes, told);
+      await this.#callCommitHooks(lease, request, outcomes, committed);
     }
     const { rejection } = outcomes;
     if (rejection === undefined) {
       return accepted(decision.operation, decision.lease, decision.changed, outcomes.list());
     }
-    const takenBack = this.#takeBack(recording, told, request, question);
-    this.#takingBack.add(takenBack);
-    void takenBack.then(() => this.#takingBack.delete(takenBack));
-    // The answer does not come later for it: that the lease is refused is certain by now.
-    await inTime(takenBack, question.wait).catch(() => {});
+    const undone = this.#undo(recording, committed, lease, request);
+    this.#undoing.add(undone);
+    void undone.then(() => this.#undoing.delete(undone));
+    // The answer does not wait beyond its deadline: the lease is refused in any case.
+    await inTime(undone, request.wait).catch(() => {});
     return refused(decision.operation, decision.lease, rejection, outcomes.list());
   }
 
-  /** Resolves when all that had to be taken back is, or can't be. */
+  /** Resolves when nothing is being undone any more. */
   async settled(): Promise<void> {
-    await Promise.all(this.#takingBack);
+    await Promise.all(this.#undoing);
   }
 
-  /** The claims of all filters, in one transaction. */
+  /** Records the claims of all filters, in one transaction. */
   async #record(
-    request: LeaseRequest,
-    question: Question,
-    outcomes: Outcomes,
+    lease: LeaseRequest,
+    request: HookRequest,
+    outcomes: CommitOutcomes,
   ): Promise<Recording | undefined> {
     const [first] = this.#claimants;
     if (first === undefined) {
       return undefined;
     }
     const started = performance.now();
-    const spent = () => performance.now() - started;
+    const elapsed = () => performance.now() - started;
     const failures = new Map<string, unknown>();
-    const claimants = this.#claimants.map((claimant) => noting(claimant, failures));
+    const claimants = this.#claimants.map((claimant) => rejectingOnFailure(claimant, failures));
     try {
-      const operation = request.currentLease === undefined ? 'create' : 'update';
-      const by = author(operation, question);
-      const asked = {
-        ...request,
-        repetition: question.call.repetition,
-        adopts: question.operation === 'commit-create',
+      const operation = lease.currentLease === undefined ? 'create' : 'update';
+      const author = authorOf(operation, request);
+      const recorded = {
+        ...lease,
+        repetition: request.call.repetition,
+        adopts: request.operation === 'commit-create',
       };
-      const recording = await this.#ledger.commit(asked, claimants, by, question.wait);
-      const { refusal, warnings } = recording;
-      for (const { name, audit } of claimants) {
-        const failure = failures.get(name);
-        const said = refusal?.filter === name ? refusal : warnings.find(({ filter }) => filter === name);
-        const message = failures.has(name) ? failureMessage(failure) : said?.message;
+      const recording = await this.#ledger.commit(recorded, claimants, author, request.wait);
+      for (const claimant of claimants) {
+        const { name } = claimant;
         if (failures.has(name)) {
-          logFailure(this.#logger, name, question, failure);
+          logFailure(this.#logger, name, request, failures.get(name));
         }
-        const answer =
-          message === undefined ? undefined : { verdict: reject(message), failed: failures.has(name) };
-        this.#note({ name, audit }, answer, outcomes, question, name === first.name ? spent() : 0);
+        // The time of the transaction counts once.
+        outcomes.add(claimant, resultOf(name, recording, failures), name === first.name ? elapsed() : 0);
       }
       return recording;
     } catch (thrown) {
-      // Where all of them are only tried, so is the ledger.
+      // If all claimants are audited, so is the failure of the ledger.
       const blamed = claimants.find(({ audit }) => !audit) ?? first;
-      logFailure(this.#logger, blamed.name, question, thrown);
-      const answer = { verdict: reject(failureMessage(thrown)), failed: true };
-      this.#note(blamed, answer, outcomes, question, spent());
+      logFailure(this.#logger, blamed.name, request, thrown);
+      outcomes.add(blamed, { verdict: reject(failureMessage(thrown)), failed: true }, elapsed());
       return undefined;
     }
   }
 
-  /** Adds what a filter says to the lease; what an audited one has not said to the check stands in the log. */
-  #note(
-    link: Pick<Link, 'name' | 'audit'>,
-    answer: Answer | undefined,
-    outcomes: Outcomes,
-    question: Question,
-    milliseconds: number,
-  ): void {
-    const { before, outcome } = outcomes.add(link, answer, milliseconds);
-    if (before?.allowed === outcome.allowed && before.onError === outcome.onError) {
-      return;
-    }
-    logAudit(this.#logger, question, outcome);
-  }
-
-  /** Those that keep something of their own, in their order, until one refuses. */
-  async #tell(request: LeaseRequest, question: Question, outcomes: Outcomes, told: Link[]): Promise<void> {
-    const { context, currentLease } = request;
-    for (const link of this.#chain) {
-      const { filter } = link;
-      const isCommitted = currentLease === undefined ? filter.commitCreate : filter.commitUpdate;
-      if (isCommitted === undefined) {
+  /** In order, until one refuses. Adds to `committed` the filters that may have recorded the lease. */
+  async #callCommitHooks(
+    leaseRequest: LeaseRequest,
+    request: HookRequest,
+    outcomes: CommitOutcomes,
+    committed: ChainedFilter[],
+  ): Promise<void> {
+    const { currentLease, lease } = leaseRequest;
+    const commit = commitRequest(request, leaseRequest);
+    for (const member of this.#chain) {
+      const { filter } = member;
+      const hook = currentLease === undefined ? filter.commitCreate : filter.commitUpdate;
+      if (hook === undefined) {
         continue;
       }
       const started = performance.now();
-      const answer = await askFilter(
-        link,
-        readOnly(request.lease),
-        {
-          ...question,
-          ask: (asked, lease, call) =>
-            currentLease === undefined
-              ? asked.commitCreate?.(readOnly(context), lease, call)
-              : asked.commitUpdate?.(readOnly(context), readOnly(currentLease), lease, call),
-          verify: refuseChange,
-        },
-        this.#logger,
-      );
-      this.#note(link, answer, outcomes, question, performance.now() - started);
-      if (answer.verdict.allowed || answer.failed) {
-        // One that has failed may have kept it all the same.
-        told.push(link);
+      const result = await callHook(member, readOnly(lease), commit, this.#logger);
+      outcomes.add(member, result, performance.now() - started);
+      if (result.verdict.allowed || result.failed) {
+        committed.push(member);
       }
       if (outcomes.rejection !== undefined) {
         return;
@@ -168,36 +147,33 @@ export class Commits {
   }
 
   /**
-   * Whoever was told of a lease that is new hears that it has ended: there is no other way to take that back. Also when the
-   * time is over: it was of a lease that nobody gets.
+   * Takes the recording back, and calls `onEnd` of the filters that have committed a new lease: they have no other hook that
+   * undoes a commit. Also after the deadline of the request.
    */
-  async #takeBack(
+  async #undo(
     recording: Recording | undefined,
-    told: readonly Link[],
+    committed: readonly ChainedFilter[],
     { context, currentLease, lease }: LeaseRequest,
-    question: Question,
+    request: HookRequest,
   ): Promise<void> {
     const attempt = (name: string, work: (wait: Wait) => unknown) =>
-      withinDeadline(SECONDS_TO_TAKE_BACK, async (wait) => inTime(Promise.resolve(work(wait)), wait)).catch(
-        (thrown: unknown) => logFailure(this.#logger, name, question, thrown),
+      withinDeadline(UNDO_TIMEOUT, async (wait) => inTime(Promise.resolve(work(wait)), wait)).catch(
+        (thrown: unknown) => logFailure(this.#logger, name, request, thrown),
       );
     const undo = recording?.undo;
-    // A lease that was recorded before was granted before: this request has begun nothing that could end.
+    // A lease that was recorded before this request was granted then, and has not ended now.
     const isNew = currentLease === undefined && (recording === undefined || undo !== undefined);
     await Promise.all([
-      undo && attempt('ledger', (wait) => this.#ledger.takeBack(undo, author('undo', question), wait)),
-      ...(isNew ? told : []).map(({ name, filter }) =>
+      undo && attempt('ledger', (wait) => this.#ledger.takeBack(undo, authorOf('undo', request), wait)),
+      ...(isNew ? committed : []).map(({ name, filter }) =>
         attempt(name, (wait) => filter.onEnd(readOnly(context), readOnly(lease), wait)),
       ),
     ]);
   }
 }
 
-/** Besides what bounds the ledger, and the filters themselves. */
-const SECONDS_TO_TAKE_BACK = 30;
-
-/** As a filter's other answers: what it claims is asked from within a transaction. */
-function seen(claimant: Claimant, turn: Turn): Claimant {
+/** The ledger calls `claims` within a transaction: marks the turn of the filter there. */
+function withTurn(claimant: Claimant, turn: Turn): Claimant {
   return {
     ...claimant,
     claims(proposal, standing) {
@@ -209,8 +185,8 @@ function seen(claimant: Claimant, turn: Turn): Claimant {
   };
 }
 
-/** A filter that can't tell what it claims refuses the lease by itself: the others have their say. */
-function noting(claimant: Claimant, failures: Map<string, unknown>): Claimant {
+/** Rejects if `claims` throws, and notes what it threw. The other filters are still asked for their claims. */
+function rejectingOnFailure(claimant: Claimant, failures: Map<string, unknown>): Claimant {
   const { name, audit } = claimant;
   return {
     name,
@@ -226,51 +202,47 @@ function noting(claimant: Claimant, failures: Map<string, unknown>): Claimant {
   };
 }
 
-function author(
-  operation: Author['operation'],
-  { context, requestId }: Pick<Question, 'context' | 'requestId'>,
-): Author {
+function resultOf(
+  name: string,
+  { refusal, warnings }: Recording,
+  failures: ReadonlyMap<string, unknown>,
+): HookResult {
+  if (failures.has(name)) {
+    return { verdict: reject(failureMessage(failures.get(name))), failed: true };
+  }
+  const rejection = refusal?.filter === name ? refusal : warnings.find(({ filter }) => filter === name);
+  return { verdict: rejection === undefined ? allow() : reject(rejection.message), failed: false };
+}
+
+function authorOf(operation: Author['operation'], { context, requestId }: HookRequest): Author {
   return { operation, who: context.user_id, requestId: requestId ?? null, reason: null };
 }
 
-function refuseChange(_changed: Lease): never {
-  throw new TypeError('expected allow() or reject(message): the lease can not be changed any more');
-}
-
-/** What the filters have said to the lease, and what they say now. */
-class Outcomes {
+/** The outcomes of the check, and what the commit adds to them. */
+class CommitOutcomes {
   readonly #outcomes: Map<string, Outcome>;
-  /** The first one that is enforced. */
+  readonly #logger: Logger;
+  readonly #request: HookRequest;
+  /** The first one of a filter that is enforced. */
   rejection: Outcome | undefined;
 
-  constructor(before: readonly Outcome[]) {
-    this.#outcomes = new Map(before.map((outcome) => [outcome.filter, outcome]));
+  constructor(checked: readonly Outcome[], logger: Logger, request: HookRequest) {
+    this.#outcomes = new Map(checked.map((outcome) => [outcome.filter, outcome]));
+    this.#logger = logger;
+    this.#request = request;
   }
 
-  /** `undefined` = nothing against it. */
-  add(
-    { name, audit }: Pick<Link, 'name' | 'audit'>,
-    answer: Answer | undefined,
-    milliseconds: number,
-  ): { readonly before: Outcome | undefined; readonly outcome: Outcome } {
-    const before = this.#outcomes.get(name);
-    const { verdict, failed } = answer ?? { verdict: undefined, failed: false };
-    const isRejected = verdict?.allowed === false;
-    const outcome: Outcome = {
-      filter: name,
-      allowed: isRejected ? false : (before?.allowed ?? true),
-      message: isRejected ? verdict.message : (before?.message ?? null),
-      failed: failed || before?.failed === true,
-      onError: (verdict?.allowed === true && verdict.onError === true) || before?.onError === true,
-      audit,
-      changed: before?.changed === true,
-      milliseconds: (before?.milliseconds ?? 0) + milliseconds,
-    };
-    this.#outcomes.set(name, outcome);
-    if (isRejected && !audit) {
+  /** Logs what an audited filter would have done, unless the check has logged it already. */
+  add(member: Pick<ChainedFilter, 'name' | 'audit'>, result: HookResult, milliseconds: number): void {
+    const before = this.#outcomes.get(member.name);
+    const outcome = afterCommit(before, outcomeOf(member, result, milliseconds));
+    this.#outcomes.set(member.name, outcome);
+    if (!result.verdict.allowed && !member.audit) {
       this.rejection ??= outcome;
     }
-    return { before, outcome };
+    if (before?.allowed !== outcome.allowed || before.onError !== outcome.onError) {
+      logAudit(this.#logger, this.#request, outcome);
+    }
   }
 
   list(): Outcome[] {

@@ -1,13 +1,12 @@
 /**
- * The chain: load, create, update, end. Everything that is refused or let through is decided in this file.
+ * The chain: load, create, update, commit, end, close. Whether a lease is allowed is decided in this file.
  */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigSources } from '../config/sources.ts';
-import { type Wait, waitFor } from '../deadline.ts';
-import { formatProblem } from '../errors.ts';
+import type { Wait } from '../deadline.ts';
+import { EnforcementClosedError, formatProblem } from '../errors.ts';
 import { isLedgerFilter } from '../filter/ledger-filter.ts';
-import type { LeaseRequest } from '../filter/services.ts';
 import type { Decision, EndReport, Outcome } from '../filter/verdict.ts';
 import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
 import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/parse-request.ts';
@@ -16,70 +15,71 @@ import { ledgerSection } from '../ledger/options.ts';
 import type { Claimant } from '../ledger/prospect.ts';
 import { ChainLedger } from '../ledger/service.ts';
 import { createLogger, type Logger } from '../logger.ts';
-import {
-  askFilter,
-  creating,
-  FAILED_MESSAGE,
-  logAudit,
-  type Question,
-  tellOfEnd,
-  updating,
-} from './ask-filter.ts';
-import { closeChain, type Link, openChain } from './chain.ts';
+import { callHook, callOnEnd } from './call-hook.ts';
+import { type ChainedFilter, closeChain, openChain } from './chain.ts';
 import type { CheckOptions } from './check-options.ts';
 import type { Commits } from './commit.ts';
 import { type Configuration, requireConfiguration, sectionOf } from './configuration.ts';
-import { accepted, describeChanges, refused } from './decision.ts';
+import { accepted, refused } from './decision.ts';
+import { FAILED_MESSAGE } from './failure.ts';
+import { createRequest, endRequest, type HookRequest, updateRequest } from './hook-request.ts';
+import { describeChanges } from './lease-changes.ts';
+import { logAudit } from './log-lines.ts';
 import { Occupation } from './occupation.ts';
-import { RequestCall } from './request-call.ts';
+import { afterRound, outcomeOf } from './outcomes.ts';
 import { createSharedServices, type EnforcementServices, type WatchedServices } from './services.ts';
 
-/** After so many rounds filters that keep changing a lease are taken to contradict each other. */
+/** Filters that still change the lease in this round are taken to contradict each other. */
 const MAX_ROUNDS = 5;
 
-/** What a chain is made of. */
 interface Parts {
-  readonly chain: readonly Link[];
+  readonly chain: readonly ChainedFilter[];
   readonly ledger: ChainLedger;
   readonly logger: Logger;
-  readonly exemptProjects: readonly string[];
-  /** `undefined` = nothing is kept of leases. */
+  readonly exemptProjects: ReadonlySet<string>;
+  /** `undefined` = no filter records leases. */
   readonly commits: Commits | undefined;
-  /** Whether a check records what it allows. */
+  /** Whether a check records the lease that it allows. */
   readonly commitsChecks: boolean;
 }
 
-/** The enabled filters, in order, ready to judge leases. Safe to share between any number of concurrent calls. */
+/**
+ * The enabled filters, in order, ready to judge leases. Any number of calls may run at the same time.
+ *
+ * After `close()` every call rejects with an `EnforcementClosedError`, whatever the filters are.
+ */
 export class UsageEnforcement {
-  readonly #chain: readonly Link[];
+  readonly #chain: readonly ChainedFilter[];
   readonly #exemptProjects: ReadonlySet<string>;
   readonly #logger: Logger;
   readonly #ledger: ChainLedger;
   readonly #commits: Commits | undefined;
   readonly #commitsChecks: boolean;
+  #callsUnderWay = 0;
+  #lastCallEnded: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
 
   private constructor({ chain, ledger, logger, exemptProjects, commits, commitsChecks }: Parts) {
     this.#chain = chain;
-    this.#exemptProjects = new Set(exemptProjects);
+    this.#exemptProjects = exemptProjects;
     this.#logger = logger;
     this.#ledger = ledger;
     this.#commits = commits;
     this.#commitsChecks = commitsChecks;
   }
 
-  /** For those who show what it holds; `undefined` where no filter needs it. */
+  /** For views of the ledger. `undefined` = no filter uses it. */
   get ledger(): ChainLedger | undefined {
     return this.#chain.some(({ filter }) => isLedgerFilter(filter)) ? this.#ledger : undefined;
   }
 
-  /** The filters whose limits leases share: for those who record leases that were granted without them. */
+  /** The filters whose limits leases share: for recording leases that were granted without them. */
   get claimants(): readonly Claimant[] {
     return this.#commits?.claimants ?? [];
   }
 
   /**
-   * Reads the configuration and constructs its filters. Throws `ConfigurationError` with every mistake; logs what is
-   * only a warning.
+   * Reads the configuration and constructs its filters. Throws `ConfigurationError` with every mistake; logs warnings.
    */
   static async load(
     sources: ConfigSources = {},
@@ -110,140 +110,180 @@ export class UsageEnforcement {
       await ledger.close();
       throw thrown;
     });
-    const commits = chain.some(keepsSomething)
+    const commits = chain.some(recordsLeases)
       ? new (await import('./commit.ts')).Commits({ chain, ledger, logger })
       : undefined;
-    const { exemptProjects } = configuration;
+    const exemptProjects = new Set(configuration.exemptProjects);
     const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
     return new UsageEnforcement({ chain, ledger, logger, exemptProjects, commits, commitsChecks });
   }
 
   /**
-   * Judges a lease that is about to be created, and records it when every filter has allowed it (`[ledger] commit`). Whatever
-   * a filter does, a decision comes back; only a request that is none throws (`InvalidRequestError`).
+   * Judges a lease that is about to be created. Records it if every filter allows it (`[ledger] commit`). Resolves to a
+   * decision whatever a filter does. Throws `InvalidRequestError` if the request is malformed.
    */
-  async checkCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
-    const parsed = parseCreateRequest(request);
-    const question = creating(parsed, 'create', options);
-    const decision = this.#decide(parsed.lease, options, question);
-    return this.#commitsChecks && options.dryRun !== true
-      ? this.#commit(await decision, parsed, question)
-      : decision;
+  checkCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
+    return this.#run(() => {
+      const parsed = parseCreateRequest(request);
+      return this.#check(parsed, createRequest(parsed, 'create', options), options);
+    });
   }
 
-  /** Judges a change of a lease, and records it as `checkCreate` does. `currentLease` may also be called `current_lease`, as on the wire. */
-  async checkUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
-    const parsed = parseUpdateRequest(request);
-    const question = updating(parsed, 'update', options);
-    const decision = this.#decide(parsed.lease, options, question);
-    return this.#commitsChecks && options.dryRun !== true
-      ? this.#commit(await decision, parsed, question)
-      : decision;
+  /** As `checkCreate`, for a change of a lease. `currentLease` may also be called `current_lease`, as on the wire. */
+  checkUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
+    return this.#run(() => {
+      const parsed = parseUpdateRequest(request);
+      return this.#check(parsed, updateRequest(parsed, 'update', options), options);
+    });
   }
 
   /**
-   * Records a lease that a check has allowed, where checks record nothing (`[ledger] commit = request`). Limits that leases
-   * share are verified once more; the other filters are not asked again. What is recorded already stays as it is.
+   * Records a lease that a check has allowed, if checks do not record (`[ledger] commit = request`). Verifies the limits that
+   * leases share once more; does not ask other filters again. Changes nothing if the lease is recorded already.
    */
-  async commitCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
-    const parsed = parseCreateRequest(request);
-    const question = creating(parsed, 'commit-create', options);
-    return this.#commit(this.#unasked(parsed, 'commit-create'), parsed, question);
+  commitCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
+    return this.#run(() => {
+      const parsed = parseCreateRequest(request);
+      return this.#commitUnchecked(parsed, createRequest(parsed, 'commit-create', options));
+    });
   }
 
   /** As `commitCreate`, for a change of a lease. */
-  async commitUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
-    const parsed = parseUpdateRequest(request);
-    const question = updating(parsed, 'commit-update', options);
-    return this.#commit(this.#unasked(parsed, 'commit-update'), parsed, question);
+  commitUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
+    return this.#run(() => {
+      const parsed = parseUpdateRequest(request);
+      return this.#commitUnchecked(parsed, updateRequest(parsed, 'commit-update', options));
+    });
   }
 
   /**
-   * Tells every filter that a lease has ended, all at the same time: none can keep another from hearing it. With `dryRun` those
-   * that keep it in the ledger are left out.
+   * Tells every filter that a lease has ended, all at the same time: a filter that hangs or fails does not keep the others from
+   * hearing it. With `dryRun`, filters that record leases in the ledger are left out.
    */
-  async onEnd(
+  onEnd(
     request: EndRequest,
     options: Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'dryRun'> = {},
   ): Promise<EndReport> {
-    const { context, lease } = parseEndRequest(request);
-    const { requestId } = options;
-    const wait = options.deadline ?? waitFor(options.signal);
-    const call = new RequestCall(wait, undefined, [context, lease]);
-    const seen = readOnly(context);
-    const ended = readOnly(lease);
-    const told =
-      options.dryRun === true ? this.#chain.filter(({ filter }) => !isLedgerFilter(filter)) : this.#chain;
-    const outcomes = await Promise.all(
-      told.map((link) =>
-        tellOfEnd(link, { context: seen, lease: ended }, { requestId, wait, call }, this.#logger),
-      ),
-    );
-    const warnings = outcomes.flatMap(({ message }) => message ?? []);
-    return { operation: 'end', failed: warnings.length > 0, warnings, outcomes };
+    return this.#run(async () => {
+      const end = endRequest(parseEndRequest(request), options);
+      const members = options.dryRun
+        ? this.#chain.filter(({ filter }) => !isLedgerFilter(filter))
+        : this.#chain;
+      const outcomes = await Promise.all(members.map((member) => callOnEnd(member, end, this.#logger)));
+      const warnings = outcomes.flatMap(({ message }) => message ?? []);
+      return { operation: 'end', failed: warnings.length > 0, warnings, outcomes };
+    });
   }
 
-  /** Lets every filter release what it holds, and then the ledger. The chain must not be asked afterwards. */
-  async close(): Promise<void> {
+  /**
+   * Waits until every call under way has been answered, then closes the filters and the ledger. A filter that never answers
+   * holds it up, unless its call has a `deadline` or a `signal`. May be called more than once.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#callsUnderWay > 0) {
+      await new Promise<void>((resolve) => {
+        this.#lastCallEnded = resolve;
+      });
+    }
     await this.#commits?.settled();
     await closeChain(this.#chain, this.#logger);
     await this.#ledger.close();
   }
 
+  async #run<Result>(call: () => Promise<Result>): Promise<Result> {
+    if (this.#closing !== undefined) {
+      throw new EnforcementClosedError();
+    }
+    this.#callsUnderWay += 1;
+    try {
+      return await call();
+    } finally {
+      this.#callsUnderWay -= 1;
+      if (this.#callsUnderWay === 0) {
+        this.#lastCallEnded?.();
+      }
+    }
+  }
+
+  #check(
+    lease: CreateRequest | UpdateRequest,
+    request: HookRequest,
+    options: CheckOptions,
+  ): Promise<Decision> {
+    const decision = this.#decide(lease.lease, request, options);
+    return this.#commitsChecks && options.dryRun !== true
+      ? decision.then((decided) => this.#commit(decided, lease, request))
+      : decision;
+  }
+
+  #commitUnchecked(lease: CreateRequest | UpdateRequest, request: HookRequest): Promise<Decision> {
+    const unchecked =
+      this.#exemption(lease.lease, request) ?? accepted(request.operation, lease.lease, false, []);
+    return this.#commit(unchecked, lease, request);
+  }
+
+  /** Records the lease of a decision that allows it. Any other decision is returned as it is. */
+  async #commit(
+    decision: Decision,
+    lease: CreateRequest | UpdateRequest,
+    request: HookRequest,
+  ): Promise<Decision> {
+    if (!decision.allowed || decision.exempt || this.#commits === undefined) {
+      return decision;
+    }
+    const committed = await this.#commits.commit(decision, { ...lease, lease: decision.lease }, request);
+    return committed.allowed ? committed : { ...committed, lease: lease.lease, changed: false };
+  }
+
   /**
-   * Asks the filters in order, and once more on the result when one changed the lease, until a round changes nothing:
-   * then every filter has accepted exactly the lease that is returned.
+   * Asks the filters in order. If one changed the lease, asks all of them again about the result, until a round changes
+   * nothing: every filter has then accepted exactly the lease that is returned.
    */
   async #decide(
     original: Lease,
+    request: HookRequest,
     { explain = false, acceptsChanges = true }: CheckOptions,
-    question: Question,
   ): Promise<Decision> {
-    const { operation, context } = question;
-    const exemption = this.#exemption(operation, context, original);
+    const { operation } = request;
+    const exemption = this.#exemption(original, request);
     if (exemption !== undefined) {
       return exemption;
     }
 
     const outcomes: Outcome[] = [];
     let lease = original;
-    let seen = readOnly(lease);
+    let view = readOnly(lease);
     let rejection: Outcome | undefined;
     let lastChange: Outcome | undefined;
     for (let round = 1; rejection === undefined; round += 1) {
       let changed = false;
       for (let position = 0; position < this.#chain.length; position += 1) {
-        const link = this.#chain[position] as Link;
+        const member = this.#chain[position] as ChainedFilter;
         // After a rejection only audited filters are asked, while there is time: the operator wants to see what they would refuse.
-        if (rejection !== undefined && !explain && (!link.audit || isOver(question.wait))) {
+        if (rejection !== undefined && !explain && (!member.audit || isOver(request.wait))) {
           continue;
         }
         const started = performance.now();
-        const asked = askFilter(link, seen, question, this.#logger);
-        // Most filters answer at once, and waiting for what is there costs more than such a filter.
-        const { verdict, failed } = asked instanceof Promise ? await asked : asked;
+        const called = callHook(member, view, request, this.#logger);
+        // Most filters answer at once, and `await` costs more than such a filter.
+        const result = called instanceof Promise ? await called : called;
+        const { verdict } = result;
         const proposal = verdict.allowed && !isSame(verdict.lease, lease) ? verdict.lease : undefined;
-        const before = outcomes[position];
-        const outcome: Outcome = {
-          filter: link.name,
-          allowed: verdict.allowed,
-          message: verdict.allowed ? null : verdict.message,
-          failed,
-          onError: (verdict.allowed && verdict.onError === true) || before?.onError === true,
-          audit: link.audit,
-          changed: proposal !== undefined || before?.changed === true,
-          milliseconds: (before?.milliseconds ?? 0) + performance.now() - started,
-        };
+        const latest = outcomeOf(member, result, performance.now() - started, proposal !== undefined);
+        const outcome = afterRound(outcomes[position], latest);
         outcomes[position] = outcome;
-        if (link.audit) {
-          logAudit(this.#logger, question, outcome);
-          continue;
-        }
-        if (!outcome.allowed) {
+        if (member.audit) {
+          logAudit(this.#logger, request, outcome);
+        } else if (!outcome.allowed) {
           rejection ??= outcome;
         } else if (proposal !== undefined) {
           lease = proposal;
-          seen = readOnly(lease);
+          view = readOnly(lease);
           lastChange = outcome;
           changed = true;
         }
@@ -269,21 +309,8 @@ export class UsageEnforcement {
     return accepted(operation, lease, lastChange !== undefined, outcomes);
   }
 
-  /** Records what is allowed; a refusal stays one. */
-  async #commit(decision: Decision, request: LeaseRequest, question: Question): Promise<Decision> {
-    if (!decision.allowed || decision.exempt || this.#commits === undefined) {
-      return decision;
-    }
-    const committed = await this.#commits.commit(decision, { ...request, lease: decision.lease }, question);
-    return committed.allowed ? committed : { ...committed, lease: request.lease, changed: false };
-  }
-
-  /** What there is to say of a lease before anything is recorded. */
-  #unasked({ context, lease }: CreateRequest, operation: Decision['operation']): Decision {
-    return this.#exemption(operation, context, lease) ?? accepted(operation, lease, false, []);
-  }
-
-  #exemption(operation: Decision['operation'], { project_id }: Context, lease: Lease): Decision | undefined {
+  #exemption(lease: Lease, { operation, context }: HookRequest): Decision | undefined {
+    const { project_id }: Context = context;
     if (!this.#exemptProjects.has(project_id)) {
       return undefined;
     }
@@ -302,12 +329,11 @@ function isOver(wait: Wait): boolean {
   }
 }
 
-/** Whether a filter is told of what is allowed, and not only asked. */
-function keepsSomething({ filter }: Link): boolean {
+function recordsLeases({ filter }: ChainedFilter): boolean {
   return isLedgerFilter(filter) || filter.commitCreate !== undefined || filter.commitUpdate !== undefined;
 }
 
-/** Whether a filter has left the lease as it was; one that returns an equal lease has. */
+/** Whether a filter has left the lease as it was. An equal copy counts as such. */
 function isSame(answered: Lease | undefined, lease: Lease): boolean {
   return answered === undefined || isDeepStrictEqual(answered, lease);
 }

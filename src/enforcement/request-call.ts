@@ -1,4 +1,4 @@
-/** What filters are told of one request besides what it says: made for each, and its parts when somebody asks for them. */
+/** The `Call` of one request. Its parts are made when a filter first reads them. */
 import { hash, randomUUID } from 'node:crypto';
 import type { Wait } from '../deadline.ts';
 import { InvalidRequestError } from '../errors.ts';
@@ -7,19 +7,19 @@ import type { Context, Lease } from '../lease/lease.ts';
 
 export class RequestCall implements Call {
   readonly wait: Wait;
-  readonly #key: string | undefined;
-  readonly #said: readonly [Context, ...Lease[]];
+  readonly #idempotencyKey: string | undefined;
+  readonly #request: readonly [Context, ...Lease[]];
   #requestKey: string | undefined;
   #repetition: Repetition | undefined;
 
-  /** `idempotencyKey`: as it came with the request. `said`: what the request says. @throws InvalidRequestError */
-  constructor(wait: Wait, idempotencyKey: string | undefined, said: readonly [Context, ...Lease[]]) {
+  /** `idempotencyKey`: as it came with the request. `request`: all parts of it. @throws InvalidRequestError */
+  constructor(wait: Wait, idempotencyKey: string | undefined, request: readonly [Context, ...Lease[]]) {
     if (idempotencyKey !== undefined && !KEY.test(idempotencyKey)) {
       throw new InvalidRequestError('Idempotency-Key', 'expected 1 to 255 visible characters of ASCII');
     }
     this.wait = wait;
-    this.#key = idempotencyKey;
-    this.#said = said;
+    this.#idempotencyKey = idempotencyKey;
+    this.#request = request;
   }
 
   get signal(): AbortSignal | undefined {
@@ -27,22 +27,22 @@ export class RequestCall implements Call {
   }
 
   get requestKey(): string {
-    this.#requestKey ??= this.#key ?? randomUUID();
+    this.#requestKey ??= this.#idempotencyKey ?? randomUUID();
     return this.#requestKey;
   }
 
   get repetition(): Repetition | undefined {
-    if (this.#key !== undefined && this.#repetition === undefined) {
-      this.#repetition = { key: this.#key, content: contentOf(this.#said) };
+    if (this.#idempotencyKey !== undefined && this.#repetition === undefined) {
+      this.#repetition = { key: this.#idempotencyKey, content: contentOf(this.#request) };
     }
     return this.#repetition;
   }
 }
 
-/** What a header can carry, and an index of a database. */
+/** Any such key fits into a header, and into an index of a database. */
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** Without the ids of leases: who checks a lease before it has one may say it when it is recorded. */
+/** Ids of leases are left out: a lease may have none when it is checked, and one when it is recorded. */
 function contentOf([{ user_id }, ...leases]: readonly [Context, ...Lease[]]): string {
   return hash(
     'sha256',

@@ -1,4 +1,4 @@
-/** Validates requests. A valid request is returned as it came, not copied; an invalid one throws `InvalidRequestError`. */
+/** Validates requests. Context and leases are returned as they came, not copied; other parts of a request are dropped. */
 import { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
 import { firstMistake } from './first-mistake.ts';
@@ -23,10 +23,10 @@ function compiledOnce(schema: z.ZodType): () => z.ZodType {
 
 /** Throws `InvalidRequestError` naming the first wrong field. */
 export function parseCreateRequest(input: unknown): CreateRequest {
-  const request = validated(compiledCreate(), input) as CreateRequest;
-  refuseTypeless(request.lease);
-  refuseDear('lease', request.lease);
-  return request;
+  const { context, lease } = validated(compiledCreate(), input) as CreateRequest;
+  refuseTypeless(lease);
+  refuseDear('lease', lease);
+  return { context, lease };
 }
 
 /**
@@ -50,9 +50,9 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
 
 /** As `parseCreateRequest`, except that dates may be missing. */
 export function parseEndRequest(input: unknown): EndRequest {
-  const request = validated(compiledEnd(), input) as EndRequest;
-  refuseDear('lease', request.lease);
-  return request;
+  const { context, lease } = validated(compiledEnd(), input) as EndRequest;
+  refuseDear('lease', lease);
+  return { context, lease };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/ask-filter.ts';
+import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
 import { parseConnection } from '../../src/ledger/connection.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';
 import { listLeases } from '../../src/ledger/reports.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, copyFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/ask-filter.ts';
+import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
 import { parseConnection } from '../../src/ledger/connection.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';
 import { projectFile } from '../support/files.ts';

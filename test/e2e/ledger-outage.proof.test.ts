@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/ask-filter.ts';
+import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
 import { parseConnection } from '../../src/ledger/connection.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';
 import { newClients, newLease, startClients } from '../support/lease-clients.ts';

@@ -1,15 +1,6 @@
 import { DateTime } from 'luxon';
-import { describe, expect, it, vi } from 'vitest';
-import { filterFileName } from '../../src/filter/base-filter.ts';
-import {
-  type CheckOptions,
-  ConfigurationError,
-  InvalidRequestError,
-  type Lease,
-  UsageEnforcement,
-} from '../../src/index.ts';
-import { filterFolder, filterSource } from '../support/filter-folder.ts';
-import { recordingLogger } from '../support/logger.ts';
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError, type Lease, UsageEnforcement } from '../../src/index.ts';
 import {
   createLasting,
   createPhysicalHost,
@@ -17,40 +8,7 @@ import {
   endActive,
   updateExtend,
 } from '../support/requests.ts';
-
-const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
-
-/** A chain of filters that are written for one test: class name → bodies of hooks. */
-async function chain(
-  filters: Record<string, Parameters<typeof filterSource>[1]>,
-  options: Record<string, unknown> = {},
-) {
-  const folder = filterFolder(
-    Object.fromEntries(
-      Object.entries(filters).map(([name, hooks]) => [
-        `${filterFileName(name)}.js`,
-        filterSource(name, hooks),
-      ]),
-    ),
-  );
-  const logger = recordingLogger();
-  const values = {
-    enforcement: { enabled_filters: Object.keys(filters), filters_path: [folder], ...options },
-  };
-  const enforcement = await UsageEnforcement.load({ environment: {}, values }, { logger });
-  return {
-    enforcement,
-    logger,
-    create: (check?: CheckOptions) => enforcement.checkCreate(createPhysicalHost(), check),
-  };
-}
-
-/** What filters have noted in `globalThis.notes`, and nothing from before. */
-function notes(): unknown[] {
-  const list: unknown[] = [];
-  (globalThis as Record<string, unknown>).notes = list;
-  return list;
-}
+import { chain, GENERIC, notes } from './chain.ts';
 
 describe('the chain', () => {
   it('asks the filters in the order of enabled_filters', async () => {
@@ -139,111 +97,6 @@ describe('the chain', () => {
   it('allows everything when no filter is enabled', async () => {
     const { create } = await chain({});
     expect(await create()).toMatchObject({ allowed: true, outcomes: [] });
-  });
-});
-
-describe('a filter that fails', () => {
-  const failures = {
-    'throws an error': "throw new Error('cause 4711');",
-    'throws a text': "throw 'cause 4711';",
-    'throws nothing': 'throw undefined;',
-    'rejects its promise': "return Promise.reject(new Error('cause 4711'));",
-    'throws later': "return new Promise((_, fail) => setTimeout(() => fail(new Error('cause 4711')), 5));",
-    'answers nothing': '',
-    'answers true': 'return true;',
-    'answers null': 'return null;',
-    'answers a text': "return 'allowed';",
-    'answers an empty object': 'return {};',
-    'answers allowed as a text': "return { allowed: 'true' };",
-    'answers allowed as 1': 'return { allowed: 1 };',
-    'rejects without a message': 'return { allowed: false };',
-    'rejects with an empty message': "return reject('');",
-    'rejects with a message that is no text': 'return { allowed: false, message: { text: 1 } };',
-    'answers a promise of nothing': 'return Promise.resolve();',
-    'answers a lease that is null': 'return { allowed: true, lease: null };',
-    'answers a lease that is a list': 'return allow([]);',
-    'answers a lease without dates': 'return allow({});',
-    'answers a lease that ends before it begins':
-      "return allow({ ...lease, end_date: '2000-01-01T00:00:00' });",
-    'answers a lease with a wrong date': "return allow({ ...lease, end_date: 'tomorrow' });",
-    'changes the lease in place': "lease.end_date = '2027-01-01T00:00:00'; return allow();",
-    'changes a part of the lease in place': 'lease.reservations[0].max = 99; return allow();',
-    'adds a reservation in place': 'lease.reservations.push({}); return allow();',
-    'deletes in place': 'delete lease.name; return allow();',
-    'defines in place': "Object.defineProperty(lease, 'x', { value: 1 }); return allow();",
-    'sets a prototype': 'Object.setPrototypeOf(lease, {}); return allow();',
-    'sorts the reservations in place': 'lease.reservations[0].allocations.reverse(); return allow();',
-    'changes the context in place': "context.project_id = 'exempt'; return allow();",
-  };
-
-  it.each(Object.entries(failures))('refuses the lease when it %s', async (_, create) => {
-    const { enforcement, logger } = await chain({ AFilter: { create } });
-    const request = createPhysicalHost();
-    const decision = await enforcement.checkCreate(request);
-    expect(decision).toMatchObject({ allowed: false, failed: true, filter: 'AFilter', message: GENERIC });
-    expect(request).toEqual(createPhysicalHost());
-    const lines = logger.lines.filter(({ level }) => level === 'error');
-    expect(lines).toMatchObject([
-      { message: 'filter failed', fields: { filter: 'AFilter', operation: 'create' } },
-    ]);
-    if (create.includes('4711')) {
-      expect(String(lines[0]?.fields.error)).toContain('cause 4711');
-      expect(JSON.stringify(decision)).not.toContain('4711');
-    }
-  });
-
-  it('refuses an update when it changes the current lease in place', async () => {
-    const { enforcement } = await chain({
-      AFilter: { update: "currentLease.end_date = '2027-01-01T00:00:00'; return allow();" },
-    });
-    const request = updateExtend();
-    expect(await enforcement.checkUpdate(request)).toMatchObject({ allowed: false, failed: true });
-    expect(request).toEqual(updateExtend());
-  });
-
-  it('refuses the lease when it does not answer within the time of the caller', async () => {
-    const { create, logger } = await chain({
-      AFilter: { create: 'return new Promise(() => {});' },
-      BFilter: {},
-    });
-    const decision = await create({ signal: AbortSignal.timeout(20), explain: true });
-    expect(decision).toMatchObject({ allowed: false, failed: true, filter: 'AFilter', message: GENERIC });
-    expect(decision.outcomes[1]).toMatchObject({ filter: 'BFilter', allowed: false, failed: true });
-    expect(logger.lines[0]?.fields.error).toMatch(/timeout/);
-  });
-
-  it('refuses the lease when it allows it because the time is over', async () => {
-    const { create } = await chain({
-      AFilter: {
-        create: "return new Promise((done) => call.signal.addEventListener('abort', () => done(allow())));",
-      },
-    });
-    expect(await create({ signal: AbortSignal.timeout(20) })).toMatchObject({ allowed: false, failed: true });
-  });
-
-  it('refuses the lease when the time is over before it is asked', async () => {
-    const { create } = await chain({ AFilter: {} });
-    expect(await create({ signal: AbortSignal.abort() })).toMatchObject({ allowed: false, failed: true });
-  });
-
-  it('hands the signal of the caller to every filter', async () => {
-    const heard = notes();
-    const { create } = await chain({ AFilter: { create: 'notes.push(call.signal); return allow();' } });
-    const { signal } = new AbortController();
-    await create({ signal });
-    expect(heard).toEqual([signal]);
-  });
-
-  it('leaves no listener on a signal that outlives the request', async () => {
-    const { create } = await chain({ AFilter: { create: 'return Promise.resolve(allow());' } });
-    const { signal } = new AbortController();
-    const add = vi.spyOn(signal, 'addEventListener');
-    const remove = vi.spyOn(signal, 'removeEventListener');
-    await create({ signal });
-    expect(add).toHaveBeenCalledTimes(1);
-    expect(remove.mock.calls.map(([, listener]) => listener)).toEqual(
-      add.mock.calls.map(([, listener]) => listener),
-    );
   });
 });
 
@@ -564,166 +417,45 @@ describe('load', () => {
     expect(heard).toEqual(['closed']);
   });
 
-  it('gives each filter its own options, typed, and the services', async () => {
+  it.each([
+    [
+      'typed',
+      'a: z.int().default(1), a_list: z.array(z.string()).default([])',
+      { a: '+5', a_list: 'x,y' },
+      { a: 5, a_list: ['x', 'y'] },
+    ],
+    [
+      'as its schema transforms them, once',
+      "a_hours: z.int().default(1).transform((hours) => hours * 3600), a_name: z.string().default('').transform((name) => [name])",
+      { a_hours: '2', a_name: 'x' },
+      { a_hours: 7200, a_name: ['x'] },
+    ],
+  ])('gives a filter its options, %s, and the services', async (_, schema, config, options) => {
     const heard = notes();
-    const folder = filterFolder({
-      'a-filter.js': filterSource('AFilter', {
-        create: 'notes.push(this.options, Object.keys(this.services).sort()); return allow();',
-        extra:
-          'static options = z.object({ a: z.int().default(1), a_list: z.array(z.string()).default([]) });',
-      }).replace('import', "import { z } from 'zod';\nimport"),
-    });
-    const enforcement = await UsageEnforcement.load(
+    const { create } = await chain(
       {
-        environment: {},
-        config: ['enforcement.a=+5', 'enforcement.a_list=x,y'],
-        values: { enforcement: { enabled_filters: ['AFilter'], filters_path: [folder] } },
+        AFilter: {
+          create: 'notes.push(this.options, Object.keys(this.services).sort()); return allow();',
+          extra: `static options = z.object({ ${schema} });`,
+        },
       },
-      { logger: recordingLogger() },
+      {},
+      Object.entries(config).map(([name, value]) => `enforcement.${name}=${value}`),
     );
-    await enforcement.checkCreate(createPhysicalHost());
-    expect(heard).toEqual([{ a: 5, a_list: ['x', 'y'] }, ['clock', 'http', 'ledger', 'logger']]);
-  });
-
-  it('lets the schema of an option turn its value into another, once', async () => {
-    const heard = notes();
-    const folder = filterFolder({
-      'a-filter.js': filterSource('AFilter', {
-        create: 'notes.push(this.options); return allow();',
-        extra: `static options = z.object({
-          a_hours: z.int().default(1).transform((hours) => hours * 3600),
-          a_name: z.string().default('').transform((name) => [name]),
-        });`,
-      }).replace('import', "import { z } from 'zod';\nimport"),
-    });
-    const enforcement = await UsageEnforcement.load(
-      {
-        environment: {},
-        configFiles: [],
-        config: ['enforcement.a_hours=2', 'enforcement.a_name=x'],
-        values: { enforcement: { enabled_filters: ['AFilter'], filters_path: [folder] } },
-      },
-      { logger: recordingLogger() },
-    );
-    await enforcement.checkCreate(createPhysicalHost());
-    expect(heard).toEqual([{ a_hours: 7200, a_name: ['x'] }]);
-  });
-
-  it('closes every filter, also when one cannot be closed', async () => {
-    const heard = notes();
-    const { enforcement, logger } = await chain({
-      AFilter: { extra: "close() { throw new Error('stuck'); }" },
-      BFilter: { extra: "async close() { notes.push('closed'); }" },
-    });
-    await enforcement.close();
-    expect(heard).toEqual(['closed']);
-    expect(logger.lines).toMatchObject([{ level: 'error', fields: { filter: 'AFilter', error: 'stuck' } }]);
+    await create();
+    expect(heard).toEqual([options, ['clock', 'http', 'ledger', 'logger']]);
   });
 });
 
-describe('a request', () => {
-  const { context, lease } = createPhysicalHost();
-  const wrong: [string, unknown, string][] = [
-    ['is nothing', undefined, 'expected an object, got nothing'],
-    ['is a text', 'x', 'expected an object, got "x"'],
-    ['is a list', [], 'expected an object, got a list'],
-    ['has no context', { lease }, 'context: expected an object, got nothing'],
-    [
-      'has no project',
-      { context: { user_id: 'u' }, lease },
-      'context.project_id: expected a text, got nothing',
-    ],
-    [
-      'has a number for a project',
-      { context: { ...context, project_id: 1 }, lease },
-      'context.project_id: expected a text, got 1',
-    ],
-    [
-      'has an empty project',
-      { context: { ...context, project_id: '' }, lease },
-      'context.project_id: expected a text that is not empty, got ""',
-    ],
-    ['has no lease', { context }, 'lease: expected an object, got nothing'],
-    [
-      'has no start',
-      { context, lease: { ...lease, start_date: undefined } },
-      'lease.start_date: expected an ISO 8601 date, got nothing',
-    ],
-    [
-      'has no end',
-      { context, lease: { ...lease, end_date: null } },
-      'lease.end_date: expected an ISO 8601 date, got null',
-    ],
-    [
-      'has a wrong date',
-      { context, lease: { ...lease, end_date: 'soon' } },
-      'lease.end_date: expected an ISO 8601 date, got "soon"',
-    ],
-    [
-      'ends before it begins',
-      { context, lease: { ...lease, end_date: '2026-11-01' } },
-      'lease.end_date: expected a date that is not before start_date, got "2026-11-01"',
-    ],
-    [
-      'has no list of reservations',
-      { context, lease: { ...lease, reservations: {} } },
-      'lease.reservations: expected a list, got an object',
-    ],
-    [
-      'has a reservation that is a text',
-      { context, lease: { ...lease, reservations: ['x'] } },
-      'lease.reservations.0: expected an object, got "x"',
-    ],
-    [
-      'has allocations that are no list',
-      { context, lease: { ...lease, reservations: [{ allocations: 5 }] } },
-      'lease.reservations.0.allocations: expected a list, got 5',
-    ],
-  ];
-
-  it.each(wrong)('that %s is none', async (_, request, message) => {
-    const { enforcement } = await chain({});
-    const failure = await enforcement.checkCreate(request as never).catch((thrown: unknown) => thrown);
-    expect(failure).toBeInstanceOf(InvalidRequestError);
-    expect((failure as InvalidRequestError).message).toBe(message);
-  });
-
-  it('of an update must hold a current lease, and dates in one of the two', async () => {
-    const { enforcement } = await chain({});
-    const update = (request: unknown) => enforcement.checkUpdate(request as never);
-    await expect(update({ context, lease })).rejects.toThrow(
-      'current_lease: expected an object, got nothing',
-    );
-    await expect(update({ context, currentLease: {}, lease: {} })).rejects.toThrow(
-      'lease.start_date: expected',
-    );
-    await expect(update({ context, current_lease: lease, lease: {} })).resolves.toMatchObject({
-      allowed: true,
-    });
-  });
-
-  it('of an update is read by its name on the wire where it has both: the other is an attribute like any', async () => {
-    const heard = notes();
-    const { enforcement } = await chain({
-      AFilter: { update: 'notes.push(currentLease.name); return allow();' },
-    });
-    const request = {
-      context,
-      current_lease: { ...lease, name: 'wire' },
-      currentLease: { name: 'x' },
-      lease,
-    };
-    await enforcement.checkUpdate(request as never);
-    expect(heard).toEqual(['wire']);
-  });
-
-  it('of code may hold Date and DateTime, and gets them back as they are', async () => {
+describe('a request of code', () => {
+  it('may hold Date and DateTime, and returns them unchanged', async () => {
     const heard = notes();
     const { enforcement } = await chain({
       AFilter: { create: 'notes.push(lease.start_date.getTime(), lease.end_date.toISO()); return allow();' },
     });
     const start_date = new Date('2026-12-01T09:00:00Z');
     const end_date = DateTime.fromISO('2026-12-02T09:00:00Z', { zone: 'utc' });
+    const { context } = createPhysicalHost();
     const dated: Lease = { start_date, end_date };
     const decision = await enforcement.checkCreate({ context, lease: dated });
     expect(decision).toMatchObject({ allowed: true, failed: false });

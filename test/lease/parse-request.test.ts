@@ -1,25 +1,78 @@
 import { describe, expect, it } from 'vitest';
-import { parseUpdateRequest } from '../../src/lease/parse-request.ts';
+import { InvalidRequestError } from '../../src/index.ts';
+import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../../src/lease/parse-request.ts';
 
 const context = { user_id: 'alice', project_id: 'climate' };
 const lease = { start_date: '2026-12-01', end_date: '2026-12-02' };
-const typeless = { ...lease, reservations: [{ max: 1 }] };
-const longName = { ...lease, name: 'x'.repeat(70_000) };
 
-describe('an error in the current lease', () => {
-  it.each(['currentLease', 'current_lease'])('names the field as the request does: %s', (name) => {
+describe('a request', () => {
+  const leaseWith = (attributes: object) => ({ context, lease: { ...lease, ...attributes } });
+  it.each<[what: unknown, error: string]>([
+    [undefined, 'expected an object, got nothing'],
+    ['x', 'expected an object, got "x"'],
+    [[], 'expected an object, got a list'],
+    [{ lease }, 'context: expected an object, got nothing'],
+    [{ context: { user_id: 'u' }, lease }, 'context.project_id: expected a text, got nothing'],
+    [{ context: { ...context, project_id: 1 }, lease }, 'context.project_id: expected a text, got 1'],
+    [
+      { context: { ...context, project_id: '' }, lease },
+      'context.project_id: expected a text that is not empty, got ""',
+    ],
+    [{ context }, 'lease: expected an object, got nothing'],
+    [leaseWith({ start_date: undefined }), 'lease.start_date: expected an ISO 8601 date, got nothing'],
+    [leaseWith({ end_date: null }), 'lease.end_date: expected an ISO 8601 date, got null'],
+    [leaseWith({ end_date: 'soon' }), 'lease.end_date: expected an ISO 8601 date, got "soon"'],
+    [
+      leaseWith({ end_date: '2026-11-01' }),
+      'lease.end_date: expected a date that is not before start_date, got "2026-11-01"',
+    ],
+    [leaseWith({ reservations: {} }), 'lease.reservations: expected a list, got an object'],
+    [leaseWith({ reservations: ['x'] }), 'lease.reservations.0: expected an object, got "x"'],
+    [
+      leaseWith({ reservations: [{ allocations: 5 }] }),
+      'lease.reservations.0.allocations: expected a list, got 5',
+    ],
+  ])('is refused with the first wrong field: %j', (request, error) => {
+    expect(() => parseCreateRequest(request)).toThrow(InvalidRequestError);
+    expect(() => parseCreateRequest(request)).toThrow(expect.objectContaining({ message: error }));
+  });
+
+  it('keeps its context and lease, and no other part: a create has no current lease', () => {
+    const request = { context, lease, currentLease: lease, adopts: true };
+    for (const parse of [parseCreateRequest, parseEndRequest]) {
+      expect(parse(request)).toEqual({ context, lease });
+      expect(parse(request).lease).toBe(lease);
+    }
+  });
+
+  it('may lack dates at an end', () => {
+    expect(parseEndRequest({ context, lease: { id: 'x' } })).toEqual({ context, lease: { id: 'x' } });
+  });
+});
+
+describe('the current lease of an update', () => {
+  it.each(['currentLease', 'current_lease'])('is %s, and so are errors in it', (name) => {
     const parse = (current: unknown) => () => parseUpdateRequest({ context, lease, [name]: current });
+    expect(parse(lease)()).toEqual({ context, lease, currentLease: lease });
     expect(parse(undefined)).toThrow(`${name}: expected an object, got nothing`);
     expect(parse({ ...lease, end_date: 'soon' })).toThrow(`${name}.end_date: expected an ISO 8601 date`);
     expect(parse({ ...lease, reservations: [7] })).toThrow(`${name}.reservations.0: expected an object`);
-    expect(parse(typeless)).toThrow(`${name}.reservations.0.resource_type: expected the type`);
-    expect(parse(longName)).toThrow(`${name}.name: expected a text of at most`);
+    expect(parse({ ...lease, reservations: [{ max: 1 }] })).toThrow(`${name}.reservations.0.resource_type:`);
+    expect(parse({ ...lease, name: 'x'.repeat(70_000) })).toThrow(`${name}.name: expected a text of at most`);
   });
 
-  it('names current_lease if the request has both, or neither', () => {
-    expect(() => parseUpdateRequest({ context, lease, current_lease: 1, currentLease: lease })).toThrow(
-      'current_lease: expected an object, got 1',
-    );
-    expect(() => parseUpdateRequest({ context, lease })).toThrow('current_lease: expected an object');
+  it('is current_lease if the request has both, or neither', () => {
+    const both = { context, lease, current_lease: { ...lease, name: 'wire' }, currentLease: { name: 'x' } };
+    expect(parseUpdateRequest(both).currentLease.name).toBe('wire');
+    expect(() => parseUpdateRequest({ ...both, current_lease: 1 })).toThrow('current_lease: expected an');
+    expect(() => parseUpdateRequest({ context, lease })).toThrow('current_lease: expected an object, got');
+  });
+
+  it('has the dates that the new lease lacks', () => {
+    const update = (current: object, next: object) => () =>
+      parseUpdateRequest({ context, currentLease: current, lease: next });
+    expect(update({}, {})).toThrow('lease.start_date: expected');
+    expect(update(lease, {})()).toEqual({ context, currentLease: lease, lease: {} });
+    expect(update(lease, { end_date: '2026-11-30' })).toThrow('lease.end_date: expected a date that is not');
   });
 });

@@ -1,7 +1,7 @@
 /** Clients that create, change and end leases of one project at random, and remember what they were told. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/ask-filter.ts';
+import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
 import type { Reservation } from '../../src/index.ts';
 import type { ServiceAnswer, ServiceProcess } from './ledger-processes.ts';
 import { createPhysicalHost, endActive, updateExtend } from './requests.ts';

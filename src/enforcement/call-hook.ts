@@ -1,0 +1,115 @@
+/** Calls a hook of one filter. Whatever goes wrong is a failure, and the failure of a check refuses the lease. */
+
+import { inTime } from '../deadline.ts';
+import { errorText } from '../errors.ts';
+import { allow, isVerdict, type Outcome, reject } from '../filter/verdict.ts';
+import type { Lease } from '../lease/lease.ts';
+import { withoutViews } from '../lease/read-only.ts';
+import type { Logger } from '../logger.ts';
+import type { ChainedFilter } from './chain.ts';
+import { failureMessage } from './failure.ts';
+import type { EndHookRequest, HookRequest } from './hook-request.ts';
+import { logFailure } from './log-lines.ts';
+import { type HookResult, outcomeOf } from './outcomes.ts';
+
+/** The verdict of one filter on a lease. A promise only if the hook returned one: awaiting costs more than most hooks. */
+export function callHook(
+  member: ChainedFilter,
+  lease: Lease,
+  request: HookRequest,
+  logger: Logger,
+): HookResult | Promise<HookResult> {
+  const { wait } = request;
+  const { filter, turn } = member;
+  const failure = (thrown: unknown): HookResult => {
+    logFailure(logger, member.name, request, thrown);
+    return { verdict: reject(failureMessage(thrown)), failed: true };
+  };
+  try {
+    wait.throwIfOver();
+    turn.begin();
+    const returned = request.invoke(filter, lease);
+    turn.end();
+    if (isThenable(returned)) {
+      return inTime(returned, wait)
+        .then((resolved) => validResult(resolved, request, 'resolved to'))
+        .catch(failure);
+    }
+    wait.throwIfOver();
+    return validResult(returned, request, 'returned');
+  } catch (thrown) {
+    return failure(thrown);
+  }
+}
+
+/** Calls `onEnd` of one filter. A filter that fails keeps no other from being called. */
+export async function callOnEnd(
+  member: ChainedFilter,
+  request: EndHookRequest,
+  logger: Logger,
+): Promise<Outcome> {
+  const { name, filter, turn } = member;
+  const started = performance.now();
+  let result: HookResult = { verdict: allow(), failed: false };
+  try {
+    turn.begin();
+    const returned = request.invoke(filter);
+    turn.end();
+    if (isThenable(returned)) {
+      await inTime(returned, request.wait);
+    }
+  } catch (thrown) {
+    logFailure(logger, name, request, thrown);
+    result = { verdict: reject(`${name} could not be told that the lease has ended.`), failed: true };
+  }
+  return outcomeOf(member, result, performance.now() - started);
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
+
+/** What a hook returned, as a verdict. Throws if it is none, or holds a lease that cannot be judged. */
+function validResult(
+  returned: unknown,
+  { hook, validate }: HookRequest,
+  verb: 'returned' | 'resolved to',
+): HookResult {
+  if (!isVerdict(returned)) {
+    throw new TypeError(
+      `${hook} ${verb} ${shown(returned)}; expected allow(), allow(lease) or reject(message)`,
+    );
+  }
+  if (!returned.allowed || returned.lease === undefined) {
+    return { verdict: returned, failed: false };
+  }
+  const lease = withoutViews(returned.lease);
+  try {
+    validate(lease);
+  } catch (thrown) {
+    throw new TypeError(`${hook} ${verb} a changed lease that cannot be used: ${errorText(thrown)}`, {
+      cause: thrown,
+    });
+  }
+  return { verdict: { ...returned, lease }, failed: false };
+}
+
+const MAX_SHOWN_TEXT = 40;
+
+/** A value that is no verdict, for the log. Of an object only its attributes: it may hold anything. */
+function shown(value: unknown): string {
+  if (typeof value === 'string') {
+    return JSON.stringify(value.length > MAX_SHOWN_TEXT ? `${value.slice(0, MAX_SHOWN_TEXT)}…` : value);
+  }
+  if (typeof value !== 'object' || value === null) {
+    return typeof value === 'function' ? 'a function' : String(value);
+  }
+  if (Array.isArray(value)) {
+    return 'a list';
+  }
+  if ('allowed' in value && value.allowed === false) {
+    return 'a rejection without a message';
+  }
+  const names = Object.keys(value).slice(0, 5).join(', ');
+  return names === '' ? 'an object without attributes' : `an object with ${names}`.slice(0, 200);
+}

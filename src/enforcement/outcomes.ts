@@ -1,0 +1,53 @@
+/** The result of a hook → an `Outcome`, the report on one filter in a decision. */
+import type { Outcome, Verdict } from '../filter/verdict.ts';
+import type { ChainedFilter } from './chain.ts';
+
+/** The verdict of one filter. With `failed`, it is the chain's: the filter threw, was too late or returned no verdict. */
+export interface HookResult {
+  readonly verdict: Verdict;
+  readonly failed: boolean;
+}
+
+/** `changed`: whether the verdict holds a lease that differs from the one that the filter was given. */
+export function outcomeOf(
+  { name, audit }: Pick<ChainedFilter, 'name' | 'audit'>,
+  { verdict, failed }: HookResult,
+  milliseconds: number,
+  changed = false,
+): Outcome {
+  return {
+    filter: name,
+    allowed: verdict.allowed,
+    message: verdict.allowed ? null : verdict.message,
+    failed,
+    onError: verdict.allowed && verdict.onError === true,
+    audit,
+    changed,
+    milliseconds,
+  };
+}
+
+/** After a further round of checks the latest verdict counts. That the filter changed the lease, or allowed it on error, is kept. */
+export function afterRound(before: Outcome | undefined, latest: Outcome): Outcome {
+  return before === undefined
+    ? latest
+    : {
+        ...latest,
+        onError: before.onError || latest.onError,
+        changed: before.changed || latest.changed,
+        milliseconds: before.milliseconds + latest.milliseconds,
+      };
+}
+
+/** A commit may add a rejection to what the check has reported. It takes nothing back. */
+export function afterCommit(before: Outcome | undefined, commit: Outcome): Outcome {
+  return before === undefined
+    ? commit
+    : {
+        ...(commit.allowed ? before : commit),
+        failed: before.failed || commit.failed,
+        onError: before.onError || commit.onError,
+        changed: before.changed,
+        milliseconds: before.milliseconds + commit.milliseconds,
+      };
+}

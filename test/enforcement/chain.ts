@@ -1,0 +1,48 @@
+/** A chain of filters that are written for one test. */
+
+import { filterFileName } from '../../src/filter/base-filter.ts';
+import { type CheckOptions, UsageEnforcement } from '../../src/index.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { createPhysicalHost } from '../support/requests.ts';
+
+export type Hooks = Parameters<typeof filterSource>[1];
+
+/** What a user reads of a failure. */
+export const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
+
+/** Class name → bodies of hooks, all of them enabled unless `options` says otherwise. Files start with an import of zod. */
+export async function chain(
+  filters: Record<string, Hooks>,
+  options: Record<string, unknown> = {},
+  config: readonly string[] = [],
+) {
+  const folder = filterFolder(
+    Object.fromEntries(
+      Object.entries(filters).map(([name, hooks]) => [
+        `${filterFileName(name)}.js`,
+        `import { z } from 'zod';\n${filterSource(name, hooks)}`,
+      ]),
+    ),
+  );
+  const logger = recordingLogger();
+  const values = {
+    enforcement: { enabled_filters: Object.keys(filters), filters_path: [folder], ...options },
+  };
+  const enforcement = await UsageEnforcement.load(
+    { environment: {}, configFiles: [], config, values },
+    { logger },
+  );
+  return {
+    enforcement,
+    logger,
+    create: (check?: CheckOptions) => enforcement.checkCreate(createPhysicalHost(), check),
+  };
+}
+
+/** What filters push to `globalThis.notes` from now on. */
+export function notes(): unknown[] {
+  const list: unknown[] = [];
+  (globalThis as Record<string, unknown>).notes = list;
+  return list;
+}

@@ -1,0 +1,172 @@
+import { describe, expect, it, vi } from 'vitest';
+import { allow, type Call, type Lease, reject } from '../../src/index.ts';
+import { createPhysicalHost, updateExtend } from '../support/requests.ts';
+import { chain, GENERIC, notes } from './chain.ts';
+
+/** Writable, for filters that ignore the contract. */
+type Writable = { -readonly [Name in keyof Lease]: unknown } & {
+  reservations: { max: number; allocations: unknown[] }[];
+};
+type Hook = (lease: Writable, context: Record<string, unknown>, call: Call) => unknown;
+
+const EXPECTED = '; expected allow(), allow(lease) or reject(message)';
+
+/** What a filter does → its hook, and the error in the log. */
+const FAILURES: readonly [doing: string, hook: Hook, error: string][] = [
+  [
+    'throws an error',
+    () => {
+      throw new Error('cause 4711');
+    },
+    'cause 4711',
+  ],
+  [
+    'throws a text',
+    () => {
+      throw 'cause 4711';
+    },
+    'cause 4711',
+  ],
+  [
+    'throws undefined',
+    () => {
+      throw undefined;
+    },
+    'undefined',
+  ],
+  ['rejects its promise', () => Promise.reject(new Error('cause 4711')), 'cause 4711'],
+  [
+    'rejects its promise later',
+    () => new Promise((_, fail) => setTimeout(() => fail(new Error('cause 4711')), 5)),
+    'cause 4711',
+  ],
+  ['returns undefined', () => undefined, `checkCreate returned undefined${EXPECTED}`],
+  ['resolves to undefined', () => Promise.resolve(), `checkCreate resolved to undefined${EXPECTED}`],
+  ['returns true', () => true, 'checkCreate returned true;'],
+  ['returns null', () => null, 'checkCreate returned null;'],
+  ['returns a text', () => 'allowed', 'checkCreate returned "allowed";'],
+  ['returns a long text', () => 'x'.repeat(99), `checkCreate returned "${'x'.repeat(40)}…";`],
+  ['returns a list', () => [true], 'checkCreate returned a list;'],
+  ['returns a function', () => allow, 'checkCreate returned a function;'],
+  ['returns an empty object', () => ({}), 'checkCreate returned an object without attributes;'],
+  ['returns allowed as a text', () => ({ allowed: 'true', a: 1 }), 'returned an object with allowed, a;'],
+  ['returns allowed as 1', () => ({ allowed: 1 }), 'checkCreate returned an object with allowed;'],
+  ['rejects without a message', () => ({ allowed: false }), 'returned a rejection without a message;'],
+  ['rejects with an empty message', () => reject(''), 'returned a rejection without a message;'],
+  [
+    'rejects with an object as the message',
+    () => ({ allowed: false, message: { text: 1 } }),
+    'returned a rejection without a message;',
+  ],
+  ['returns null as the lease', () => ({ allowed: true, lease: null }), 'cannot be used: lease: expected an'],
+  ['returns a list as the lease', () => allow([] as never), 'lease: expected an object'],
+  ['returns a lease without dates', () => allow({}), 'cannot be used: lease.start_date: expected an'],
+  [
+    'returns a lease that ends before it starts',
+    (lease) => allow({ ...lease, end_date: '2000-01-01T00:00:00' } as Lease),
+    'cannot be used: lease.end_date: expected a date that is not before start_date',
+  ],
+  [
+    'returns a lease with a wrong date',
+    (lease) => allow({ ...lease, end_date: 'tomorrow' } as Lease),
+    'checkCreate returned a changed lease that cannot be used: lease.end_date: expected an ISO 8601 date',
+  ],
+  ...(
+    [
+      ['writes to the lease', (lease) => Object.assign(lease, { end_date: '2027-01-01T00:00:00' })],
+      ['writes to a reservation', (lease) => Object.assign(lease.reservations[0] ?? {}, { max: 99 })],
+      ['adds a reservation in place', (lease) => lease.reservations.push({ max: 1, allocations: [] })],
+      ['deletes an attribute', (lease) => Reflect.deleteProperty(lease, 'name')],
+      ['defines an attribute', (lease) => Object.defineProperty(lease, 'x', { value: 1 })],
+      ['sets a prototype', (lease) => Object.setPrototypeOf(lease, {})],
+      ['sorts allocations in place', (lease) => lease.reservations[0]?.allocations.reverse()],
+      ['writes to the context', (_, context) => Object.assign(context, { project_id: 'exempt' })],
+    ] satisfies [string, Hook][]
+  ).map(
+    ([doing, write]) =>
+      [
+        doing,
+        (lease: Writable, context: Record<string, unknown>) => {
+          write(lease, context);
+          return allow();
+        },
+        'a filter tried to change the request in place',
+      ] as [string, Hook, string],
+  ),
+];
+
+describe('a filter that fails', () => {
+  /** One chain for all: its file is needed only while it is loaded. */
+  let shared: ReturnType<typeof chain> | undefined;
+
+  it.each(FAILURES)('refuses the lease when it %s', async (_, hook, error) => {
+    shared ??= chain({ AFilter: { create: 'return globalThis.hook(lease, context, call);' } });
+    const { enforcement, logger } = await shared;
+    logger.lines.length = 0;
+    vi.stubGlobal('hook', hook);
+    const request = createPhysicalHost();
+    const decision = await enforcement.checkCreate(request);
+    vi.unstubAllGlobals();
+    expect(decision).toMatchObject({ allowed: false, failed: true, filter: 'AFilter', message: GENERIC });
+    expect(JSON.stringify(decision)).not.toContain('4711');
+    expect(request).toEqual(createPhysicalHost());
+    expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
+      {
+        message: 'filter failed',
+        fields: { filter: 'AFilter', operation: 'create', error: expect.stringContaining(error) },
+      },
+    ]);
+  });
+
+  it('refuses an update when it changes the current lease in place', async () => {
+    const { enforcement } = await chain({
+      AFilter: { update: "currentLease.end_date = '2027-01-01T00:00:00'; return allow();" },
+    });
+    const request = updateExtend();
+    expect(await enforcement.checkUpdate(request)).toMatchObject({ allowed: false, failed: true });
+    expect(request).toEqual(updateExtend());
+  });
+
+  it('names the hook of an update', async () => {
+    const { enforcement, logger: ofUpdate } = await chain({ AFilter: { update: 'return 7;' } });
+    await enforcement.checkUpdate(updateExtend());
+    expect(ofUpdate.lines[0]?.fields.error).toBe(`checkUpdate returned 7${EXPECTED}`);
+  });
+});
+
+describe('the time of the caller', () => {
+  it.each([
+    ['never answers', 'return new Promise(() => {});'],
+    [
+      'allows the lease because the time is over',
+      "return new Promise((done) => call.signal.addEventListener('abort', () => done(allow())));",
+    ],
+  ])('refuses the lease when a filter %s, and when the next one is not reached', async (_, create) => {
+    const { create: check, logger } = await chain({ AFilter: { create }, BFilter: {} });
+    const decision = await check({ signal: AbortSignal.timeout(20), explain: true });
+    expect(decision).toMatchObject({ allowed: false, failed: true, filter: 'AFilter', message: GENERIC });
+    expect(decision.outcomes[1]).toMatchObject({ filter: 'BFilter', allowed: false, failed: true });
+    expect(logger.lines[0]?.fields.error).toMatch(/timeout/);
+  });
+
+  it('refuses the lease when it is over before a filter is asked', async () => {
+    const { create } = await chain({ AFilter: {} });
+    expect(await create({ signal: AbortSignal.abort() })).toMatchObject({ allowed: false, failed: true });
+  });
+
+  it('reaches every filter as the signal, and leaves no listener on it', async () => {
+    const heard = notes();
+    const { create } = await chain({
+      AFilter: { create: 'notes.push(call.signal); return Promise.resolve(allow());' },
+    });
+    const { signal } = new AbortController();
+    const add = vi.spyOn(signal, 'addEventListener');
+    const remove = vi.spyOn(signal, 'removeEventListener');
+    await create({ signal });
+    expect(heard).toEqual([signal]);
+    expect(add).toHaveBeenCalledTimes(1);
+    expect(remove.mock.calls.map(([, listener]) => listener)).toEqual(
+      add.mock.calls.map(([, listener]) => listener),
+    );
+  });
+});
