@@ -50,7 +50,7 @@ async function createProgram(named = ''): Promise<Command> {
       // One line: commander puts its suggestion on a second one.
       .configureOutput({
         outputError: (text) => process.stderr.write(`${onOneLine(text.trim())}\n`),
-        // All that is left is the whole help where a command was expected, and `report` says that on one line.
+        // The whole help, where a command was expected: `reportFailure` writes one line instead.
         writeErr: () => {},
       });
   }
@@ -87,11 +87,12 @@ export async function runProgram(args: readonly string[]): Promise<void> {
     }
     await program.parseAsync(args, { from: 'user' });
   } catch (thrown) {
-    process.exitCode = report(thrown);
+    process.exitCode = reportFailure(thrown);
   }
 }
 
-function report(thrown: unknown): number {
+/** Writes what a command has thrown to standard error, on one line each. Returns the exit code that it stands for. */
+export function reportFailure(thrown: unknown): number {
   if (thrown instanceof CommanderError) {
     if (thrown.code === 'commander.help' && thrown.exitCode !== 0) {
       process.stderr.write('error: expected a command; --help lists them\n');

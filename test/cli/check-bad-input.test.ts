@@ -1,20 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
-import { capturedFile, projectFile } from '../support/files.ts';
-import { runCommand } from '../support/run-command.ts';
+import { capturedFile, projectFile, temporaryFile } from '../support/files.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
 
 const LIMIT = 8 * 1024 * 1024;
-const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const CONTEXT = { user_id: 'alice', project_id: 'climate' };
 const DATES = { start_date: '2026-12-01T09:00:00', end_date: '2026-12-02T09:00:00' };
 const request = (lease: object, context: object = CONTEXT) => JSON.stringify({ context, lease });
 
-/** Name → what the file holds, and what is said about it. */
+/** Name → content of the file, and the message about it. */
 const BAD_FILES: Record<string, [content: string | Uint8Array, complaint: string]> = {
   'not-json': ['{"context":', 'expected JSON'],
   empty: ['', 'expected JSON'],
@@ -41,80 +37,60 @@ const BAD_FILES: Record<string, [content: string | Uint8Array, complaint: string
   ],
 };
 
-function check(files: readonly string[], ...flags: string[]) {
-  return runProgramInProcess([
-    'check',
-    'create',
-    ...files,
-    '--config-file',
-    projectFile('etc/policy-service.conf'),
-    ...flags,
-  ]);
-}
+const check = (files: readonly string[], stdin = '', ...flags: string[]) =>
+  runProgramInProcess(
+    ['check', 'create', ...files, '--config-file', projectFile('etc/policy-service.conf'), ...flags],
+    { stdin },
+  );
+const refusal = (name: string, complaint: string) => ({
+  code: 2,
+  stdout: '',
+  stderr: `error: ${name}: ${complaint}\n`,
+});
 
-describe('check of a file that is no request', () => {
+describe('check of a file that is not a request', () => {
   it.for(Object.entries(BAD_FILES))(
-    'exits with 2 and one line that names the file and what was expected: %s',
+    'exits with 2 and one line with the file and what was expected: %s',
     async ([name, [content, complaint]]) => {
-      const file = join(folder, `${name}.json`);
-      writeFileSync(file, content);
-      expect(await check([file])).toEqual({ code: 2, stdout: '', stderr: `error: ${file}: ${complaint}\n` });
+      const file = temporaryFile(`${name}.json`, content);
+      expect(await check([file])).toEqual(refusal(file, complaint));
     },
   );
 
-  it('says so of a file that is missing, and of a folder', async () => {
+  it('says that a file is missing, is a folder, or has no end', async () => {
+    const folder = temporaryFolder();
     const missing = join(folder, 'missing.json');
-    expect(await check([missing])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: ${missing}: could not be read: there is no such file\n`,
-    });
-    expect(await check([folder])).toMatchObject({
-      code: 2,
-      stderr: `error: ${folder}: could not be read: it is a folder\n`,
-    });
-  });
-
-  it('reads of a file without an end no more than the limit', async () => {
-    expect(await check(['/dev/zero'])).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: `error: /dev/zero: could not be read: it is longer than ${LIMIT} bytes\n`,
-    });
-  });
-
-  it('finds what can not be read before it prints the answer to what can', async () => {
-    const good = capturedFile('check-create-physical-host');
-    const missing = join(folder, 'missing.json');
-    expect(await check([good, missing], '--format', 'json')).toMatchObject({ code: 2, stdout: '' });
-  });
-
-  it('judges a request of exactly the size that is allowed', async () => {
-    const file = join(folder, 'as-large-as-may-be.json');
-    writeFileSync(file, request(DATES).padEnd(LIMIT));
-    expect(await check([file])).toMatchObject({ code: 0, stderr: '' });
-  });
-
-  it('says the same of standard input: empty, no JSON, or too long', async () => {
-    const args = ['check', 'create', '-', '--config-file', projectFile('etc/policy-service.conf')];
-    const answer = (complaint: string) => ({
-      code: 2,
-      stdout: '',
-      stderr: `error: standard input: ${complaint}\n`,
-    });
-    expect(await runCommand(args)).toEqual(answer('expected JSON'));
-    expect(await runCommand(args, { stdin: '{' })).toEqual(answer('expected JSON'));
-    expect(await runCommand(args, { stdin: ' '.repeat(LIMIT + 1) })).toEqual(
-      answer(`could not be read: it is longer than ${LIMIT} bytes`),
+    expect(await check([missing])).toEqual(refusal(missing, 'could not be read: there is no such file'));
+    expect(await check([folder])).toEqual(refusal(folder, 'could not be read: it is a folder'));
+    expect(await check(['/dev/zero'])).toEqual(
+      refusal('/dev/zero', `could not be read: it is longer than ${LIMIT} bytes`),
     );
   });
 
-  it('takes attributes for attributes, whatever they are called and however deep they go', async () => {
+  it('prints no answer when another file cannot be read', async () => {
+    const files = [capturedFile('check-create-physical-host'), join(temporaryFolder(), 'missing.json')];
+    expect(await check(files, '', '--format', 'json')).toMatchObject({ code: 2, stdout: '' });
+  });
+
+  it.for([
+    ['empty', '', 'expected JSON'],
+    ['not JSON', '{', 'expected JSON'],
+    ['too long', ' '.repeat(LIMIT + 1), `could not be read: it is longer than ${LIMIT} bytes`],
+  ] as const)('refuses standard input that is %s', async ([, stdin, complaint]) => {
+    expect(await check(['-'], stdin)).toEqual(refusal('standard input', complaint));
+  });
+});
+
+describe('check', () => {
+  it('judges a request of exactly the maximum size', async () => {
+    const file = temporaryFile('largest.json', request(DATES).padEnd(LIMIT));
+    expect(await check([file])).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('accepts attributes of any name and any depth', async () => {
     const depth = 50_000;
     const deep = `${'['.repeat(depth)}${']'.repeat(depth)}`;
     const text = `{"context":{"user_id":"alice","project_id":"climate","__proto__":{"x":1}},"lease":{"start_date":"2026-12-01","end_date":"2026-12-02","__proto__":null,"constructor":1,"deep":${deep}}}`;
-    const file = join(folder, 'strange.json');
-    writeFileSync(file, text);
-    expect(await check([file])).toMatchObject({ code: 0, stderr: '' });
+    expect(await check([temporaryFile('strange.json', text)])).toMatchObject({ code: 0, stderr: '' });
   });
 });

@@ -18,7 +18,7 @@ describe('check with a filter that fails', () => {
     ];
   };
 
-  it('refuses the lease in a generic sentence, logs the cause and exits with 3, also where others are rejected', async () => {
+  it('refuses the lease with a generic message, logs the cause and exits with 3, also beside rejections', async () => {
     const file = temporaryFile('climate.json', JSON.stringify(createLasting(60)));
     const json = await check('create', [NINE_DAYS, file], ...flags(), '--format', 'json');
     expect(json.code).toBe(3);
@@ -45,7 +45,7 @@ describe('check with a filter that fails', () => {
     expect(table.code).toBe(3);
   });
 
-  it('logs as much as --log-level says', async () => {
+  it('logs at the level of --log-level', async () => {
     const file = temporaryFile('climate.json', JSON.stringify(createLasting(60)));
     const silent = await check('create', [file], ...flags(), '--log-level', 'silent');
     expect(silent).toMatchObject({ code: 3, stderr: '' });
@@ -54,7 +54,7 @@ describe('check with a filter that fails', () => {
     expect(debug.stdout).not.toContain('failing-filter.js:');
   });
 
-  it('tells every filter of an end, and exits with 3 when one of them could not be told', async () => {
+  it('reports an end to every filter, and exits with 3 when one of them fails', async () => {
     const end = capturedFile('on-end-active');
     const { code, stdout, stderr } = await check('end', [end], ...flags(), '--format', 'json');
     expect(code).toBe(3);
@@ -70,8 +70,8 @@ describe('check with a filter that fails', () => {
   });
 });
 
-describe('check beside the enforced filters', () => {
-  it('shows as a warning what an audited filter would have rejected', async () => {
+describe('check', () => {
+  it('warns of what an audited filter would have rejected', async () => {
     const flags = ['--config', 'enforcement.audit_filters=MaxLeaseDurationFilter'];
     const warning = `MaxLeaseDurationFilter (tried, not enforced) would have rejected: ${TOO_LONG}`;
     const table = await check('create', [NINE_DAYS], ...flags);
@@ -84,7 +84,7 @@ describe('check beside the enforced filters', () => {
     expect(answers(json.stdout)).toMatchObject([{ allowed: true, warnings: [warning] }]);
   });
 
-  it('says that nobody was asked about an exempt project', async () => {
+  it('runs no filter for an exempt project, and says so', async () => {
     const flags = ['--config', 'enforcement.exempt_projects=a0b86a98b0d343cb948e00689182efd4'];
     const { code, stdout } = await check('create', [NINE_DAYS], ...flags, '--format', 'json');
     expect(answers(stdout)).toMatchObject([
@@ -93,7 +93,7 @@ describe('check beside the enforced filters', () => {
     expect(code).toBe(0);
   });
 
-  it('names the values to set where a filter changes the lease, since a request can only be sent again', async () => {
+  it('names the values to set when a filter changes the lease', async () => {
     const folder = filterFolder({
       'shorten-filter.js': filterSource('ShortenFilter', {
         create: "return allow({ ...lease, end_date: '2026-12-02T09:00:00' });",

@@ -7,7 +7,7 @@ import { COMING, commandsOn, fill } from './ledger-setup.ts';
 
 const newLedger = copiedLedgers(fill);
 
-it('check asks the ledger, and records nothing', async () => {
+it('check reads the ledger and records nothing', async () => {
   const connection = await newLedger();
   const { ledger } = commandsOn(connection);
   const before = (await ledger('export')).stdout;

@@ -2,10 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { configCommand } from '../../src/cli/config.ts';
-import { runInProcess } from '../support/command-in-process.ts';
+import { runInProcess, runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder } from '../support/filter-folder.ts';
-import { runCommand } from '../support/run-command.ts';
 
 /** A filter with options that everybody may set, and with a dictionary that is a secret. */
 const SITE_FILTER = `import { allow, BaseFilter } from 'blazar-enforcement';
@@ -122,7 +121,7 @@ describe('config show --origin', () => {
     const conf = confFile(
       `[enforcement]\nfilters_path = ${folder}\nenabled_filters = SiteFilter\nsite_colour = blue\nsite_limits = a:1,b:1\n`,
     );
-    const { code, stdout } = await runCommand(
+    const { code, stdout } = await runProgramInProcess(
       ['config', 'show', '--origin', '--format', 'json', '--config-file', conf],
       { cwd: folder, env: { BLAZAR_ENFORCEMENT_USER_CONFIG: user } },
     );

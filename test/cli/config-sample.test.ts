@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, projectFile } from '../support/files.ts';
-import { runCommand } from '../support/run-command.ts';
 
 const SAMPLE = 'etc/blazar.conf.sample';
 
 describe('config sample', () => {
   it('prints what stands in etc/blazar.conf.sample', async () => {
-    const { code, stdout, stderr } = await runCommand(['config', 'sample']);
+    const { code, stdout, stderr } = await runProgramInProcess(['config', 'sample']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout, `npm run build && node dist/src/cli/main.js config sample > ${SAMPLE}`).toBe(
       readFileSync(projectFile(SAMPLE), 'utf8'),
@@ -15,7 +15,7 @@ describe('config sample', () => {
   });
 
   it('does not depend on the configuration and the variables of the machine', async () => {
-    const { stdout } = await runCommand(['config', 'sample'], {
+    const { stdout } = await runProgramInProcess(['config', 'sample'], {
       env: { OS_ENFORCEMENT__MAX_LEASE_DURATION: '60', BLAZAR_ENFORCEMENT_CONFIG: '/nowhere' },
     });
     expect(stdout).toBe(readFileSync(projectFile(SAMPLE), 'utf8'));
@@ -25,7 +25,7 @@ describe('config sample', () => {
 describe(SAMPLE, () => {
   const text = readFileSync(projectFile(SAMPLE), 'utf8');
   const show = async (conf: string) => {
-    const { code, stdout, stderr } = await runCommand([
+    const { code, stdout, stderr } = await runProgramInProcess([
       'config',
       'show',
       '--format',

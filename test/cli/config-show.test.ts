@@ -6,7 +6,6 @@ import { serviceOptions } from '../../src/server/options.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile } from '../support/files.ts';
 import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
-import { runCommand } from '../support/run-command.ts';
 
 /** A filter with an option of every type, which notes in a file that it was constructed, and then refuses to be. */
 const typesFilter = (note: string) => `import { allow, BaseFilter } from 'blazar-enforcement';
@@ -95,7 +94,7 @@ describe('config show --format json', () => {
 
   it('says of every value where it comes from', async () => {
     const { conf } = configuration();
-    const { stdout } = await runCommand(
+    const { stdout } = await runProgramInProcess(
       ['config', 'show', '--config-file', conf, '--format', 'json', '--origin'].concat(
         '--config',
         'enforcement.types_number=2',

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { runCommand } from '../support/run-command.ts';
 
 const validate = (...files: string[]) =>
   runProgramInProcess(['config', 'validate', ...files.flatMap((file) => ['--config-file', file])]);
@@ -79,7 +78,7 @@ port = 70000
     const folder = temporaryFolder();
     writeFileSync(join(folder, '20-later.conf'), `[enforcement]\n${wrong(3)}`);
     writeFileSync(join(folder, '10-earlier.conf'), `[enforcement]\n${wrong(2)}`);
-    const { code, stderr } = await runCommand(
+    const { code, stderr } = await runProgramInProcess(
       [
         ...['config', 'validate', '--config-dir', folder],
         ...['--config-file', confFile(`[enforcement]\nenabled_filters = ExternalServiceFilter\n${wrong(0)}`)],

@@ -5,7 +5,6 @@ import { rows } from '../support/check-command.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
-import { runCommand } from '../support/run-command.ts';
 
 describe('filters list', () => {
   function configuration() {
@@ -46,7 +45,14 @@ describe('filters list', () => {
 
   it('prints the same as JSON', async () => {
     const { conf, folder } = configuration();
-    const { code, stdout } = await runCommand(['filters', 'list', '--config-file', conf, '--format', 'json']);
+    const { code, stdout } = await runProgramInProcess([
+      'filters',
+      'list',
+      '--config-file',
+      conf,
+      '--format',
+      'json',
+    ]);
     expect(code).toBe(0);
     const list = JSON.parse(stdout) as { name: string; file: string; options: string[] }[];
     expect(list.map(({ name }) => name)).toEqual([

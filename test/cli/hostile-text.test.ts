@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { createLasting } from '../support/requests.ts';
-import { runCommand } from '../support/run-command.ts';
 
 /** Erases the screen, names the window, rings the bell, and ends the line in three ways; C0 and C1. */
 const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mred\r\nforged row  x\u2028y';
@@ -36,7 +36,7 @@ describe('hostile text', () => {
         update: capturedFile('check-update-extend'),
         end: capturedFile('on-end-active'),
       }[operation];
-      const { stdout, stderr } = await runCommand([
+      const { stdout, stderr } = await runProgramInProcess([
         ...['check', operation, String(file), '--explain'],
         ...['--config', `enforcement.filters_path=${filters()}`],
         ...['--config', 'enforcement.enabled_filters=HostileFilter'],
@@ -54,7 +54,7 @@ enabled_filters = MaxLeaseDurationFilter
 usage_budget_rate_attribute = a\u009b31mred
 `);
     const args = ['config', 'show', '--format', 'json', '--config-file', conf];
-    const { code, stdout } = await runCommand(args);
+    const { code, stdout } = await runProgramInProcess(args);
     expect(code).toBe(0);
     expect(stdout).not.toMatch(CONTROLS);
     expect(JSON.parse(stdout).enforcement.usage_budget_rate_attribute).toBe('a\u009b31mred');
@@ -66,7 +66,7 @@ enabled_filters = ${HOSTILE.replaceAll(/[\r\n]/g, '')}
 max_lease_duration = \u001b[31m60
 \u001b[1moption = 1
 `);
-    const { code, stdout, stderr } = await runCommand(['config', 'validate', '--config-file', conf]);
+    const { code, stdout, stderr } = await runProgramInProcess(['config', 'validate', '--config-file', conf]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).not.toMatch(CONTROLS);
     expect(
@@ -79,7 +79,13 @@ max_lease_duration = \u001b[31m60
 
   it('of a value stays in the table of config show', async () => {
     const conf = confFile(`[enforcement]\nusage_budget_rate_attribute = \u001b[2J\u009b31mred\n`);
-    const { code, stdout, stderr } = await runCommand(['config', 'show', '--origin', '--config-file', conf]);
+    const { code, stdout, stderr } = await runProgramInProcess([
+      'config',
+      'show',
+      '--origin',
+      '--config-file',
+      conf,
+    ]);
     expect(code).toBe(0);
     expect(stdout + stderr).not.toMatch(CONTROLS);
     expect(stdout).toMatch(/^enforcement +usage_budget_rate_attribute +\S+ +\S.*red +\S+:2$/m);
@@ -87,7 +93,7 @@ max_lease_duration = \u001b[31m60
 
   it('reaches a program as it is, inside JSON on one line', async () => {
     const file = capturedFile('check-create-physical-host');
-    const { stdout } = await runCommand([
+    const { stdout } = await runProgramInProcess([
       ...['check', 'create', file, '--format', 'json'],
       ...['--config', `enforcement.filters_path=${filters()}`],
       ...['--config', 'enforcement.enabled_filters=HostileFilter'],

@@ -1,6 +1,8 @@
 /** What the tests of `check` share: a configuration of two days, and the answers as they were printed. */
+
+import { runProgramInProcess } from './command-in-process.ts';
 import { capturedFile, confFile } from './files.ts';
-import { type CommandResult, runCommand } from './run-command.ts';
+import type { CommandResult } from './run-command.ts';
 
 export const TWO_DAYS =
   '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 172800\n';
@@ -24,7 +26,7 @@ export interface Answer {
 
 /** `check OPERATION FILES FLAGS` with two days for everyone. */
 export function check(operation: string, files: string[], ...flags: string[]): Promise<CommandResult> {
-  return runCommand(['check', operation, ...files, '--config-file', confFile(TWO_DAYS), ...flags]);
+  return runProgramInProcess(['check', operation, ...files, '--config-file', confFile(TWO_DAYS), ...flags]);
 }
 
 export function answers(stdout: string): Answer[] {

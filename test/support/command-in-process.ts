@@ -1,57 +1,102 @@
-/** Runs a command's code in this process: the same streams and exit code in a hundredth of the time of a process of its own. */
-import { type Command, CommanderError } from 'commander';
+/** Runs a command in this process: the same streams and exit code in a hundredth of the time that a process takes. */
+import type { EventEmitter } from 'node:events';
+import fs from 'node:fs';
+import { Readable } from 'node:stream';
+import type { Command } from 'commander';
 import { vi } from 'vitest';
-import { ExitCode, printProblems, UsageError } from '../../src/cli/output.ts';
-import { runProgram } from '../../src/cli/program.ts';
-import { ConfigurationError } from '../../src/errors.ts';
-import type { CommandResult } from './run-command.ts';
+import { reportFailure, runProgram } from '../../src/cli/program.ts';
+import { type CommandOptions, type CommandResult, scrubbedEnvironment } from './run-command.ts';
 
 /** A whole command line, as main.ts runs it. One run at a time: it takes over the streams. */
-export function runProgramInProcess(args: readonly string[]): Promise<CommandResult> {
-  return captured(() => runProgram(args));
+export function runProgramInProcess(
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<CommandResult> {
+  return captured(() => runProgram(args), options);
 }
 
-/** What a mistake comes to is decided in program.ts; here as there. One run at a time. */
+/** One command without the program around it. One run at a time. */
 export function runInProcess(command: Command, args: readonly string[]): Promise<CommandResult> {
   return captured(async () => {
     try {
       await command.exitOverride().parseAsync(args, { from: 'user' });
     } catch (thrown) {
-      if (thrown instanceof ConfigurationError) {
-        printProblems(thrown.problems);
-      } else if (thrown instanceof UsageError) {
-        process.stderr.write(`error: ${thrown.message}\n`);
-      } else if (!(thrown instanceof CommanderError)) {
-        throw thrown;
-      }
-      process.exitCode = ExitCode.usage;
+      process.exitCode = reportFailure(thrown);
     }
   });
 }
 
-async function captured(run: () => Promise<void>): Promise<CommandResult> {
-  let stdout = '';
-  let stderr = '';
-  const spies = [
-    vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-      stdout += String(text);
-      return true;
-    }),
-    vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-      stderr += String(text);
-      return true;
-    }),
-  ];
-  const { exitCode: before } = process;
+/** Streams, exit code, environment, folder and listeners of the process are afterwards as they were. */
+async function captured(run: () => Promise<void>, options?: CommandOptions): Promise<CommandResult> {
+  const written = { stdout: '', stderr: '' };
+  const spies = [captureStream('stdout', written), captureStream('stderr', written), captureLog(written)];
+  const restore = options === undefined ? () => {} : replaceSurroundings(options);
+  const removeListeners = watchListeners();
+  const { exitCode } = process;
   try {
     process.exitCode = undefined;
     await run();
+    return { code: Number(process.exitCode ?? 0), ...written };
   } finally {
+    process.exitCode = exitCode;
+    removeListeners();
+    restore();
     for (const spy of spies) {
       spy.mockRestore();
     }
   }
-  const code = process.exitCode === undefined ? 0 : Number(process.exitCode);
-  process.exitCode = before;
-  return { code, stdout, stderr };
+}
+
+type Written = { stdout: string; stderr: string };
+
+function captureStream(name: keyof Written, written: Written) {
+  return vi.spyOn(process[name], 'write').mockImplementation((text) => {
+    written[name] += String(text);
+    return true;
+  });
+}
+
+/** The logger writes to the file descriptor of standard error. */
+function captureLog(written: Written) {
+  const { writeSync } = fs;
+  return vi.spyOn(fs, 'writeSync').mockImplementation((descriptor, ...rest) => {
+    if (descriptor !== 2) {
+      return Reflect.apply(writeSync, fs, [descriptor, ...rest]);
+    }
+    const text = String(rest[0]);
+    written.stderr += text;
+    return Buffer.byteLength(text);
+  });
+}
+
+function replaceSurroundings({ env = {}, cwd, stdin = '' }: CommandOptions): () => void {
+  const before = { env: process.env, cwd: process.cwd() };
+  process.env = { ...scrubbedEnvironment(), ...env };
+  if (cwd !== undefined) {
+    process.chdir(cwd);
+  }
+  const input = vi
+    .spyOn(process, 'stdin', 'get')
+    .mockReturnValue(Readable.from([Buffer.from(stdin)]) as never);
+  return () => {
+    process.env = before.env;
+    process.chdir(before.cwd);
+    input.mockRestore();
+  };
+}
+
+/** What `serve` listens to for as long as its process lives. */
+const EVENTS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1', 'uncaughtException', 'unhandledRejection'];
+
+/** Removes the listeners that are added from here on. */
+function watchListeners(): () => void {
+  const emitter: EventEmitter = process;
+  const before = new Map(EVENTS.map((event) => [event, emitter.listeners(event)]));
+  return () => {
+    for (const [event, kept] of before) {
+      for (const listener of emitter.listeners(event).filter((one) => !kept.includes(one))) {
+        emitter.off(event, listener as () => void);
+      }
+    }
+  };
 }

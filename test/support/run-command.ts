@@ -1,4 +1,4 @@
-/** Runs the built command as an operator does: a process of its own, and of our environment nothing that it reads. */
+/** Runs the built command as an operator does: in a process of its own, without the variables of ours that it would read. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,14 +11,14 @@ export interface CommandResult {
 }
 
 export interface CommandOptions {
-  /** Variables besides those of this process, of which `OS_*`, `BLAZAR_*` and `NODE_OPTIONS` are left out. */
+  /** Variables to add to those of this process, without its `OS_*`, `BLAZAR_*` and `NODE_OPTIONS`. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What is written to standard input; default: it ends at once. */
+  /** Written to standard input. Default: nothing. */
   readonly stdin?: string | Uint8Array;
   readonly cwd?: string;
 }
 
-/** A command that goes on, such as `serve`. */
+/** A command that keeps running, such as `serve`. */
 export interface RunningCommand {
   readonly process: ChildProcess;
   /** What it has written so far. */
@@ -31,7 +31,7 @@ export interface RunningCommand {
 /** `dist/src/cli/main.js`, which `npm run build` makes. */
 export const COMMAND = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 
-/** No command takes this long; one that hangs is ended, and its code is `null`. */
+/** No command takes this long; one that hangs is killed, and its code is `null`. */
 const DEADLINE_MILLISECONDS = 15_000;
 
 /** `node dist/src/cli/main.js …args`, to its end. */
@@ -41,7 +41,7 @@ export function runCommand(args: readonly string[], options: CommandOptions = {}
   return running.ended.finally(() => clearTimeout(deadline));
 }
 
-/** As `runCommand`, without waiting for the end: the caller sees to it that there is one. */
+/** As `runCommand`, without waiting for the end: the caller must end it. */
 export function startCommand(args: readonly string[], options: CommandOptions = {}): RunningCommand {
   if (!existsSync(COMMAND)) {
     throw new Error(`${COMMAND} is not there: npm run build`);
@@ -85,7 +85,8 @@ export function startCommand(args: readonly string[], options: CommandOptions = 
   };
 }
 
-function scrubbedEnvironment(): Record<string, string | undefined> {
+/** This process's environment without the variables that a command reads. */
+export function scrubbedEnvironment(): Record<string, string | undefined> {
   return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(OS_|BLAZAR_|NODE_OPTIONS$)/.test(name)),
   );
