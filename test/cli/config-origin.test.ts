@@ -1,12 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
-import { configCommand } from '../../src/cli/config.ts';
-import { runInProcess, runProgramInProcess } from '../support/command-in-process.ts';
+import { describe, expect, it } from 'vitest';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder } from '../support/filter-folder.ts';
 
-/** A filter with options that everybody may set, and with a dictionary that is a secret. */
+/** A filter with options that any source may set, and a secret dictionary. */
 const SITE_FILTER = `import { allow, BaseFilter } from 'blazar-enforcement';
 import { z } from 'zod';
 export class SiteFilter extends BaseFilter {
@@ -23,7 +22,7 @@ export class SiteFilter extends BaseFilter {
 
 const LIMITS = 'max_lease_duration_project_limits';
 
-/** Two files of the server, the second over the first. */
+/** Two server files, the second of which overrides the first. */
 function sources() {
   const base = confFile(
     `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 1\n${LIMITS} = climate:1, physics:1\n[service]\nport = 1\n`,
@@ -35,19 +34,17 @@ function sources() {
   return { base, site, files: ['--config-file', base, '--config-file', site] };
 }
 
-const show = (...flags: string[]) => runInProcess(configCommand(), ['show', '--origin', ...flags]);
+const show = (...flags: string[]) => runProgramInProcess(['config', 'show', '--origin', ...flags]);
 
 const cells = (stdout: string) => stdout.split('\n').map((row) => row.split(/ {2,}/));
 
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
-
 describe('config show --origin', () => {
-  it('says which source has won, and which it has beaten, the last one first', async () => {
+  it('shows the source of a value and those that it overrides, the last one first', async () => {
     const { base, site, files } = sources();
-    vi.stubEnv('OS_ENFORCEMENT__MAX_LEASE_DURATION', '3');
-    const { code, stdout } = await show(...files, '--config', 'enforcement.max_lease_duration=4');
+    const { code, stdout } = await runProgramInProcess(
+      ['config', 'show', '--origin', ...files, '--config', 'enforcement.max_lease_duration=4'],
+      { env: { OS_ENFORCEMENT__MAX_LEASE_DURATION: '3' } },
+    );
     expect(code).toBe(0);
     expect(cells(stdout)).toContainEqual([
       ...['enforcement', 'max_lease_duration', 'integer', '4'],
@@ -57,7 +54,7 @@ describe('config show --origin', () => {
     expect(cells(stdout)).toContainEqual(['service', 'host', 'text', '127.0.0.1', 'default']);
   });
 
-  it('says it of each member of a dictionary that several sources have made', async () => {
+  it('shows them for each member of a dictionary from several sources', async () => {
     const { base, site, files } = sources();
     const { stdout } = await show(...files, '--config', `enforcement.${LIMITS}.climate=9`);
     const rows = cells(stdout).filter(([, option = '']) => option.startsWith(LIMITS));
@@ -70,7 +67,7 @@ describe('config show --origin', () => {
     ]);
   });
 
-  it('says it as JSON: origin and beats of each value and each member', async () => {
+  it('prints origin and beats of each value and each member as JSON', async () => {
     const { base, site, files } = sources();
     const { stdout } = await show(...files, '--format', 'json');
     const { enforcement, service } = JSON.parse(stdout);
@@ -88,7 +85,7 @@ describe('config show --origin', () => {
     expect(service.host).toEqual({ value: '127.0.0.1', origin: 'default', beats: [] });
   });
 
-  it('says it in comments of a file that reads the same again', async () => {
+  it('prints them as comments of an INI file that reads back the same', async () => {
     const { base, site, files } = sources();
     const { stdout } = await show(...files, '--format', 'ini');
     expect(stdout).toContain(`\n# ${site}:2 (over ${base}:3)\nmax_lease_duration = 2\n`);
@@ -105,15 +102,15 @@ describe('config show --origin', () => {
     expect(values(again.stdout)).toEqual(values(first.stdout));
   });
 
-  it('says nothing of it without --origin', async () => {
+  it('shows no origin without --origin', async () => {
     const { files } = sources();
     for (const format of ['table', 'json', 'ini']) {
-      const { stdout } = await runInProcess(configCommand(), ['show', ...files, '--format', format]);
+      const { stdout } = await runProgramInProcess(['config', 'show', ...files, '--format', format]);
       expect(stdout).not.toContain('blazar.conf');
     }
   });
 
-  it('knows the files of the user and of the project, which beat those of the server', async () => {
+  it('shows the files of the user and of the project, which override those of the server', async () => {
     const folder = filterFolder({ 'site-filter.js': SITE_FILTER });
     const project = join(folder, '.blazar-enforcement.yaml');
     writeFileSync(project, 'enforcement:\n  site_colour: red\n  site_limits: {c: 3}\n');
@@ -139,7 +136,7 @@ describe('config show --origin', () => {
     });
   });
 
-  it('hides a dictionary of secrets as a whole', async () => {
+  it('hides a whole dictionary of secrets', async () => {
     const folder = filterFolder({ 'site-filter.js': SITE_FILTER });
     const conf = confFile(`[enforcement]\nfilters_path = ${folder}\nenabled_filters = SiteFilter\n`);
     const one = temporaryFile('one.yaml', 'enforcement: {site_keys: {a: s3cret}}\n');
@@ -153,7 +150,7 @@ describe('config show --origin', () => {
     }
   });
 
-  it('keeps a comment on its line, whatever a file is called', async () => {
+  it('keeps a comment on one line, whatever the name of the file', async () => {
     const file = temporaryFile(
       'a\nport = 9\n.conf',
       '[enforcement]\nenabled_filters =\nmax_lease_duration = 1\n',

@@ -50,7 +50,7 @@ port = 70000
     expect(lines.filter((line) => line.startsWith('error: '))).toHaveLength(8);
   });
 
-  it('refuses what real sites ran with for months while nothing enforced it', async () => {
+  it('refuses the name of a filter and of an option that real sites used and that never existed', async () => {
     const conf = confFile(
       '[enforcement]\nenabled_filters = MaxReservationLengthFilter\nmax_reservation_length = 86400\n',
     );
@@ -60,7 +60,7 @@ port = 70000
     expect(stderr).toContain(`${conf}:3: [enforcement] max_reservation_length: unknown option`);
   });
 
-  it('warns of what has no effect, and still exits with 0', async () => {
+  it('warns of an option without effect, and exits with 0', async () => {
     const conf = confFile('[enforcement]\nenabled_filters =\nmax_lease_duration = 60\n');
     const { code, stderr } = await validate(conf);
     expect(code).toBe(0);
@@ -69,7 +69,7 @@ port = 70000
     expect(stderr).not.toContain('error:');
   });
 
-  it('reads the later file over the earlier one, folders over files, variables over both, flags over all', async () => {
+  it('lets later files override earlier ones, folders files, variables both, and flags everything', async () => {
     const wrong = (from: number) =>
       ['timeout', 'connect_retries', 'breaker_failures', 'breaker_cooldown', 'allow_on_error', 'ca_file']
         .slice(from)
@@ -104,7 +104,7 @@ port = 70000
     });
   });
 
-  it('says which file or folder is not there', async () => {
+  it('names a file or folder that does not exist', async () => {
     const folder = temporaryFolder();
     const { code, stderr } = await runProgramInProcess([
       ...['config', 'validate', '--config-file', `${folder}/no.conf`],

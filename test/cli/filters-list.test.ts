@@ -20,7 +20,7 @@ describe('filters list', () => {
     return { conf, folder };
   }
 
-  it('prints name, use, file and options of every filter that can be named', async () => {
+  it('prints name, use, file and options of every filter', async () => {
     const { conf, folder } = configuration();
     const { code, stdout } = await runProgramInProcess(['filters', 'list', '--config-file', conf]);
     expect(code).toBe(0);
@@ -43,7 +43,7 @@ describe('filters list', () => {
     expect(filters[8]).toEqual(['TriedFilter', 'audit', `${folder}/tried-filter.mjs`, 'tried_note']);
   });
 
-  it('prints the same as JSON', async () => {
+  it('prints them as JSON', async () => {
     const { conf, folder } = configuration();
     const { code, stdout } = await runProgramInProcess([
       'filters',
@@ -62,7 +62,7 @@ describe('filters list', () => {
     ]);
     expect(list[2]).toMatchObject({ enabled: true, audit: false });
     expect(list[2]?.options).toContain('max_lease_duration_project_limits');
-    expect(basename(realpathSync(list[2]?.file ?? ''))).toBe('max-lease-duration-filter.js');
+    expect(basename(realpathSync(list[2]?.file ?? ''))).toBe('max-lease-duration-filter.ts');
     expect(list[8]).toEqual({
       name: 'TriedFilter',
       enabled: false,
@@ -72,7 +72,7 @@ describe('filters list', () => {
     });
   });
 
-  it('lists what there is beside the mistakes of a configuration, and exits with 2', async () => {
+  it('lists the filters beside the mistakes of the configuration, and exits with 2', async () => {
     const conf = confFile('[enforcement]\nenabled_filters = MaxLeaseDurationFilte\n');
     const { code, stdout, stderr } = await runProgramInProcess(['filters', 'list', '--config-file', conf]);
     expect(code).toBe(2);

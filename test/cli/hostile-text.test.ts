@@ -4,11 +4,11 @@ import { capturedFile, confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { createLasting } from '../support/requests.ts';
 
-/** Erases the screen, names the window, rings the bell, and ends the line in three ways; C0 and C1. */
+/** Erases the screen, sets the window title, rings the bell, and ends the line in three ways; C0 and C1. */
 const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mred\r\nforged row  x\u2028y';
 const CONTROLS = /(?!\n)[\p{Cc}\u2028\u2029]/u;
 
-/** What is printed for people: nothing in it may steer the terminal. JSON of the log and of `--format json` is for programs. */
+/** The lines that are printed for people, and not JSON. */
 function forPeople(text: string): string {
   return text
     .split('\n')
@@ -25,9 +25,9 @@ const filters = () =>
     }),
   });
 
-describe('hostile text', () => {
+describe('a control character', () => {
   it.for(['create', 'update', 'end'])(
-    'of a filter and a lease stays in its cell: check %s',
+    'of a filter or a lease is escaped in the table of check %s',
     async (operation) => {
       const request = createLasting(60);
       const lease = { ...request.lease, name: HOSTILE };
@@ -43,12 +43,12 @@ describe('hostile text', () => {
       ]);
       expect(stdout).not.toMatch(CONTROLS);
       expect(forPeople(stderr)).not.toMatch(CONTROLS);
-      // The heading, the file, for an end its warning, and the one filter.
+      // The heading, the file, for an end its warning, the filter.
       expect(stdout.trimEnd().split('\n')).toHaveLength(operation === 'end' ? 4 : 3);
     },
   );
 
-  it('of a configuration is escaped in JSON', async () => {
+  it('of a configuration is escaped in JSON of config show', async () => {
     const conf = confFile(`[enforcement]
 enabled_filters = MaxLeaseDurationFilter
 usage_budget_rate_attribute = a\u009b31mred
@@ -60,7 +60,7 @@ usage_budget_rate_attribute = a\u009b31mred
     expect(JSON.parse(stdout).enforcement.usage_budget_rate_attribute).toBe('a\u009b31mred');
   });
 
-  it('of a configuration stays on its line', async () => {
+  it('of a configuration is escaped in the problems of config validate', async () => {
     const conf = confFile(`[enforcement]
 enabled_filters = ${HOSTILE.replaceAll(/[\r\n]/g, '')}
 max_lease_duration = \u001b[31m60
@@ -77,7 +77,7 @@ max_lease_duration = \u001b[31m60
     ).toBe(true);
   });
 
-  it('of a value stays in the table of config show', async () => {
+  it('of a configuration is escaped in the table of config show', async () => {
     const conf = confFile(`[enforcement]\nusage_budget_rate_attribute = \u001b[2J\u009b31mred\n`);
     const { code, stdout, stderr } = await runProgramInProcess([
       'config',
@@ -91,7 +91,7 @@ max_lease_duration = \u001b[31m60
     expect(stdout).toMatch(/^enforcement +usage_budget_rate_attribute +\S+ +\S.*red +\S+:2$/m);
   });
 
-  it('reaches a program as it is, inside JSON on one line', async () => {
+  it('reaches a program unchanged, in JSON on one line', async () => {
     const file = capturedFile('check-create-physical-host');
     const { stdout } = await runProgramInProcess([
       ...['check', 'create', file, '--format', 'json'],

@@ -11,7 +11,7 @@ async function printed(head: readonly string[], rows: readonly (readonly string[
   }
 }
 
-it('sets columns below each other, whatever stands in them, and nothing behind the last', async () => {
+it('aligns the columns, also of wide characters, and ends no line with spaces', async () => {
   const rows = [
     ['a', 'bb', ''],
     ['研究', 'c', 'd'],
@@ -29,14 +29,9 @@ it('sets columns below each other, whatever stands in them, and nothing behind t
   expect(await printed(['ONE', 'TWO'], [])).toBe('ONE  TWO\n');
 });
 
-it('takes as much longer as there is more', async () => {
+/** Quadratic work would take longer than the timeout. */
+it('prints tens of thousands of rows', { timeout: 15_000 }, async () => {
   const row = Array.from({ length: 9 }, (_, column) => `2030-01-01T00:00:00Z ${column}`);
-  const started = performance.now();
-  const text = await printed(
-    row,
-    Array.from({ length: 50_000 }, () => row),
-  );
-  expect(text.split('\n')).toHaveLength(50_002);
-  // 20 s with the package that was used before, and more with each row.
-  expect(performance.now() - started).toBeLessThan(15_000);
+  const rows = Array.from({ length: 50_000 }, () => row);
+  expect((await printed(row, rows)).split('\n')).toHaveLength(50_002);
 });
