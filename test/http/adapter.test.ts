@@ -9,7 +9,7 @@ const json = '{}';
 beforeAll(loadLibraries, 60_000);
 
 describe('an answer', () => {
-  it('leaves a compressed body as it is', async () => {
+  it('is not decompressed', async () => {
     const packed = gzipSync('{"message":"no"}');
     const service = await startService((response) =>
       response.writeHead(403, { 'content-encoding': 'gzip' }).end(packed),
@@ -17,7 +17,7 @@ describe('an answer', () => {
     expect((await newClient().postJson(service.url, json)).body).toBe(new TextDecoder().decode(packed));
   });
 
-  it('reads a body in pieces that split a character', async () => {
+  it('is read also when it comes in pieces that split a character', async () => {
     const body = Buffer.from('{"message":"Zürich"}');
     const service = await startService(async (response) => {
       response.writeHead(403).write(body.subarray(0, 14));
@@ -27,7 +27,7 @@ describe('an answer', () => {
     expect((await newClient().postJson(service.url, json)).body).toBe('{"message":"Zürich"}');
   });
 
-  it('takes early hints for no answer', async () => {
+  it('is not the early hints before it', async () => {
     const service = await startTcpService((socket) =>
       socket.once('data', () =>
         socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n'),
@@ -36,7 +36,7 @@ describe('an answer', () => {
     expect(await newClient().postJson(service.url, json)).toEqual({ status: 204, body: '' });
   });
 
-  it('does not follow a redirect, so that the token goes nowhere else', async () => {
+  it('that redirects is not followed, so that the token stays with the service', async () => {
     const elsewhere = await startService((response) => response.writeHead(204).end());
     for (const status of [301, 302, 303, 307, 308]) {
       const service = await startService((response) =>
@@ -48,7 +48,7 @@ describe('an answer', () => {
     expect(elsewhere.sockets).toEqual([]);
   });
 
-  it('ignores the proxies of the environment', async () => {
+  it('comes from the service itself, whatever proxies the environment names', async () => {
     const proxy = await startService((response) => response.writeHead(502).end());
     const service = await startService((response) => response.writeHead(204).end());
     for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy', 'HTTPS_PROXY', 'https_proxy']) {
@@ -66,7 +66,7 @@ describe('an answer', () => {
 });
 
 describe('the connections', () => {
-  it('are kept and used again', async () => {
+  it('are kept alive and reused', async () => {
     const service = await startService((response) => response.writeHead(204).end());
     const client = newClient();
     for (let call = 0; call < 5; call++) {
@@ -89,7 +89,7 @@ describe('the connections', () => {
     expect(service.sockets.length).toBeLessThanOrEqual(32);
   });
 
-  it('are not used again when the service is about to close them', async () => {
+  it('are not reused when the service is about to close them', async () => {
     const service = await startService((response) =>
       response.writeHead(204, { 'keep-alive': 'timeout=1' }).end(),
     );
@@ -100,7 +100,7 @@ describe('the connections', () => {
     expect(service.sockets).toHaveLength(2);
   });
 
-  it('are dropped before a service that says nothing would close them', async () => {
+  it('are closed within 2 seconds when the service announces no timeout', async () => {
     const service = await startTcpService((socket) =>
       socket.on('data', () => socket.write('HTTP/1.1 204 No Content\r\n\r\n')),
     );
@@ -111,7 +111,7 @@ describe('the connections', () => {
     expect(Date.now() - before).toBeLessThan(2_000);
   });
 
-  it('are no more than 128; further calls wait for one', async () => {
+  it('are at most 128; further calls wait', async () => {
     const service = await startService((response) => setTimeout(() => response.writeHead(204).end(), 100));
     const client = newClient();
     const answers = await Promise.all(Array.from({ length: 300 }, () => client.postJson(service.url, json)));

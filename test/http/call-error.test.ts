@@ -4,7 +4,7 @@ import { callError, HttpCallError, hasCode } from '../../src/http/call-error.ts'
 const url = new URL('https://user:password@policy.example:8443/v1/check-create?key=secret#fragment');
 
 describe('callError', () => {
-  it('says where to, without credentials and query, and why', () => {
+  it('names the address, without credentials and query, and the reason', () => {
     const error = callError('timeout', { method: 'POST', url }, 'no whole answer within 10 s');
     expect(error).toBeInstanceOf(HttpCallError);
     expect(error.message).toBe(
@@ -13,14 +13,14 @@ describe('callError', () => {
     expect(error.cause).toBeUndefined();
   });
 
-  it('keeps name, message and code of the cause and nothing else', () => {
+  it('keeps name, message and code of the cause, and nothing else', () => {
     const thrown = Object.assign(new TypeError('bad'), { code: 'EBAD', config: { headers: 'secret' } });
     const { message, cause } = callError('transport', { method: 'POST', url }, 'no usable answer', thrown);
     expect(message).toMatch(/: no usable answer: bad$/);
     expect({ ...(cause as Error) }).toEqual({ name: 'TypeError', code: 'EBAD' });
   });
 
-  it('says what failed for each address of a name', () => {
+  it('has the failure of each address of a name', () => {
     const thrown = new AggregateError([
       new Error('connect ECONNREFUSED ::1:80'),
       new Error('connect ETIMEDOUT 127.0.0.1:80'),
@@ -43,7 +43,7 @@ describe('callError', () => {
 });
 
 describe('hasCode', () => {
-  it('knows its own errors from others with the same code', () => {
+  it('is false for other errors with the same code', () => {
     expect(hasCode(new HttpCallError('connect', ''), 'connect')).toBe(true);
     expect(hasCode(new HttpCallError('timeout', ''), 'connect')).toBe(false);
     expect(hasCode(Object.assign(new Error(), { code: 'connect' }), 'connect')).toBe(false);

@@ -23,7 +23,7 @@ describe('a get', () => {
     ]);
   });
 
-  it.each([204, 302, 400, 404, 500, 503])('gives a %i as an answer like any other', async (status) => {
+  it.each([204, 302, 400, 404, 500, 503])('returns the status of a %i', async (status) => {
     const service = await startService((response) => response.writeHead(status, { location: '/' }).end());
     expect(await newClient().get(service.url)).toEqual({ status, body: '' });
     expect(service.requests).toHaveLength(1);
@@ -43,7 +43,7 @@ describe('a get', () => {
     expect(service.sockets).toHaveLength(1);
   });
 
-  it('is bounded in size and time as a post is', async () => {
+  it('has the limits of a post in size and time', async () => {
     const large = await startService((response) => response.end('x'.repeat(100)));
     const silent = await startService(() => {});
     const errors = await Promise.all([
@@ -74,7 +74,7 @@ describe('the headers of an answer', () => {
         .end('null'),
     );
 
-  it('come along when they are asked for, and no others', async () => {
+  it('are returned when they are asked for, and no others', async () => {
     const { url } = await numbered();
     const call = { answerHeaders: ['x-request-id', 'x-missing'] };
     const expected = { status: 200, body: 'null', headers: { 'x-request-id': '7' } };
@@ -82,19 +82,19 @@ describe('the headers of an answer', () => {
     expect(answers).toStrictEqual([expected, expected]);
   });
 
-  it('are none where none of those has come, or more than once', async () => {
+  it('are left out when they are missing or come more than once', async () => {
     const { url } = await numbered();
     const { headers } = await newClient().get(url, { answerHeaders: ['x-missing', 'set-cookie'] });
     expect(headers).toStrictEqual({});
   });
 
-  it('are not there when none are asked for', async () => {
+  it('are no part of the result when none are asked for', async () => {
     const { url } = await numbered();
     expect(await newClient().get(url)).toStrictEqual({ status: 200, body: 'null' });
     expect(await newClient().get(url, { answerHeaders: [] })).toStrictEqual({ status: 200, body: 'null' });
   });
 
-  it('have nothing in them that was not sent, whatever name is asked for', async () => {
+  it('are those that were sent, whatever name is asked for', async () => {
     const { url } = await numbered();
     const { headers } = await newClient().get(url, {
       answerHeaders: ['constructor', '__proto__', 'tostring'],

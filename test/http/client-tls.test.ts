@@ -25,13 +25,13 @@ function startTlsService(options: ServerOptions) {
 }
 
 describe('https', () => {
-  it('works with a server that the given authority vouches for', async () => {
+  it('accepts a server with a certificate of the given authority', async () => {
     const service = await startTlsService(server);
     const answer = await newClient({ tls: { ca } }).postJson(service.url, json);
     expect(answer).toEqual({ status: 200, body: 'undefined' });
   });
 
-  it('keeps its connections too', async () => {
+  it('keeps connections alive', async () => {
     const service = await startTlsService(server);
     const caller = newClient({ tls: { ca } });
     for (let call = 0; call < 3; call++) {
@@ -42,14 +42,14 @@ describe('https', () => {
     expect(service.sockets).toHaveLength(1);
   });
 
-  it('refuses a server that nobody known vouches for', async () => {
+  it('refuses a server with a certificate of an unknown authority', async () => {
     const service = await startTlsService(server);
     const error = await failure(newClient().postJson(service.url, json));
     expect(error).toMatchObject({ code: 'connect', cause: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' } });
     expect(service.calls).toEqual([]);
   });
 
-  it('refuses it also where the environment turns the check off', async () => {
+  it('refuses it also when the environment turns the check off', async () => {
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
     try {
       const service = await startTlsService(server);
@@ -67,7 +67,7 @@ describe('https', () => {
     expect(service.calls).toEqual([]);
   });
 
-  it('refuses an authority that is no certificate', async () => {
+  it('refuses an authority that is not a certificate', async () => {
     const service = await startTlsService(server);
     const text = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
     expect((await failure(newClient({ tls: { ca: text } }).postJson(service.url, json))).code).toBe(
@@ -75,13 +75,13 @@ describe('https', () => {
     );
   });
 
-  it('shows the certificate of the client', async () => {
+  it('presents the certificate of the client', async () => {
     const service = await startTlsService({ ...server, ca, requestCert: true, rejectUnauthorized: true });
     const answer = await newClient({ tls: { ca, ...client } }).postJson(service.url, json);
     expect(answer.body).toBe('a lease service');
   });
 
-  it('fails without one where one is asked for', async () => {
+  it('fails without a client certificate when the server requires one', async () => {
     const service = await startTlsService({ ...server, ca, requestCert: true, rejectUnauthorized: true });
     const error = await failure(newClient({ tls: { ca } }).postJson(service.url, json));
     expect(['transport', 'connect']).toContain(error.code);

@@ -20,24 +20,10 @@ const json = JSON.stringify(JSON.parse(wire));
 beforeAll(loadLibraries, 60_000);
 
 describe('a call', () => {
-  it('gives a 204 with an empty body', async () => {
-    const service = await startService((response) => response.writeHead(204).end());
-    expect(await newClient().postJson(service.url, json)).toEqual({ status: 204, body: '' });
-  });
-
-  it('gives a 403 with its body', async () => {
-    const service = await startService((response) =>
-      response.writeHead(403).end('{"message":"You shall not pass!"}'),
-    );
-    expect(await newClient().postJson(service.url, json)).toEqual({
-      status: 403,
-      body: '{"message":"You shall not pass!"}',
-    });
-  });
-
-  it.each([200, 400, 404, 500, 503])('gives a %i as an answer like any other', async (status) => {
-    const service = await startService((response) => response.writeHead(status).end('text'));
-    expect(await newClient().postJson(service.url, json)).toEqual({ status, body: 'text' });
+  it.each([200, 204, 400, 403, 404, 500, 503])('returns status and body of a %i', async (status) => {
+    const body = status === 204 ? '' : '{"message":"You shall not pass!"}';
+    const service = await startService((response) => response.writeHead(status).end(body));
+    expect(await newClient().postJson(service.url, json)).toEqual({ status, body });
   });
 
   it('sends the text byte for byte, as JSON, with the headers of the client', async () => {
@@ -68,7 +54,7 @@ describe('a call', () => {
     },
   );
 
-  it('refuses an address with credentials and does not repeat them', async () => {
+  it('refuses an address with credentials, and does not show them', async () => {
     const error = await failure(newClient().postJson('http://user:hunter2@127.0.0.1/', json));
     expect(error).toMatchObject({ code: 'invalid-url' });
     expect(error.message).not.toMatch(/user:|hunter2/);
@@ -76,11 +62,11 @@ describe('a call', () => {
 });
 
 describe('a signal', () => {
-  /** What a promise gives before the event loop takes another turn. */
+  /** The result of a promise that settles before the next turn of the event loop. */
   const atOnce = (promise: Promise<unknown>) =>
     Promise.race([promise, new Promise((resolve) => setImmediate(resolve, 'not at once'))]);
 
-  it('that has fired already keeps the call from being made', async () => {
+  it('that has fired already prevents the call', async () => {
     const sockets = watchSockets();
     const error = await failure(
       newClient().postJson('http://127.0.0.1:1/', json, { signal: AbortSignal.abort() }),
@@ -89,7 +75,7 @@ describe('a signal', () => {
     expect(sockets).toEqual([]);
   });
 
-  it('ends a call at once and drops its connection', async () => {
+  it('ends a call at once and closes its connection', async () => {
     const controller = new AbortController();
     const service = await startService(() => controller.abort(new Error('nobody waits')));
     const error = await failure(
@@ -115,7 +101,7 @@ describe('a signal', () => {
     expect(error.code).toBe('aborted');
   });
 
-  it('ends a call that has no connection yet, which is then not sent', async () => {
+  it('ends a call that is connecting, which is not sent then', async () => {
     const service = await startService((response) => response.writeHead(204).end());
     const controller = new AbortController();
     watchSockets(() => controller.abort());
@@ -136,7 +122,7 @@ describe('a signal', () => {
     expect(await atOnce(call)).toMatchObject({ code: 'aborted' });
   });
 
-  it('ends a call that was not begun, which then is not', async () => {
+  it('ends a call that has not started, which opens no connection then', async () => {
     const sockets = watchSockets();
     const controller = new AbortController();
     const call = failure(newClient().postJson('http://127.0.0.1:1/', json, { signal: controller.signal }));
@@ -146,7 +132,7 @@ describe('a signal', () => {
     expect(sockets).toEqual([]);
   });
 
-  it('ends a call that waits for its next try, which is then not made', async () => {
+  it('ends a call that waits for its next try, which is not made then', async () => {
     const sockets = watchSockets();
     const controller = new AbortController();
     const client = newClient({ timeout: 60, connectRetries: 3 });
@@ -159,7 +145,7 @@ describe('a signal', () => {
     expect(sockets).toHaveLength(1);
   });
 
-  it('is not held on to, however often it is passed', async () => {
+  it('keeps no listener, however often it is passed', async () => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error) => warnings.push(warning);
     process.on('warning', onWarning);
@@ -179,7 +165,7 @@ describe('a signal', () => {
 });
 
 describe('close', () => {
-  it('fails the calls under way and those that come later', async () => {
+  it('fails the calls in progress and all later ones', async () => {
     const service = await startService(() => {});
     const client = newClient({ timeout: 60 });
     const sockets = watchSockets();
@@ -194,7 +180,7 @@ describe('close', () => {
     expect(service.requests).toHaveLength(3);
   });
 
-  it('leaves nothing behind that would keep the process alive', async () => {
+  it('leaves nothing that keeps the process alive', async () => {
     const sockets = watchSockets();
     const deaf = await startDeafService();
     const service = await startService((response) => response.writeHead(204).end());
@@ -213,13 +199,13 @@ describe('close', () => {
     await vi.waitFor(() => expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true]));
   });
 
-  it('is nothing to a client that was never used', async () => {
+  it('works on a client that was never used', async () => {
     await newClient().close();
   });
 });
 
 describe('createHttpClient', () => {
-  it('loads the libraries with the first call and not before', async () => {
+  it('loads the libraries with the first call', async () => {
     vi.resetModules();
     const loaded: string[] = [];
     for (const name of ['axios', 'undici', 'cockatiel']) {
@@ -259,7 +245,7 @@ describe('createHttpClient', () => {
     expect(() => newClient({ [name]: value })).toThrow(new RegExp(`^${name}: expected .*, got ${value}$`));
   });
 
-  it('takes a timeout that no timer can hold', async () => {
+  it('accepts a timeout that no timer can hold', async () => {
     const service = await startService((response) => setTimeout(() => response.writeHead(204).end(), 50));
     expect((await newClient({ timeout: 1e9 }).postJson(service.url, json)).status).toBe(204);
   });

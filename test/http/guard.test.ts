@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { HttpClient } from '../../src/http/contract.ts';
 import {
   failure,
   loadLibraries,
@@ -14,8 +14,8 @@ const json = '{}';
 
 beforeAll(loadLibraries, 60_000);
 
-describe('a call of which nothing was sent', () => {
-  it.each([0, 1, 3])('is tried again %d times', async (connectRetries) => {
+describe('a call that was not sent', () => {
+  it.each([0, 1, 2])('is tried again %d times', async (connectRetries) => {
     const url = `http://127.0.0.1:${await unusedPort()}/`;
     const sockets = watchSockets();
     const error = await failure(newClient({ connectRetries }).postJson(url, json));
@@ -23,7 +23,7 @@ describe('a call of which nothing was sent', () => {
     expect(sockets).toHaveLength(1 + connectRetries);
   });
 
-  it('succeeds when the service is back for the next try', async () => {
+  it('succeeds when the service is back for a retry', async () => {
     const port = await unusedPort();
     const sockets = watchSockets();
     const call = newClient({ connectRetries: 20 }).postJson(`http://127.0.0.1:${port}/`, json);
@@ -35,17 +35,17 @@ describe('a call of which nothing was sent', () => {
 });
 
 describe('the circuit breaker', () => {
-  /** Breaks the connection of each call while `broken`, else answers `status`. */
-  async function startMoodyService(mood: { broken: boolean; status?: number; delay?: number }) {
-    return startService(async (response) => {
-      await pause(mood.delay ?? 0);
-      if (mood.broken) {
+  /** Breaks the connection of each call while `status` is `undefined`. */
+  const startMoodyService = (mood: { status: number | undefined; answer?: Promise<void> }) =>
+    startService(async (response) => {
+      await mood.answer;
+      if (mood.status === undefined) {
         response.destroy();
       } else {
-        response.writeHead(mood.status ?? 204).end();
+        response.writeHead(mood.status).end();
       }
     });
-  }
+  const BROKEN = { status: undefined };
 
   const outcome = (call: Promise<{ status: number }>) =>
     call.then(
@@ -53,143 +53,142 @@ describe('the circuit breaker', () => {
       ({ code }) => code,
     );
 
-  it('fails calls at once after so many failures in a row', async () => {
-    const service = await startMoodyService({ broken: true });
-    const client = newClient({ breakerFailures: 3 });
-    for (const expected of ['transport', 'transport', 'transport', 'breaker-open', 'breaker-open']) {
-      expect(await outcome(client.postJson(service.url, json))).toBe(expected);
-      await pause(20);
+  /** What calls come to, one after the other. */
+  async function outcomes(client: HttpClient, url: string, count: number): Promise<(number | string)[]> {
+    const found = [];
+    for (let call = 0; call < count; call += 1) {
+      found.push(await outcome(client.postJson(url, json)));
     }
+    return found;
+  }
+
+  it('fails calls at once after so many failures in a row', async () => {
+    const service = await startMoodyService(BROKEN);
+    const [broken, open] = ['transport', 'breaker-open'];
+    const found = await outcomes(newClient({ breakerFailures: 3 }), service.url, 5);
+    expect(found).toEqual([broken, broken, broken, open, open]);
     expect(service.requests).toHaveLength(3);
   });
 
-  it('counts a call with its further tries as one', async () => {
+  it('counts a call with its retries as one', async () => {
     const url = `http://127.0.0.1:${await unusedPort()}/`;
-    const client = newClient({ breakerFailures: 2, connectRetries: 3 });
-    for (const expected of ['connect', 'connect', 'breaker-open']) {
-      expect(await outcome(client.postJson(url, json))).toBe(expected);
-    }
+    const client = newClient({ breakerFailures: 2, connectRetries: 1 });
+    expect(await outcomes(client, url, 3)).toEqual(['connect', 'connect', 'breaker-open']);
   });
 
-  it('counts answers of 500 and above, and gives them all the same', async () => {
-    const service = await startMoodyService({ broken: false, status: 503 });
-    const client = newClient({ breakerFailures: 2 });
-    for (const expected of [503, 503, 'breaker-open']) {
-      expect(await outcome(client.postJson(service.url, json))).toBe(expected);
-    }
+  it('counts answers of 500 and above, and returns them all the same', async () => {
+    const { url } = await startMoodyService({ status: 503 });
+    expect(await outcomes(newClient({ breakerFailures: 2 }), url, 3)).toEqual([503, 503, 'breaker-open']);
   });
 
   it.each([204, 302, 403, 404, 499])('does not count a %i', async (status) => {
-    const service = await startMoodyService({ broken: false, status });
-    const client = newClient({ breakerFailures: 1 });
-    for (const expected of [status, status]) {
-      expect(await outcome(client.postJson(service.url, json))).toBe(expected);
-    }
+    const { url } = await startMoodyService({ status });
+    expect(await outcomes(newClient({ breakerFailures: 1 }), url, 2)).toEqual([status, status]);
   });
 
   it('counts calls that took too long and answers that were too large', async () => {
-    const service = await startService((response, call) =>
-      call === 1 ? response.end('too large') : undefined,
-    );
+    const { url } = await startService((response, call) => call === 1 && response.end('too large'));
     const client = newClient({ breakerFailures: 2, timeout: 0.2, maxAnswerBytes: 1 });
-    for (const expected of ['answer-too-large', 'timeout', 'breaker-open']) {
-      expect(await outcome(client.postJson(service.url, json))).toBe(expected);
-    }
+    expect(await outcomes(client, url, 3)).toEqual(['answer-too-large', 'timeout', 'breaker-open']);
   });
 
-  it('begins to count anew after a success', async () => {
-    const mood = { broken: true };
+  it('starts counting again after a success', async () => {
+    const mood: { status: number | undefined } = { status: undefined };
     const service = await startMoodyService(mood);
     const client = newClient({ breakerFailures: 2 });
-    for (const broken of [true, false, true, false, true]) {
-      mood.broken = broken;
-      expect(await outcome(client.postJson(service.url, json))).toBe(broken ? 'transport' : 204);
+    for (const status of [undefined, 204, undefined, 204, undefined]) {
+      mood.status = status;
+      expect(await outcome(client.postJson(service.url, json))).toBe(status ?? 'transport');
     }
   });
 
-  it('never opens when it is set to 0', async () => {
-    const service = await startMoodyService({ broken: true });
-    const client = newClient({ breakerFailures: 0 });
-    for (let call = 0; call < 10; call++) {
-      expect(await outcome(client.postJson(service.url, json))).toBe('transport');
-    }
+  it('never opens with breakerFailures 0', async () => {
+    const { url } = await startMoodyService(BROKEN);
+    const found = await outcomes(newClient({ breakerFailures: 0 }), url, 10);
+    expect(found).toEqual(Array(10).fill('transport'));
   });
 
-  it('is another one for each origin, and the same for each path', async () => {
-    const broken = await startMoodyService({ broken: true });
-    const working = await startMoodyService({ broken: false });
+  it('is one per origin, whatever the path', async () => {
+    const [broken, working] = [await startMoodyService(BROKEN), await startMoodyService({ status: 204 })];
     const client = newClient({ breakerFailures: 1 });
-    expect(await outcome(client.postJson(broken.url, json))).toBe('transport');
-    expect(await outcome(client.postJson(`${broken.url}/other`, json))).toBe('breaker-open');
-    expect(await outcome(client.postJson(working.url, json))).toBe(204);
+    expect(await outcomes(client, broken.url, 1)).toEqual(['transport']);
+    expect(await outcomes(client, `${broken.url}/other`, 1)).toEqual(['breaker-open']);
+    expect(await outcomes(client, working.url, 1)).toEqual([204]);
   });
 
-  it('lets one call through after the cooldown, and no other while that one runs', async () => {
-    const mood = { broken: true, delay: 0 };
-    const service = await startMoodyService(mood);
-    const client = newClient({ breakerFailures: 1, breakerCooldown: 0.2 });
-    expect(await outcome(client.postJson(service.url, json))).toBe('transport');
-    await pause(250);
-    mood.broken = false;
-    mood.delay = 300;
-    const outcomes = await Promise.all([1, 2, 3].map(() => outcome(client.postJson(service.url, json))));
-    expect(outcomes).toEqual([204, 'breaker-open', 'breaker-open']);
-    expect(await outcome(client.postJson(service.url, json))).toBe(204);
-    expect(service.requests).toHaveLength(3);
+  describe('after the cooldown', () => {
+    const COOLDOWN = 10;
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ['Date'] });
+    });
+    afterEach(() => {
+      vi.useRealTimers();
+    });
+    const passCooldown = () => vi.setSystemTime(Date.now() + COOLDOWN * 1000);
+
+    it('lets one call through, and no other while that one runs', async () => {
+      let answer = () => {};
+      const mood: Parameters<typeof startMoodyService>[0] = { status: undefined };
+      const service = await startMoodyService(mood);
+      const client = newClient({ breakerFailures: 1, breakerCooldown: COOLDOWN });
+      expect(await outcomes(client, service.url, 2)).toEqual(['transport', 'breaker-open']);
+      passCooldown();
+      mood.status = 204;
+      mood.answer = new Promise((resolve) => {
+        answer = resolve;
+      });
+      const [trial, ...others] = [1, 2, 3].map(() => outcome(client.postJson(service.url, json)));
+      expect(await Promise.all(others)).toEqual(['breaker-open', 'breaker-open']);
+      answer();
+      expect(await trial).toBe(204);
+      expect(await outcomes(client, service.url, 1)).toEqual([204]);
+      expect(service.requests).toHaveLength(3);
+    });
+
+    it('stays open for another cooldown when that call fails', async () => {
+      const service = await startMoodyService(BROKEN);
+      const client = newClient({ breakerFailures: 1, breakerCooldown: COOLDOWN });
+      expect(await outcomes(client, service.url, 2)).toEqual(['transport', 'breaker-open']);
+      passCooldown();
+      expect(await outcomes(client, service.url, 2)).toEqual(['transport', 'breaker-open']);
+      expect(service.requests).toHaveLength(2);
+    });
+
+    it('lets one other call through when that call is aborted', async () => {
+      const { broken, giveUp } = await startSilentService();
+      const client = newClient({ breakerFailures: 1, breakerCooldown: COOLDOWN });
+      expect(await outcomes(client, broken, 1)).toEqual(['transport']);
+      passCooldown();
+      expect(await giveUp(client)).toBe('aborted');
+      const both = await Promise.all([1, 2].map(() => outcome(client.postJson(broken, json))));
+      expect(both).toEqual(['transport', 'breaker-open']);
+      expect(await outcomes(client, broken, 1)).toEqual(['breaker-open']);
+    });
   });
 
-  it('stays open for another cooldown when that call fails', async () => {
-    const service = await startMoodyService({ broken: true });
-    const client = newClient({ breakerFailures: 1, breakerCooldown: 0.2 });
-    expect(await outcome(client.postJson(service.url, json))).toBe('transport');
-    await pause(250);
-    expect(await outcome(client.postJson(service.url, json))).toBe('transport');
-    expect(await outcome(client.postJson(service.url, json))).toBe('breaker-open');
-    expect(service.requests).toHaveLength(2);
-  });
+  /** Breaks the connection of each call except those to `/silent`, which it does not answer. */
+  async function startSilentService() {
+    const service = await startTcpService((socket) =>
+      socket.on('data', (request) => {
+        if (!String(request).startsWith('POST /silent ')) {
+          socket.resetAndDestroy();
+        }
+      }),
+    );
+    const { origin } = new URL(service.url);
+    const giveUp = (client: HttpClient) =>
+      outcome(client.postJson(`${origin}/silent`, json, { signal: AbortSignal.timeout(50) }));
+    return { broken: `${origin}/`, giveUp };
+  }
 
-  describe('and a call that its caller gives up', () => {
-    /** Answers nothing to `/silent`, breaks everything else. */
-    async function startSilentService() {
-      const service = await startTcpService((socket) =>
-        socket.on('data', (request) => {
-          if (!String(request).startsWith('POST /silent ')) {
-            socket.resetAndDestroy();
-          }
-        }),
-      );
-      const origin = new URL(service.url).origin;
-      return { broken: `${origin}/`, silent: `${origin}/silent` };
+  it('counts an aborted call neither as a failure nor as a success', async () => {
+    const { broken, giveUp } = await startSilentService();
+    const client = newClient({ breakerFailures: 2 });
+    for (let call = 0; call < 3; call++) {
+      expect(await giveUp(client)).toBe('aborted');
     }
-    const giveUp = (client: ReturnType<typeof newClient>, url: string) =>
-      outcome(client.postJson(url, json, { signal: AbortSignal.timeout(50) }));
-
-    it('does not count it as a failure', async () => {
-      const service = await startSilentService();
-      const client = newClient({ breakerFailures: 2 });
-      for (let call = 0; call < 3; call++) {
-        expect(await giveUp(client, service.silent)).toBe('aborted');
-      }
-    });
-
-    it('does not count it as a success', async () => {
-      const service = await startSilentService();
-      const client = newClient({ breakerFailures: 2 });
-      expect(await outcome(client.postJson(service.broken, json))).toBe('transport');
-      expect(await giveUp(client, service.silent)).toBe('aborted');
-      expect(await outcome(client.postJson(service.broken, json))).toBe('transport');
-      expect(await outcome(client.postJson(service.broken, json))).toBe('breaker-open');
-    });
-
-    it('lets the next one through instead, and only that, when it was the one after the cooldown', async () => {
-      const service = await startSilentService();
-      const client = newClient({ breakerFailures: 1, breakerCooldown: 0.2 });
-      expect(await outcome(client.postJson(service.broken, json))).toBe('transport');
-      await pause(250);
-      expect(await giveUp(client, service.silent)).toBe('aborted');
-      const outcomes = await Promise.all([1, 2].map(() => outcome(client.postJson(service.broken, json))));
-      expect(outcomes).toEqual(['transport', 'breaker-open']);
-      expect(await outcome(client.postJson(service.broken, json))).toBe('breaker-open');
-    });
+    expect(await outcomes(client, broken, 1)).toEqual(['transport']);
+    expect(await giveUp(client)).toBe('aborted');
+    expect(await outcomes(client, broken, 2)).toEqual(['transport', 'breaker-open']);
   });
 });

@@ -1,4 +1,4 @@
-/** What comes behind an answer must never be read as the next one: a no to one lease would become a yes. */
+/** Bytes after an answer must never be read as the next answer: a no to one lease would become a yes. */
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
@@ -13,7 +13,7 @@ const NO = 'HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n';
 /** Long enough for a client to have read what was written before. */
 const LATER_MS = 20;
 
-/** Says yes with `head` to the first request of all, and no to every other one; on the first connection `behind` comes as told. */
+/** Says yes with `head` to the very first request and no to all others. Sends `behind` on the first connection, at the given time. */
 async function deceitful(head: string, behind: string, when: 'at once' | 'while idle' | 'with the next') {
   const perSocket = new Map<Socket, number>();
   const service = await startTcpService((socket) => {
@@ -46,13 +46,13 @@ async function statuses(url: string, count: number, between: () => Promise<unkno
   const found: number[] = [];
   for (let call = 0; call < count; call += 1) {
     found.push((await client.postJson(url, json)).status);
-    // The connection is idle again, and would be taken for the next call.
+    // The connection is idle again, and would be reused for the next call.
     await (call === 0 ? between() : pause(LATER_MS));
   }
   return found;
 }
 
-/** What must happen: the client gives the first connection up. */
+/** Waits until the client has closed the first connection. */
 const givenUp = ({ sockets: [first] }: Service) =>
   vi.waitFor(() => expect(first?.destroyed).toBe(true), 10_000);
 
@@ -64,8 +64,8 @@ describe.each(['at once', 'while idle', 'with the next'] as const)('a yes behind
       'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n',
       `${YES.length.toString(16)}\r\n${YES}\r\n0\r\n\r\n`,
     ],
-    ['in chunks that are none', 'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n', YES],
-  ])('is not the answer to the next question: %s', async (_name, head, behind) => {
+    ['in broken chunks', 'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n', YES],
+  ])('is not the answer to the next call: %s', async (_name, head, behind) => {
     const service = await deceitful(head, behind, when);
     const between = () => (when === 'with the next' ? pause(LATER_MS) : givenUp(service));
     expect(await statuses(service.url, 3, between)).toEqual([204, 403, 403]);
@@ -73,24 +73,24 @@ describe.each(['at once', 'while idle', 'with the next'] as const)('a yes behind
   });
 });
 
-describe.each(['at once', 'while idle'] as const)('bytes that nobody announced, %s', (when) => {
+describe.each(['at once', 'while idle'] as const)('unannounced bytes, %s', (when) => {
   it.each([
     ['a yes', YES],
     ['a body', '{"message":"yes"}'],
-  ])('are not the answer to the next question: %s', async (_name, behind) => {
+  ])('are not the answer to the next call: %s', async (_name, behind) => {
     const service = await deceitful('HTTP/1.1 204 No Content\r\n\r\n', behind, when);
     expect(await statuses(service.url, 2, () => givenUp(service))).toEqual([204, 403]);
     expect(service.requestsPerConnection()[0]).toBe(1);
   });
 
-  it('end the keeping of connections to that service', async () => {
+  it('end the reuse of connections to that service', async () => {
     const service = await deceitful('HTTP/1.1 204 No Content\r\n\r\n', 'more', when);
     expect(await statuses(service.url, 4, () => givenUp(service))).toEqual([204, 403, 403, 403]);
     expect(service.requestsPerConnection().filter((count) => count > 0)).toEqual([1, 1, 1, 1]);
   });
 });
 
-it('a connection whose answers end where they should is kept', async () => {
+it('a connection without left-over bytes is reused', async () => {
   const service = await deceitful('HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n', '', 'at once');
   expect(await statuses(service.url, 3, () => pause(LATER_MS))).toEqual([204, 403, 403]);
   expect(service.requestsPerConnection()).toEqual([3]);
