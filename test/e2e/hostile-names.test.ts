@@ -1,4 +1,4 @@
-/** A user chooses the name of a lease; whoever reads logs and tables must see what it is. From HTTP to the bytes of each output. */
+/** A user chooses the name of a lease: no output may pass its control characters on. From HTTP to the bytes of each output. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newLedger } from '../server/ledgers.ts';
@@ -8,15 +8,15 @@ import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { createLasting } from '../support/requests.ts';
 import { startCommand } from '../support/run-command.ts';
 
-/** C0 and C1, overrides and isolates of direction, line separators, tags, half a pair; each between letters. */
+/** C0 and C1, direction overrides and isolates, line separators, tags, half a surrogate pair; each between letters. */
 const HOSTILE =
   'a\u001b[2Jb\u0007c\u009b31md\u007fe\u202ef\u2066g\u2069h\u200fi\u061cj\u2028k\u2029l\u200bm\u{e0041}n\ud800o\r\nforged';
 /** The ledger refuses what a database cannot keep. */
 const KEPT = HOSTILE.replace('\ud800', '');
-/** What no reader may get as bytes, but for the ends of lines. */
+/** What no output may hold, except for the ends of lines. */
 const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
-/** The service as a process of its own, whose filter logs, rejects with, and fails with the name of a lease. */
+/** The service in a process of its own. Its filter logs the name of a lease, and rejects or fails with it. */
 async function serve(format: 'json' | 'pretty') {
   const log = temporaryFile('decisions.jsonl', '');
   const connection = await newLedger();
@@ -59,7 +59,7 @@ max_leases_per_project = 9
 }
 
 describe('a hostile name', () => {
-  it('is escaped in the log, in the decision log, and in what commands print of them', async () => {
+  it('is escaped in the log, in the decision log, and in what commands print from them', async () => {
     const { conf, log, stderr } = await serve('json');
     expect(stderr).not.toMatch(UNSEEN);
     const lines = stderr
@@ -94,7 +94,7 @@ describe('a hostile name', () => {
     }
   });
 
-  it('is escaped in the log for people', async () => {
+  it('is escaped in the pretty log', async () => {
     const { stderr } = await serve('pretty');
     expect(stderr).not.toMatch(UNSEEN);
     expect(stderr).not.toMatch(/^ *forged/m);

@@ -46,7 +46,7 @@ describe('serve', () => {
     ['SIGTERM', 'SIGTERM', 143],
     ['SIGTERM', 'SIGINT', 130],
   ] as const)(
-    'waits for what is under way at %s, and ends at once at a further %s: %i',
+    'finishes the requests in progress at %s, and exits at once at a further %s: %i',
     async ([first, second, code]) => {
       const { process, ended, port } = await serve(neverConf());
       const busy = await openRaw(port);
@@ -61,7 +61,7 @@ describe('serve', () => {
     },
   );
 
-  it('ends with 0 within shutdown_grace, whoever still holds a request', async () => {
+  it('exits with 0 within shutdown_grace, although requests are still open', async () => {
     const conf = neverConf();
     writeFileSync(conf, readFileSync(conf, 'utf8').replace('shutdown_grace = 60', 'shutdown_grace = 1'));
     const { process, ended, port } = await serve(conf);
@@ -74,7 +74,7 @@ describe('serve', () => {
     await Promise.all([busy.end, half.end]);
   });
 
-  it('that is told to end while it starts ends', async () => {
+  it('exits when SIGTERM arrives during its start', async () => {
     for (const milliseconds of [50, 200, 400, 800]) {
       const running = startServe(
         confOf('enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200'),
@@ -82,13 +82,13 @@ describe('serve', () => {
       await sleep(milliseconds);
       running.process.kill('SIGTERM');
       const { code, stderr } = await running.ended;
-      // Before Node has got so far as to hear it, the system ends the process.
+      // Until Node has installed the handler, the system ends the process.
       expect([0, null]).toContain(code);
       expect(stderr).toBe('');
     }
   });
 
-  it('reads its configuration again at SIGHUP, and decides by it', async () => {
+  it('reloads its configuration at SIGHUP', async () => {
     const conf = confOf('enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200');
     const { process, url, output } = await serve(conf);
     const statusNow = async () =>
@@ -119,7 +119,7 @@ describe('serve', () => {
     ]);
   });
 
-  it('at SIGTERM under load answers every request that it has decided, and ends with 0', async () => {
+  it('answers every request that it has decided at SIGTERM under load, and exits with 0', async () => {
     const log = temporaryFile('decisions.jsonl', '');
     const conf = confOf(
       'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200',
@@ -141,7 +141,7 @@ describe('serve', () => {
 });
 
 describe('SIGUSR1', () => {
-  it('opens no debugger, and ends nothing', async () => {
+  it('opens no debugger, and does not end the process', async () => {
     const running = await serve(
       confOf('enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200'),
     );
@@ -149,7 +149,7 @@ describe('SIGUSR1', () => {
       running.process.kill('SIGUSR1');
       expect((await fetch(`${running.url}/healthz`)).status).toBe(200);
     }
-    // Node says so there, from a thread of its own, and opens it before it has said so.
+    // Node reports it on standard error, from a thread of its own, after it has opened the debugger.
     await sleep(200);
     running.process.kill('SIGTERM');
     expect((await running.ended).stderr).not.toMatch(/[Dd]ebugger/);
