@@ -26,8 +26,8 @@ export function runInProcess(command: Command, args: readonly string[]): Promise
   });
 }
 
-/** Streams, exit code, environment, folder and listeners of the process are afterwards as they were. */
-async function captured(run: () => Promise<void>, options?: CommandOptions): Promise<CommandResult> {
+/** What some code writes, and the exit code that it sets. Afterwards the process is as it was before. */
+export async function captured(run: () => Promise<void>, options?: CommandOptions): Promise<CommandResult> {
   const written = { stdout: '', stderr: '' };
   const spies = [captureStream('stdout', written), captureStream('stderr', written), captureLog(written)];
   const restore = options === undefined ? () => {} : replaceSurroundings(options);
