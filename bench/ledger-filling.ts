@@ -77,8 +77,8 @@ export async function fillLedger(connection: string, leases: number): Promise<vo
 async function kyselyDialect(connection: string) {
   const to = parsed(connection);
   return to.dialect === 'sqlite'
-    ? (await import('../src/ledger/sqlite.ts')).sqliteDialect(to.file)
-    : (await import('../src/ledger/postgres.ts')).postgresDialect(to.url);
+    ? (await import('../src/ledger/migrations/sqlite-dialect.ts')).sqliteDialect(to.file)
+    : (await import('../src/ledger/migrations/postgres-dialect.ts')).postgresDialect(to.url);
 }
 
 /** The pattern: a lease that was recorded, and has ended. */

@@ -1,5 +1,5 @@
 /** What a check costs that records a lease: beside its statements alone, and with a million leases recorded. */
-import type { Dialect } from '../src/ledger/dialect.ts';
+import type { Dialect } from '../src/ledger/connection.ts';
 import { runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Suite, Trial } from './harness/suite.ts';
 import { newLedger, startDatabases } from './ledger-databases.ts';

@@ -67,5 +67,5 @@ export {
   type PropertyRequirement,
   parseResourceProperties,
 } from './lease/resource-properties.ts';
-export type { LedgerObserver, LedgerOperation } from './ledger/ledger.ts';
+export type { LedgerObserver, LedgerOperation } from './ledger/observer.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';

@@ -13,18 +13,22 @@ export class WaitingLine {
     return this.#waiting.size;
   }
 
-  /** Resolves when it is let in. Rejects with an `OverloadedError` of this message when the wait is over before. */
-  join(wait: Wait, message: string): Promise<void> {
+  /**
+   * Resolves when it is let in. When the wait ends first it rejects: with an `OverloadedError` of this message, or, without a
+   * message, with the reason of the wait.
+   */
+  join(wait: Wait, message?: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const { signal } = wait;
+      const reason = () => (message === undefined ? signal?.reason : new OverloadedError(message));
       if (signal?.aborted) {
         // It will not fire again.
-        reject(new OverloadedError(message));
+        reject(reason());
         return;
       }
       const giveUp = () => {
         this.#waiting.delete(enter);
-        reject(new OverloadedError(message));
+        reject(reason());
       };
       const enter = () => {
         signal?.removeEventListener('abort', giveUp);

@@ -1,7 +1,7 @@
 /** `ledger reconcile`: the ledger compared with the leases that Blazar has. */
 import { Command, Option } from 'commander';
 import { formatInstant } from '../lease/dates.ts';
-import type { Reconciled } from '../ledger/reconcile.ts';
+import type { Reconciled } from '../ledger/reconcile-lease.ts';
 import { createLogger } from '../logger.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser, wholeNumber, withLedger } from './ledger-access.ts';
 import type { LeaseList } from './ledger-lease-list.ts';

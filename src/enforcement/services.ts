@@ -2,7 +2,7 @@
 import type { Clock, SharedServices } from '../filter/services.ts';
 import { createHttpClient } from '../http/client.ts';
 import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
-import type { LedgerObserver } from '../ledger/ledger.ts';
+import type { LedgerObserver } from '../ledger/observer.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import type { Occupation } from './occupation.ts';
 

@@ -1,13 +1,13 @@
-/** Budgets: who sets them, which there are, what is left of them, and how they came about. */
+/** Budgets: setting and removing them, what is left of them, and their history. */
 import type { Wait } from '../deadline.ts';
 import type { Amount } from '../filter/amount.ts';
 import { type Budget, budgetAccount } from '../filter/budget.ts';
-import { budgetOf } from './budget-row.ts';
+import { budgetId, budgetOf, budgetsOfOwner, termsOf } from './budget-rows.ts';
 import { rows, Undone, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import type { Turn } from './turn.ts';
 
-/** A budget as somebody wants it. One of the same owner that begins at the same second is changed. */
+/** A budget to set. It replaces one of the same owner that starts at the same second. */
 export type WantedBudget = Omit<Budget, 'id'>;
 
 export interface BudgetAuthor {
@@ -15,7 +15,7 @@ export interface BudgetAuthor {
   readonly reason: string | null;
 }
 
-/** The budget can't be had: it would overlap with another one of the same owner. */
+/** The budget would overlap with another one of the same owner. */
 export class BudgetConflictError extends Error {
   override readonly name = 'BudgetConflictError';
   readonly other: Budget;
@@ -26,11 +26,11 @@ export class BudgetConflictError extends Error {
   }
 }
 
-/** A budget with what leases have taken of it. */
+/** A budget, and how much of it is taken. */
 export interface BudgetStanding extends Budget {
-  /** What is used, and what leases will use. */
+  /** What leases have used, and what they are still to use. */
   readonly taken: Amount;
-  /** 0 or less: a budget may have been made smaller than what was taken. */
+  /** Less than 0 when the budget was made smaller than what was already taken. */
   readonly left: Amount;
 }
 
@@ -55,7 +55,7 @@ export function setBudget(
   });
 }
 
-/** Resolves to `undefined` where there is none that begins then. What was charged to it stays charged. @throws LedgerUnavailableError */
+/** Resolves to `undefined` when no budget starts then. What was charged to it stays charged. @throws LedgerUnavailableError */
 export function removeBudget(
   ledger: Ledger,
   which: Pick<Budget, 'projectId' | 'userId' | 'validFrom'>,
@@ -67,7 +67,7 @@ export function removeBudget(
   });
 }
 
-/** Those that count, by project, user and time. `undefined` = of all projects. @throws LedgerUnavailableError */
+/** The budgets in force, sorted by project, user and time. `undefined` = of all projects. @throws LedgerUnavailableError */
 export function listBudgets(
   ledger: Ledger,
   projectId: string | undefined,
@@ -76,7 +76,7 @@ export function listBudgets(
   return ledger.read('read', () => list(ledger, projectId), wait);
 }
 
-/** The oldest change first. @throws LedgerUnavailableError */
+/** Every change, oldest first. `undefined` = of all projects. @throws LedgerUnavailableError */
 export function budgetHistory(
   ledger: Ledger,
   projectId: string | undefined,
@@ -86,29 +86,22 @@ export function budgetHistory(
 }
 
 function* set(ledger: Ledger, turn: Turn, wanted: WantedBudget, author: BudgetAuthor): Work<Budget> {
-  const {
-    projectId: project_id,
-    userId: user_id,
-    validFrom: valid_from,
-    validUntil: valid_until,
-    amount,
-  } = wanted;
   const { queries } = ledger.database;
-  yield* turn.lock(project_id);
-  const others = (yield* ofOwner(ledger, wanted)).filter(({ validFrom }) => validFrom !== valid_from);
-  const other = others.find(
-    ({ validFrom, validUntil }) => validFrom < valid_until && valid_from < validUntil,
+  yield* turn.lock(wanted.projectId);
+  const other = (yield* budgetsOfOwner(queries, wanted)).find(
+    ({ validFrom, validUntil }) =>
+      validFrom !== wanted.validFrom && validFrom < wanted.validUntil && wanted.validFrom < validUntil,
   );
   if (other !== undefined) {
     throw new BudgetConflictError(other);
   }
-  let id = yield* knownId(ledger, wanted);
+  let id = yield* budgetId(queries, wanted);
   if (id === undefined) {
-    const values = { project_id, user_id, valid_from, valid_until, amount, removed_at: null };
+    const values = { ...termsOf(wanted), removed_at: null };
     const [added] = yield* rows(queries.insertInto('budgets').values(values).returning('id').compile());
     id = added?.id ?? 0n;
   } else {
-    const changed = { valid_until, amount, removed_at: null };
+    const changed = { valid_until: wanted.validUntil, amount: wanted.amount, removed_at: null };
     yield* rows(queries.updateTable('budgets').set(changed).where('id', '=', id).compile());
   }
   const budget = { ...wanted, id };
@@ -122,12 +115,14 @@ function* remove(
   which: Pick<Budget, 'projectId' | 'userId' | 'validFrom'>,
   author: BudgetAuthor,
 ): Work<Budget | undefined | Undone<undefined>> {
+  const { queries } = ledger.database;
   yield* turn.lock(which.projectId);
-  const budget = (yield* ofOwner(ledger, which)).find(({ validFrom }) => validFrom === which.validFrom);
+  const budget = (yield* budgetsOfOwner(queries, which)).find(
+    ({ validFrom }) => validFrom === which.validFrom,
+  );
   if (budget === undefined) {
     return new Undone(undefined);
   }
-  const { queries } = ledger.database;
   const removed = queries
     .updateTable('budgets')
     .set({ removed_at: ledger.now() })
@@ -137,56 +132,13 @@ function* remove(
   return budget;
 }
 
-function* ofOwner(
-  ledger: Ledger,
-  { projectId, userId }: Pick<Budget, 'projectId' | 'userId'>,
-): Work<Budget[]> {
-  const query = ledger.database.queries
-    .selectFrom('budgets')
-    .selectAll()
-    .where('project_id', '=', projectId)
-    .where('user_id', userId === null ? 'is' : '=', userId)
-    .where('removed_at', 'is', null);
-  return (yield* rows(query.compile())).map(budgetOf);
-}
-
-/** Of a budget that was removed, too: what leases were charged for this time is not forgotten when it is set again. */
-function* knownId(ledger: Ledger, { projectId, userId, validFrom }: WantedBudget): Work<bigint | undefined> {
-  const query = ledger.database.queries
-    .selectFrom('budgets')
-    .select('id')
-    .where('project_id', '=', projectId)
-    .where('user_id', userId === null ? 'is' : '=', userId)
-    .where('valid_from', '=', validFrom);
-  const [known] = yield* rows(query.compile());
-  return known?.id;
-}
-
 function* addChange(
   ledger: Ledger,
-  {
-    id: budget,
-    projectId: project_id,
-    userId: user_id,
-    validFrom: valid_from,
-    validUntil: valid_until,
-    amount,
-  }: Budget,
+  budget: Budget,
   operation: BudgetChange['operation'],
   { who, reason }: BudgetAuthor,
 ): Work<void> {
-  const change = {
-    at: ledger.now(),
-    budget,
-    project_id,
-    user_id,
-    operation,
-    valid_from,
-    valid_until,
-    amount,
-    who,
-    reason,
-  };
+  const change = { at: ledger.now(), budget: budget.id, operation, ...termsOf(budget), who, reason };
   yield* rows(ledger.database.queries.insertInto('budget_changes').values(change).compile());
 }
 

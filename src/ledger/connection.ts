@@ -1,13 +1,15 @@
-/** `[ledger] connection`: which database, and where. */
-import type { Dialect } from './dialect.ts';
+/** `[ledger] connection`: which database, and where it is. */
 
 export type Connection =
-  | { readonly dialect: Extract<Dialect, 'sqlite'>; readonly file: string }
-  | { readonly dialect: Extract<Dialect, 'postgresql'>; readonly url: string };
+  | { readonly dialect: 'sqlite'; readonly file: string }
+  | { readonly dialect: 'postgresql'; readonly url: string };
+
+/** The two databases that can hold a ledger. */
+export type Dialect = Connection['dialect'];
 
 export const EXPECTED_CONNECTION = 'sqlite:///path/of/a/file or postgresql://user:password@host/database';
 
-/** `undefined` for what is neither. `sqlite:////var/…`, as SQLAlchemy writes it, is the same file as `sqlite:///var/…`. */
+/** `undefined` when it is neither. `sqlite:////var/…`, as SQLAlchemy writes it, is the same file as `sqlite:///var/…`. */
 export function parseConnection(text: string): Connection | undefined {
   if (!URL.canParse(text)) {
     return undefined;
@@ -25,7 +27,7 @@ export function parseConnection(text: string): Connection | undefined {
   return undefined;
 }
 
-/** Where the ledger is, for people: without user, password and parameters. */
+/** Where the ledger is, safe to show: without user, password and parameters. */
 export function describeConnection(connection: Connection): string {
   if (connection.dialect === 'sqlite') {
     return connection.file;

@@ -1,21 +1,21 @@
-/** What the ledger needs of a database. Two have it: SQLite and PostgreSQL. */
+/** What the ledger needs from a database. SQLite and PostgreSQL implement it. */
 import type { CompiledQuery, Kysely } from 'kysely';
 import type { Wait } from '../deadline.ts';
 import { LedgerUnavailableError } from '../errors.ts';
 import type { Tables } from './schema.ts';
 
 /**
- * Steps of a transaction, one query a step. Written once for both databases: SQLite takes them in one go, and nothing else
- * happens in the process meanwhile; PostgreSQL takes them one answer after the other.
+ * The steps of a transaction; each yields one query and receives its rows. Written once for both databases: SQLite runs all steps
+ * within one tick, PostgreSQL one round trip after the other.
  */
 export type Work<Result> = Generator<CompiledQuery, Result, readonly unknown[]>;
 
-/** One query of a work: `yield* rows(query)`. */
+/** Runs one query: `yield* rows(query)`. */
 export function* rows<Row>(query: CompiledQuery<Row>): Work<Row[]> {
   return (yield query) as Row[];
 }
 
-/** A work ends with this where nothing that it has written may stay. */
+/** Return this from a `Work` to roll back everything that it has written. */
 export class Undone<Result> {
   readonly result: Result;
 
@@ -27,31 +27,31 @@ export class Undone<Result> {
 export interface Database {
   /** Builds queries; never runs one. */
   readonly queries: Kysely<Tables>;
-  /** What is asked first where a connection is new; when it throws, so does what the connection was wanted for. */
-  whenConnected: (() => Work<void>) | undefined;
+  /** Runs first on every new connection; when it throws, the caller who wanted the connection gets that error. */
+  set whenConnected(work: (() => Work<void>) | undefined);
   /**
-   * All of it, or nothing. No other transaction of the same project runs beside it. `project`: the only one that it locks, so
-   * that nobody else waits for it.
+   * All or nothing. `project` names the only project that the work locks: transactions of one project share a few connections,
+   * so that other projects never wait for them.
    */
   transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, project?: string): Promise<Result>;
-  /** Without writing, and beside others. */
+  /** Read-only, and concurrent with everything else. All queries see the same moment. */
   read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result>;
   /**
-   * A look at more than memory should hold at once, and beside others: all that is read in it is of one moment, however long
-   * it takes. Nothing bounds it but the wait.
+   * Reads more than should be in memory at once, concurrent with everything else. All queries see the same moment, however long
+   * reading takes. Only the wait bounds it.
    */
   snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result>;
   close(): Promise<void>;
 }
 
 export interface Snapshot {
-  /** The rows of one query, in batches. One stream after the other: the next begins when this one is over or left. */
+  /** The rows of one query. Read one stream after the other: finish or leave one before you start the next. */
   stream<Row>(query: CompiledQuery<Row>): AsyncIterable<Row>;
 }
 
-/** It was asked to commit, and has not answered: what was recorded may be there. */
+/** The database did not confirm a commit: the transaction may or may not be recorded. */
 export class CommitInDoubtError extends LedgerUnavailableError {
-  /** What the transaction would have come to. */
+  /** What the transaction would have returned. */
   readonly result: unknown;
 
   constructor(message: string, result: unknown, options: ErrorOptions) {

@@ -1,25 +1,26 @@
-/** Lets so many through at once; the others wait in their order, as long as they want to. */
+/** Lets a limited number of callers in at once; the others wait in line, first come, first served. */
 import type { Wait } from '../deadline.ts';
+import { WaitingLine } from '../waiting-line.ts';
 
 export class Gate {
-  /** May change while some wait; who is inside stays. */
+  /** May change while callers wait; those inside stay. */
   limit: number;
   #inside = 0;
-  readonly #waiting = new Set<() => void>();
+  readonly #line = new WaitingLine();
 
   constructor(limit: number) {
     this.limit = limit;
   }
 
   get isEmpty(): boolean {
-    return this.#inside === 0 && this.#waiting.size === 0;
+    return this.#inside === 0 && this.#line.length === 0;
   }
 
-  /** Resolves to what lets the next one in; to be called once. Rejects with the wait's reason when that is over before. */
+  /** Resolves to a function that leaves again; call it once. Rejects with the reason of the wait when that ends first. */
   async enter(wait: Wait): Promise<() => void> {
     wait.throwIfOver();
-    if (this.#inside >= this.limit || this.#waiting.size > 0) {
-      await this.#turn(wait.signal);
+    if (this.#inside >= this.limit || this.#line.length > 0) {
+      await this.#line.join(wait);
     } else {
       this.#inside += 1;
     }
@@ -29,34 +30,10 @@ export class Gate {
     };
   }
 
-  /** Lets in who may come now. */
+  /** Lets in as many as the limit allows. Call it after raising the limit. */
   open(): void {
-    for (const next of this.#waiting) {
-      if (this.#inside >= this.limit) {
-        return;
-      }
-      this.#waiting.delete(next);
+    while (this.#inside < this.limit && this.#line.letIn()) {
       this.#inside += 1;
-      next();
     }
-  }
-
-  #turn(signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const giveUp = () => {
-        this.#waiting.delete(next);
-        reject(signal?.reason);
-      };
-      const next = () => {
-        signal?.removeEventListener('abort', giveUp);
-        resolve();
-      };
-      if (signal?.aborted) {
-        reject(signal.reason);
-        return;
-      }
-      signal?.addEventListener('abort', giveUp, { once: true });
-      this.#waiting.add(next);
-    });
   }
 }

@@ -5,7 +5,7 @@ import type { Claim, Claims, Proposal, Standing } from '../filter/claim.ts';
 import type { Repetition } from '../filter/services.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, heldBy } from './alternatives.ts';
-import { budgetOf } from './budget-row.ts';
+import { budgetOf } from './budget-rows.ts';
 import { rows, type Work } from './database.ts';
 import { demandOf } from './demand.ts';
 import { findById, findByShape, findRepeated } from './find-lease.ts';

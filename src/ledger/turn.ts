@@ -1,16 +1,17 @@
-/** A transaction as the ledger sees it: which project it has to itself, and what time it is there. */
+/** One transaction: which project it has locked, and what time it is there. */
 import { LedgerUnavailableError } from '../errors.ts';
 import { rows, type Work } from './database.ts';
 import type { Position } from './position.ts';
 import type { Statements } from './statements.ts';
+import { suspendedError } from './suspension.ts';
 
 /** What time it is in a project, in microseconds of the epoch. */
 export interface Moment {
-  /** By the system's clock. What is over by it has ended by its date: until then it counts. */
+  /** By the system clock. A lease whose end date is past by this clock has ended; until then it counts. */
   readonly now: bigint;
   /**
-   * The same, but never before the last entry of the project. It is later where the system's clock was set back, or was ahead
-   * before: nobody can tell which. What is given back is reckoned from here, since what was used by then is used.
+   * The same, but never before the last entry of the project. It is later than `now` when the system clock was set back, or was
+   * ahead before: there is no telling which. Refunds are computed from here, since what was used by then stays used.
    */
   readonly latest: bigint;
 }
@@ -20,14 +21,14 @@ export class Turn {
   readonly #clock: () => bigint;
   readonly #position: Position;
   readonly #mayGrow: boolean;
-  /** Projects with the revisions that hold once it is committed. */
+  /** The locked projects, with the revisions that hold after the commit. */
   readonly locked = new Map<string, bigint>();
-  /** Of the ledger, once it is known. */
+  /** The ledger's id; `undefined` until a project is locked. */
   ledgerId: string | undefined;
-  /** By how much the system's clock is behind the last entry, in microseconds. */
+  /** By how much the system clock is behind the last entry, in microseconds. */
   behind = 0n;
 
-  /** `mayGrow`: it may let leases take more, which a ledger that has gone back must not. */
+  /** `mayGrow`: it may let leases take more, which a suspended ledger must refuse. */
   constructor(statements: Statements, clock: () => bigint, position: Position, mayGrow: boolean) {
     this.#statements = statements;
     this.#clock = clock;
@@ -35,7 +36,7 @@ export class Turn {
     this.#mayGrow = mayGrow;
   }
 
-  /** From here on the project is ours, until the transaction ends. Asked for the time then: whoever comes later is later. */
+  /** Locks the project until the transaction ends. Reads the clock afterwards, so that times rise in the order of transactions. */
   *lock(project_id: string): Work<Moment> {
     const [row] = yield* rows(this.#statements.lockProject({ project_id, at: this.#clock() }));
     if (row === undefined) {
@@ -52,11 +53,4 @@ export class Turn {
     this.behind = behind > 0n ? behind : 0n;
     return { now, latest: now + this.behind };
   }
-}
-
-/** Why nothing is granted, and what changes that. */
-export function suspendedError(reason: string): LedgerUnavailableError {
-  return new LedgerUnavailableError(
-    `nothing is granted: ${reason}; run blazar-enforcement ledger reconcile with the leases that Blazar has`,
-  );
 }

@@ -4,7 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { DecisionLogObserver } from '../decisions/log.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
 import type { BreakerState, HttpObserver } from '../http/contract.ts';
-import type { LedgerObserver, LedgerOperation } from '../ledger/ledger.ts';
+import type { LedgerObserver, LedgerOperation } from '../ledger/observer.ts';
 
 /** In seconds. They reach past the longest deadline that can be set, 3600. */
 const BUCKETS = [

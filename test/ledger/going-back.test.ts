@@ -135,7 +135,7 @@ describe('a file that is moved over a ledger in use', () => {
     for (let attempt = 0; attempt < 4; attempt += 1) {
       await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow(
         attempt === 0
-          ? 'another one is in its place'
+          ? 'the file was deleted or replaced'
           : /-wal has changes of another file than the one that is there/,
       );
     }
@@ -179,7 +179,7 @@ describe('a file that is moved over a ledger in use', () => {
     damage(file);
     for (let attempt = 0; attempt < 4; attempt += 1) {
       await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow(
-        attempt === 0 ? 'another one is in its place' : 'the file is damaged',
+        attempt === 0 ? 'the file was deleted or replaced' : 'the file is damaged',
       );
     }
     await expect(ledgerAt(connection).then((next) => recordLease(next, { name: 'new' }))).rejects.toThrow(

@@ -202,7 +202,7 @@ describe('a ledger on a server', () => {
     expect(logger.lines).toEqual([
       expect.objectContaining({
         level: 'error',
-        message: 'the ledger can not be reached: leases are refused until it can',
+        message: 'the ledger cannot be reached: leases are refused until it can',
       }),
     ]);
     expect(JSON.stringify(logger.lines)).not.toContain('s3cret');

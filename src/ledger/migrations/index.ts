@@ -1,9 +1,9 @@
 /** The versions of the tables: which there are, which a database has, and how it gets the rest. */
 import { Kysely, type Migration, Migrator, sql } from 'kysely';
 import { LedgerUnavailableError } from '../../errors.ts';
-import { type Connection, describeConnection } from '../connection.ts';
+import { type Connection, type Dialect, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
-import type { Dialect } from '../dialect.ts';
+
 import { firstTables } from './0001-ledger.ts';
 import { alternatives } from './0002-alternatives.ts';
 import { position } from './0003-position.ts';
@@ -95,8 +95,8 @@ export async function upgradeTables(connection: Connection): Promise<string[]> {
   try {
     const dialect =
       connection.dialect === 'sqlite'
-        ? (await import('../sqlite.ts')).sqliteDialect(connection.file)
-        : (await import('../postgres.ts')).postgresDialect(connection.url);
+        ? (await import('./sqlite-dialect.ts')).sqliteDialect(connection.file)
+        : (await import('./postgres-dialect.ts')).postgresDialect(connection.url);
     database = new Kysely<unknown>({ dialect });
     const known = migrations(connection.dialect);
     const migrator = new Migrator({

@@ -79,7 +79,7 @@ export function withstanding(grounds: Grounds): void {
     ] as const;
     for (const [field, lease, change] of asked) {
       const request = { context: { ...ground.context(), ...change }, lease };
-      const message = `The lease can not be recorded: ${field}: ${mistake}.`;
+      const message = `The lease cannot be recorded: ${field}: ${mistake}.`;
       const { refusal } = await ground.chain.commit(request, ground.claimants, by('create'), NO_WAIT);
       expect(refusal).toEqual({ filter: 'MaxLeasesFilter', message });
       expect(await ground.chain.check(ground.countFilter, request, {})).toEqual(reject(message));

@@ -1,2 +1,0 @@
-/** The two databases that a ledger can be kept in. */
-export type Dialect = 'sqlite' | 'postgresql';
