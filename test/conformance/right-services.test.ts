@@ -4,7 +4,7 @@ import { CHECKS } from '../../src/conformance/checks.ts';
 import { PROJECT_ID, USER_ID } from '../../src/conformance/leases.ts';
 import { runConformance } from '../../src/conformance/run.ts';
 import { start } from '../external-service-example/helpers.ts';
-import { newLedger } from '../server/ledgers.ts';
+import { newLedger } from '../support/ledgers.ts';
 import { capturedText } from '../support/requests.ts';
 import { runService, runServiceOn } from '../support/running-service.ts';
 import { allEndpointsAt, daysLong, endpointsAt, idsOf, TOKEN, toBeDaysLong } from './services.ts';

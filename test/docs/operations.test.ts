@@ -7,9 +7,9 @@ import type { DecisionOutcome, FilterOutcome } from '../../src/decisions/record.
 import { OPERATIONS } from '../../src/decisions/recorded-operation.ts';
 import type { HttpCallErrorCode } from '../../src/http/call-error.ts';
 import { startService } from '../../src/server/service.ts';
-import { newLedger } from '../server/ledgers.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
+import { newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { createLasting } from '../support/requests.ts';

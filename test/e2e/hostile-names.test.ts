@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLogger } from '../../src/logger.ts';
-import { newLedger } from '../server/ledgers.ts';
 import { captured, runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { newLedger } from '../support/ledgers.ts';
 import { createLasting } from '../support/requests.ts';
 import { startCommand } from '../support/run-command.ts';
 

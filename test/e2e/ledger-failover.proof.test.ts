@@ -2,20 +2,18 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
-import { parseConnection } from '../../src/ledger/connection.ts';
-import { upgradeTables } from '../../src/ledger/migrations/index.ts';
 import { listLeases } from '../../src/ledger/reports.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { newLease } from '../support/lease-clients.ts';
 import {
+  preparedLedger,
+  REFUSED,
   type ServiceProcess,
   SOON,
   startService,
   startServices,
   untilAllowed,
-  withBudget,
 } from '../support/ledger-processes.ts';
 import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
@@ -25,7 +23,6 @@ import { PROJECT } from '../support/requests.ts';
 import { runCommand } from '../support/run-command.ts';
 
 const PATIENT = { timeout: 120_000 };
-const REFUSED = { status: 403, message: UNAVAILABLE_MESSAGE };
 
 let postgres: Postgres;
 beforeAll(async () => {
@@ -33,15 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres.remove());
 
-async function newLedger(server = postgres): Promise<string> {
-  const connection = await server.createDatabase();
-  const parsed = parseConnection(connection);
-  if (parsed !== undefined) {
-    await upgradeTables(parsed);
-  }
-  await (await withBudget(connection, '1000000')).close();
-  return connection;
-}
+const newLedger = async (server = postgres) => preparedLedger(await server.createDatabase());
 
 function create(service: ServiceProcess, project = PROJECT) {
   const { path, body } = newLease(1);

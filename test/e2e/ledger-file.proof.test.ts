@@ -4,66 +4,45 @@ import { chmodSync, copyFileSync, readdirSync, renameSync, rmSync, statSync, wri
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
-import { parseConnection } from '../../src/ledger/connection.ts';
-import { upgradeTables } from '../../src/ledger/migrations/index.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { newClients, newLease, startClients } from '../support/lease-clients.ts';
+import { newClients, startClients } from '../support/lease-clients.ts';
 import { inspect, leaseNames } from '../support/ledger-inspection.ts';
 import {
+  createLease,
+  DEADLINE,
+  isHealthy,
   launchService,
+  preparedLedger,
+  REFUSED,
   type ServiceProcess,
   SOON,
-  slowest,
   startService,
   startServices,
   untilAllowed,
-  withBudget,
 } from '../support/ledger-processes.ts';
 import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 
-/** `[service] deadline`, in seconds. */
-const DEADLINE = 1;
-/** What hangs, hangs longer, on a machine that is busy elsewhere, too. */
-const MARGIN = 20;
 const PATIENT = { timeout: 120_000 };
-const REFUSED = { status: 403, message: UNAVAILABLE_MESSAGE };
 
-interface LedgerFile {
-  readonly file: string;
-  readonly connection: string;
-}
-
-async function newLedger(folder = temporaryFolder()): Promise<LedgerFile> {
+async function newLedger(folder = temporaryFolder()): Promise<{ file: string; connection: string }> {
   const file = join(folder, 'ledger.db');
-  const connection = `sqlite://${file}`;
-  const parsed = parseConnection(connection);
-  if (parsed !== undefined) {
-    await upgradeTables(parsed);
-  }
-  await (await withBudget(connection, '1000000')).close();
-  return { file, connection };
+  return { file, connection: await preparedLedger(`sqlite://${file}`) };
 }
 
 /** The names of the leases that a service has acknowledged. */
 const acknowledged = new WeakMap<ServiceProcess, string[]>();
 
 async function create(service: ServiceProcess) {
-  const { path, body, after } = newLease(1);
-  const answer = await service.ask(path, body);
-  expect(answer === undefined ? Number.POSITIVE_INFINITY : slowest([answer])).toBeLessThan(DEADLINE + MARGIN);
-  if (answer?.status === 204) {
-    acknowledged.set(service, [...(acknowledged.get(service) ?? []), after.name]);
+  const answer = await createLease(service);
+  if (answer.status === 204) {
+    acknowledged.set(service, [...(acknowledged.get(service) ?? []), answer.name]);
   }
   return answer;
 }
 
 const untilRefused = (service: ServiceProcess) =>
   vi.waitFor(async () => expect(await create(service)).toMatchObject(REFUSED), SOON);
-
-async function isHealthy(service: ServiceProcess): Promise<boolean> {
-  return (await fetch(`${service.url}/healthz`)).ok;
-}
 
 /** Whether the ledger holds what was acknowledged, and nothing else, when the service is gone. */
 async function expectAllRecorded(service: ServiceProcess, connection: string): Promise<void> {
@@ -220,7 +199,7 @@ describe('a file that another process has locked', PATIENT, () => {
     });
     expect(await isHealthy(service)).toBe(true);
     expect(isWaiting).toBe(true);
-    expect((await answers).map((answer) => answer?.status)).toEqual(Array.from({ length: 8 }, () => 403));
+    expect((await answers).map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 403));
     // One that starts meanwhile starts nevertheless.
     const late = await startService({ connection, deadline: DEADLINE });
     expect(await create(late)).toMatchObject({ status: 403 });

@@ -1,18 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
-import { parseConnection } from '../../src/ledger/connection.ts';
-import { upgradeTables } from '../../src/ledger/migrations/index.ts';
-import { newClients, newLease, startClients } from '../support/lease-clients.ts';
+import { newClients, startClients } from '../support/lease-clients.ts';
 import { inspect, leaseNames } from '../support/ledger-inspection.ts';
 import {
-  type ServiceProcess,
+  createLease,
+  DEADLINE,
+  isHealthy,
+  MARGIN,
+  preparedLedger,
+  REFUSED,
   SOON,
   slowest,
   startService,
   startServices,
   untilAllowed,
-  withBudget,
 } from '../support/ledger-processes.ts';
 import { ledgerAt } from '../support/ledgers.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
@@ -20,12 +22,7 @@ import { backends, holdProject } from '../support/postgres-activity.ts';
 import { startProxy } from '../support/postgres-proxy.ts';
 import { PROJECT } from '../support/requests.ts';
 
-/** `[service] deadline`, in seconds. */
-const DEADLINE = 1;
-/** What hangs, hangs longer, on a machine that is busy elsewhere, too. */
-const MARGIN = 20;
 const PATIENT = { timeout: 120_000 };
-const REFUSED = { status: 403, message: UNAVAILABLE_MESSAGE };
 
 let postgres: Postgres;
 beforeAll(async () => {
@@ -33,26 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres.remove());
 
-async function newLedger(): Promise<string> {
-  const connection = await postgres.createDatabase();
-  const parsed = parseConnection(connection);
-  if (parsed !== undefined) {
-    await upgradeTables(parsed);
-  }
-  await (await withBudget(connection, '1000000')).close();
-  return connection;
-}
-
-async function create(service: ServiceProcess) {
-  const { path, body } = newLease(1);
-  const answer = await service.ask(path, body);
-  expect(answer === undefined ? Number.POSITIVE_INFINITY : slowest([answer])).toBeLessThan(DEADLINE + MARGIN);
-  return answer;
-}
-
-async function isHealthy(service: ServiceProcess): Promise<boolean> {
-  return (await fetch(`${service.url}/healthz`)).ok;
-}
+const newLedger = async () => preparedLedger(await postgres.createDatabase());
 
 describe('PostgreSQL that is stopped and started under load', PATIENT, () => {
   it('lets no lease through meanwhile, and is used again by the same processes', async () => {
@@ -68,12 +46,12 @@ describe('PostgreSQL that is stopped and started under load', PATIENT, () => {
     const stopped = performance.now();
     // One that starts meanwhile starts nevertheless.
     const late = await startService(setup);
-    expect(await create(late)).toMatchObject(REFUSED);
+    expect(await createLease(late)).toMatchObject(REFUSED);
     expect(await Promise.all([...services, late].map(isHealthy))).toEqual([true, true, true]);
     await pause(300);
     const starting = performance.now();
     await postgres.start();
-    await Promise.all([...services, late].map((service) => untilAllowed(() => create(service))));
+    await Promise.all([...services, late].map((service) => untilAllowed(() => createLease(service))));
     await load.stop();
 
     const meanwhile = answers().filter(({ asked, answered }) => asked > stopped && answered < starting);
@@ -94,23 +72,23 @@ describe('PostgreSQL that accepts what is sent and never answers', PATIENT, () =
   it('lets no lease through, and is used again when it answers', async () => {
     const proxy = await startProxy(await newLedger());
     const service = await startService({ connection: proxy.connection, deadline: DEADLINE });
-    await untilAllowed(() => create(service));
+    await untilAllowed(() => createLease(service));
     proxy.cut();
-    const answers = await Promise.all(Array.from({ length: 8 }, () => create(service)));
-    expect(answers.map((answer) => answer?.status)).toEqual(answers.map(() => 403));
-    expect(await create(service)).toMatchObject({ status: 403 });
+    const answers = await Promise.all(Array.from({ length: 8 }, () => createLease(service)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 403));
+    expect(await createLease(service)).toMatchObject({ status: 403 });
     expect(await isHealthy(service)).toBe(true);
     proxy.mend();
-    await untilAllowed(() => create(service));
+    await untilAllowed(() => createLease(service));
   });
 
   it('does not keep a service from starting', async () => {
     const proxy = await startProxy(await newLedger(), { isCut: true });
     const service = await startService({ connection: proxy.connection, deadline: DEADLINE, timeout: 1 });
-    expect(await create(service)).toMatchObject({ status: 403 });
+    expect(await createLease(service)).toMatchObject({ status: 403 });
     expect(await isHealthy(service)).toBe(true);
     proxy.mend();
-    await untilAllowed(() => create(service));
+    await untilAllowed(() => createLease(service));
   });
 });
 
@@ -118,17 +96,17 @@ describe('a project that somebody else holds in PostgreSQL', PATIENT, () => {
   it('is waited for until the deadline, and no connection waits on', async () => {
     const connection = await newLedger();
     const service = await startService({ connection, deadline: DEADLINE });
-    await untilAllowed(() => create(service));
+    await untilAllowed(() => createLease(service));
     const letGo = await holdProject(connection, PROJECT);
-    const answers = await Promise.all(Array.from({ length: 8 }, () => create(service)));
-    expect(answers.map((answer) => answer?.status)).toEqual(answers.map(() => 403));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => createLease(service)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 403));
     await vi.waitFor(
       async () =>
         expect((await backends(connection)).filter((text) => !text.startsWith('idle:'))).toEqual([]),
       SOON,
     );
     await letGo();
-    await untilAllowed(() => create(service));
+    await untilAllowed(() => createLease(service));
     const ledger = await ledgerAt(connection);
     expect(await leaseNames(ledger)).toHaveLength(2);
     await ledger.close();

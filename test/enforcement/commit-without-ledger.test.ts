@@ -4,9 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { newLedger } from '../server/ledgers.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
+import { newLedger } from '../support/ledgers.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 
 const DATABASES = ['better-sqlite3', 'kysely', 'pg'];

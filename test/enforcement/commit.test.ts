@@ -360,7 +360,7 @@ describe('a ledger filter of a site', () => {
 
 describe('a ledger that can not be read or written', () => {
   const broken = async (options: Readonly<Record<string, unknown>> = {}) => {
-    const { breakLedger } = await import('../server/ledgers.ts');
+    const { breakLedger } = await import('../support/ledgers.ts');
     const chain = await load(['MaxLeasesFilter', 'UsageBudgetFilter'], { options });
     breakLedger(chain.connection);
     return chain;

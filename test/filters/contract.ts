@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { filterFileName, isFilterClass, optionPrefix } from '../../src/filter/base-filter.ts';
 import { type ConfigSources, UsageEnforcement } from '../../src/index.ts';
-import { newLedger } from '../server/ledgers.ts';
+import { newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import {
   createGpuAndFloatingIp,

@@ -4,9 +4,8 @@ import { onTestFinished } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';
 import { filterFileName } from '../../src/filter/base-filter.ts';
 import { UsageEnforcement } from '../../src/index.ts';
-import { newLedger } from '../server/ledgers.ts';
 import { filterFolder } from '../support/filter-folder.ts';
-import { type BudgetText, giveBudget, ledgerAt } from '../support/ledgers.ts';
+import { type BudgetText, giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { NOW } from './loaded.ts';
 

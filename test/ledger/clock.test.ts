@@ -73,7 +73,7 @@ describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
     await lock();
     expect(behind).toEqual([3600, 3600]);
     expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([
-      ['warn', expect.stringContaining("the system clock is behind the last entry")],
+      ['warn', expect.stringContaining('the system clock is behind the last entry')],
     ]);
     await ledger.resume(NO_WAIT);
     expect(await lock()).toEqual([0n]);

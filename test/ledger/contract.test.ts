@@ -9,7 +9,7 @@ import { withstanding } from './contract/hostile.ts';
 import { updating } from './contract/update.ts';
 import { type GroundSetup, newGrounds } from './ground.ts';
 
-const newGround = newGrounds();
+const newGround = newGrounds(true);
 
 describe.each(DIALECTS)('the ledger on %s', (dialect) => {
   const grounds = (setup?: GroundSetup) => newGround(dialect, setup);

@@ -1,5 +1,6 @@
 /** Projects in a ledger that the tests of a file share, and what befalls leases there, in the terms of a chain of filters. */
-import { expect, onTestFinished } from 'vitest';
+import type { Compilable, CompiledQuery } from 'kysely';
+import { afterAll, expect, onTestFinished } from 'vitest';
 import { MaxLeasesFilter } from '../../filters/max-leases-filter.ts';
 import { UsageBudgetFilter } from '../../filters/usage-budget-filter.ts';
 import { RequestCall } from '../../src/enforcement/request-call.ts';
@@ -59,53 +60,113 @@ export interface GroundSetup {
   /** How many leases the project may have. Default: any number. */
   readonly most?: number;
   readonly mostPerUser?: number;
-  /** In unit-hours, of the project, for two years; `none` = there is none yet; `undefined` = nobody needs one. */
+  /** In unit-hours, of the project, for two years; `none` = one is required and there is none; `undefined` = none is required. */
   readonly budget?: string;
   readonly audit?: boolean;
   readonly projectId?: string;
+  /** Open the ledger once more for this project alone, as another process would. */
+  readonly isApart?: boolean;
 }
 
 /** What the tests of a contract are given. */
 export type Grounds = (setup?: GroundSetup) => Promise<Ground>;
 
-/** Call it at the top of a file. Each call of the result is a project of its own. */
-export function newGrounds(): (dialect: (typeof DIALECTS)[number], setup?: GroundSetup) => Promise<Ground> {
+/**
+ * Call it at the top of a file. Each call of the result is a project of its own, in the one ledger that the file has on each
+ * database. `isShared`: projects share the open ledger, and its clock, too, which saves connecting for each test.
+ */
+export function newGrounds(
+  isShared = false,
+): (dialect: (typeof DIALECTS)[number], setup?: GroundSetup) => Promise<Ground> {
   const ledgers = newLedgers();
   const connections = new Map<string, Promise<string>>();
+  const shared = new Map<string, Promise<OpenLedger>>();
   let projects = 0;
+  afterAll(async () => {
+    for (const opened of shared.values()) {
+      await (await opened).close();
+    }
+  });
   return async (dialect, setup = {}) => {
     const connection = connections.get(dialect) ?? ledgers(dialect);
     connections.set(dialect, connection);
     projects += 1;
     const project = `project-${projects}`;
-    const ground = new Ground(await connection, setup, project);
-    onTestFinished(() => ground.close());
-    await ground.open(setup);
+    const isApart = !isShared || setup.isApart === true;
+    const opening = (!isApart && shared.get(dialect)) || OpenLedger.open(await connection);
+    if (!isApart) {
+      shared.set(dialect, opening);
+    }
+    const opened = await opening;
+    opened.now = NOW;
+    const ground = new Ground(opened, setup, project);
+    if (isApart) {
+      onTestFinished(() => ground.close());
+    }
+    if (setup.budget !== undefined && setup.budget !== 'none') {
+      await ground.give({ amount: setup.budget });
+    }
     return ground;
   };
+}
+
+const NOW = '2026-11-21T09:00:30Z';
+
+/** A ledger as a chain of filters has it, and as an operator looks into it. */
+class OpenLedger {
+  readonly connection: string;
+  readonly chain: ChainLedger;
+  readonly clock = { now: () => new Date(this.now) };
+  readonly logger = recordingLogger();
+  now = NOW;
+  #ledger: Ledger | undefined;
+  #closed: Promise<unknown> | undefined;
+
+  private constructor(connection: string) {
+    this.connection = connection;
+    const options = { connection, commit: 'check', timeout: 10, pool_size: 4 } as const;
+    this.chain = new ChainLedger(options, { clock: this.clock, logger: this.logger, observer: undefined });
+  }
+
+  static async open(connection: string): Promise<OpenLedger> {
+    const opened = new OpenLedger(connection);
+    await opened.chain.open();
+    opened.#ledger = await ledgerAt(connection, { now: () => opened.now });
+    return opened;
+  }
+
+  get ledger(): Ledger {
+    if (this.#ledger === undefined) {
+      throw new Error('expected an open ledger');
+    }
+    return this.#ledger;
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= Promise.all([this.#ledger?.close(), this.chain.close()]);
+    await this.#closed;
+  }
 }
 
 export class Ground {
   readonly project: string;
   readonly connection: string;
   readonly chain: ChainLedger;
+  readonly ledger: Ledger;
   readonly claimants: readonly Claimant[];
   readonly budgetFilter: UsageBudgetFilter;
   readonly countFilter: MaxLeasesFilter;
-  /** What time it is. */
-  now = '2026-11-21T09:00:30Z';
-  #ledger: Ledger | undefined;
-  #closed: Promise<unknown> | undefined;
+  readonly #opened: OpenLedger;
 
-  constructor(connection: string, setup: GroundSetup, project: string) {
+  constructor(opened: OpenLedger, setup: GroundSetup, project: string) {
+    this.#opened = opened;
+    const { connection, chain, ledger, clock, logger } = opened;
     this.connection = connection;
+    this.chain = chain;
+    this.ledger = ledger;
     // As databases keep it, which have no half of an emoji.
     this.project = Buffer.from(setup.projectId ?? project).toString();
-    const clock = { now: () => new Date(this.now) };
-    const logger = recordingLogger();
-    const options = { connection, commit: 'check', timeout: 10, pool_size: 4 } as const;
-    this.chain = new ChainLedger(options, { clock, logger, observer: undefined });
-    const services = { ...createSharedServices({ clock, logger }), ledger: this.chain };
+    const services = { ...createSharedServices({ clock, logger }), ledger: chain };
     const { most = -1, mostPerUser = -1, budget, audit = false } = setup;
     this.countFilter = new MaxLeasesFilter(
       MaxLeasesFilter.options.parse({
@@ -124,25 +185,18 @@ export class Ground {
     ];
   }
 
-  get ledger(): Ledger {
-    if (this.#ledger === undefined) {
-      throw new Error('expected an open ledger');
-    }
-    return this.#ledger;
+  /** What time it is. */
+  get now(): string {
+    return this.#opened.now;
   }
 
-  async open({ budget }: GroundSetup): Promise<void> {
-    await this.chain.open();
-    this.#ledger = await ledgerAt(this.connection, { now: () => this.now });
-    if (budget !== undefined && budget !== 'none') {
-      await this.give({ amount: budget });
-    }
+  set now(time: string) {
+    this.#opened.now = time;
   }
 
   /** Also twice; at the latest when the test is over. */
-  async close(): Promise<void> {
-    this.#closed ??= Promise.all([this.#ledger?.close(), this.chain.close()]);
-    await this.#closed;
+  close(): Promise<void> {
+    return this.#opened.close();
   }
 
   give(budget: BudgetText): Promise<void> {
@@ -214,21 +268,23 @@ export class Ground {
     return accounts.find(({ name }) => name === account)?.balance ?? 0n;
   }
 
-  /** Those of the project. */
-  async rows<Name extends keyof Tables>(table: Name): Promise<Row<Name>[]> {
-    const all = await this.table(table);
-    return all.filter((row) => 'project_id' in row && row.project_id === this.project);
+  /** The rows of the project. */
+  rows<Name extends (typeof TABLES)[number]>(table: Name): Promise<Row<Name>[]> {
+    const query = this.ledger.database.queries.selectFrom(table as 'leases').selectAll();
+    return this.#read(query.where('project_id', '=', this.project));
   }
 
-  async table<Name extends keyof Tables>(table: Name): Promise<Row<Name>[]> {
-    const query = this.ledger.database.queries.selectFrom(TABLES.find((name) => name === table) ?? 'leases');
-    const found = await this.ledger.read('read', () => rows(query.selectAll().compile()), NO_WAIT);
-    return found as unknown as Row<Name>[];
+  #read<Name extends keyof Tables>(query: Compilable<unknown>): Promise<Row<Name>[]> {
+    const compiled = query.compile() as CompiledQuery<Row<Name>>;
+    return this.ledger.read('read', () => rows(compiled), NO_WAIT);
   }
 
   /** All that the ledger holds, of every project. */
   async everything(): Promise<unknown> {
-    return Promise.all(TABLES.map(async (name) => [name, await this.table(name)]));
+    const { queries } = this.ledger.database;
+    return Promise.all(
+      TABLES.map(async (name) => [name, await this.#read(queries.selectFrom(name).selectAll())]),
+    );
   }
 
   /** Every balance is the sum of its entries, and no more is taken of a budget than there is. */

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import SqliteConnection from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { temporaryFile } from '../support/files.ts';
+import { newLedger } from '../support/ledgers.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
 import { runServiceOn } from '../support/running-service.ts';
 import { readSamples, samplesOf } from '../support/samples.ts';
-import { newLedger } from './ledgers.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const EXTEND = capturedText('check-update-extend.json');

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { confFile } from '../support/files.ts';
+import { breakLedger, mendLedger, newLedger } from '../support/ledgers.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
 import { runServiceOn } from '../support/running-service.ts';
 import { readSamples, samplesOf } from '../support/samples.ts';
-import { breakLedger, mendLedger, newLedger } from './ledgers.ts';
 
 const END = capturedText('on-end-active.json');
 const UNAVAILABLE =

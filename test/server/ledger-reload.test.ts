@@ -2,9 +2,9 @@ import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { newLedger } from '../support/ledgers.ts';
 import { createLasting } from '../support/requests.ts';
 import { runServiceOn } from '../support/running-service.ts';
-import { newLedger } from './ledgers.ts';
 
 const SOON = 5000;
 

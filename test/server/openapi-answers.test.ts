@@ -8,11 +8,11 @@ import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answe
 import { leaseDescription, operations } from '../support/api-description.ts';
 import { confFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
+import { breakLedger, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
 import { runApp, runService, runServiceOn } from '../support/running-service.ts';
 import { getWhileStopping } from '../support/stopping.ts';
-import { breakLedger, newLedger } from './ledgers.ts';
 
 const DECISIONS = operations.filter(({ method }) => method === 'post').map(({ path }) => path);
 const CHECKS = DECISIONS.filter((path) => path.includes('/check-'));

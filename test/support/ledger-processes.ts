@@ -5,9 +5,11 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, vi } from 'vitest';
+import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { confFile, projectFile } from './files.ts';
-import { giveBudget, ledgerAt } from './ledgers.ts';
+import { newLease } from './lease-clients.ts';
+import { giveBudget, ledgerAt, upgraded } from './ledgers.ts';
 import { PROJECT } from './requests.ts';
 import { COMMAND } from './run-command.ts';
 
@@ -124,6 +126,26 @@ export async function startService(setup: ServiceSetup): Promise<ServiceProcess>
   };
 }
 
+/** The answer to every lease while the ledger fails. */
+export const REFUSED = { status: 403, message: UNAVAILABLE_MESSAGE };
+
+/** `[service] deadline` of services whose ledger is to fail, in seconds. */
+export const DEADLINE = 1;
+/** How much later than its deadline an answer may come, in seconds: the machine may be busy, and what hangs, hangs longer. */
+export const MARGIN = 20;
+
+/** Asks for a new lease of one host. The answer must come in time. */
+export async function createLease(service: ServiceProcess) {
+  const { path, body, after } = newLease(1);
+  const answer = await service.ask(path, body);
+  expect(answer === undefined ? Number.POSITIVE_INFINITY : slowest([answer])).toBeLessThan(DEADLINE + MARGIN);
+  return { ...answer, name: after.name };
+}
+
+export async function isHealthy({ url }: ServiceProcess): Promise<boolean> {
+  return (await fetch(`${url}/healthz`)).ok;
+}
+
 /** The slowest of some answers, in seconds. */
 export function slowest(answers: readonly ServiceAnswer[]): number {
   return Math.max(...answers.map(({ asked, answered }) => (answered - asked) / 1000));
@@ -134,7 +156,7 @@ export function startServices(count: number, setup: ServiceSetup): Promise<Servi
 }
 
 /** Asks until a service lets a lease through; throws after a while. */
-export async function untilAllowed(ask: () => Promise<ServiceAnswer | undefined>): Promise<void> {
+export async function untilAllowed(ask: () => Promise<unknown>): Promise<void> {
   await vi.waitFor(async () => expect(await ask()).toMatchObject({ status: 204 }), SOON);
 }
 
@@ -149,6 +171,12 @@ export async function withBudget(connection: string, amount: string): Promise<Le
   const ledger = await ledgerAt(connection);
   await giveBudget(ledger, { projectId: PROJECT, amount, from: '2020-01-01', until: '2200-01-01' });
   return ledger;
+}
+
+/** Makes the tables, and a budget that no test uses up. Returns the connection. */
+export async function preparedLedger(connection: string): Promise<string> {
+  await (await withBudget(await upgraded(connection), '1000000')).close();
+  return connection;
 }
 
 async function ask(

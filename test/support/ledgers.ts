@@ -1,7 +1,8 @@
-/** Ledgers on both databases, empty and ready. */
-import { mkdtempSync, rmSync } from 'node:fs';
+/** Ledgers for tests, empty and ready: on both databases, or in a file of a single test. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import SqliteConnection from 'better-sqlite3';
 import { afterAll } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';
 import { type LedgerObserver, toInstant } from '../../src/index.ts';
@@ -10,14 +11,15 @@ import { parseConnection } from '../../src/ledger/connection.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';
 import { openLedger } from '../../src/ledger/open.ts';
+import { temporaryFolder } from './filter-folder.ts';
 import { createDatabase } from './shared-postgres.ts';
 
-/** Waits for as long as it takes. */
+/** Never gives up. */
 export const NO_WAIT = { signal: undefined, throwIfOver() {} };
 
 export const DIALECTS = ['sqlite', 'postgresql'] as const;
 
-/** Empty ones with tables: call it at the top of a file, and the result where one is wanted. */
+/** Call it at the top of a file. Each call of the result makes a ledger; files are removed after the last test. */
 export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<string> {
   const folders: string[] = [];
   afterAll(() => {
@@ -32,13 +34,52 @@ export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<st
   };
   return async (dialect) => {
     const url = dialect === 'sqlite' ? `sqlite://${newFile()}` : await createDatabase();
-    const connection = parseConnection(url);
-    if (connection === undefined) {
-      throw new Error('expected a connection');
-    }
-    await upgradeTables(connection);
-    return url;
+    return upgraded(url);
   };
+}
+
+/** Makes the tables. Returns the same URL. */
+export async function upgraded(url: string): Promise<string> {
+  const connection = parseConnection(url);
+  if (connection === undefined) {
+    throw new Error(`expected a connection, got ${url}`);
+  }
+  await upgradeTables(connection);
+  return url;
+}
+
+let made: Promise<Buffer> | undefined;
+
+/** A ledger in a file that is gone after the test, as `[ledger] connection` names it: tables are made once, and copied. */
+export async function newLedger(): Promise<string> {
+  made ??= emptyLedger();
+  const file = join(temporaryFolder(), 'ledger.db');
+  writeFileSync(file, await made);
+  return `sqlite://${file}`;
+}
+
+async function emptyLedger(): Promise<Buffer> {
+  const folder = mkdtempSync(join(tmpdir(), 'ledger-'));
+  const file = join(folder, 'ledger.db');
+  await upgraded(`sqlite://${file}`);
+  const bytes = readFileSync(file);
+  rmSync(folder, { recursive: true });
+  return bytes;
+}
+
+/** Makes a ledger in a file unreadable, until `mendLedger`. */
+export function breakLedger(connection: string): void {
+  runSql(connection, 'ALTER TABLE leases RENAME TO leases_elsewhere');
+}
+
+export function mendLedger(connection: string): void {
+  runSql(connection, 'ALTER TABLE leases_elsewhere RENAME TO leases');
+}
+
+function runSql(connection: string, sql: string): void {
+  const database = new SqliteConnection(connection.slice('sqlite://'.length));
+  database.exec(sql);
+  database.close();
 }
 
 export interface LedgerSetup {
@@ -47,7 +88,7 @@ export interface LedgerSetup {
   readonly timeout?: number;
 }
 
-/** To look into it, and to set budgets; close it. */
+/** Opens a ledger, to look into it and to set budgets. Close it. */
 export async function ledgerAt(connection: string, setup: LedgerSetup = {}): Promise<Ledger> {
   const { now = () => '2026-11-21T09:00:30Z', observer, timeout = 10 } = setup;
   const opened = openLedger(
@@ -67,7 +108,7 @@ export interface BudgetText {
   readonly amount: string;
 }
 
-/** Default: of the project climate, for the year 2026 and the next. */
+/** Default: for the project climate, from 2026 to 2028. */
 export async function giveBudget(ledger: Ledger, budget: BudgetText): Promise<void> {
   const { projectId = 'climate', userId = null, from = '2026-01-01', until = '2028-01-01', amount } = budget;
   const wanted = {

@@ -12,7 +12,8 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const postgres = await startPostgres();
+  // Nothing in it outlives the tests.
+  const postgres = await startPostgres(['-c', 'fsync=off', '-c', 'full_page_writes=off']);
   project.provide('postgres', await postgres.createDatabase());
   return () => postgres.remove();
 }

@@ -30,7 +30,7 @@ export function crowding(grounds: Grounds): void {
 
   it('is the same ledger for all who have opened it', async () => {
     const ground = await grounds({ budget: '48' });
-    const other = await grounds({ budget: '48', projectId: ground.project });
+    const other = await grounds({ budget: '48', projectId: ground.project, isApart: true });
     const [first, second] = [leaseOf({ name: 'first' }), leaseOf({ name: 'second' })];
     await Promise.all([
       ground.create(first),
