@@ -45,7 +45,7 @@ export async function readObjects(file: string): Promise<{ objects: CheckedObjec
     for (const document of YamlDocument.parseAll(text)) {
       for (const { name, line } of document.repetitions()) {
         throw new UsageError(
-          `${shownName(file)}:${line}: ${name}: expected once, since this mapping has it already`,
+          `${shownName(file)}:${line}: ${name}: duplicate key`,
         );
       }
       for (const { value, path } of itemsIn(document.value, [], undefined)) {

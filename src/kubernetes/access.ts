@@ -1,5 +1,5 @@
 /**
- * Who may use which policy. Role-based access control as Kubernetes has it, for the verb `use`.
+ * Decides which account may use which policy: Kubernetes RBAC, for the verb `use`.
  * Source: Kubernetes docs, "Using RBAC Authorization".
  */
 import type { Rule, Subject } from './rbac-schema.ts';
@@ -22,14 +22,14 @@ export interface Binding {
   readonly subjects: readonly Subject[];
 }
 
-/** Who asks: a user with groups, and in which namespace; without one only what holds everywhere counts. */
+/** A user with groups in a namespace. Without a namespace, only cluster-wide grants count. */
 export interface Account {
   readonly user: string;
   readonly groups: readonly string[];
   readonly namespace?: string | undefined;
 }
 
-/** The user that a service account is, with the groups that it has by itself. */
+/** The user that stands for a service account, with the groups that Kubernetes gives it. */
 export function serviceAccount(namespace: string, name: string): Account {
   return {
     user: `system:serviceaccount:${namespace}:${name}`,
@@ -38,29 +38,29 @@ export function serviceAccount(namespace: string, name: string): Account {
   };
 }
 
-/** What bindings give to one subject, in one namespace or in all. */
+/** What bindings grant to one subject, in one namespace or in all of them. */
 export interface AccessGrant {
-  /** `User lin`, `Group system:authenticated`; a service account is the user that it is. */
+  /** `User lin`, `Group system:authenticated`. A service account appears as its user. */
   readonly subject: string;
-  /** `undefined` = in all. */
+  /** `undefined` = all namespaces. */
   readonly namespace: string | undefined;
-  /** The names of policies that there are, in order. */
+  /** Names of existing policies, sorted. */
   readonly policies: readonly string[];
 }
 
-/** A policy, as RBAC tells it from others. */
+/** A policy, as RBAC identifies it. */
 export interface PolicyResource {
   readonly name: string;
-  /** The API group of the policy itself: a rule about another group is not about it. */
+  /** The policy's API group. Rules for another group do not match it. */
   readonly group: string;
 }
 
-/** The names of the policies that somebody may use. */
+/** Names of policies. */
 type Grant = ReadonlySet<string>;
 
-/** Grants are found by subject, so an answer costs the same however many other subjects there are. */
+/** Grants are indexed by subject, so the cost of a lookup does not depend on the number of other subjects. */
 export class PolicyAccess {
-  /** Many subjects share what one role grants. */
+  /** Subjects of the same role share one grant. */
   readonly #grants = new Map<string, Set<Grant>>();
 
   constructor(policies: readonly PolicyResource[], roles: readonly Role[], bindings: readonly Binding[]) {
@@ -80,7 +80,7 @@ export class PolicyAccess {
     }
   }
 
-  /** All of them, sorted by subject and namespace. */
+  /** All grants, sorted by subject and namespace. */
   grants(): AccessGrant[] {
     return [...this.#grants]
       .map(([id, grants]) => {
@@ -94,7 +94,7 @@ export class PolicyAccess {
       .sort((a, b) => compare(a.subject, b.subject) || compare(a.namespace ?? '', b.namespace ?? ''));
   }
 
-  /** The names of the policies that an account may use, in the order of names. */
+  /** Names of the policies that an account may use, sorted. */
   usableBy({ user, groups, namespace }: Account): readonly string[] {
     const subjects = [`User ${user}`, ...groups.map((group) => `Group ${group}`)];
     const places = namespace === undefined ? [undefined] : [undefined, namespace];
@@ -109,7 +109,7 @@ function namesIn(grants: ReadonlySet<Grant>): string[] {
   return [...new Set([...grants].flatMap((grant) => [...grant]))].sort();
 }
 
-/** A rule without names is about all policies of its API groups. A name has no wildcard. */
+/** A rule without resourceNames covers all policies of its API groups. Names have no wildcards. */
 function usableBy({ rules }: Role, policies: readonly PolicyResource[]): Grant {
   const matching = rules.filter(
     ({ verbs, resources }) => includes(verbs, VERB) && includes(resources, RESOURCE),
@@ -134,7 +134,7 @@ function subjectName(subject: Subject): string {
     : `${subject.kind} ${subject.name}`;
 }
 
-/** No namespace holds a line end, nor is one empty. */
+/** Namespaces are never empty and contain no line breaks. */
 function grantId(namespace: string | undefined, subject: string): string {
   return `${namespace ?? ''}\n${subject}`;
 }
@@ -143,7 +143,7 @@ function roleId(kind: string, namespace: string | undefined, name: string): stri
   return `${kind}\n${namespace ?? ''}\n${name}`;
 }
 
-/** The name of a subject may hold anything. */
+/** Splits at the first line break: subject names may contain more of them. */
 function splitOnce(id: string): [namespace: string, subject: string] {
   const end = id.indexOf('\n');
   return [id.slice(0, end), id.slice(end + 1)];

@@ -1,4 +1,7 @@
-/** What the API server of Kubernetes asks a webhook, and is answered. Source: Kubernetes API, admission.k8s.io/v1. */
+/**
+ * Requests of the Kubernetes API server to an admission webhook, and the responses. Source: Kubernetes API,
+ * admission.k8s.io/v1.
+ */
 import { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
 import { firstMistake } from '../lease/first-mistake.ts';
@@ -14,7 +17,7 @@ export const admissionReviewSchema = z
     kind: z.literal(KIND, `expected ${KIND}`),
     request: z
       .looseObject({
-        uid: z.string().min(1, 'expected a text that is not empty'),
+        uid: z.string().min(1, 'expected a non-empty string'),
         resource: z.looseObject({
           group: z.string(),
           version: z.string(),
@@ -27,15 +30,14 @@ export const admissionReviewSchema = z
         userInfo: z
           .looseObject({ username: z.string().nullish(), groups: z.array(z.string()).nullish() })
           .nullish()
-          .meta({ description: 'Who asks the API server.' }),
+          .meta({ description: 'The user who sent the request to the API server.' }),
         dryRun: z.boolean().nullish(),
       })
       .meta({
-        description:
-          'What is asked of the API server. `object` and `oldObject` are what is asked about, as it would be and as it is.',
+        description: 'The request to the API server. `object` is the new state, `oldObject` the current one.',
       }),
   })
-  .meta({ description: 'The request of an admission webhook.' });
+  .meta({ description: 'The request to an admission webhook.' });
 
 type WireReview = z.infer<typeof admissionReviewSchema>;
 
@@ -44,46 +46,49 @@ export const admissionAnswerSchema = z
     apiVersion: z.literal(API_VERSION),
     kind: z.literal(KIND),
     response: z.object({
-      uid: z.string().meta({ description: 'That of the request.' }),
+      uid: z.string().meta({ description: 'The `uid` of the request.' }),
       allowed: z.boolean(),
       patchType: z.literal('JSONPatch').optional(),
       patch: z
         .string()
         .optional()
-        .meta({ contentEncoding: 'base64', description: 'Operations of JSON Patch (RFC 6902), in JSON.' }),
+        .meta({ contentEncoding: 'base64', description: 'JSON Patch operations (RFC 6902) as JSON.' }),
       status: z
         .object({ code: z.literal(403), reason: z.literal('Forbidden'), message: z.string() })
         .optional()
-        .meta({ description: 'Why not, for the user.' }),
-      warnings: z.array(z.string()).optional().meta({ description: 'For the user, who may go on.' }),
+        .meta({ description: 'The reason for a rejection, shown to the user.' }),
+      warnings: z
+        .array(z.string())
+        .optional()
+        .meta({ description: 'Shown to the user, who can still proceed.' }),
     }),
   })
-  .meta({ description: 'The answer of an admission webhook.' });
+  .meta({ description: 'The response of an admission webhook.' });
 
 export type AdmissionAnswer = z.infer<typeof admissionAnswerSchema>;
 
 interface Request {
   readonly uid: string;
-  /** Who asks the API server. */
+  /** The user who sent the request to the API server. */
   readonly username: string | undefined;
   readonly groups: readonly string[];
-  /** Nothing will come of it. */
+  /** The API server will not persist the result. */
   readonly dryRun: boolean;
-  /** What is asked about. */
+  /** Name of the object. */
   readonly name: string | undefined;
 }
 
-/** A pod, or the template of a DaemonSet, that is to be created or changed. */
+/** A pod, or the pod template of a DaemonSet, to create or update. */
 export interface PodRequest extends Request {
   readonly kind: 'pod' | 'template';
   readonly namespace: string;
   readonly pod: Pod;
-  /** As it is; `undefined` when it is to be created. */
+  /** The current state; `undefined` for a new object. */
   readonly current: Pod | undefined;
   readonly isUpdate: boolean;
 }
 
-/** A pod that is to be put on a node. */
+/** A Binding, which assigns a pod to a node. */
 export interface BindingRequest extends Request {
   readonly kind: 'binding';
   readonly namespace: string;
@@ -91,14 +96,14 @@ export interface BindingRequest extends Request {
   readonly node: string;
 }
 
-/** A scheduling policy that is to be stored. */
+/** A scheduling policy to store. */
 export interface PolicyRequest extends Request {
   readonly kind: 'policy';
   readonly pod: undefined;
   readonly document: unknown;
 }
 
-/** What nobody here judges. */
+/** A request that needs no review. */
 export interface OtherRequest {
   readonly kind: 'other';
   readonly uid: string;
@@ -108,10 +113,10 @@ export interface OtherRequest {
 const compiled = z.compile(admissionReviewSchema);
 
 /**
- * Reads the body of a webhook's request: of pods, templates of DaemonSets, bindings and scheduling policies. Of everything else,
- * and of operations other than CREATE and UPDATE, only `uid` is read.
+ * Parses the body of a webhook request for pods, pod templates of DaemonSets, bindings or scheduling policies. For
+ * any other object, and for operations other than CREATE and UPDATE, it reads only `uid`.
  *
- * @throws InvalidRequestError that names the first field that is wrong.
+ * @throws InvalidRequestError naming the first invalid field
  */
 export function parseAdmissionReview(
   body: unknown,
@@ -120,7 +125,7 @@ export function parseAdmissionReview(
   if (mistake !== undefined) {
     throw invalidRequest(mistake);
   }
-  // As it came: zod would copy it.
+  // The original, because zod would copy it.
   const { request } = body as WireReview;
   const { uid, operation, object } = request;
   const kind = kindOf(request);
@@ -196,16 +201,16 @@ function targetOf(object: unknown): string {
   return (object as z.infer<typeof binding>).target.name;
 }
 
-/** Whatever is wrong with it, somebody else says. */
+/** Never fails: the object is validated elsewhere. */
 function nameOf(object: unknown): string | undefined {
   const { metadata } = named.safeParse(object).data ?? {};
   return metadata?.name || metadata?.generateName || undefined;
 }
 
-/** What a review came to, as it is answered. */
+/** The result of a review. */
 export interface Admission {
   readonly allowed: boolean;
-  /** Why not; `null` when allowed. */
+  /** The reason for a rejection; `null` when allowed. */
   readonly message: string | null;
   readonly patch: readonly object[];
   readonly warnings: readonly string[];

@@ -1,19 +1,21 @@
 /**
- * ClusterRoles with an aggregationRule: the control plane replaces their rules by those of the ClusterRoles that they select.
- * Source: Kubernetes docs, "Using RBAC Authorization", aggregated ClusterRoles; tried on kube-controller-manager 1.20.
+ * ClusterRoles with an aggregationRule: the control plane overwrites their rules with those of the ClusterRoles that
+ * they select.
+ * Source: Kubernetes docs, "Using RBAC Authorization", aggregated ClusterRoles; tried on kube-controller-manager
+ * 1.20.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Role } from './access.ts';
 import type { LabelSelector, Rule } from './rbac-schema.ts';
 
-/** A role as it is written. */
+/** A role as written in a file. */
 export interface WrittenRole extends Role {
   readonly labels: Readonly<Record<string, string>>;
-  /** `undefined` = its own rules count. */
+  /** `undefined` = the role has no aggregationRule and keeps its own rules. */
   readonly selectors: readonly LabelSelector[] | undefined;
 }
 
-/** The same roles, with the rules that they have in a cluster. */
+/** The roles with the rules that they have in a cluster. */
 export function aggregated(roles: readonly WrittenRole[]): Role[] {
   const clusterRoles = roles.filter(({ kind }) => kind === 'ClusterRole');
   const selected = new Map(
@@ -31,12 +33,12 @@ export function aggregated(roles: readonly WrittenRole[]): Role[] {
   }));
 }
 
-/** Rules that are written in a role and that it would not have in a cluster. */
+/** Rules written in an aggregated role that the cluster would drop. */
 export function rulesLost(written: WrittenRole, { rules }: Role): Rule[] {
   return written.rules.filter((rule) => !rules.some((one) => isDeepStrictEqual(one, rule)));
 }
 
-/** A role that is selected may itself be made of others, also in a circle. */
+/** Selected roles may be aggregated themselves, possibly in a cycle. */
 function rulesOf(name: string, selected: ReadonlyMap<string, readonly WrittenRole[]>): Rule[] {
   const seen = new Set([name]);
   const rules: Rule[] = [];

@@ -1,12 +1,15 @@
-/** What the API server makes of a pod before a webhook sees it. Source: its defaults and admission plugins; tried on 1.20 (test/peers). */
+/**
+ * Simulates what the API server changes in a pod before a webhook sees it. Source: its defaults and admission
+ * plugins; tried on 1.20 (test/peers).
+ */
 import { DEFAULT_SCHEDULER } from './cluster.ts';
 import type { Pod, Toleration } from './pod.ts';
 
 const SECONDS = 300;
 
 /**
- * The pod with a scheduler, the priority class that is the default of the cluster, and tolerations of nodes that are gone for
- * five minutes. A template gets a scheduler only.
+ * Adds the default scheduler, the default priority class of the cluster, and the five-minute tolerations for
+ * unreachable nodes. A template only gets the scheduler.
  */
 export function asAdmitted(
   pod: Pod,
@@ -34,7 +37,7 @@ function missing(there: readonly Toleration[]): Toleration[] {
     .map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: SECONDS }));
 }
 
-/** What policies have added to a pod, added to it as it was written: without what the API server fills in. */
+/** Copies what policies added into the pod as the user wrote it, without what the API server filled in. */
 export function withAdditions(written: Pod, admitted: Pod, reviewed: Pod): Pod {
   if (reviewed === admitted) {
     return written;

@@ -1,9 +1,9 @@
-/** What a cluster does to pods by itself, which nobody has asked for, and what else its operator says about all pods. */
+/** What the cluster does to pods by itself, and cluster-wide settings of the operator. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Pod, Toleration } from './pod.ts';
 import { DAEMON_SET_TOLERATIONS, SystemTolerations } from './system-tolerations.ts';
 
-/** See the options of `[kubernetes]`, which have these defaults and say what they mean. */
+/** See the options of `[kubernetes]`, which describe these and have the same defaults. */
 export interface ClusterOptions {
   readonly systemTolerations?: readonly string[];
   readonly daemonSetTolerations?: readonly string[];
@@ -12,12 +12,12 @@ export interface ClusterOptions {
   readonly topologySpreadConstraints?: 'allow' | 'refuse';
 }
 
-/** What the API server fills in where a pod names no scheduler. */
+/** The name that the API server fills in where a pod has no schedulerName. */
 export const DEFAULT_SCHEDULER = 'default-scheduler';
 
-/** Who has made a pod, and from what. */
+/** How the pod came into being. */
 export interface PodOrigin {
-  /** The DaemonSet controller has created the pod. */
+  /** The DaemonSet controller created the pod. */
   readonly isForOneNode?: boolean;
   /** The pod before an update. */
   readonly current?: Pod | undefined;
@@ -25,7 +25,7 @@ export interface PodOrigin {
 
 export class Cluster {
   readonly refusesTopologySpread: boolean;
-  /** The name that the API server fills in where a pod names none. */
+  /** The name that the API server fills in where the pod has none. */
   readonly filledIn: Readonly<Record<'schedulerName' | 'priorityClassName', string | undefined>>;
   readonly #everybodys: SystemTolerations;
   readonly #daemonSets: SystemTolerations;
@@ -42,8 +42,8 @@ export class Cluster {
   }
 
   /**
-   * Whether Kubernetes itself has added a toleration. Those of DaemonSets are free only for their controller; a pod that has
-   * them already keeps them, whoever updates it.
+   * Whether Kubernetes itself added a toleration. The DaemonSet tolerations are exempt only if the DaemonSet
+   * controller adds them; a pod that already has them keeps them, whoever updates it.
    */
   hasAdded(toleration: Toleration, { isForOneNode, current }: PodOrigin): boolean {
     return (

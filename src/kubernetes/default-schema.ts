@@ -1,4 +1,7 @@
-/** What a scheduling policy may add to a pod: affinities and tolerations, as Kubernetes has them and as the draft writes them. */
+/**
+ * Schemas of the affinities and tolerations that a policy may add to a pod, in the spelling of Kubernetes and in that
+ * of the draft.
+ */
 import { z } from 'zod';
 import { mapping } from './mapping-schema.ts';
 import {
@@ -14,10 +17,10 @@ import {
   text,
 } from './schema-words.ts';
 
-/** These say nothing without values. */
+/** These operators need values. */
 const LISTING = ['In', 'NotIn'] as const;
 
-/** The schema of an expression with one of some operators, whichever way it is written. */
+/** The schema of an expression with one of the given operators, in either spelling. */
 function ofOperators(operators: readonly string[]) {
   return {
     anyOf: [
@@ -27,15 +30,18 @@ function ofOperators(operators: readonly string[]) {
   };
 }
 
-/** What is both an affinity of a pod and of a default: the draft writes `keys` and `operators` there too. */
+/** Converts an expression of a default to that of a pod. The draft writes `keys` and `operators` in defaults too. */
 const defaultExpression = notTogether(
   mapping({
     key: text.optional(),
-    keys: z.array(text, 'a list').length(1, 'exactly one key: a default is what is added').optional(),
+    keys: z
+      .array(text, 'a list')
+      .length(1, 'exactly one key, because a default is added to the pod')
+      .optional(),
     operator: oneOf(EXPRESSION_OPERATORS).optional(),
     operators: z
       .array(oneOf(EXPRESSION_OPERATORS), 'a list')
-      .length(1, 'exactly one operator: a default is what is added')
+      .length(1, 'exactly one operator, because a default is added to the pod')
       .optional(),
     values: listOf(labelValue).optional(),
   }),
@@ -54,7 +60,7 @@ const defaultExpression = notTogether(
     const operator = value.operator ?? value.operators?.[0];
     if (LISTING.some((one) => one === operator) && (value.values ?? []).length === 0) {
       const path = 'values' in value ? ['values'] : [];
-      check.addIssue({ code: 'custom', path, message: `values, since the operator is ${operator}` });
+      check.addIssue({ code: 'custom', path, message: `values, because the operator is ${operator}` });
     }
   })
   .meta({
@@ -135,10 +141,10 @@ export const defaultToleration = mapping({
 })
   .superRefine((value, check) => {
     if ('value' in value && 'values' in value) {
-      check.addIssue({ code: 'custom', path: ['values'], message: 'nothing, since value is there too' });
+      check.addIssue({ code: 'custom', path: ['values'], message: 'nothing, because value is set too' });
     } else if (value.operator === 'Exists' && ('value' in value || 'values' in value)) {
       const path = ['value' in value ? 'value' : 'values'];
-      check.addIssue({ code: 'custom', path, message: 'nothing, since the operator is Exists' });
+      check.addIssue({ code: 'custom', path, message: 'nothing, because the operator is Exists' });
     }
   })
   .meta({ allOf: [{ not: { required: ['value', 'values'] } }, EXISTS_WITHOUT_VALUE] });

@@ -1,4 +1,4 @@
-/** What the defaults of policies add to a pod where it says nothing. */
+/** Adds the defaults of policies to a pod. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Cluster, PodOrigin } from './cluster.ts';
 import type { Affinity, Pod } from './pod.ts';
@@ -9,8 +9,8 @@ type Spec = Pod['spec'];
 type Added = Partial<Spec>;
 
 /**
- * The pod with the defaults; the same one where there is nothing to add. `judges`: all rules that the pod must fit, of which
- * `defaults` may be one.
+ * The pod with the defaults, or the same object if there is nothing to add. `judges`: the rules of all policies that
+ * the pod must satisfy; `defaults` may be one of them.
  */
 export function withDefaults(
   pod: Pod,
@@ -39,8 +39,8 @@ export function withDefaults(
 }
 
 /**
- * Whether the pod itself names a scheduler or a priority class. Nobody can tell who has named the one that the API server
- * fills in: it counts as said where a policy lists it and all accept it.
+ * Whether the pod itself chose a scheduler or a priority class. A name that the API server might have filled in
+ * counts as chosen if one policy lists it and all policies accept it.
  */
 function isSaid(
   field: 'schedulerName' | 'priorityClassName',
@@ -63,7 +63,10 @@ function scheduler(spec: Spec, { names }: Rules, judges: readonly Rules[], clust
     : { schedulerName: added };
 }
 
-/** What the API server has computed from another class or from none, it refuses beside one. Source: its admission plugin Priority. */
+/**
+ * Removes the fields that the API server computed from another priority class: it rejects a pod whose fields do not
+ * match its class. Source: its admission plugin Priority.
+ */
 function priorityClass(spec: Spec, { names }: Rules, judges: readonly Rules[], cluster: Cluster): Added {
   const { default: added } = names.priorityClassName;
   if (
@@ -95,7 +98,7 @@ function tolerations(spec: Spec, rules: Rules, cluster: Cluster, origin: PodOrig
   return missing.length === 0 ? {} : { tolerations: [...there, ...missing] };
 }
 
-/** Place by place: who says something about other pods says nothing about nodes. */
+/** Merges by kind: affinities to other pods leave room for a default affinity to nodes. */
 function affinity({ affinity: there }: Spec, { affinities }: Rules): Added {
   const asked = new Set(askedIn(there ?? {}).map(({ place }) => place));
   const missing = askedIn(affinities.default).filter(({ place }) => !asked.has(place));

@@ -1,6 +1,6 @@
 /**
- * Scheduling policies, roles and bindings, from files and folders of YAML. Whatever is wrong is a mistake with its file and
- * line; nothing is skipped, since a rule that is not read is a rule that is not enforced.
+ * Reads scheduling policies, roles and bindings from YAML files and folders. Every problem is an error with file and
+ * line. Nothing is skipped: a rule that is not read is not enforced.
  */
 import { z } from 'zod';
 import { nearestName } from '../config/nearest.ts';
@@ -18,22 +18,22 @@ import { References } from './references.ts';
 
 const POLICY_VERSIONS = [
   ...API_GROUPS.map((group) => `${group}/v1alpha1` as const),
-  // As the draft has it in most places.
+  // The draft uses this spelling in most places.
   'extensions/valpha1',
 ] as const;
 
 const metadata = z
   .looseObject(
     {
-      name: z.string('a text').min(1, 'a name').optional(),
-      labels: z.record(z.string(), z.string('a text'), 'a mapping of labels').nullish(),
+      name: z.string('a string').min(1, 'a name').optional(),
+      labels: z.record(z.string(), z.string('a string'), 'a mapping of labels').nullish(),
     },
     'a mapping',
   )
   .nullish();
 const rbacVersion = z.literal('rbac.authorization.k8s.io/v1', 'rbac.authorization.k8s.io/v1');
 
-/** The draft writes `Kind` too; its examples have neither version nor name. */
+/** The draft writes `Kind` too, and its examples have neither apiVersion nor name. */
 export const policyDocument = mapping({
   apiVersion: z.enum(POLICY_VERSIONS, `one of ${POLICY_VERSIONS.join(', ')}`).optional(),
   kind: z.string().optional(),
@@ -42,7 +42,7 @@ export const policyDocument = mapping({
   spec: policySpecSchema,
 });
 
-const ofRbac = { apiVersion: rbacVersion, kind: z.string('a text'), metadata };
+const ofRbac = { apiVersion: rbacVersion, kind: z.string('a string'), metadata };
 const roleDocument = mapping({ ...ofRbac, ...roleSchema });
 const clusterRoleDocument = mapping({ ...ofRbac, ...clusterRoleSchema });
 const roleBindingDocument = mapping({ ...ofRbac, ...roleBindingSchema });
@@ -50,16 +50,16 @@ const clusterRoleBindingDocument = mapping({ ...ofRbac, ...clusterRoleBindingSch
 
 const KINDS = ['SchedulingPolicy', 'Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'] as const;
 
-/** All that was read. */
+/** Everything that was read. */
 export interface PolicyDocuments {
   readonly policies: readonly SchedulingPolicy[];
   readonly roles: readonly Role[];
   readonly bindings: readonly Binding[];
-  /** Errors, and warnings about names that lead nowhere. */
+  /** Errors, and warnings about references to nothing. */
   readonly problems: readonly Problem[];
 }
 
-/** Reads files, and of folders the `*.yaml`, `*.yml` and `*.json` in them. Throws nothing: see `problems`. */
+/** Reads files, and the `*.yaml`, `*.yml` and `*.json` files of folders. Never throws: problems are returned. */
 export function readPolicyDocuments(paths: readonly string[]): PolicyDocuments {
   const documents = new Documents();
   const problems: Problem[] = [];
@@ -76,7 +76,7 @@ export function readPolicyDocuments(paths: readonly string[]): PolicyDocuments {
 }
 
 const REPLACED =
-  'the control plane replaces the rules of this role by those of the ClusterRoles that it selects: rules that none of these has do not count';
+  'the control plane overwrites the rules of this role with those of the ClusterRoles that it selects: rules that none of them has do not count';
 
 class Documents {
   readonly #policies: SchedulingPolicy[] = [];
@@ -89,7 +89,7 @@ class Documents {
     const field = 'Kind' in item.value && !('kind' in item.value) ? 'Kind' : 'kind';
     const kind = item.value[field];
     if (field === 'kind' && 'Kind' in item.value) {
-      this.#mistake(item, ['Kind'], 'expected nothing, since kind is there too');
+      this.#mistake(item, ['Kind'], 'expected nothing, because kind is set too');
     }
     switch (kind) {
       case 'SchedulingPolicy':
@@ -115,7 +115,7 @@ class Documents {
     }
   }
 
-  /** `lost`: warnings about rules that an aggregationRule replaces. */
+  /** `lost`: collects warnings about rules that an aggregationRule overwrites. */
   read(): Omit<PolicyDocuments, 'problems'> & { readonly lost: readonly Problem[] } {
     const roles = aggregated(this.#roles);
     const lost = this.#roles.flatMap((written, index) => {
@@ -203,7 +203,7 @@ class Documents {
     });
   }
 
-  /** Of what has a name, and is the only one of it. */
+  /** Checks name and namespace, and that no other object of the kind has them. */
   #identity(item: Item, kind: string, isNamespaced: boolean): Pick<Role, 'name' | 'namespace'> | undefined {
     const name = nameOf(item);
     if (name === undefined) {
@@ -215,7 +215,7 @@ class Documents {
     const { metadata: written } = item.value;
     const namespace = isNamespaced && isMapping(written) ? written.namespace : undefined;
     if (isNamespaced && (typeof namespace !== 'string' || namespace === '')) {
-      this.#mistake(item, ['metadata', 'namespace'], `expected a namespace, since a ${kind} is in one`);
+      this.#mistake(item, ['metadata', 'namespace'], `expected a namespace, because a ${kind} is namespaced`);
       return undefined;
     }
     const place = typeof namespace === 'string' ? namespace : undefined;
@@ -225,7 +225,7 @@ class Documents {
   #isNew(item: Item, kind: string, namespace: string | undefined, name: string): boolean {
     const first = this.#references.add(item, kind, namespace, name);
     if (first !== undefined) {
-      const expected = `expected another name, since there is a ${kind} of this name at ${first}`;
+      const expected = `duplicate name: a ${kind} of this name is defined at ${first}`;
       this.#mistake(item, ['metadata', 'name'], expected);
     }
     return first === undefined;
@@ -254,7 +254,7 @@ function nameOf({ value: { metadata: written } }: Item): string | undefined {
   return typeof name === 'string' && name !== '' ? name : undefined;
 }
 
-/** One that the schema has refused already. */
+/** Not reached: the schema has rejected such a document. */
 function isWrongName({ value: { metadata: written } }: Item): boolean {
   return isMapping(written)
     ? 'name' in written && written.name !== null

@@ -1,6 +1,6 @@
 /**
- * All that applies to an account, ready to judge: what the policies that it may use say together. Deny all but what they
- * allow. Source: the proposal "Scheduling Policy" of Kubernetes.
+ * The policies of an account, merged and ready to judge requests. Everything that they do not allow is rejected.
+ * Source: the proposal "Scheduling Policy" of Kubernetes.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { Cluster, type PodOrigin } from './cluster.ts';
@@ -16,40 +16,40 @@ import type { Reason } from './rules/reason.ts';
 import { Rules } from './rules/rules.ts';
 import { topologySpreadReasons } from './rules/topology-spread.ts';
 
-/** What the field of a reason begins with that is about a label. */
+/** Prefix of the `field` of a reason about a label. */
 const LABEL = 'nodeSelector ';
 
 export interface ReviewOptions extends PodOrigin {
-  /** Whether defaults may be added where the pod says nothing. Where not, the pod is judged as it stands. */
+  /** Whether defaults may be added. Otherwise the pod is judged as it is. */
   readonly addDefaults: boolean;
 }
 
-/** What became of a pod. */
+/** The result of judging a pod. */
 export interface PodReview {
   readonly allowed: boolean;
-  /** With the defaults, where it is allowed; else as it came. Shares with it whatever is the same. */
+  /** With the defaults if allowed, otherwise unchanged. Unchanged parts are shared with the original. */
   readonly pod: Pod;
-  /** Why not. Empty when allowed. */
+  /** Reasons for a rejection. Empty when allowed. */
   readonly reasons: readonly Reason[];
 }
 
-/** What became of labels that nodes must have. */
+/** The result of judging node labels. */
 export interface NodeSelectorReview {
-  /** Defaults, of labels that were not asked for. Empty when refused. */
+  /** Defaults for labels that were not requested. Empty when rejected. */
   readonly added: readonly { readonly label: string; readonly value: string }[];
-  /** Why not. Empty when allowed. */
+  /** Reasons for a rejection. Empty when allowed. */
   readonly reasons: readonly Reason[];
 }
 
 export class EffectivePolicy {
-  /** The names of the policies, in order. */
+  /** Names of the policies, sorted. */
   readonly policies: readonly string[];
-  /** What was merged: one, but of `intersection` one for each policy, all of which must agree. */
+  /** The merged policy; for `intersection` one for each policy, and all of them must allow the request. */
   readonly merged: readonly MergedPolicy[];
   readonly #rules: readonly Rules[];
-  /** Those whose defaults are added. */
+  /** The rules whose defaults are added. */
   readonly #defaults: Rules;
-  /** Of `intersection`: what no pod can fulfil. */
+  /** For `intersection`: requirements that no pod can meet. */
   readonly conflicts: readonly Reason[];
   readonly #cluster: Cluster;
 
@@ -71,13 +71,13 @@ export class EffectivePolicy {
     this.conflicts = strategy === 'intersection' ? conflicts(this.merged) : [];
   }
 
-  /** Judges a pod, which is not changed. */
+  /** Judges a pod and leaves the original unchanged. */
   review(pod: Pod, options: ReviewOptions): PodReview {
     const refuse = (reasons: readonly Reason[]): PodReview => ({ allowed: false, pod, reasons });
     if (this.conflicts.length > 0) {
       return refuse(this.conflicts);
     }
-    // What one policy refuses is not let through for the defaults of another.
+    // If one policy rejects the pod as it is, the defaults of another must not make it pass.
     if (options.addDefaults && this.#rules.length > 1) {
       const reasons = this.#rules.flatMap((rules) =>
         this.#judge(withDefaults(pod, rules, [rules], this.#cluster, options), rules, options),
@@ -93,7 +93,10 @@ export class EffectivePolicy {
     return reasons.length > 0 ? refuse(reasons) : { allowed: true, pod: completed, reasons };
   }
 
-  /** Judges the labels that nodes must have for something else than a pod. `part`: what they are a part of. */
+  /**
+   * Judges the node labels of something other than a pod. `part`: the name of the attribute that holds them, for
+   * messages.
+   */
   reviewNodeSelectors(
     selectors: readonly NodeSelector[],
     part: string,
@@ -120,7 +123,7 @@ export class EffectivePolicy {
     return apart.length > 0 ? { added: [], reasons: apart } : judge(this.#defaults, this.#rules);
   }
 
-  /** Judges a node that is named for a pod, in its `nodeName` or in a Binding. */
+  /** Judges the node that a pod names in its `nodeName` or that a Binding names. */
   reviewNode(name: string): readonly Reason[] {
     return this.conflicts.length > 0
       ? this.conflicts
@@ -153,7 +156,7 @@ export class EffectivePolicy {
   }
 }
 
-/** What the DaemonSet controller has written stays free for a pod that somebody else updates. */
+/** What the DaemonSet controller wrote stays exempt when someone else updates the pod. */
 function isKept(affinity: object, current: Pod | undefined): boolean {
   return current !== undefined && isDeepStrictEqual(affinity, current.spec.affinity ?? {});
 }

@@ -1,6 +1,6 @@
 /**
- * blazar-enforcement/kubernetes: scheduling policies, for who judges pods, or something else that asks for nodes, without
- * the service. Start at `SchedulingPolicies`.
+ * blazar-enforcement/kubernetes: scheduling policies as a library, for judging pods or other requests for nodes.
+ * Start at `SchedulingPolicies`.
  */
 
 export { type Account, serviceAccount } from './access.ts';

@@ -1,4 +1,4 @@
-/** The objects in files and folders of YAML, each with the place where it stands. */
+/** Reads the objects of YAML files and folders, each with its position. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextFile, systemErrorText } from '../config/read-file.ts';
@@ -7,10 +7,10 @@ import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
 import { formatPath, isMapping, type Mapping, type Path } from '../yaml/tree.ts';
 
-/** As large as all policies and roles of a cluster in one file. */
+/** Larger than all policies and roles of a cluster together. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-/** Collects what is wrong. */
+/** Collects problems. */
 export type Report = (problem: Problem) => void;
 
 /** One object of a file. */
@@ -18,7 +18,7 @@ export class Item {
   readonly file: string;
   readonly value: Mapping;
   readonly #document: YamlDocument;
-  /** Where it stands in the document: in a `List`, below `items`. */
+  /** Its path in the document; in a `List`, below `items`. */
   readonly #path: Path;
 
   constructor(file: string, document: YamlDocument, path: Path, value: Mapping) {
@@ -32,19 +32,19 @@ export class Item {
     return this.#document.lineOf([...this.#path, ...path]);
   }
 
-  /** A mistake in it, with file and line. */
+  /** A problem with file and line. */
   problem(path: Path, message: string, severity: Problem['severity'] = 'error'): Problem {
     const field = path.length === 0 ? '' : `${formatPath(path)}: `;
     return problemAt(this.file, this.lineOf(path), `${field}${message}`, severity);
   }
 }
 
-/** Reads files, and of folders the `*.yaml`, `*.yml` and `*.json` in them, in the order of their names. */
+/** Reads files, and the `*.yaml`, `*.yml` and `*.json` files of folders, sorted by name. */
 export function readItems(paths: readonly string[], report: Report): Item[] {
   return paths.flatMap((path) => filesAt(path, report)).flatMap((file) => itemsIn(file, report));
 }
 
-/** What a folder is read for. */
+/** The extensions that are read in folders. */
 export function isPolicyFile(name: string): boolean {
   return /\.(ya?ml|json)$/.test(name) && !name.startsWith('.');
 }
@@ -56,7 +56,7 @@ function filesAt(path: string, report: Report): string[] {
     }
     const names = readdirSync(path).filter(isPolicyFile).sort();
     if (names.length === 0) {
-      report(problemOf(path, 'there is no *.yaml, *.yml or *.json in this folder'));
+      report(problemOf(path, 'no *.yaml, *.yml or *.json file in this folder'));
     }
     return names.map((name) => join(path, name));
   } catch (thrown) {
@@ -69,7 +69,7 @@ function itemsIn(file: string, report: Report): Item[] {
   try {
     const documents = YamlDocument.parseAll(readTextFile(file, MAX_BYTES));
     if (documents.length === 0) {
-      report(problemOf(file, 'it holds no document'));
+      report(problemOf(file, 'no document in this file'));
     }
     return documents.flatMap((document) => itemsOf(file, document, report));
   } catch (thrown) {
@@ -82,7 +82,7 @@ function itemsIn(file: string, report: Report): Item[] {
   }
 }
 
-/** What `kubectl get -o yaml` prints is a list of them. */
+/** Unpacks a List, as printed by `kubectl get -o yaml`. */
 function itemsOf(file: string, document: YamlDocument, report: Report): Item[] {
   const { value } = document;
   const whole = new Item(file, document, [], isMapping(value) ? value : {});
@@ -91,11 +91,11 @@ function itemsOf(file: string, document: YamlDocument, report: Report): Item[] {
     return [];
   }
   for (const { name, line } of document.repetitions()) {
-    report(problemAt(file, line, `${name}: expected once, since this mapping has it already`));
+    report(problemAt(file, line, `${name}: duplicate key`));
   }
   const hostile = pathTo('__proto__', value);
   if (hostile !== undefined) {
-    report(whole.problem(hostile, 'expected another name'));
+    report(whole.problem(hostile, 'this key is not allowed'));
     return [];
   }
   if (value.kind !== 'List') {
@@ -134,7 +134,7 @@ function problemAt(
   return { severity, origin: { kind: 'file', file, line }, message };
 }
 
-/** Of a whole file or folder. */
+/** A problem of a whole file or folder. */
 function problemOf(path: string, message: string): Problem {
   return { severity: 'error', message: `${path}: ${message}` };
 }

@@ -1,31 +1,31 @@
-/** What several policies that an account may use say together. Source: the proposal, "Multiple SchedulingPolicies". */
+/** Merges the policies of an account. Source: the proposal, "Multiple SchedulingPolicies". */
 import { isMapping, type Mapping } from '../yaml/tree.ts';
 import type { MergeStrategy } from './merge-strategy.ts';
 import type { Allowed, Default, Required, SchedulingPolicy } from './policy.ts';
 
-/** What one policy adds to what is allowed. */
+/** What one policy allows. */
 export interface Grant {
   readonly policy: string;
   readonly allowed: Allowed;
 }
 
-/** The result of a merge: no policy of its own, but what applies, and whose it is. */
+/** The result of a merge, with the origin of each part. */
 export interface MergedPolicy {
-  /** The names of the policies that were merged, in order. */
+  /** Names of the merged policies, in order. */
   readonly policies: readonly string[];
   readonly required: Required;
   readonly allowed: readonly Grant[];
   readonly default: Default;
-  /** Which policy a required or default part is from, by its path, such as `required`, `nodeSelectors`, `disk`. */
+  /** The policy that a required or default part comes from, by its path, such as `required`, `nodeSelectors`, `disk`. */
   sourceOf(...path: readonly string[]): string;
 }
 
-/** Code units: the order of names must not depend on where it is asked. */
+/** Compares code units, so that the order does not depend on the locale. */
 export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
-/** Merges policies in the order of their names. There is no such result of `intersection`: see `EffectivePolicy`. */
+/** Merges policies in the order of their names. `intersection` has no merged policy: see `EffectivePolicy`. */
 export function mergePolicies(
   policies: readonly SchedulingPolicy[],
   strategy: Exclude<MergeStrategy, 'intersection'>,
@@ -41,7 +41,7 @@ export function mergePolicies(
   }
 }
 
-/** How far down mappings are merged instead of taken as a whole. A list is always one part. */
+/** Down to which level mappings are merged. Lists are never merged. */
 const ALL_LEVELS = Number.POSITIVE_INFINITY;
 const FIELDS = 1;
 
@@ -98,7 +98,7 @@ function firstGrants(all: Grant[]): Grant[] {
   });
 }
 
-/** Of the part itself, or of what it is a part of. Names hold slashes and dots, and no line ends. */
+/** The origin of the part, or of the nearest part that contains it. Names contain no line breaks. */
 function sourceAt(sources: ReadonlyMap<string, string>, path: readonly string[]): string {
   for (let length = path.length; length > 0; length -= 1) {
     const policy = sources.get(path.slice(0, length).join('\n'));

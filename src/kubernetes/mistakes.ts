@@ -1,4 +1,4 @@
-/** What zod has against a document, in words that an operator can act on. */
+/** Turns zod issues into messages for operators. */
 import type { z } from 'zod';
 import { nearestName } from '../config/nearest.ts';
 import { formatPath, isMapping, type Mapping, type Path } from '../yaml/tree.ts';
@@ -7,7 +7,7 @@ import { DRAFT_SPELLINGS } from './policy-schema.ts';
 const AFFINITY_KINDS = ['nodeAffinities', 'podAffinities', 'podAntiAffinities'];
 const AFFINITIES = ['affinities', 'allowedAffinities'];
 
-/** One or more of an issue, each with its place. */
+/** The problems of one issue, each with its path. */
 export function* mistakes(
   issue: z.core.$ZodIssue,
   value: Mapping,
@@ -22,7 +22,7 @@ export function* mistakes(
   }
   if (issue.code === 'invalid_key') {
     const [key] = path.slice(-1);
-    yield { path: path.slice(0, -1), message: `expected names of labels, got ${shown(key)}` };
+    yield { path: path.slice(0, -1), message: `expected a label name, got ${shown(key)}` };
     return;
   }
   const got = valueAt(value, path);
@@ -35,7 +35,7 @@ function unknownField(key: string, path: Path, known: readonly string[]): string
     return `nested too deep: it belongs under ${formatPath(path.slice(0, affinities + 1))}`;
   }
   return known.every((name) => name === '')
-    ? 'unknown field; {} allows all of it, and there is nothing finer'
+    ? 'unknown field; only {} is possible here, and it allows everything'
     : `unknown field${nearestName(key, known)}`;
 }
 
@@ -46,7 +46,7 @@ function valueAt(value: unknown, path: Path): unknown {
   );
 }
 
-/** Without repeating what may be long. */
+/** A short form of a value. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') {
     return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);

@@ -10,87 +10,87 @@ import {
 } from './system-tolerations.ts';
 
 const tolerations = z.array(z.string().regex(SYSTEM_TOLERATION_PATTERN));
-const TOLERATIONS = 'a list of key:effect, key=value:effect or key:effect:seconds, with commas between them';
+const TOLERATIONS = 'a comma-separated list of key:effect, key=value:effect or key:effect:seconds';
 
 const path = z.string().min(1).optional();
 const expectedPath = 'the path of a file';
 
-/** `[kubernetes]`: which scheduling policies pods must fit. */
+/** `[kubernetes]`: the scheduling policies that pods must satisfy. */
 export const kubernetesOptions = z.object({
   scheduling_policies: z.array(z.string()).default([]).meta({
     watched: true,
     description:
-      'Files, and folders of files, with scheduling policies, roles and bindings in YAML. Empty = Kubernetes is not served.',
+      'YAML files, or folders of them, with scheduling policies, roles and bindings. Empty = the Kubernetes webhooks are off.',
   }),
   tokens: z
     .array(z.string().regex(/^[\x21-\x7e]+$/))
     .default([])
     .meta({
       description:
-        'What API servers must send: as Authorization: Bearer, by the kubeconfig that they have for webhooks, or behind the path of the webhook, where a token has no other characters than a-z, 0-9, - and a dot. None of tokens, tokens_file and client_ca_file set = everyone may ask who reaches a loopback address; set and empty is an error.',
+        'Tokens that API servers must send: as Authorization: Bearer, configured in their kubeconfig for webhooks, or appended to the path of the webhook; there a token may contain only a-z, 0-9, - and dots. If tokens, tokens_file and client_ca_file are all unset, every client that can reach a loopback address is accepted; an empty list is an error.',
       secret: true,
       guard: true,
-      expected: 'a list of ASCII texts without spaces, with commas between them',
+      expected: 'a comma-separated list of ASCII strings without spaces',
     }),
   tokens_file: path.meta({
     description:
-      'A file with further tokens for API servers, one a line; a line that starts with # is a comment. Read again when it changes.',
+      'A file with more tokens for API servers, one per line; lines that start with # are comments. Read again when it changes.',
     file: true,
     guard: true,
     expected: expectedPath,
   }),
   client_ca_file: path.meta({
     description:
-      'The authorities whose certificates API servers must show, in PEM; with tokens, besides one of them. All others show none. Not with client_ca_file in [service]. Read again when it changes; whether it is set, at the start.',
+      'A PEM file of certificate authorities. API servers must present a certificate from one of them; if tokens are set, also a token. Other clients need no certificate. Cannot be combined with client_ca_file in [service]. The file is read again when it changes; adding or removing the option needs a restart.',
     file: true,
     guard: true,
     expected: expectedPath,
   }),
   merge_strategy: z.enum(MERGE_STRATEGIES).default('deep').meta({
     description:
-      'What several policies that an account may use say together. deep: of what is required and default the first policy counts, part by part, in the order of names; what is allowed adds up. first: only the first policy. simple: of each field the first policy that has it. intersection: all must let the pod through.',
+      'How several policies of one account combine. deep: for each required or default part, the first policy by name wins; what is allowed adds up. first: only the first policy counts. simple: for each field, the first policy that has it wins. intersection: every policy must allow the pod.',
   }),
   audit: z.array(z.string()).default([]).meta({
     description:
-      'Names of policies that are tried: what they would refuse is a warning for the user. * = all, and also where no policy may be used.',
+      'Names of policies in audit mode: what they would reject becomes a warning for the user. * = all policies, also for accounts that have none.',
   }),
   system_tolerations: tolerations.default([...SYSTEM_TOLERATIONS]).meta({
     description:
-      'Tolerations that the API server gives to every pod, and that nobody has asked for: those that are exactly one of these are not judged. key:effect or key=value:effect, with seconds behind if it has some.',
+      'Tolerations that the API server adds to every pod. Tolerations that exactly match one of these are not judged. Format: key:effect or key=value:effect, optionally followed by :seconds.',
     expected: TOLERATIONS,
   }),
   daemon_set_tolerations: tolerations.default([...DAEMON_SET_TOLERATIONS]).meta({
     description:
-      'Tolerations that the controller of DaemonSets gives to the pods that it creates. Of its pods they are not judged, of all others they are.',
+      'Tolerations that the DaemonSet controller adds to the pods that it creates. They are not judged in its pods, but in all others.',
     expected: TOLERATIONS,
   }),
   default_priority_class: z.string().min(1).optional().meta({
     description:
-      'The PriorityClass of the cluster with globalDefault: true, which the API server gives to pods that name none. It is no choice of the pod: it needs no permission, and a default of a policy takes its place.',
+      'The PriorityClass of the cluster with globalDefault: true, which the API server gives to pods without one. Pods may have it without permission, and the default of a policy replaces it.',
   }),
   schedulers: z
     .array(z.string().min(1))
     .default([...SCHEDULERS])
     .meta({
       description:
-        'The users that may put any pod on any node, as schedulers do. Whoever else creates a Binding needs policies that allow all schedulers, that node by name, and tolerations of all NoSchedule taints.',
+        'Users that may assign any pod to any node, as schedulers do. Any other user who creates a Binding needs policies that allow all schedulers, that node by name, and tolerations of all NoSchedule taints.',
     }),
   topology_spread_constraints: z.enum(['allow', 'refuse']).default('allow').meta({
     description:
-      'Whether pods may have topologySpreadConstraints, of which policies say nothing. refuse: only pods that may have all podAntiAffinities, which keep pods apart in the same way.',
+      'Whether pods may have topologySpreadConstraints, which policies cannot describe. refuse: only pods that may have all podAntiAffinities, which have the same effect.',
   }),
 });
 
 export type KubernetesOptions = z.infer<typeof kubernetesOptions>;
 
-/** The section as the configuration is asked for it. */
+/** The section of the configuration. */
 export const kubernetesSection = {
   section: 'kubernetes',
   schema: kubernetesOptions,
   check: policyProblems,
 } as const satisfies FurtherSection;
 
-/** The options as the policies take them. */
+/** Maps the options to those of `SchedulingPolicies`. */
 export function policyOptions(options: KubernetesOptions) {
   return {
     strategy: options.merge_strategy,
@@ -101,7 +101,7 @@ export function policyOptions(options: KubernetesOptions) {
   };
 }
 
-/** Reading YAML takes a while to load: only where there is some. */
+/** Loads the YAML reader only if there are policies, because that takes time. */
 async function policyProblems({
   scheduling_policies,
   audit,

@@ -1,4 +1,4 @@
-/** What policies say together, one part after the other, each with the policy that it is from. */
+/** Lists the parts of a merged policy, each with the policy that it comes from. */
 import { isMapping, type Path } from '../yaml/tree.ts';
 import type { MergedPolicy } from './merge.ts';
 
@@ -25,11 +25,11 @@ export function partsOf(merged: MergedPolicy): Part[] {
   ];
 }
 
-/** A list is one part, and so is a mapping that is empty: it means everything. */
+/** Lists and empty mappings are one part: an empty mapping means everything. */
 function leaves(value: unknown, path: Path): Omit<Part, 'policy'>[] {
   const members = isMapping(value) ? Object.entries(value) : [];
   if (members.length === 0) {
-    // A section that says nothing is no part.
+    // An empty section has no parts.
     return path.length === 1 ? [] : [{ path, value }];
   }
   return members.flatMap(([name, member]) => leaves(member, [...path, name]));

@@ -1,4 +1,4 @@
-/** Pods at the door of a cluster: whose policies judge which, what is added to them, and what is only tried. */
+/** Reviews the pods of a cluster: selects the policies, adds defaults, handles audit mode. */
 import { isDeepStrictEqual } from 'node:util';
 import jsonPatch from 'fast-json-patch';
 import { type Account, serviceAccount } from './access.ts';
@@ -9,15 +9,15 @@ import { formatReason, type Reason } from './rules/reason.ts';
 import { SCHEDULERS } from './schedulers.ts';
 import type { SchedulingPolicies } from './scheduling-policies.ts';
 
-/** The controller names a node for each pod of a DaemonSet; whoever is not it can't say to be it. */
+/** The controller sets the node of each pod of a DaemonSet. Others cannot impersonate it. */
 const DAEMON_SET_CONTROLLER = 'system:serviceaccount:kube-system:daemon-set-controller';
 
-/** The kubelet shows a pod that it runs by itself with this annotation; nobody can keep it from running. */
+/** The kubelet reports a static pod with this annotation. The pod runs whatever a webhook says. */
 const MIRROR = 'kubernetes.io/config.mirror';
 const NODES = 'system:nodes';
 const NODE = 'system:node:';
 
-/** What a pod, or the template of one, can be changed in that decides where it runs. */
+/** The mutable fields of a pod or a template that decide where the pod runs. */
 export const SCHEDULING_FIELDS = [
   'schedulerName',
   'priorityClassName',
@@ -28,25 +28,25 @@ export const SCHEDULING_FIELDS = [
   'topologySpreadConstraints',
 ] as const;
 
-/** In a pod it can't be changed. */
+/** These fields of a pod are immutable. */
 const ACCOUNT_FIELDS = ['serviceAccountName', 'serviceAccount'] as const;
 
 const AUDIT_ALL = '*';
-/** The API server cuts longer ones. Source: Kubernetes docs, "Dynamic Admission Control". */
+/** The API server truncates longer ones. Source: Kubernetes docs, "Dynamic Admission Control". */
 const MAX_WARNING = 256;
 const MAX_WARNINGS = 10;
 const MAX_MESSAGE = 2000;
-/** More would not fit into a message. */
+/** Keeps messages within `MAX_MESSAGE`. */
 const MAX_REASONS = 50;
 
-/** An admission, and whom and what it is about. */
+/** An admission with its subject and details. */
 export interface DecidedAdmission extends Admission {
   readonly account: Account;
-  /** Policies that are only tried would have refused the pod. */
+  /** Policies in audit mode would have rejected the pod. */
   readonly isAudited: boolean;
-  /** Why not, one by one. Empty when allowed. */
+  /** The individual reasons. Empty when allowed. */
   readonly reasons: readonly Reason[];
-  /** The pod as it is let through; of a binding there is none. */
+  /** The pod as admitted; absent for a binding. */
   readonly pod?: Pod;
 }
 
@@ -60,9 +60,9 @@ const UNTOUCHED = {
 } as const;
 
 export interface PodAdmissionOptions {
-  /** The names of the policies that are tried; `*` = all. Default: none. */
+  /** Names of the policies in audit mode; `*` = all. Default: none. */
   readonly audit?: readonly string[];
-  /** The users that may put any pod on any node. Default: the scheduler of Kubernetes. */
+  /** Users that may assign any pod to any node. Default: the scheduler of Kubernetes. */
   readonly schedulers?: readonly string[];
 }
 
@@ -70,7 +70,7 @@ export interface PodAdmissionOptions {
 export class PodAdmission {
   readonly #schedulers: ReadonlySet<string>;
   readonly #policies: SchedulingPolicies;
-  /** Those that are not tried. */
+  /** Policies that are not in audit mode. */
   readonly #enforced: SchedulingPolicies;
   readonly #audited: ReadonlySet<string>;
 
@@ -84,7 +84,7 @@ export class PodAdmission {
     this.#enforced = audit.length === 0 ? policies : policies.without(this.#audited);
   }
 
-  /** `addDefaults`: whether the pod may be patched; where not, it is judged as it stands. */
+  /** `addDefaults`: whether the response may patch the pod. Otherwise the pod is judged as it is. */
   review(request: PodRequest, { addDefaults }: { readonly addDefaults: boolean }): DecidedAdmission {
     const { pod, current, namespace, isUpdate, username } = request;
     const isTemplate = request.kind === 'template';
@@ -92,12 +92,12 @@ export class PodAdmission {
     if ((current !== undefined && isSameScheduling(pod, current)) || isMirror(request)) {
       return { account, ...UNTOUCHED, pod };
     }
-    // Most of what a default would set in a pod can't be changed any more.
+    // Most fields that a default would set are immutable after creation.
     const canAdd = isTemplate || !isUpdate;
     const options = {
       addDefaults: addDefaults && canAdd,
       isForOneNode: !isTemplate && username === DAEMON_SET_CONTROLLER,
-      // The pods of a template are made anew.
+      // A changed template creates new pods.
       current: isTemplate ? undefined : current,
     };
     const judged = current === undefined || isTemplate ? pod : withoutBinding(pod, current);
@@ -107,7 +107,7 @@ export class PodAdmission {
       pod: judged,
       reasons: [],
     };
-    // Also where nothing may be added now: if they were enforced, their defaults would have been added before.
+    // Adds defaults even where the response cannot: enforced policies would have added them earlier.
     const trial = review.allowed ? tried?.review(judged, { ...options, addDefaults: canAdd }) : undefined;
     const patch = review.allowed && review.pod !== judged ? jsonPatch.compare(judged, review.pod) : [];
     const what = isTemplate ? 'the pod template of the DaemonSet' : 'the pod';
@@ -118,7 +118,7 @@ export class PodAdmission {
     };
   }
 
-  /** Whoever puts a pod on a node passes by the scheduler: schedulers may, others need policies that let them. */
+  /** A Binding bypasses the scheduler: schedulers may create one, other users need policies that allow it. */
   reviewBinding({ namespace, username = '', groups, node }: BindingRequest): DecidedAdmission {
     const account = { user: username, groups, namespace };
     if (this.#schedulers.has(username)) {
@@ -147,7 +147,7 @@ export class PodAdmission {
     };
   }
 
-  /** Who is only tried changes nothing: neither what it would refuse nor what it would allow. */
+  /** Policies in audit mode change nothing: neither what they would reject nor what they would allow. */
   #judges(account: Account) {
     const all = this.#policies.effectiveFor(account);
     const isTried = (name: string) => this.#audited.has(name);
@@ -164,7 +164,7 @@ function messageOf({ user }: Account, what: string, reasons: readonly Reason[]):
   return cut(`${what} does not fit the scheduling policies of ${user}: ${shown}`, MAX_MESSAGE);
 }
 
-/** As the kubelet of the node creates it. A pod of anybody else is judged, whatever annotations it has. */
+/** Whether the kubelet of the pod's own node creates it. Pods of other users are judged, whatever their annotations. */
 function isMirror({ kind, pod, username, groups }: PodRequest): boolean {
   const { annotations } = pod.metadata ?? {};
   return (
@@ -181,7 +181,7 @@ function isSameScheduling(pod: Pod, current: Pod): boolean {
   );
 }
 
-/** That it is on a node by now was not asked for. */
+/** The node that a scheduler has assigned was not requested by the user. */
 function withoutBinding(pod: Pod, current: Pod): Pod {
   return pod.spec.nodeName === current.spec.nodeName
     ? { ...pod, spec: { ...pod.spec, nodeName: undefined } }
@@ -190,10 +190,10 @@ function withoutBinding(pod: Pod, current: Pod): Pod {
 
 function warning(what: string, reason: Reason): string {
   const shown = what.replace(/^the/, 'this');
-  return cut(`a scheduling policy is tried that would refuse ${shown}: ${formatReason(reason)}`, MAX_WARNING);
+  return cut(`a scheduling policy in audit mode would reject ${shown}: ${formatReason(reason)}`, MAX_WARNING);
 }
 
-/** What is left of a pair of code units that was cut in two. */
+/** The first half of a surrogate pair. */
 const HALF_A_LETTER = /[\ud800-\udbff]$/;
 
 function cut(text: string, length: number): string {

@@ -1,14 +1,17 @@
-/** A pod, as far as scheduling policies look at it. Everything else of it passes through. Source: Kubernetes API, core/v1. */
+/**
+ * The parts of a pod that scheduling policies look at. Everything else passes through. Source: Kubernetes API,
+ * core/v1.
+ */
 import { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
 import { firstMistake } from '../lease/first-mistake.ts';
 
-/** Of terms, expressions and tolerations. The API server takes some thousand of them in all: its database holds no larger pod. */
+/** Limit for terms, expressions and tolerations. etcd cannot store a pod with more than a few thousand of them. */
 const MAX_ITEMS = 1000;
-/** As many as a cluster may have nodes, and more. */
+/** More than a cluster has nodes. */
 const MAX_LISTED = 10_000;
 
-/** zod judges the length first. */
+/** zod checks the length first. */
 function list<Item extends z.ZodType>(item: Item, most = MAX_ITEMS) {
   return z.array(item).max(most, `expected a list of at most ${most}`);
 }
@@ -24,7 +27,7 @@ const nodeSelectorTerm = z.looseObject({
   matchFields: list(expression).nullish(),
 });
 
-/** Of other pods: only whether it is there, and the same, matters. */
+/** Terms about other pods are only compared as a whole. */
 const podTerms = list(z.looseObject({})).nullish();
 
 const podTimes = z.looseObject({
@@ -87,7 +90,11 @@ export type Expression = z.infer<typeof expression>;
 
 const compiled = z.compile(podSchema);
 
-/** Checks a pod and returns it as it came, not copied. Throws `InvalidRequestError` that names the first wrong field below `at`. */
+/**
+ * Validates a pod and returns the original, not a copy.
+ *
+ * @throws InvalidRequestError naming the first invalid field below `at`
+ */
 export function parsePod(input: unknown, at = ''): Pod {
   const mistake = firstMistake(compiled, input);
   if (mistake === undefined) {
@@ -96,9 +103,9 @@ export function parsePod(input: unknown, at = ''): Pod {
   throw invalidRequest(mistake, at);
 }
 
-/** In the words of the other protocols. */
+/** The same wording as in the other protocols. */
 const KINDS: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   boolean: 'true or false',
   array: 'a list',
@@ -106,14 +113,14 @@ const KINDS: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-/** What zod has against a request; its path begins below `at`. */
+/** Converts a zod issue; its path is relative to `at`. */
 export function invalidRequest(issue: z.core.$ZodIssue, at = ''): InvalidRequestError {
   const field = [at, ...issue.path].filter((step) => step !== '').join('.');
   const expected = issue.code === 'invalid_type' ? KINDS[issue.expected] : undefined;
   return new InvalidRequestError(field, expected === undefined ? issue.message : `expected ${expected}`);
 }
 
-/** The name under which the pod runs in its namespace: `default` where it names none. */
+/** The service account of the pod; `default` if it names none. */
 export function serviceAccountName({ spec }: Pod): string {
   return spec.serviceAccountName || spec.serviceAccount || 'default';
 }

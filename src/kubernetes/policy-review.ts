@@ -1,13 +1,13 @@
-/** Scheduling policies at the door of a cluster, whose own schema can refuse no unknown field. */
+/** Reviews scheduling policies when they are stored: the schema in the cluster cannot reject unknown fields. */
 import { formatPath, isMapping } from '../yaml/tree.ts';
 import { policyDocument } from './documents.ts';
 import { mistakes } from './mistakes.ts';
 
-/** More would not fit into a message. */
+/** Keeps messages within `MAX_MESSAGE`. */
 const MAX_MISTAKES = 20;
 const MAX_MESSAGE = 2000;
 
-/** Why a policy would not be read, for the user; `null` where it would be. */
+/** Why a policy is invalid, for the user; `null` if it is valid. */
 export function policyMistake(document: unknown): string | null {
   const parsed = policyDocument.safeParse(document);
   if (parsed.success) {
@@ -18,5 +18,5 @@ export function policyMistake(document: unknown): string | null {
     .flatMap((issue) => [...mistakes(issue, value)])
     .slice(0, MAX_MISTAKES)
     .map(({ path, message }) => (path.length === 0 ? message : `${formatPath(path)}: ${message}`));
-  return `the scheduling policy can not be used: ${found.join('; ')}`.slice(0, MAX_MESSAGE);
+  return `the scheduling policy is invalid: ${found.join('; ')}`.slice(0, MAX_MESSAGE);
 }

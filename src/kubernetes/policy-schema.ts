@@ -1,6 +1,6 @@
 /**
- * What a SchedulingPolicy may hold, with the spellings of the draft beside those that are meant. The schema of the
- * CustomResourceDefinition in etc/kubernetes is made of the same.
+ * The schema of a SchedulingPolicy, including the alternative spellings of the draft. The schema of the
+ * CustomResourceDefinition in etc/kubernetes is generated from it.
  * Source: the proposal "Scheduling Policy" of Kubernetes.
  */
 import type { z } from 'zod';
@@ -26,93 +26,90 @@ export const AFFINITY_TIMES = [
 
 export type AffinityTime = (typeof AFFINITY_TIMES)[number];
 
-/** What `kubectl explain` shows of a field. */
+/** Descriptions for `kubectl explain`. */
 const described = <Schema extends z.ZodType>(schema: Schema, description: string): Schema =>
   schema.meta({ description }) as Schema;
 
-/** The same field as the draft spells it in places. */
+/** The same field in a spelling that the draft uses in places. */
 const asDrafted = <Schema extends z.ZodType>(schema: Schema, name: string): Schema =>
-  described(schema, `${name}, as the draft spells it. Only one of the two may be there.`);
+  described(schema, `${name}, as the draft spells it. Set only one of the two.`);
 
-/** A part that is absent or empty means any. */
+/** A missing or empty part means any. */
 const expressionRule = mapping({
-  keys: described(listOf(text).optional(), 'Labels, or under matchFields fields. None listed = any.'),
+  keys: described(listOf(text).optional(), 'Labels, or fields under matchFields. Empty = any.'),
   operators: described(
     listOf(oneOf(EXPRESSION_OPERATORS)).optional(),
-    'None listed = any; where values are listed, In. Of a required rule never NotIn or DoesNotExist, unless listed.',
+    'Operators. Empty = any; if values are listed, only In. Empty in a required rule excludes NotIn and DoesNotExist.',
   ),
   values: described(
     listOf(labelValue).optional(),
-    'All values of an expression must be among these. None listed = any.',
+    'All values of an expression must be in this list. Empty = any.',
   ),
 });
 
-const matchExpressions = 'What expressions about labels may say. An expression needs one of these rules.';
+const matchExpressions = 'Rules for label expressions. Each expression must satisfy one of them.';
 const termRule = mapping({
   matchExpressions: described(listOf(expressionRule).optional(), matchExpressions),
   matchFields: described(
     listOf(expressionRule).optional(),
-    'What expressions about fields may say, such as metadata.name. Also for the nodeName of a pod.',
+    'Rules for field expressions, such as metadata.name. They also apply to the nodeName of a pod.',
   ),
 });
 
 const requiredTermRule = mapping({
-  matchExpressions: described(filled(expressionRule), 'What a term must say: each of these rules.'),
+  matchExpressions: described(
+    filled(expressionRule),
+    'Rules for the expressions of a term. The term must satisfy all of them.',
+  ),
 });
 
 function affinityRules<Terms extends z.ZodType>(terms: Terms) {
-  const nodeSelectorTerms = described(
-    terms.optional(),
-    'Rules for the terms of a pod. None listed = any term.',
-  );
+  const nodeSelectorTerms = described(terms.optional(), 'Rules for the terms of a pod. Empty = any term.');
   const ofNodes = mapping({ nodeSelectorTerms }).optional();
   const ofPods = mapping({}).optional();
   return mapping({
-    nodeAffinities: described(mapping(times(ofNodes)).optional(), 'To nodes. {} = any.'),
-    podAffinities: described(mapping(times(ofPods)).optional(), 'To other pods. {} = any.'),
-    podAntiAffinities: described(mapping(times(ofPods)).optional(), 'Away from other pods. {} = any.'),
+    nodeAffinities: described(mapping(times(ofNodes)).optional(), 'Affinity to nodes. {} = any.'),
+    podAffinities: described(mapping(times(ofPods)).optional(), 'Affinity to other pods. {} = any.'),
+    podAntiAffinities: described(mapping(times(ofPods)).optional(), 'Anti-affinity to other pods. {} = any.'),
   });
 }
 
 function times<Schema extends z.ZodType>(schema: Schema) {
   const [required, preferred] = AFFINITY_TIMES;
   return {
-    [required]: described(schema, 'What the scheduler must fulfil. {} = any.'),
-    [preferred]: described(schema, 'What the scheduler tries to fulfil. {} = any.'),
+    [required]: described(schema, 'What the scheduler must satisfy. {} = any.'),
+    [preferred]: described(schema, 'What the scheduler tries to satisfy. {} = any.'),
   } as Record<AffinityTime, Schema>;
 }
 
 const tolerationRule = mapping({
-  keys: described(
-    listOf(text).optional(),
-    'Keys of taints. None listed = any, also a toleration of all keys.',
-  ),
+  keys: described(listOf(text).optional(), 'Taint keys. Empty = any, including tolerations without a key.'),
   operators: described(
     listOf(oneOf(TOLERATION_OPERATORS)).optional(),
-    'None listed = any; where values are listed, Equal.',
+    'Operators. Empty = any; if values are listed, only Equal.',
   ),
-  values: described(listOf(labelValue).optional(), 'None listed = any.'),
+  values: described(listOf(labelValue).optional(), 'Values. Empty = any.'),
   effects: described(
     listOf(oneOf(EFFECTS)).optional(),
-    'None listed = any, also a toleration of all effects.',
+    'Effects. Empty = any, including tolerations without an effect.',
   ),
 });
 
 const names = listOf(text).nullish();
 const requiredNames = listOf(text)
-  .min(1, 'at least one name: an empty list would require nothing that exists')
+  .min(1, 'at least one name, because nothing satisfies an empty list')
   .nullish();
 
 const NAMES = {
-  schedulers: 'Schedulers, of which the pod must name one.',
-  classes: 'PriorityClasses, of which the pod must name one.',
+  schedulers: 'Schedulers. The pod must name one of them.',
+  classes: 'PriorityClasses. The pod must name one of them.',
   allowedSchedulers: 'Schedulers that the pod may name. [] = any.',
   allowedClasses: 'PriorityClasses that the pod may name. [] = any.',
-  scheduler: 'The scheduler of a pod that names none, or only the one that the API server fills in.',
-  priorityClass: 'The PriorityClass of a pod that names none.',
+  scheduler: 'The scheduler for pods that name none, or only the one that the API server fills in.',
+  priorityClass: 'The PriorityClass for pods that name none.',
 } as const;
 
-/** An empty list of values means any: the label must be there. */
+/** An empty list of values means that the label must be present with any value. */
 const required = notTogether(
   mapping({
     schedulerNames: described(requiredNames, NAMES.schedulers),
@@ -128,7 +125,7 @@ const required = notTogether(
     ),
     tolerations: described(
       listOf(tolerationRule).min(1, 'at least one toleration').nullish(),
-      'Rules, of which one toleration of the pod must fit one.',
+      'Rules for tolerations. At least one toleration of the pod must satisfy one of them.',
     ),
     affinities: described(
       affinityRules(filled(requiredTermRule))
@@ -157,7 +154,7 @@ const allowed = notTogether(
     ),
     tolerations: described(
       listOf(tolerationRule).nullish(),
-      'Rules, of which each toleration of the pod must fit one. [] = any toleration.',
+      'Rules for tolerations. Each toleration of the pod must satisfy one of them. [] = any toleration.',
     ),
     affinities: described(allowedAffinities.nullish(), 'Affinities that the pod may have. {} = any.'),
   }),
@@ -173,22 +170,22 @@ const defaults = notTogether(
     priorityClasseName: asDrafted(text.nullish(), 'priorityClassName'),
     nodeSelector: described(
       labels(labelValue).nullish(),
-      'Labels that the node selector gets where it lacks them.',
+      'Labels to add to the node selector if they are missing.',
     ),
     tolerations: described(
       listOf(defaultToleration).min(1, 'at least one toleration').nullish(),
-      'The tolerations of a pod that has none but those of the system. One with values becomes one for each.',
+      'Tolerations for pods that have none, apart from those of the system. A toleration with several values becomes one for each.',
     ),
     affinity: described(
       defaultAffinity.nullish(),
-      'The affinities of a pod that has none of the same kind and time.',
+      'Affinities for pods that have none of the same kind and time.',
     ),
   }),
   ['schedulerName', 'SchedulerName'],
   ['priorityClassName', 'priorityClasseName'],
 );
 
-/** Of `allowed`, where it is null, nothing is asked. */
+/** A null in `allowed` allows nothing. */
 const AFFINITIES_ONCE = {
   anyOf: [
     { not: { required: ['allowedAffinities'] } },
@@ -196,28 +193,29 @@ const AFFINITIES_ONCE = {
   ],
 };
 
-/** Of a SchedulingPolicy. A member that is `null` is as one that is not there. */
+/** The spec of a SchedulingPolicy. `null` means the same as absent. */
 export const policySpecSchema = mapping({
   required: described(
     required.nullish(),
-    'What a pod must have. It is allowed too; of schedulers, priority classes and the values of a label nothing else is.',
+    'What a pod must have. It is also allowed; for schedulers, priority classes and label values nothing else is.',
   ),
   allowed: described(
     allowed.nullish(),
-    'What a pod may have. A field that is left out allows nothing of it, an empty one everything.',
+    'What a pod may have. A missing field allows nothing, an empty one everything.',
   ),
-  default: described(defaults.nullish(), 'What a pod gets where it says nothing. It is allowed too.'),
+  default: described(defaults.nullish(), 'What is added to a pod that does not set it. It is also allowed.'),
   allowedAffinities: asDrafted(allowedAffinities.nullish(), 'allowed.affinities'),
 })
   .superRefine((spec, check) => {
     if ('allowedAffinities' in spec && 'affinities' in (spec.allowed ?? {})) {
-      const message = 'nothing, since allowed.affinities is there too';
+      const message = 'nothing, because allowed.affinities is set too';
       check.addIssue({ code: 'custom', path: ['allowedAffinities'], message });
     }
   })
   .meta({
     allOf: [AFFINITIES_ONCE],
-    description: 'What pods must, may and by default do use. Nothing is allowed but what a policy allows.',
+    description:
+      'What pods must have, may have and get by default. Everything that no policy allows is rejected.',
   });
 
 export type WrittenSpec = z.infer<typeof policySpecSchema>;
@@ -227,7 +225,7 @@ export type ExpressionRule = z.infer<typeof expressionRule>;
 export type TermRule = z.infer<typeof termRule>;
 export type TolerationRule = z.infer<typeof tolerationRule>;
 
-/** The other spellings of the draft: to be read, not to be proposed. */
+/** Alternative spellings of the draft: accepted, but never suggested. */
 export const DRAFT_SPELLINGS: ReadonlySet<string> = new Set([
   'Kind',
   'SchedulerNames',

@@ -1,20 +1,20 @@
-/** A scheduling policy as its rules are read, whichever way it was written. */
+/** A scheduling policy in the form that its rules are built from, whichever spelling it was written in. */
 
 import type { WrittenAffinity, WrittenExpression, WrittenToleration } from './default-schema.ts';
 import type { Affinity, Expression, NodeSelectorTerm, Toleration } from './pod.ts';
 import type { AffinityRules, RequiredAffinities, TolerationRule, WrittenSpec } from './policy-schema.ts';
 
-/** What must be there. Of a label without values any will do. */
+/** What a pod must have. A label without values may have any value. */
 export interface Required {
   readonly schedulerNames?: readonly string[];
   readonly priorityClassNames?: readonly string[];
   readonly nodeSelectors?: Readonly<Record<string, readonly string[]>>;
-  /** One that fits one of these. */
+  /** The pod must satisfy one of these rules. */
   readonly tolerations?: readonly TolerationRule[];
   readonly affinities?: RequiredAffinities;
 }
 
-/** What may be there. An empty list or mapping means everything; what is absent, nothing. */
+/** What a pod may have. An empty list or mapping allows everything, a missing one nothing. */
 export interface Allowed {
   readonly schedulerNames?: readonly string[];
   readonly priorityClassNames?: readonly string[];
@@ -23,7 +23,7 @@ export interface Allowed {
   readonly affinities?: AffinityRules;
 }
 
-/** What is added where a pod says nothing. */
+/** What is added to a pod that does not set it. */
 export interface Default {
   readonly schedulerName?: string;
   readonly priorityClassName?: string;
@@ -32,21 +32,24 @@ export interface Default {
   readonly affinity?: Affinity;
 }
 
-/** That of the proposal, and one that a CustomResourceDefinition can have: its group must hold a dot. */
+/**
+ * The API group of the proposal, and one that a CustomResourceDefinition can have, because such a group must contain
+ * a dot.
+ */
 export const API_GROUPS = ['extensions', 'scheduling.blazar-enforcement'] as const;
 
 export type ApiGroup = (typeof API_GROUPS)[number];
 
 export interface SchedulingPolicy {
   readonly name: string;
-  /** The API group of its `apiVersion`, to which rules of RBAC must refer. */
+  /** The API group of its `apiVersion`, which RBAC rules must name. */
   readonly group: ApiGroup;
   readonly required: Required;
   readonly allowed: Allowed;
   readonly default: Default;
 }
 
-/** Brings a spec that its schema accepts into this form. `group`: by default that of the proposal. */
+/** Normalizes a valid spec. `group` defaults to that of the proposal. */
 export function schedulingPolicy(
   name: string,
   spec: WrittenSpec,
@@ -80,7 +83,7 @@ export function schedulingPolicy(
   };
 }
 
-/** Without what is not there, so that a name which stands in it is one that a policy mentions. */
+/** Drops undefined fields, so that a present field is one that a policy mentions. */
 function present<Fields extends object>(
   fields: Fields,
 ): { [Name in keyof Fields]?: NonNullable<Fields[Name]> } {
@@ -88,7 +91,7 @@ function present<Fields extends object>(
   return Object.fromEntries(there) as { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
 }
 
-/** One for each value. */
+/** One toleration for each value. */
 function tolerations({ values, ...toleration }: WrittenToleration): Toleration[] {
   return values === undefined ? [toleration] : values.map((value) => ({ ...toleration, value }));
 }

@@ -1,8 +1,8 @@
-/** RBAC's own documents, as far as they say who may use what. Source: Kubernetes API, rbac.authorization.k8s.io/v1. */
+/** RBAC documents, as far as they say who may use what. Source: Kubernetes API, rbac.authorization.k8s.io/v1. */
 import { z } from 'zod';
 import { mapping } from './mapping-schema.ts';
 
-const texts = z.array(z.string('a text'), 'a list').nullish();
+const texts = z.array(z.string('a string'), 'a list').nullish();
 
 const rule = mapping({
   apiGroups: texts,
@@ -18,14 +18,14 @@ function subject<Namespace extends z.ZodType>(namespace: Namespace) {
     [
       mapping({
         kind: z.literal('ServiceAccount'),
-        name: z.string('a text').min(1, 'a text that is not empty'),
+        name: z.string('a string').min(1, 'a non-empty string'),
         namespace,
-        apiGroup: z.literal('', 'an empty text').nullish(),
+        apiGroup: z.literal('', 'an empty string').nullish(),
       }),
       ...(['User', 'Group'] as const).map((kind) =>
         mapping({
           kind: z.literal(kind),
-          name: z.string('a text').min(1, 'a text that is not empty'),
+          name: z.string('a string').min(1, 'a non-empty string'),
           apiGroup: z.literal('rbac.authorization.k8s.io', 'rbac.authorization.k8s.io').nullish(),
         }),
       ),
@@ -34,18 +34,18 @@ function subject<Namespace extends z.ZodType>(namespace: Namespace) {
   );
 }
 
-const anywhere = subject(z.string('a text, since a service account has a namespace').min(1, 'a namespace'));
-/** Where it names no namespace, that of the binding is meant. */
-const inItsNamespace = subject(z.string('a text').nullish());
+const anywhere = subject(z.string('a string, because a service account is namespaced').min(1, 'a namespace'));
+/** Without a namespace it is that of the binding. */
+const inItsNamespace = subject(z.string('a string').nullish());
 
 export const roleSchema = { rules: z.array(rule, 'a list').nullish() };
 
 const labelSelector = mapping({
-  matchLabels: z.record(z.string(), z.string('a text'), 'a mapping of labels').nullish(),
+  matchLabels: z.record(z.string(), z.string('a string'), 'a mapping of labels').nullish(),
   matchExpressions: z
     .array(
       mapping({
-        key: z.string('a text'),
+        key: z.string('a string'),
         operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist'], 'one of In, NotIn, Exists, DoesNotExist'),
         values: texts,
       }),
@@ -69,7 +69,7 @@ function bindingSchema<const Kinds extends readonly [string, ...string[]], Subje
     roleRef: mapping({
       apiGroup: z.literal('rbac.authorization.k8s.io', 'rbac.authorization.k8s.io').nullish(),
       kind: z.enum(kinds, kinds.length === 1 ? kinds[0] : `one of ${kinds.join(', ')}`),
-      name: z.string('a text').min(1, 'a text that is not empty'),
+      name: z.string('a string').min(1, 'a non-empty string'),
     }),
   };
 }

@@ -1,29 +1,29 @@
-/** Names of documents, and what refers to them: a name that leads nowhere grants nothing, and may be a slip. */
+/** Tracks names and references between documents. A reference to nothing grants nothing and may be a typo. */
 import { nearestName } from '../config/nearest.ts';
 import type { Problem } from '../errors.ts';
 import type { Path } from '../yaml/tree.ts';
 import type { Item } from './items.ts';
 import { shown } from './mistakes.ts';
 
-/** A name that something refers to. */
+/** A reference by name. */
 export interface Reference {
   readonly item: Item;
   readonly path: Path;
   readonly kind: string;
   readonly namespace: string | undefined;
   readonly name: string;
-  /** Of a policy: those that the rule is about. */
+  /** For references to a policy: the API groups of the rule. */
   readonly apiGroups?: readonly string[];
 }
 
 export class References {
-  /** By kind, namespace and name, where it is. */
+  /** Positions by kind, namespace and name. */
   readonly #known = new Map<string, string>();
-  /** By kind and namespace, the names. */
+  /** Names by kind and namespace. */
   readonly #names = new Map<string, string[]>();
   readonly #references: Reference[] = [];
 
-  /** Where the first document of this name is; `undefined` = this one is the first. */
+  /** The position of the first document of this name; `undefined` if this is the first. */
   add(item: Item, kind: string, namespace: string | undefined, name: string): string | undefined {
     const key = id(kind, namespace, name);
     const first = this.#known.get(key);
@@ -40,7 +40,7 @@ export class References {
     this.#references.push(reference);
   }
 
-  /** Warnings about references to what is not there, or to a policy of another API group than the rule names. */
+  /** Warnings about references to missing objects, or to policies of an API group that the rule does not name. */
   deadEnds(policies: readonly { readonly name: string; readonly group: string }[]): Problem[] {
     const groups = new Map(policies.map(({ name, group }) => [name, group]));
     return this.#references.flatMap((reference) => {
@@ -56,7 +56,7 @@ export class References {
     }
     const hint =
       kind === 'SchedulingPolicy' && name === '*'
-        ? '; a name has no wildcard: without resourceNames all policies are meant'
+        ? '; names have no wildcards: omit resourceNames to cover all policies'
         : nearestName(name, this.#names.get(id(kind, namespace)) ?? []);
     return `there is no ${kind} ${shown(name)}${hint}`;
   }
@@ -65,7 +65,7 @@ export class References {
 function whyOfAnotherGroup({ name, apiGroups }: Reference, group: string | undefined): string | undefined {
   return group === undefined || (apiGroups ?? ['*']).some((one) => one === '*' || one === group)
     ? undefined
-    : `${shown(name)} is of the API group ${group}, which apiGroups does not name`;
+    : `${shown(name)} is in the API group ${group}, which apiGroups does not list`;
 }
 
 function id(...parts: readonly (string | undefined)[]): string {

@@ -1,2 +1,2 @@
-/** The users as which the schedulers of Kubernetes put pods on nodes. */
+/** The users that the schedulers of Kubernetes use to assign pods to nodes. */
 export const SCHEDULERS: readonly string[] = ['system:kube-scheduler'];

@@ -1,4 +1,4 @@
-/** All policies that were read, and who may use which: what an account's pods, or a user's leases, are judged by. */
+/** All policies, and the accounts that may use them: decides which policies apply to a pod or a lease. */
 import { LRUCache } from 'lru-cache';
 import { ConfigurationError, type Problem } from '../errors.ts';
 import { type AccessGrant, type Account, PolicyAccess } from './access.ts';
@@ -9,16 +9,16 @@ import { byName } from './merge.ts';
 import type { MergeStrategy } from './merge-strategy.ts';
 import type { SchedulingPolicy } from './policy.ts';
 
-/** So many accounts are remembered; any other costs one merge of its policies. */
+/** Size of the cache of accounts. Others cost one merge of their policies. */
 const ACCOUNTS = 10_000;
 
 export interface SchedulingPoliciesOptions extends ClusterOptions {
-  /** Default `deep`. */
+  /** Default: `deep`. */
   readonly strategy?: MergeStrategy;
 }
 
 export class SchedulingPolicies {
-  /** In the order of their names. */
+  /** Sorted by name. */
   readonly policies: readonly SchedulingPolicy[];
   readonly #documents: PolicyDocuments;
   readonly #options: SchedulingPoliciesOptions;
@@ -36,7 +36,7 @@ export class SchedulingPolicies {
     this.#cluster = new Cluster(options);
   }
 
-  /** Reads files and folders. @throws ConfigurationError with every mistake, each with file and line. */
+  /** Reads files and folders. @throws ConfigurationError with all problems, each with file and line */
   static read(
     paths: readonly string[],
     options: SchedulingPoliciesOptions = {},
@@ -48,18 +48,18 @@ export class SchedulingPolicies {
     return { policies: new SchedulingPolicies(documents, options), warnings: documents.problems };
   }
 
-  /** The same as if there were no policies of these names. */
+  /** A copy without the named policies. */
   without(names: ReadonlySet<string>): SchedulingPolicies {
     const policies = this.policies.filter(({ name }) => !names.has(name));
     return new SchedulingPolicies({ ...this.#documents, policies }, this.#options);
   }
 
-  /** Who is named in a binding, and may use which policies by it. */
+  /** The grants of all bindings. */
   grants(): readonly AccessGrant[] {
     return this.#access.grants();
   }
 
-  /** What applies to an account: the policies that it may use, merged. */
+  /** The merged policies of an account. */
   effectiveFor(account: Account): EffectivePolicy {
     const { user, groups, namespace } = account;
     const key = JSON.stringify([user, groups, namespace]);

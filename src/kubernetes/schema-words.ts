@@ -1,13 +1,13 @@
-/** What the schemas of scheduling policies are made of: texts, lists, names out of a few, labels. */
+/** Building blocks for the schemas of scheduling policies. */
 import { z } from 'zod';
 
 export const EXPRESSION_OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'] as const;
 export const TOLERATION_OPERATORS = ['Equal', 'Exists', 'Lt', 'Gt'] as const;
 export const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const;
 
-export const text = z.string('a text').min(1, 'a text that is not empty');
-/** Of a label: an empty one is a value. */
-export const labelValue = z.string('a text');
+export const text = z.string('a string').min(1, 'a non-empty string');
+/** Label values may be empty. */
+export const labelValue = z.string('a string');
 
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.array(item, 'a list');
@@ -25,7 +25,7 @@ export function labels<Value extends z.ZodType>(value: Value) {
   return z.record(text, value, 'a mapping of labels');
 }
 
-/** Refuses mappings that hold all of some names, here and in the schema that is made of it. */
+/** Rejects mappings that have all of the given names, here and in the generated schema. */
 export function notTogether<Schema extends z.ZodObject>(
   schema: Schema,
   ...pairs: readonly [string, string][]
@@ -35,7 +35,7 @@ export function notTogether<Schema extends z.ZodObject>(
     .superRefine((value, check) => {
       for (const [kept, other] of pairs) {
         if (kept in value && other in value) {
-          check.addIssue({ code: 'custom', path: [other], message: `nothing, since ${kept} is there too` });
+          check.addIssue({ code: 'custom', path: [other], message: `nothing, because ${kept} is set too` });
         }
       }
     })

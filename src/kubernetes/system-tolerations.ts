@@ -1,8 +1,8 @@
-/** Tolerations that Kubernetes itself gives to pods, which nobody has asked for. */
+/** Tolerations that Kubernetes itself adds to pods. */
 import type { Toleration } from './pod.ts';
 
 /**
- * The two that the API server adds to every pod, before any webhook sees it: they say nothing about who asked.
+ * The two that the API server adds to every pod before any webhook sees it.
  * Source: Kubernetes docs, "Taints and Tolerations".
  */
 export const SYSTEM_TOLERATIONS: readonly string[] = [
@@ -10,7 +10,7 @@ export const SYSTEM_TOLERATIONS: readonly string[] = [
   'node.kubernetes.io/unreachable:NoExecute:300',
 ];
 
-/** Those that the DaemonSet controller adds to the pods that it creates. Source: Kubernetes docs, "DaemonSet". */
+/** Tolerations that the DaemonSet controller adds to its pods. Source: Kubernetes docs, "DaemonSet". */
 export const DAEMON_SET_TOLERATIONS: readonly string[] = [
   'node.kubernetes.io/not-ready:NoExecute',
   'node.kubernetes.io/unreachable:NoExecute',
@@ -21,11 +21,11 @@ export const DAEMON_SET_TOLERATIONS: readonly string[] = [
   'node.kubernetes.io/network-unavailable:NoSchedule',
 ];
 
-/** `key:effect`, `key=value:effect`, and with seconds behind: the notation of `kubectl taint`. */
+/** The notation of `kubectl taint`: `key:effect` or `key=value:effect`, optionally with `:seconds`. */
 export const SYSTEM_TOLERATION_PATTERN =
   /^([^\s:=,]+)(?:=([^\s:=,]*))?:(NoSchedule|PreferNoSchedule|NoExecute)(?::(\d+))?$/;
 
-/** Tells tolerations that are exactly one of these from all others. */
+/** Finds tolerations that exactly match one of a list. */
 export class SystemTolerations {
   readonly #known: ReadonlySet<string>;
 
@@ -47,7 +47,7 @@ export class SystemTolerations {
   }
 }
 
-/** Without a value it is for all of them. */
+/** Without a value it matches all values. */
 function id(
   key: string | null | undefined,
   value: string | undefined,

@@ -106,7 +106,7 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
         },
         {
           policies: [],
-          message: expect.stringContaining('no scheduling policy that may be used mentions it'),
+          message: expect.stringContaining('no scheduling policy of the account mentions it'),
         },
       ],
     });

@@ -139,7 +139,7 @@ User system:serviceaccount:ci:builder  ci         ci
     );
     const flags = ['--policies', policies, '--user', 'lin', '--merge-strategy', 'intersection'];
     const conflict =
-      'nodeSelector disk: nothing fulfils what is required: a requires ssd and b requires hdd (scheduling policies a and b)';
+      'nodeSelector disk: conflicting requirements: a requires ssd and b requires hdd (scheduling policies a and b)';
     const { code, stdout, stderr } = await run('merge', ...flags);
     expect({ code, stderr }).toEqual({ code: 0, stderr: `warning: ${conflict}\n` });
     expect(rows(stdout).slice(1)).toEqual([

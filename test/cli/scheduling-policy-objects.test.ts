@@ -115,7 +115,7 @@ describe('scheduling-policy check --config-file', () => {
     expect(await code()).toBe(1);
     expect(await code('audit = *')).toBe(0);
     expect((await run('check', plain, '--config-file', conf('audit = *'))).stderr).toContain(
-      'warning: a scheduling policy is tried that would refuse this pod: schedulerName: ',
+      'warning: a scheduling policy in audit mode would reject this pod: schedulerName: ',
     );
     const scheduled = policyFile(policy('s', '{allowed: {schedulerNames: []}}'), grant('s', EVERYBODY));
     const flags = ['--policies', scheduled];

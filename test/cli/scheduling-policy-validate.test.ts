@@ -49,7 +49,9 @@ describe('scheduling-policy validate', () => {
         /^error: a\.yaml:4: spec\.required\.schedulerNames: expected .*got an empty list$/,
       ),
       'error: a.yaml:4: spec.allowed.nodeSelector: unknown field; the nearest right name is "nodeSelectors"',
-      expect.stringMatching(/^error: b\.yml:3: metadata\.name: expected another name, .* at \S*a\.yaml:6$/),
+      expect.stringMatching(
+        /^error: b\.yml:3: metadata\.name: duplicate name: .* is defined at \S*a\.yaml:6$/,
+      ),
       'error: c.json:1: apiVersion: expected rbac.authorization.k8s.io/v1',
       'error: c.json:1: metadata.name: expected a name',
       expect.stringMatching(/^warning: roles\.yaml:4: .*there is no SchedulingPolicy "gone"/),
@@ -72,7 +74,7 @@ describe('scheduling-policy validate', () => {
     const { code, stderr } = await run('validate', folder, empty);
     expect(code).toBe(2);
     expect(stderr).toBe(
-      `error: ${folder}: there is no *.yaml, *.yml or *.json in this folder\nerror: ${empty}: it holds no document\n`,
+      `error: ${folder}: no *.yaml, *.yml or *.json file in this folder\nerror: ${empty}: no document in this file\n`,
     );
   });
 });

@@ -168,7 +168,7 @@ describe('scheduling_policy_merge_strategy', () => {
     });
     for (const properties of ['', equals('gpu', 'True'), equals('gpu', 'False')]) {
       expect((await enforcement.checkCreate(demanding(properties))).message).toContain(
-        'gpu: nothing fulfils what is required: a requires True and b requires False (scheduling policies a and b)',
+        'gpu: conflicting requirements: a requires True and b requires False (scheduling policies a and b)',
       );
     }
   });

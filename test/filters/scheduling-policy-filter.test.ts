@@ -60,7 +60,7 @@ describe('SchedulingPolicyFilter judges what a lease demands of its machines', (
 
   it('refuses a property that no policy mentions, and names those that may be asked for', async () => {
     expect(await refusal(GPU, createPhysicalHost())).toBe(
-      'reservations[0].resource_properties node_type: expected nothing, got "compute_cascadelake_r"; labels that may be asked for are gpu and zone (scheduling policy gpu).',
+      'reservations[0].resource_properties node_type: expected nothing, got "compute_cascadelake_r"; allowed labels: gpu and zone (scheduling policy gpu).',
     );
   });
 
@@ -269,7 +269,7 @@ describe('SchedulingPolicyFilter asks what the user of a lease may use', () => {
     const enforcement = await loadFilter(rules({ kind: 'User', name: 'another' }));
     expect(await enforcement.checkCreate({ context, lease })).toMatchObject({
       allowed: false,
-      message: `${REJECTED}reservations[0].resource_properties gpu: expected nothing, got "True" (no scheduling policy that may be used mentions it).`,
+      message: `${REJECTED}reservations[0].resource_properties gpu: expected nothing, got "True" (no scheduling policy of the account mentions it).`,
     });
     expect(await enforcement.checkCreate(demanding(''))).toMatchObject({ allowed: true });
   });

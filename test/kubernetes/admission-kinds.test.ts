@@ -171,14 +171,14 @@ describe('a binding', () => {
     expect(judge('lin')).toMatchObject({
       allowed: false,
       message: expect.stringMatching(
-        /^the binding does not fit the scheduling policies of lin: nodeName: expected nothing, since /,
+        /^the binding does not fit the scheduling policies of lin: nodeName: expected nothing, because /,
       ),
       account: { user: 'lin', namespace: 'shop' },
     });
     expect(judge('lin', { schedulers: ['lin'] }).allowed).toBe(true);
     expect(judge('system:kube-scheduler', { schedulers: [] }).allowed).toBe(false);
     expect(judge('lin', { audit: ['*'] })).toMatchObject({ allowed: true, isAudited: true });
-    expect(judge('lin', { audit: ['*'] }).warnings[0]).toContain('would refuse this binding: nodeName: ');
+    expect(judge('lin', { audit: ['*'] }).warnings[0]).toContain('would reject this binding: nodeName: ');
   });
 
   it('is for others who may use policies that let them, in that namespace', () => {

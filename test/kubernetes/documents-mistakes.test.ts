@@ -9,9 +9,9 @@ kind: SchedulingPolicy
 spec:
   required:
     schedulerNames: []
-#! spec.required.schedulerNames: expected at least one name: an empty list would require nothing that exists, got an empty list
+#! spec.required.schedulerNames: expected at least one name, because nothing satisfies an empty list, got an empty list
     priorityClassNames: []
-#! spec.required.priorityClassNames: expected at least one name: an empty list would require nothing that exists, got an empty list
+#! spec.required.priorityClassNames: expected at least one name, because nothing satisfies an empty list, got an empty list
 == no required labels, and no required kinds of affinity
 kind: SchedulingPolicy
 spec:
@@ -30,18 +30,18 @@ kind: SchedulingPolicy
 spec:
   required: {schedulerNames: [a],
     SchedulerNames: [a]}
-#! spec.required.SchedulerNames: expected nothing, since schedulerNames is there too, got a list of 1
+#! spec.required.SchedulerNames: expected nothing, because schedulerNames is set too, got a list of 1
   allowed: {priorityClassNames: [], priorityClasseNames: []}
-#! spec.allowed.priorityClasseNames: expected nothing, since priorityClassNames is there too, got an empty list
+#! spec.allowed.priorityClasseNames: expected nothing, because priorityClassNames is set too, got an empty list
   default: {schedulerName: a, SchedulerName: a, priorityClassName: b, priorityClasseName: b}
-#! spec.default.SchedulerName: expected nothing, since schedulerName is there too, got "a"
-#! spec.default.priorityClasseName: expected nothing, since priorityClassName is there too, got "b"
+#! spec.default.SchedulerName: expected nothing, because schedulerName is set too, got "a"
+#! spec.default.priorityClasseName: expected nothing, because priorityClassName is set too, got "b"
 == both spellings of affinities
 kind: SchedulingPolicy
 spec:
   allowed: {affinities: {}}
   allowedAffinities: {}
-#! spec.allowedAffinities: expected nothing, since allowed.affinities is there too, got an empty mapping
+#! spec.allowedAffinities: expected nothing, because allowed.affinities is set too, got an empty mapping
 == no kind of section
 kind: SchedulingPolicy
 spec:
@@ -77,25 +77,25 @@ spec:
 kind: SchedulingPolicy
 spec:
   required: {schedulerNames: [1, ~, {}]}
-#! spec.required.schedulerNames[0]: expected a text, got 1
-#! spec.required.schedulerNames[1]: expected a text, got null
-#! spec.required.schedulerNames[2]: expected a text, got an empty mapping
+#! spec.required.schedulerNames[0]: expected a string, got 1
+#! spec.required.schedulerNames[1]: expected a string, got null
+#! spec.required.schedulerNames[2]: expected a string, got an empty mapping
   default: {schedulerName: [a], nodeSelector: {a: yes, b: 012}}
-#! spec.default.schedulerName: expected a text, got a list of 1
-#! spec.default.nodeSelector.a: expected a text, got true
-#! spec.default.nodeSelector.b: expected a text, got 10
+#! spec.default.schedulerName: expected a string, got a list of 1
+#! spec.default.nodeSelector.a: expected a string, got true
+#! spec.default.nodeSelector.b: expected a string, got 10
 == an empty text for a name
 kind: SchedulingPolicy
 spec:
   required: {schedulerNames: [""]}
-#! spec.required.schedulerNames[0]: expected a text that is not empty, got ""
+#! spec.required.schedulerNames[0]: expected a non-empty string, got ""
   default: {priorityClassName: ""}
-#! spec.default.priorityClassName: expected a text that is not empty, got ""
+#! spec.default.priorityClassName: expected a non-empty string, got ""
 == a label without a name
 kind: SchedulingPolicy
 spec:
   allowed: {nodeSelectors: {"": [a]}}
-#! spec.allowed.nodeSelectors: expected names of labels, got ""
+#! spec.allowed.nodeSelectors: expected a label name, got ""
 == null further down
 kind: SchedulingPolicy
 spec:
@@ -160,7 +160,7 @@ spec:
 #! spec.allowed.affinities.nodeAffinities.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].nodeAffinities: nested too deep: it belongs under spec.allowed.affinities
   allowedAffinities: {podAffinities: {podAntiAffinities: {}}}
 #! spec.allowedAffinities.podAffinities.podAntiAffinities: nested too deep: it belongs under spec.allowedAffinities
-#! spec.allowedAffinities: expected nothing, since allowed.affinities is there too, got a mapping
+#! spec.allowedAffinities: expected nothing, because allowed.affinities is set too, got a mapping
 == is a kind of affinity, elsewhere
 kind: SchedulingPolicy
 spec:
@@ -170,7 +170,7 @@ spec:
 kind: SchedulingPolicy
 spec:
   allowed: {affinities: {podAffinities: {preferredDuringSchedulingIgnoredDuringExecution: {labelSelector: {}}}}}
-#! spec.allowed.affinities.podAffinities.preferredDuringSchedulingIgnoredDuringExecution.labelSelector: unknown field; {} allows all of it, and there is nothing finer
+#! spec.allowed.affinities.podAffinities.preferredDuringSchedulingIgnoredDuringExecution.labelSelector: unknown field; only {} is possible here, and it allows everything
 == is required and can only be allowed
 kind: SchedulingPolicy
 spec:
@@ -192,15 +192,15 @@ spec:
   allowed:
     nodeSelectors:
       __proto__: [a]
-#! spec.allowed.nodeSelectors.__proto__: expected another name
+#! spec.allowed.nodeSelectors.__proto__: this key is not allowed
 ---
 __proto__: {kind: Role}
-#! __proto__: expected another name
+#! __proto__: this key is not allowed
 ---
 kind: List
 items:
 - {a: [{__proto__: 1}]}
-#! items[0].a[0].__proto__: expected another name
+#! items[0].a[0].__proto__: this key is not allowed
 `);
 });
 
@@ -222,10 +222,10 @@ spec:
           nodeSelectorTerms:
           - matchExpressions:
             - {key: a, operator: In}
-#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0]: expected values, since the operator is In, got a mapping
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0]: expected values, because the operator is In, got a mapping
             - {keys: [a], operators: [NotIn],
                values: []}
-#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].values: expected values, since the operator is NotIn, got an empty list
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].values: expected values, because the operator is NotIn, got an empty list
             - {key: a, operator: Exists}
             - {key: a, operator: In, values: [""]}
 == keys and operators
@@ -238,28 +238,28 @@ spec:
           nodeSelectorTerms:
           - matchExpressions:
             - keys: [a, b]
-#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].keys: expected exactly one key: a default is what is added, got a list of 2
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].keys: expected exactly one key, because a default is added to the pod, got a list of 2
               operators: [In, NotIn]
-#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operators: expected exactly one operator: a default is what is added, got a list of 2
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operators: expected exactly one operator, because a default is added to the pod, got a list of 2
               values: [x]
             - keys: []
-#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].keys: expected exactly one key: a default is what is added, got an empty list
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].keys: expected exactly one key, because a default is added to the pod, got an empty list
               operators: []
-#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].operators: expected exactly one operator: a default is what is added, got an empty list
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[1].operators: expected exactly one operator, because a default is added to the pod, got an empty list
             - operator: Exists
 #! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[2]: expected a mapping with key, got a mapping
             - keys: [a]
 #! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[3]: expected a mapping with operator, got a mapping
             - {key: a, operator: Exists,
               keys: [a],
-#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[4].keys: expected nothing, since key is there too, got a list of 1
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[4].keys: expected nothing, because key is set too, got a list of 1
               operators: [Exists]}
-#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[4].operators: expected nothing, since operator is there too, got a list of 1
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[4].operators: expected nothing, because operator is set too, got a list of 1
             - {key: a, operator: Equal}
 #! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[5].operator: expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt, got "Equal"
             - {key: "", operator: In, values: [1]}
-#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[6].key: expected a text that is not empty, got ""
-#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[6].values[0]: expected a text, got 1
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[6].key: expected a non-empty string, got ""
+#! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[6].values[0]: expected a string, got 1
             - key
 #! spec.default.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[7]: expected a mapping, got "key"
 `);
@@ -272,13 +272,13 @@ kind: SchedulingPolicy
 spec:
   default: {tolerations: [{key: a, value: b,
     values: [b]}]}
-#! spec.default.tolerations[0].values: expected nothing, since value is there too, got a list of 1
+#! spec.default.tolerations[0].values: expected nothing, because value is set too, got a list of 1
 == values beside Exists
 kind: SchedulingPolicy
 spec:
   default: {tolerations: [{operator: Exists, value: b}, {operator: Exists, values: [b]}]}
-#! spec.default.tolerations[0].value: expected nothing, since the operator is Exists, got "b"
-#! spec.default.tolerations[1].values: expected nothing, since the operator is Exists, got a list of 1
+#! spec.default.tolerations[0].value: expected nothing, because the operator is Exists, got "b"
+#! spec.default.tolerations[1].values: expected nothing, because the operator is Exists, got a list of 1
 == no values, no key, or other types
 kind: SchedulingPolicy
 spec:
@@ -287,13 +287,13 @@ spec:
     - values: []
 #! spec.default.tolerations[0].values: expected at least one, got an empty list
     - key: ""
-#! spec.default.tolerations[1].key: expected a text that is not empty, got ""
+#! spec.default.tolerations[1].key: expected a non-empty string, got ""
     - tolerationSeconds: 1.5
 #! spec.default.tolerations[2].tolerationSeconds: expected a whole number of seconds, got 1.5
     - tolerationSeconds: "3"
 #! spec.default.tolerations[3].tolerationSeconds: expected a whole number of seconds, got "3"
     - value: 1
-#! spec.default.tolerations[4].value: expected a text, got 1
+#! spec.default.tolerations[4].value: expected a string, got 1
     - {keys: [a], effects: []}
 #! spec.default.tolerations[5].keys: unknown field; the nearest right name is "key"
 #! spec.default.tolerations[5].effects: unknown field; the nearest right name is "effect"
@@ -308,10 +308,10 @@ spec:
         preferredDuringSchedulingIgnoredDuringExecution:
         - {weight: 0, podAffinityTerm: {topologyKey: ""}}
 #! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: expected a weight from 1 to 100, got 0
-#! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: expected a text that is not empty, got ""
+#! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: expected a non-empty string, got ""
         - {weight: 101, podAffinityTerm: {}}
 #! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[1].weight: expected a weight from 1 to 100, got 101
-#! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[1].podAffinityTerm.topologyKey: expected a text
+#! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[1].podAffinityTerm.topologyKey: expected a string
         - {weight: 1.5}
 #! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[2].weight: expected a whole number, got 1.5
 #! spec.default.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[2].podAffinityTerm: expected a mapping

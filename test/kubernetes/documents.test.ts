@@ -245,7 +245,7 @@ describe('roles and bindings', () => {
     expect(problemsOf(role('[scheduling.blazar-enforcement, apps]'))).toEqual([
       [
         'warning',
-        'rules[0].resourceNames[0]: "p" is of the API group extensions, which apiGroups does not name',
+        'rules[0].resourceNames[0]: "p" is in the API group extensions, which apiGroups does not list',
       ],
     ]);
   });
@@ -268,7 +268,7 @@ describe('roles and bindings', () => {
     const { roles, problems } = documents(`${use('p')}, ${use('q')}`);
     expect(roles[1]?.rules).toHaveLength(1);
     expect(problems).toMatchObject([
-      { severity: 'warning', message: expect.stringContaining('rules that none of these has do not count') },
+      { severity: 'warning', message: expect.stringContaining('rules that none of them has do not count') },
     ]);
   });
 

@@ -130,7 +130,7 @@ describe('for any policies and pods', () => {
           expect(field).toMatch(
             /^(schedulerName|priorityClassName|nodeName|nodeSelector|tolerations|affinity)/,
           );
-          expect(expectation).toMatch(/^(expected .|nothing fulfils what is required: )/);
+          expect(expectation).toMatch(/^(expected .|conflicting requirements: )/);
           expect(documents.map(({ name }) => name)).toEqual(expect.arrayContaining([...policies]));
         }
       }),

@@ -155,7 +155,7 @@ describe('an intersection', () => {
       'nodeSelector disk: expected ssd, got "hdd" (scheduling policy a)',
     ]);
     expect(reasonsOf(together('nodeSelector: {disk: ssd}', some, all, '{}'))).toEqual([
-      'nodeSelector disk: expected nothing, got "ssd" (no scheduling policy that may be used mentions it)',
+      'nodeSelector disk: expected nothing, got "ssd" (no scheduling policy of the account mentions it)',
     ]);
   });
 

@@ -14,8 +14,8 @@ const UNUSUAL = 'a control character or an unusual line break, which must be esc
 
 describe('a file is refused', () => {
   it.each<[string, string | Uint8Array, number | undefined, string]>([
-    ['is empty', '', undefined, 'it holds no document'],
-    ['holds comments', '# none\n---\n# none\n', undefined, 'it holds no document'],
+    ['is empty', '', undefined, 'no document in this file'],
+    ['holds comments', '# none\n---\n# none\n', undefined, 'no document in this file'],
     ['is no YAML, whatever else it holds', `${policy('x: 1')}---\nkind: "Role\n`, 6, 'missing char'],
     ['has a tab for an indent', 'kind: SchedulingPolicy\nspec:\n\tx: 1\n', 3, 'tab as indent'],
     ['is not UTF-8', new Uint8Array([0x6b, 0xff]), undefined, 'could not be read: it is not UTF-8 text'],
@@ -43,7 +43,7 @@ describe('a file is refused', () => {
     writeFileSync(join(folder, 'README.md'), 'x');
     expect(problemsOf('/nowhere/a.yaml', folder, `${folder}/README.md/a.yaml`, 'a\0b')).toEqual([
       '/nowhere/a.yaml: could not be read: there is no such file',
-      `${folder}: there is no *.yaml, *.yml or *.json in this folder`,
+      `${folder}: no *.yaml, *.yml or *.json file in this folder`,
       `${folder}/README.md/a.yaml: could not be read: a part of its path is not a folder`,
       'a\0b: could not be read: no path has such a name',
     ]);
@@ -77,7 +77,7 @@ describe('a file is refused', () => {
   it('that is given twice, by itself and with its folder', () => {
     const file = temporaryFile('p.yaml', policy('allowed: {}'));
     expect(problemsOf(file, join(file, '..'))).toEqual([
-      `${file}:2: metadata.name: expected another name, since there is a SchedulingPolicy of this name at ${file}:1`,
+      `${file}:2: metadata.name: duplicate name: a SchedulingPolicy of this name is defined at ${file}:1`,
     ]);
   });
 });

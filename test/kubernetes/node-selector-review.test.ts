@@ -75,7 +75,7 @@ describe('labels of nodes that something else than a pod asks for', () => {
       'properties gpu: expected True, got nothing (scheduling policy a)',
     ]);
     expect(reasonsOf(judged('gpu', requiring, 'required: {nodeSelectors: {gpu: ["False"]}}'))).toEqual([
-      'properties gpu: nothing fulfils what is required: a requires True and b requires False (scheduling policies a and b)',
+      'properties gpu: conflicting requirements: a requires True and b requires False (scheduling policies a and b)',
     ]);
   });
 });

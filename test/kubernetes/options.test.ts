@@ -94,7 +94,7 @@ schedulers = system:kube-scheduler, own
     async (written) => {
       expect(await errorsOf([`system_tolerations = ${written}`])).toEqual([
         expect.stringMatching(
-          /^blazar\.conf:2: \[kubernetes\] system_tolerations: expected a list of key:effect/,
+          /^blazar\.conf:2: \[kubernetes\] system_tolerations: expected a comma-separated list of key:effect/,
         ),
       ]);
     },
@@ -118,7 +118,7 @@ describe('the policies that it names', () => {
   it('that are not there, or none, are mistakes', async () => {
     expect(await errorsOf(['scheduling_policies = {}/none.yaml, {}'])).toEqual([
       expect.stringMatching(/^\/none\.yaml: could not be read: /),
-      ': there is no *.yaml, *.yml or *.json in this folder',
+      ': no *.yaml, *.yml or *.json file in this folder',
     ]);
   });
 

@@ -51,7 +51,7 @@ const B = policy('schedpol-b', {
   default: { priorityClassName: 'bronze', nodeSelector: { [ARCH]: 'i386', [OS]: 'Linux' } },
 });
 const AN_EMPTY_LIST =
-  'expected at least one name: an empty list would require nothing that exists, got an empty list';
+  'expected at least one name, because nothing satisfies an empty list, got an empty list';
 const termsFor = (...terms: (readonly [key: string, ...values: string[]])[]) => ({
   nodeSelectorTerms: terms.map(([key, ...values]) => ({
     matchExpressions: [{ keys: [key], operators: ['In' as const], values }],

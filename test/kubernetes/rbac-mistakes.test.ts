@@ -56,11 +56,11 @@ text
 == in both spellings of its kind
 kind: SchedulingPolicy
 Kind: Role
-#! Kind: expected nothing, since kind is there too
+#! Kind: expected nothing, because kind is set too
 spec: {}
 == of RBAC in the spelling of the draft
 apiVersion: rbac.authorization.k8s.io/v1
-#! kind: expected a text
+#! kind: expected a string
 Kind: ClusterRole
 #! Kind: unknown field; the nearest right name is "kind"
 metadata: {name: a}
@@ -69,9 +69,9 @@ kind: SchedulingPolicy
 spec:
   required: {schedulerNames: [a]}
   required:
-#! required: expected once, since this mapping has it already
+#! required: duplicate key
     nodeSelectors: {a: [b], "a": [c]}
-#! a: expected once, since this mapping has it already
+#! a: duplicate key
 == of no kind
 ---
 spec: {}
@@ -80,7 +80,7 @@ spec: {}
 kind: SchedulingPolicy
 spec: {}
 metadata: {name: 123}
-#! metadata.name: expected a text, got 123
+#! metadata.name: expected a string, got 123
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -105,10 +105,10 @@ items:
 #! spec.x: unknown field; the nearest right name is "allowed"
 - kind: SchedulingPolicy
   metadata: {name: a}
-#! metadata.name: expected another name, since there is a SchedulingPolicy of this name at p.yaml:3
+#! metadata.name: duplicate name: a SchedulingPolicy of this name is defined at p.yaml:3
   spec:
     required: {schedulerNames: []}
-#! spec.required.schedulerNames: expected at least one name: an empty list would require nothing that exists, got an empty list
+#! spec.required.schedulerNames: expected at least one name, because nothing satisfies an empty list, got an empty list
 == that is a list without items
 kind: List
 items:
@@ -139,7 +139,7 @@ spec:
 # 6
 kind: SchedulingPolicy
 metadata: {name: a}
-#! metadata.name: expected another name, since there is a SchedulingPolicy of this name at p.yaml:1
+#! metadata.name: duplicate name: a SchedulingPolicy of this name is defined at p.yaml:1
 spec:
   allowed: {}
 ---
@@ -150,13 +150,13 @@ metadata: {name: a}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: a}
-#! metadata.name: expected another name, since there is a ClusterRole of this name at p.yaml:13
+#! metadata.name: duplicate name: a ClusterRole of this name is defined at p.yaml:13
 == twice without a name, since both have that of the file
 kind: SchedulingPolicy
 spec: {}
 ---
 Kind: SchedulingPolicy
-#! metadata.name: expected another name, since there is a SchedulingPolicy of this name at p.yaml:1
+#! metadata.name: duplicate name: a SchedulingPolicy of this name is defined at p.yaml:1
 spec: {}
 `);
 });
@@ -172,12 +172,12 @@ rules: []
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: a}
-#! metadata.namespace: expected a namespace, since a Role is in one
+#! metadata.namespace: expected a namespace, because a Role is namespaced
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: a, namespace: ""}
-#! metadata.namespace: expected a namespace, since a RoleBinding is in one
+#! metadata.namespace: expected a namespace, because a RoleBinding is namespaced
 roleRef: {kind: Role, name: a}
 == with rules of other types
 apiVersion: rbac.authorization.k8s.io/v1
@@ -189,7 +189,7 @@ rules:
   resource: [a]
 #! rules[0].resource: unknown field; the nearest right name is "resources"
   verbs: [1]
-#! rules[0].verbs[0]: expected a text, got 1
+#! rules[0].verbs[0]: expected a string, got 1
 - use
 #! rules[1]: expected a mapping, got "use"
 ---
@@ -211,11 +211,11 @@ subjects:
 - {name: a}
 #! subjects[1].kind: expected one of ServiceAccount, User, Group
 - {kind: User, name: ""}
-#! subjects[2].name: expected a text that is not empty, got ""
+#! subjects[2].name: expected a non-empty string, got ""
 - {kind: Group, name: a, apiGroup: ""}
 #! subjects[3].apiGroup: expected rbac.authorization.k8s.io, got ""
 - {kind: ServiceAccount, name: a}
-#! subjects[4].namespace: expected a text, since a service account has a namespace
+#! subjects[4].namespace: expected a string, because a service account is namespaced
 - {kind: ServiceAccount, name: a, namespace: ""}
 #! subjects[5].namespace: expected a namespace, got ""
 - a
@@ -226,7 +226,7 @@ kind: ClusterRoleBinding
 metadata: {name: a}
 roleRef: {kind: Role, name: ""}
 #! roleRef.kind: expected ClusterRole, got "Role"
-#! roleRef.name: expected a text that is not empty, got ""
+#! roleRef.name: expected a non-empty string, got ""
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 #! roleRef: expected a mapping
@@ -257,7 +257,7 @@ rules:
 - {apiGroups: [extensions], resources: [schedulingpolicies], resourceNames: [a, b,
 #? rules[0].resourceNames[1]: there is no SchedulingPolicy "b"; the nearest right name is "a"
   "*"]}
-#? rules[0].resourceNames[2]: there is no SchedulingPolicy "*"; a name has no wildcard: without resourceNames all policies are meant
+#? rules[0].resourceNames[2]: there is no SchedulingPolicy "*"; names have no wildcards: omit resourceNames to cover all policies
 == a role that is not there
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding

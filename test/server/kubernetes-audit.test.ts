@@ -11,7 +11,7 @@ import {
   VALIDATION,
 } from '../support/kubernetes-service.ts';
 
-const WARNED = 'a scheduling policy is tried that would refuse this pod: ';
+const WARNED = 'a scheduling policy in audit mode would reject this pod: ';
 const anyScheduler = { schedulerNames: [] };
 const disks = { required: { nodeSelectors: { disk: ['ssd', 'hdd'] } }, allowed: anyScheduler };
 const zones = { required: { nodeSelectors: { zone: ['a'] } }, allowed: anyScheduler };
@@ -98,7 +98,7 @@ describe('audit', () => {
     const all = await run(['*'], text);
     expect(await asked(all, { disk: 'tape' })).toMatchObject({
       allowed: true,
-      warnings: [expect.stringContaining('no scheduling policy that may be used mentions it')],
+      warnings: [expect.stringContaining('no scheduling policy of the account mentions it')],
     });
   });
 

@@ -121,7 +121,7 @@ describe('an admission', () => {
       { audit: ['*'] },
     );
     const warnings = [
-      'a scheduling policy is tried that would refuse this pod: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)',
+      'a scheduling policy in audit mode would reject this pod: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)',
     ];
     expect(records).toEqual([line('audit', { warnings }), line('allowed')]);
     const labels = { operation: 'kubernetes.admission', outcome: 'audit', filter: 'SchedulingPolicy' };

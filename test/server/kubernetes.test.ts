@@ -43,7 +43,7 @@ describe('a pod that does not fit', () => {
     const { allowed, message } = await ask(creating({ nodeSelector: { disk: 'ssd' } }));
     expect({ allowed, message }).toEqual({
       allowed: false,
-      message: expect.stringContaining('(no scheduling policy that may be used mentions it)'),
+      message: expect.stringContaining('(no scheduling policy of the account mentions it)'),
     });
   });
 
@@ -272,7 +272,7 @@ describe('what is judged besides pods', () => {
     expect(await judge({ required: { nodeSelector: { disk: ['ssd'] } }, allow: {} })).toMatchObject({
       allowed: false,
       message:
-        'the scheduling policy can not be used: spec.required.nodeSelector: unknown field; the nearest right name is "nodeSelectors"; spec.allow: unknown field; the nearest right name is "allowed"',
+        'the scheduling policy is invalid: spec.required.nodeSelector: unknown field; the nearest right name is "nodeSelectors"; spec.allow: unknown field; the nearest right name is "allowed"',
     });
     expect((await judge({}, { status: {} })).allowed).toBe(false);
     const gone = creating({}, { ...POLICIES, operation: 'DELETE', object: null });

@@ -1,6 +1,6 @@
 /**
- * Which affinities a pod may, must and by default does have. Those to nodes are judged expression by expression, those to
- * other pods as a whole: the proposal means to keep them from being used, not to look into them.
+ * Rules for affinities. Node affinities are judged expression by expression. Affinities to other pods are judged as a
+ * whole: the proposal can forbid them, but has no rules for their content.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { MergedPolicy } from '../merge.ts';
@@ -18,21 +18,21 @@ import { isOfTemplate, type Requirement, requirements, unmet } from './required-
 
 const [REQUIRED] = AFFINITY_TIMES;
 
-/** Those whose terms are looked into. */
+/** Kinds whose terms are judged one by one. */
 const NODE_PLACES: readonly string[] = AFFINITY_TIMES.map((time) => `nodeAffinity.${time}`);
 
-/** What may stand at one place, such as `nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`. */
+/** What is allowed at one place, such as `nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`. */
 interface Place {
   all: boolean;
   readonly expressions: Rule[];
   readonly fields: Rule[];
-  /** Of other pods: terms that are a default. */
+  /** Default terms about other pods. */
   readonly terms: unknown[];
   readonly policies: Set<string>;
 }
 
 export interface AffinityOptions {
-  /** The pod is one that a DaemonSet made for one node: that the node is named in it was not asked for. */
+  /** A DaemonSet created the pod for one node: its controller, not the user, named the node in it. */
   readonly isForOneNode?: boolean;
 }
 
@@ -40,7 +40,7 @@ export class AffinityRules {
   readonly default: Affinity;
   readonly #places = new Map<string, Place>();
   readonly #requirements: readonly Requirement[];
-  /** Also of kinds that nobody here knows. */
+  /** Includes unknown kinds. */
   #all = false;
 
   constructor(merged: MergedPolicy) {
@@ -61,7 +61,7 @@ export class AffinityRules {
     this.#allowDefault(merged);
   }
 
-  /** Why this can't be had: what is not allowed, and what is missing. */
+  /** Reasons for a rejection: what is not allowed, and what is missing. */
   judge(affinity: Affinity, options: AffinityOptions): Reason[] {
     const asked = askedIn(affinity);
     return [
@@ -72,13 +72,13 @@ export class AffinityRules {
     ];
   }
 
-  /** What may stand at one place, and whose rules these are. */
+  /** What is allowed at one place, and the policies that say so. */
   at(kind: Kind, time: AffinityTime): { readonly all: boolean; readonly policies: readonly string[] } {
     const place = this.#places.get(`${kind}.${time}`);
     return { all: this.#all || place?.all === true, policies: [...(place?.policies ?? [])] };
   }
 
-  /** Why a node can't be asked for by its name. */
+  /** Reasons why a pod may not name this node. */
   judgeNode(name: string): Reason | undefined {
     const { all, policies } = this.at('nodeAffinity', REQUIRED);
     const asked = { key: NODE_NAME, operator: 'In', values: [name] };
@@ -104,7 +104,7 @@ export class AffinityRules {
     return place;
   }
 
-  /** Where a mapping is empty, everything below it is allowed. */
+  /** An empty mapping allows everything below it. */
   #allow(rules: AllowedAffinities, policy: string): void {
     const isAll = Object.keys(rules).length === 0;
     this.#all ||= isAll;

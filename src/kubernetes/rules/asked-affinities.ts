@@ -1,10 +1,10 @@
-/** What a pod asks for by affinities, place by place, such as `nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`. */
+/** The affinities of a pod by place, such as `nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`. */
 import type { Affinity, Expression, NodeSelectorTerm } from '../pod.ts';
 import { AFFINITY_TIMES } from '../policy-schema.ts';
 
 const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
 
-/** The kinds as a pod writes them, and as a policy does. */
+/** The kinds, as pods and as policies spell them. */
 export const KINDS = {
   nodeAffinity: 'nodeAffinities',
   podAffinity: 'podAffinities',
@@ -13,13 +13,13 @@ export const KINDS = {
 
 export type Kind = keyof typeof KINDS;
 
-/** What a pod asks for at one place. */
+/** What a pod requests at one place. */
 export interface Asked {
   readonly place: string;
   readonly terms: readonly unknown[];
 }
 
-/** What the pod says nothing about is left out. Kinds and times that nobody here knows are asked for like others. */
+/** Omits what the pod does not set. Includes unknown kinds and times. */
 export function askedIn(affinity: Affinity): Asked[] {
   return Object.entries(affinity).flatMap(([kind, times]: [string, unknown]) => {
     if (typeof times !== 'object') {
@@ -45,10 +45,10 @@ function termsOf(kind: string, time: string, value: unknown): readonly unknown[]
   return Array.isArray(value) ? value : [value];
 }
 
-/** The field of a node that is its name. */
+/** The node field that holds its name. */
 export const NODE_NAME = 'metadata.name';
 
-/** As the DaemonSet controller writes it. */
+/** The expression that the DaemonSet controller writes. */
 export function isNodeName({ key, operator, values }: Expression): boolean {
   return key === NODE_NAME && operator === 'In' && values?.length === 1;
 }

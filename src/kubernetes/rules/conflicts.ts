@@ -1,14 +1,17 @@
-/** What no pod can fulfil: required parts of policies that must all be fulfilled. */
+/** Finds requirements that no pod can meet, because several policies must all be satisfied. */
 import type { MergedPolicy } from '../merge.ts';
 import { listed, type Reason } from './reason.ts';
 
 interface RequiredValues {
   readonly policy: string;
-  /** None = any. */
+  /** Empty = any. */
   readonly values: readonly string[];
 }
 
-/** One for each field of which policies require values that have nothing in common; it names the first two, or all. */
+/**
+ * One reason for each field whose required values have nothing in common. It names the first two such policies, or
+ * all.
+ */
 export function conflicts(policies: readonly MergedPolicy[]): Reason[] {
   const byField = new Map<string, RequiredValues[]>();
   const add = (field: string, policy: string, values: readonly string[] | undefined) => {
@@ -38,7 +41,7 @@ function conflict(field: string, all: readonly RequiredValues[]): Reason[] {
       return [
         {
           field,
-          expectation: `nothing fulfils what is required: ${listed(wishes, 'and')}`,
+          expectation: `conflicting requirements: ${listed(wishes, 'and')}`,
           policies: two.map((one) => one.policy),
         },
       ];

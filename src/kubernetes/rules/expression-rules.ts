@@ -1,4 +1,4 @@
-/** Rules for expressions about labels, and fields, of nodes. */
+/** Rules for expressions about node labels and node fields. */
 import type { Expression } from '../pod.ts';
 import type { ExpressionRule } from '../policy-schema.ts';
 import { type Listed, listedOf } from './listed.ts';
@@ -12,8 +12,8 @@ export interface Rule {
 }
 
 /**
- * Whether a rule allows an expression: its values lie within those of the rule. Where the rule lists values, an operator
- * that asks for others than those (`NotIn`, `Exists`, …) must be named by it.
+ * Whether a rule allows an expression: all its values must be listed. If the rule lists values, other operators than
+ * `In` (`NotIn`, `Exists`, …) must be listed too.
  */
 export function allows(rule: Rule, { key, operator, values }: Expression): boolean {
   return (
@@ -22,12 +22,12 @@ export function allows(rule: Rule, { key, operator, values }: Expression): boole
   );
 }
 
-/** With these a node without the label would do. */
+/** These operators match nodes without the label. */
 const WITHOUT_LABEL = ['NotIn', 'DoesNotExist'];
 
 /**
- * Whether an expression sees to it that what the rule says holds. Where the rule lists no operators, the label must be there.
- * Who must avoid some values must avoid them all.
+ * Whether an expression guarantees what the rule requires. Without operators in the rule, the label must exist. If
+ * values must be avoided, all of them must be.
  */
 export function holds(rule: Rule, { key, operator, values }: Expression): boolean {
   const written = values ?? [];
@@ -49,7 +49,7 @@ function isAbout({ keys, operators, values }: Rule, key: string, operator: strin
   );
 }
 
-/** Empty = any; absent = none, since something else in the term is there. */
+/** An empty list means any. Absent means none if the term has the other kind. */
 export function rulesIn(rules: readonly ExpressionRule[] | undefined): Rule[] {
   if (rules === undefined) {
     return [];
@@ -63,7 +63,7 @@ function ruleOf({ keys, operators, values }: ExpressionRule): Rule {
   return { keys: listedOf(keys), operators: listedOf(operators), values: listedOf(values) };
 }
 
-/** Of a default: what it is itself. */
+/** The rule that a default implies: exactly what it is. */
 export function impliedRule({ key, operator, values }: Expression): Rule {
   return { keys: [key], operators: [operator], values: listedOf(values ?? undefined) };
 }

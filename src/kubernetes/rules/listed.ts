@@ -1,4 +1,4 @@
-/** What a part of a rule lists; `undefined` = any, as where it is absent or empty. */
+/** The items of a rule; `undefined` = any, for a missing or empty list. */
 export type Listed = readonly string[] | undefined;
 
 export function listedOf(values: readonly string[] | undefined): Listed {

@@ -5,16 +5,16 @@ type NameField = 'schedulerName' | 'priorityClassName';
 
 const LIST = { schedulerName: 'schedulerNames', priorityClassName: 'priorityClassNames' } as const;
 
-/** Which scheduler, or priority class, a pod may, must and by default does name. */
+/** Rules for the scheduler or the priority class of a pod. */
 export class NameRules {
   readonly field: NameField;
-  /** What is added where nothing is said. */
+  /** Added to pods that have none. */
   readonly default: string | undefined;
   readonly required: readonly string[] | undefined;
   readonly #all: boolean;
-  /** By name, the policy that allows it. */
+  /** The policy that allows each name. */
   readonly #allowed = new Map<string, string>();
-  /** The one that requires something, else those that allow something. */
+  /** The policy that requires names, otherwise those that allow some. */
   readonly policies: readonly string[];
 
   constructor(field: NameField, merged: MergedPolicy) {
@@ -40,7 +40,7 @@ export class NameRules {
         : [merged.sourceOf('required', list)];
   }
 
-  /** Whether every name is allowed, and none required. */
+  /** Whether any name is allowed and none is required. */
   get allowsAll(): boolean {
     return this.#all && this.required === undefined;
   }
@@ -49,12 +49,12 @@ export class NameRules {
     return this.required === undefined ? this.#all || this.#allowed.has(name) : this.required.includes(name);
   }
 
-  /** Whether a policy names it, instead of accepting it with all others. */
+  /** Whether a policy lists the name, instead of allowing all names. */
   lists(name: string): boolean {
     return this.required === undefined ? this.#allowed.has(name) : this.required.includes(name);
   }
 
-  /** `undefined` = the pod names none. `free`: a name that counts as none where nothing is required. */
+  /** `undefined` = the pod names none. `free`: a name that counts as none, unless one is required. */
   judge(name: string | undefined, free?: string): Reason[] {
     const { field, required } = this;
     const isSaid = name !== undefined && !(name === free && required === undefined);

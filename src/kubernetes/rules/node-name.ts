@@ -1,15 +1,18 @@
 /**
- * A pod that is put on a node by name, in its `nodeName` or by a Binding: no scheduler looks at it, and taints with NoSchedule
- * don't keep it away. The kubelet still holds it against its own node selector and required affinity.
+ * Rules for a pod that is assigned to a node by name, in its `nodeName` or by a Binding: it bypasses the scheduler
+ * and NoSchedule taints. The kubelet still checks its own node selector and required affinity.
  */
 import type { Reason } from './reason.ts';
 import type { Rules } from './rules.ts';
 
-const BY_SCHEDULERS = 'expected nothing, since a pod that names its node passes by every scheduler';
+const BY_SCHEDULERS = 'expected nothing, because a pod that names its node bypasses every scheduler';
 const BY_TAINTS =
-  'expected nothing, since a pod that names its node passes by taints, which it may not all tolerate';
+  'expected nothing, because a pod that names its node bypasses taints, and it may not tolerate all of them';
 
-/** Why a pod can't be on this node by name: it needs all schedulers, the node, and a toleration of every NoSchedule taint. */
+/**
+ * Reasons why the pod may not name this node: it needs permission for all schedulers, for the node, and to tolerate
+ * every NoSchedule taint.
+ */
 export function nodeReasons(name: string, { names, affinities, tolerations }: Rules): Reason[] {
   const { schedulerName } = names;
   const node = affinities.judgeNode(name);

@@ -1,21 +1,21 @@
 import type { MergedPolicy } from '../merge.ts';
 import { listed, quoted, type Reason } from './reason.ts';
 
-/** A label that nodes must have. Without a value it is asked for otherwise than by one, and could match any. */
+/** A requested node label. Without a value, the expression could match any value. */
 export interface NodeSelector {
   readonly label: string;
   readonly value: string | undefined;
-  /** How it was asked for, where that is no plain value. */
+  /** The expression as written, if it is not a plain value. */
   readonly written?: string;
 }
 
-/** Values that will do; none listed means any. */
+/** Accepted values; empty = any. */
 interface Values {
   readonly values: ReadonlySet<string>;
   readonly policies: readonly string[];
 }
 
-/** Which labels of nodes may, must and by default are asked for. */
+/** Rules for node labels. */
 export class NodeSelectorRules {
   readonly default: ReadonlyMap<string, string>;
   readonly #required = new Map<string, Values>();
@@ -49,7 +49,7 @@ export class NodeSelectorRules {
     }
   }
 
-  /** Any value plus something is any value. */
+  /** "Any value" and a list of values together mean any value. */
   #allow(label: string, values: readonly string[], policy: string): void {
     const before = this.#allowed.get(label);
     const any = values.length === 0 || before?.values.size === 0;
@@ -60,8 +60,8 @@ export class NodeSelectorRules {
   }
 
   /**
-   * Why these can't be asked for: of each label that is wrong or missing. One label may come more than once. `part`: what
-   * they are a part of, for whoever reads it.
+   * Reasons for a rejection: one for each wrong or missing label. A label may occur more than once. `part`: the name
+   * of the attribute that holds them, for messages.
    */
   judge(selectors: readonly NodeSelector[], part: string): Reason[] {
     const reasons: Reason[] = [];
@@ -73,7 +73,7 @@ export class NodeSelectorRules {
     for (const selector of selectors) {
       const { label, value } = selector;
       const rule = this.#required.get(label) ?? (this.#all ? ANY : this.#allowed.get(label));
-      // What could match any value needs that any is allowed.
+      // An expression that could match any value needs a rule that allows any.
       const fits =
         rule !== undefined && (rule.values.size === 0 || (value !== undefined && rule.values.has(value)));
       if (!fits) {
@@ -88,7 +88,7 @@ export class NodeSelectorRules {
     const got = selector === undefined ? 'nothing' : (selector.written ?? quoted(selector.value ?? ''));
     if (rule === undefined) {
       const known = [...new Set([...this.#required.keys(), ...this.#allowed.keys()])];
-      const others = known.length === 0 ? '' : `; labels that may be asked for are ${listed(known, 'and')}`;
+      const others = known.length === 0 ? '' : `; allowed labels: ${listed(known, 'and')}`;
       return { field, expectation: `expected nothing, got ${got}${others}`, policies: this.#policies };
     }
     const { values, policies } = rule;

@@ -1,14 +1,14 @@
-/** Why something may not be had, in words that name the field, what would do, and whose rule it is. */
+/** Why a request is rejected: the field, what would be accepted, and which policies say so. */
 export interface Reason {
-  /** Below `spec` of the pod: `schedulerName`, `nodeSelector`, `tolerations[2]`, … */
+  /** Path below `spec` of the pod: `schedulerName`, `nodeSelector`, `tolerations[2]`, … */
   readonly field: string;
-  /** What was expected there, and what came. */
+  /** What was expected, and what was found. */
   readonly expectation: string;
-  /** Whose rules these are; empty where no policy that may be used mentions the field. */
+  /** The policies that decide; empty if none of the account's policies mentions the field. */
   readonly policies: readonly string[];
 }
 
-/** A rule may list thousands. */
+/** Limits, because a rule may list thousands of values. */
 const SHOWN = 8;
 const SHOWN_LENGTH = 200;
 
@@ -16,7 +16,7 @@ const SHOWN_LENGTH = 200;
 export function formatReason({ field, expectation, policies }: Reason): string {
   const whose =
     policies.length === 0
-      ? 'no scheduling policy that may be used mentions it'
+      ? 'no scheduling policy of the account mentions it'
       : `scheduling ${policies.length === 1 ? 'policy' : 'policies'} ${listed(policies, 'and')}`;
   return `${field}: ${expectation} (${whose})`;
 }
@@ -30,7 +30,7 @@ export function listed(values: readonly string[], word: 'and' | 'or'): string {
   return all.length < 2 ? last : `${all.slice(0, -1).join(', ')} ${word} ${last}`;
 }
 
-/** A value of whoever asks, which may be of any length. */
+/** Quotes a value from a request, which may be of any length. */
 export function quoted(value: string): string {
   return JSON.stringify(cut(value));
 }

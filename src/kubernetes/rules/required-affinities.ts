@@ -1,4 +1,4 @@
-/** Which affinities a pod must have. */
+/** Rules for the affinities that a pod must have. */
 import type { MergedPolicy } from '../merge.ts';
 import type { NodeSelectorTerm } from '../pod.ts';
 import { AFFINITY_TIMES, type AffinityTime, type TermRule } from '../policy-schema.ts';
@@ -8,7 +8,7 @@ import { listed, type Reason } from './reason.ts';
 
 const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
 
-/** What must stand at one place, or at any of one kind; of no terms, something. */
+/** A requirement at one place, or for any place of a kind. Without terms, anything satisfies it. */
 export interface Requirement {
   readonly kind: Kind;
   readonly time: AffinityTime | undefined;
@@ -38,8 +38,8 @@ export function requirements(merged: MergedPolicy): Requirement[] {
 }
 
 /**
- * The scheduler takes any one of the required terms, so each must hold what is required; of preferences it is enough that
- * there is one.
+ * The scheduler may choose any of the required terms, so each must satisfy the requirement. For preferences, one is
+ * enough.
  */
 export function unmet({ kind, time, terms, policy }: Requirement, asked: readonly Asked[]): Reason[] {
   const found = asked.filter(
@@ -76,8 +76,8 @@ function describeTerms(terms: readonly (readonly Rule[])[]): string {
 }
 
 /**
- * Whether the DaemonSet controller has put the name of the node in the place of what is required: that was in the template, which
- * is judged by itself.
+ * Whether the DaemonSet controller replaced the required affinity by the name of the node. The template, which had
+ * it, is judged separately.
  */
 export function isOfTemplate(kind: Kind, time: AffinityTime | undefined, asked: readonly Asked[]): boolean {
   const terms = asked.find(({ place }) => place === `nodeAffinity.${REQUIRED}`)?.terms ?? [];

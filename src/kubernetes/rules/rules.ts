@@ -4,7 +4,7 @@ import { NameRules } from './name-rules.ts';
 import { NodeSelectorRules } from './node-selector-rules.ts';
 import { TolerationRules } from './toleration-rules.ts';
 
-/** What one merged policy says, component by component. */
+/** The rules of one merged policy. */
 export class Rules {
   readonly merged: MergedPolicy;
   readonly names: Readonly<Record<'schedulerName' | 'priorityClassName', NameRules>>;

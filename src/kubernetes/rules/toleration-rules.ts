@@ -15,16 +15,16 @@ interface Rule {
   readonly effects: Listed;
 }
 
-/** Which taints of nodes a pod may, must and by default does tolerate. */
+/** Rules for the tolerations of a pod. */
 export class TolerationRules {
   readonly default: readonly Toleration[];
   readonly #all: boolean;
   readonly #rules: readonly Rule[];
-  /** One of these must be there. */
+  /** The pod must have one of these. */
   readonly #required: readonly Rule[];
-  /** The one that requires some. */
+  /** The policy that requires tolerations. */
   readonly #requiring: string;
-  /** All that allow some. */
+  /** The policies that allow tolerations. */
   readonly policies: readonly string[];
 
   constructor(merged: MergedPolicy) {
@@ -47,12 +47,12 @@ export class TolerationRules {
     this.policies = [...new Set([...requiring, ...grants.map(({ policy }) => policy), ...implied])];
   }
 
-  /** Whether the taints of every node may be tolerated that keep new pods away. */
+  /** Whether tolerating every NoSchedule taint is allowed. */
   get allowsAllNoSchedule(): boolean {
     return this.#allows({ operator: 'Exists', effect: 'NoSchedule' });
   }
 
-  /** Why these can't be had, each with its place in the pod: what is not allowed, and what is missing. */
+  /** Reasons for a rejection, each with its position: what is not allowed, and what is missing. */
   judge(asked: readonly (readonly [index: number, toleration: Toleration])[]): Reason[] {
     const isMet =
       this.#required.length === 0 ||
@@ -83,8 +83,8 @@ export class TolerationRules {
 }
 
 /**
- * Whether a rule is as broad as a toleration, which without a key is for taints of all keys, without an effect for all
- * effects, and with Exists for all values. Where a rule lists values, an operator that asks for others must be named by it.
+ * Whether a rule covers a toleration. A toleration without a key matches all keys, without an effect all effects, and
+ * with Exists all values. If a rule lists values, other operators than Equal must be listed too.
  */
 function covers({ keys, operators, values, effects }: Rule, toleration: Toleration): boolean {
   const { key, effect } = toleration;
@@ -113,7 +113,7 @@ function ruleOf({ keys, operators, values, effects }: TolerationRule): Rule {
   };
 }
 
-/** Of a default: as broad as it is itself. */
+/** The rule that a default implies: exactly what it is. */
 function impliedRule({ key, operator, value, effect }: Toleration): Rule {
   return {
     keys: isSaid(key) ? [key] : undefined,

@@ -1,10 +1,13 @@
-/** Constraints that keep pods apart, as anti-affinities do: where they are refused, they need the same permission. */
+/**
+ * Topology spread constraints keep pods apart, as anti-affinities do. If they are refused, they need the same
+ * permission.
+ */
 import type { Pod } from '../pod.ts';
 import type { AffinityRules } from './affinity-rules.ts';
 import type { Reason } from './reason.ts';
 
 const EXPECTATION =
-  'expected nothing, since it keeps pods apart, as podAntiAffinities do that are not all allowed';
+  'expected nothing, because it keeps pods apart, and not all podAntiAffinities are allowed';
 
 export function topologySpreadReasons(
   constraints: NonNullable<Pod['spec']['topologySpreadConstraints']>,

@@ -289,7 +289,7 @@ export const answers = {
     headers: ANSWERED,
     body: 'InvalidRequest',
     examples: {
-      noReview: { message: 'request.uid: expected a text that is not empty', field: 'request.uid' },
+      noReview: { message: 'request.uid: expected a non-empty string', field: 'request.uid' },
       noJson: { message: 'expected a body in JSON' },
       noDuration: { message: 'expected a duration such as 10s as the query parameter timeout' },
     },

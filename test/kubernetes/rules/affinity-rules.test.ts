@@ -30,10 +30,10 @@ describe('an affinity', () => {
   it('is refused where no policy mentions affinities, whatever its kind', () => {
     expect(allowedAmong([policy('a', {})])).toEqual(PLACES.map(() => false));
     expect(judged([], requiring(['arch Exists']))).toEqual([
-      `${IN_THE_FIRST}: expected nothing, got a term (no scheduling policy that may be used mentions it)`,
+      `${IN_THE_FIRST}: expected nothing, got a term (no scheduling policy of the account mentions it)`,
     ]);
     expect(judged([], ofPods('podAffinity', 'required', 'zone'))).toEqual([
-      `affinity.podAffinity.${REQUIRED}[0]: expected nothing, got another term (no scheduling policy that may be used mentions it)`,
+      `affinity.podAffinity.${REQUIRED}[0]: expected nothing, got another term (no scheduling policy of the account mentions it)`,
     ]);
   });
 

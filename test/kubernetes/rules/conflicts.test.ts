@@ -17,7 +17,7 @@ const disks = (values: string) => `required: {nodeSelectors: {disk: [${values}]}
 describe('an intersection of policies that require what has nothing in common', () => {
   it('denies everything, and names both', () => {
     const reason = [
-      'schedulerName: nothing fulfils what is required: a requires green and b requires blue or red (scheduling policies a and b)',
+      'schedulerName: conflicting requirements: a requires green and b requires blue or red (scheduling policies a and b)',
     ];
     for (const spec of ['{schedulerName: green}', '{schedulerName: blue}', '{}']) {
       expect(judged(spec, schedulers('green'), schedulers('blue, red'))).toEqual(reason);
@@ -32,20 +32,20 @@ describe('an intersection of policies that require what has nothing in common', 
         '{required: {schedulerNames: [x], priorityClassNames: [iron], nodeSelectors: {disk: [hdd], zone: [n, s]}}}',
       ),
     ).toEqual([
-      'priorityClassName: nothing fulfils what is required: a requires gold and b requires iron (scheduling policies a and b)',
-      'nodeSelector disk: nothing fulfils what is required: a requires ssd and b requires hdd (scheduling policies a and b)',
+      'priorityClassName: conflicting requirements: a requires gold and b requires iron (scheduling policies a and b)',
+      'nodeSelector disk: conflicting requirements: a requires ssd and b requires hdd (scheduling policies a and b)',
     ]);
   });
 
   it('names the two that exclude each other among others that do not', () => {
     expect(judged({}, schedulers('x, y'), schedulers('x'), schedulers('y'), schedulers('x, y'))).toEqual([
-      'schedulerName: nothing fulfils what is required: b requires x and c requires y (scheduling policies b and c)',
+      'schedulerName: conflicting requirements: b requires x and c requires y (scheduling policies b and c)',
     ]);
   });
 
   it('names all that are needed for it where any two would still have something in common', () => {
     expect(judged({}, schedulers('x, y'), schedulers('y, z'), schedulers('z, x'))).toEqual([
-      'schedulerName: nothing fulfils what is required: a requires x or y, b requires y or z and c requires z or x (scheduling policies a, b and c)',
+      'schedulerName: conflicting requirements: a requires x or y, b requires y or z and c requires z or x (scheduling policies a, b and c)',
     ]);
   });
 
@@ -80,8 +80,6 @@ describe('an intersection of policies that require what has something in common'
   it('is refused where one requires a label that another does not allow', () => {
     expect(
       judged('{nodeSelector: {disk: ssd}}', disks('ssd'), 'allowed: {nodeSelectors: {zone: []}}').at(0),
-    ).toBe(
-      'nodeSelector disk: expected nothing, got "ssd"; labels that may be asked for are zone (scheduling policy b)',
-    );
+    ).toBe('nodeSelector disk: expected nothing, got "ssd"; allowed labels: zone (scheduling policy b)');
   });
 });

@@ -12,7 +12,7 @@ const judged = (spec: unknown, ...specs: unknown[]) =>
 describe('the scheduler of a pod', () => {
   it('is refused where no policy mentions schedulers, with words that say so', () => {
     expect(judged('{schedulerName: green}', {})).toEqual([
-      'schedulerName: expected nothing, got "green" (no scheduling policy that may be used mentions it)',
+      'schedulerName: expected nothing, got "green" (no scheduling policy of the account mentions it)',
     ]);
     expect(judged('{schedulerName: green}')).toHaveLength(1);
     expect(judged('{schedulerName: default-scheduler}', 'allowed: {priorityClassNames: []}')).toHaveLength(1);
@@ -153,7 +153,7 @@ describe('the node that a pod names itself', () => {
     ['a scheduler is the default', ['default: {schedulerName: green}']],
   ])('is refused where %s', (_, specs) => {
     expect(judged('{schedulerName: "", nodeName: node-1}', ...specs).join()).toMatch(
-      /^nodeName: expected nothing, since a pod that names its node passes by every scheduler \(/,
+      /^nodeName: expected nothing, because a pod that names its node bypasses every scheduler \(/,
     );
   });
 
@@ -165,7 +165,7 @@ describe('the node that a pod names itself', () => {
         'allowed: {schedulerNames: [], affinities: {}, tolerations: []}',
       ),
     ).toEqual([
-      'nodeName: expected nothing, since a pod that names its node passes by every scheduler (scheduling policy a)',
+      'nodeName: expected nothing, because a pod that names its node bypasses every scheduler (scheduling policy a)',
     ]);
   });
 
@@ -195,7 +195,7 @@ describe('the node that a pod names itself', () => {
   it('is held against the rules for nodes', () => {
     const schedulers = 'schedulerNames: [], tolerations: []';
     expect(judged('{nodeName: node-1}', `allowed: {${schedulers}}`)).toEqual([
-      'nodeName: expected nothing, got "metadata.name" In "node-1" (no scheduling policy that may be used mentions it)',
+      'nodeName: expected nothing, got "metadata.name" In "node-1" (no scheduling policy of the account mentions it)',
     ]);
     expect(judged('{nodeName: node-1}', `allowed: {${schedulers}, ${node('node-2')}}`)).toEqual([
       'nodeName: expected an expression that is allowed (metadata.name In node-2), got "metadata.name" In "node-1" (scheduling policy a)',
@@ -208,7 +208,7 @@ describe('the node that a pod names itself', () => {
 
   it('is refused where taints keep the pod away', () => {
     expect(judged('{nodeName: node-1}', 'allowed: {schedulerNames: [], affinities: {}}')).toEqual([
-      'nodeName: expected nothing, since a pod that names its node passes by taints, which it may not all tolerate (no scheduling policy that may be used mentions it)',
+      'nodeName: expected nothing, because a pod that names its node bypasses taints, and it may not tolerate all of them (no scheduling policy of the account mentions it)',
     ]);
     const some = 'tolerations: [{keys: [gpu], effects: [NoSchedule]}, {effects: [NoExecute]}]';
     expect(
@@ -224,7 +224,7 @@ describe('the node that a pod names itself', () => {
 describe('the priority class of a pod', () => {
   it('is refused where no policy mentions classes', () => {
     expect(judged('{priorityClassName: gold}', 'allowed: {schedulerNames: []}')).toEqual([
-      'priorityClassName: expected nothing, got "gold" (no scheduling policy that may be used mentions it)',
+      'priorityClassName: expected nothing, got "gold" (no scheduling policy of the account mentions it)',
     ]);
   });
 

@@ -50,7 +50,7 @@ describe('the complete policy of the proposal', () => {
     [{ disk: 'SSD' }, 'nodeSelector disk: expected ssd or hdd, got "SSD" (scheduling policy example)'],
     [
       { rack: '7' },
-      `nodeSelector rack: expected nothing, got "7"; labels that may be asked for are ${ARCH}, disk and ${REGION} (scheduling policy example)`,
+      `nodeSelector rack: expected nothing, got "7"; allowed labels: ${ARCH}, disk and ${REGION} (scheduling policy example)`,
     ],
   ])('refuses %j', (nodeSelector, reason) => {
     expect(reasonsOf(review(complete, pod({ nodeSelector })))).toEqual([reason]);
@@ -84,7 +84,7 @@ describe('node selectors that are allowed', () => {
 
   it('are none where no policy mentions them', () => {
     const reason =
-      'nodeSelector disk: expected nothing, got "ssd" (no scheduling policy that may be used mentions it)';
+      'nodeSelector disk: expected nothing, got "ssd" (no scheduling policy of the account mentions it)';
     expect(judged({ disk: 'ssd' })).toEqual([reason]);
     expect(judged({ disk: 'ssd' }, 'allowed: {schedulerNames: []}')).toEqual([reason]);
   });
@@ -123,7 +123,7 @@ describe('node selectors that are allowed', () => {
     (label) => {
       const nodeSelector = JSON.parse(`{"${label}": "x"}`) as unknown;
       expect(judged(nodeSelector, 'allowed: {nodeSelectors: {disk: [ssd]}}')).toEqual([
-        `nodeSelector ${label}: expected nothing, got "x"; labels that may be asked for are disk (scheduling policy a)`,
+        `nodeSelector ${label}: expected nothing, got "x"; allowed labels: disk (scheduling policy a)`,
       ]);
       expect(judged(nodeSelector, 'allowed: {nodeSelectors: {}}')).toEqual([]);
     },
@@ -160,7 +160,7 @@ describe('node selectors that are required', () => {
 
   it('allow no other label, and the message names the policy that requires', () => {
     expect(judged({ disk: 'ssd', rack: '7' }, 'required: {nodeSelectors: {disk: [ssd]}}')).toEqual([
-      'nodeSelector rack: expected nothing, got "7"; labels that may be asked for are disk (scheduling policy a)',
+      'nodeSelector rack: expected nothing, got "7"; allowed labels: disk (scheduling policy a)',
     ]);
   });
 

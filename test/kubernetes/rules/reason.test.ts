@@ -5,7 +5,7 @@ describe('a reason', () => {
   it('names the field, what was expected and the policies', () => {
     const reason = { field: 'nodeSelector disk', expectation: 'expected ssd or hdd, got "sata"' };
     expect(formatReason({ ...reason, policies: [] })).toBe(
-      'nodeSelector disk: expected ssd or hdd, got "sata" (no scheduling policy that may be used mentions it)',
+      'nodeSelector disk: expected ssd or hdd, got "sata" (no scheduling policy of the account mentions it)',
     );
     expect(formatReason({ ...reason, policies: ['a'] })).toBe(
       'nodeSelector disk: expected ssd or hdd, got "sata" (scheduling policy a)',

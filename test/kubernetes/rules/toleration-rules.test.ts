@@ -76,7 +76,7 @@ describe('a toleration', () => {
     expect(
       reasonsOf(review([policy('a', {})], pod('{tolerations: [{key: gpu, operator: Exists}]}'))),
     ).toEqual([
-      'tolerations[0]: expected nothing, got "gpu" with any value, every effect (no scheduling policy that may be used mentions it)',
+      'tolerations[0]: expected nothing, got "gpu" with any value, every effect (no scheduling policy of the account mentions it)',
     ]);
     for (const tolerations of [undefined, null, []]) {
       expect(review([], pod({ tolerations })).allowed).toBe(true);

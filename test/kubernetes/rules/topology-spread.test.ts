@@ -20,8 +20,8 @@ describe('topologySpreadConstraints', () => {
   it('are let through, unless they are refused', () => {
     expect(judged(`[${HARD}]`, '{}', 'allow')).toEqual([]);
     expect(judged(`[${SOFT}, ${HARD}]`, '{}')).toEqual([
-      'topologySpreadConstraints[0]: expected nothing, since it keeps pods apart, as podAntiAffinities do that are not all allowed (no scheduling policy that may be used mentions it)',
-      'topologySpreadConstraints[1]: expected nothing, since it keeps pods apart, as podAntiAffinities do that are not all allowed (no scheduling policy that may be used mentions it)',
+      'topologySpreadConstraints[0]: expected nothing, because it keeps pods apart, and not all podAntiAffinities are allowed (no scheduling policy of the account mentions it)',
+      'topologySpreadConstraints[1]: expected nothing, because it keeps pods apart, and not all podAntiAffinities are allowed (no scheduling policy of the account mentions it)',
     ]);
     for (const nothing of ['[]', 'null']) {
       expect(judged(nothing, '{}')).toEqual([]);
