@@ -1,4 +1,4 @@
-/** `scheduling-policy check`: what the policies make of pods, as the webhook answers. */
+/** `scheduling-policy check`: reviews pods like the webhook. */
 
 import { ConfigurationError, type Problem } from '../errors.ts';
 import { asAdmitted, withAdditions } from '../kubernetes/api-server.ts';
@@ -13,7 +13,7 @@ import type { CheckFlags } from './scheduling-policy-flags.ts';
 import { type CheckedObject, readObjects } from './scheduling-policy-objects.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
-/** What became of one object. */
+/** The result for one object. */
 interface Checked {
   readonly object: CheckedObject;
   readonly user: string;
@@ -28,7 +28,7 @@ export async function checkPods(file: string, flags: CheckFlags): Promise<void> 
   const { policies, admission, defaultPriorityClass } = await judges(flags);
   const { objects, others } = await readObjects(file);
   for (const kind of new Set(others)) {
-    process.stderr.write(`warning: ${shownName(file)}: no pod comes of ${onOneLine(kind)}: not judged\n`);
+    process.stderr.write(`warning: ${shownName(file)}: ${onOneLine(kind)} creates no pods: not checked\n`);
   }
   const results: Checked[] = [];
   for (const object of objects) {
@@ -86,12 +86,12 @@ export async function checkPods(file: string, flags: CheckFlags): Promise<void> 
       return '';
     }
     const whole = replaced(plainCopy(document.value), path, changed);
-    const names = [shownName(file), 'as the policies leave it'] as const;
+    const names = [shownName(file), '(changed by policies)'] as const;
     return unifiedDiff(names, document.format(), document.with(whole).format());
   }
 }
 
-/** The policies and what else decides: of a configuration as the service has it, or of the flags alone. */
+/** The policies and cluster settings: of a service configuration, or of the flags alone. */
 async function judges(flags: CheckFlags) {
   const options = await optionsOf(flags);
   const { policies, warnings } = SchedulingPolicies.read(options.paths, options);
@@ -132,7 +132,7 @@ async function optionsOf({ configFile, policies = [], mergeStrategy, defaultPrio
   };
 }
 
-/** Keys, certificates and tokens of the service need not be where its policies are tried. */
+/** Keys, certificates and tokens of the service need not exist where its policies are tried. */
 function concernsPolicies({ severity, section, option }: Problem): boolean {
   return (
     severity === 'error' && (section === undefined || (section === 'kubernetes' && option !== 'tokens_file'))
@@ -167,7 +167,7 @@ async function print(
   }
 }
 
-/** The tree with another value at a path; it is changed. */
+/** The tree with another value at a path; modifies the tree. */
 function replaced(tree: unknown, path: Path, value: unknown): unknown {
   const last = path.at(-1);
   if (last === undefined) {
@@ -180,9 +180,7 @@ function replaced(tree: unknown, path: Path, value: unknown): unknown {
 
 function namespaceOf({ namespace: own }: CheckedObject, file: string, { namespace }: CheckFlags): string {
   if (namespace !== undefined && own !== undefined && namespace !== own) {
-    throw new UsageError(
-      `${shownName(file)}: expected a pod in ${namespace}, as --namespace says, got one in ${own}`,
-    );
+    throw new UsageError(`${shownName(file)}: --namespace is ${namespace}, but the pod is in ${own}`);
   }
   return namespace ?? own ?? 'default';
 }

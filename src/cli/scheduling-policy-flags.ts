@@ -1,7 +1,7 @@
-/** The flags of the `scheduling-policy` commands, as commander hands them over. */
+/** The flags of the `scheduling-policy` commands, as parsed by commander. */
 import type { MergeStrategy } from '../kubernetes/merge-strategy.ts';
 
-/** Of the commands that ask what applies to somebody. */
+/** Selects an account. */
 export interface AccountFlags {
   readonly namespace?: string;
   readonly serviceAccount?: string;

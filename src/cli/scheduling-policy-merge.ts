@@ -1,4 +1,4 @@
-/** `scheduling-policy merge`: what applies to whom, and whose rule it is. */
+/** `scheduling-policy merge`: shows the merged policies of an account, with the origin of each part. */
 
 import { type Account, serviceAccount } from '../kubernetes/access.ts';
 import { partsOf } from '../kubernetes/parts.ts';

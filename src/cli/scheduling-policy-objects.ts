@@ -1,4 +1,4 @@
-/** The objects in a file that `scheduling-policy check` judges: pods, and whatever makes pods from a template. */
+/** Reads the objects for `scheduling-policy check`: pods, and controllers with a pod template. */
 
 import { InvalidRequestError } from '../errors.ts';
 import { type Pod, parsePod } from '../kubernetes/pod.ts';
@@ -8,10 +8,10 @@ import { isMapping, type Mapping, type Path } from '../yaml/tree.ts';
 import { readText, shownName } from './input.ts';
 import { UsageError } from './output.ts';
 
-/** The API server takes no larger request. */
+/** The limit of the API server. */
 const MAX_BYTES = 3 * 1024 * 1024;
 
-/** Where each kind has what a pod has. */
+/** The path to the pod template of each kind. */
 const POD_PATHS: Readonly<Record<string, Path>> = {
   Pod: [],
   PodTemplate: ['template'],
@@ -24,19 +24,19 @@ const POD_PATHS: Readonly<Record<string, Path>> = {
   CronJob: ['spec', 'jobTemplate', 'spec', 'template'],
 };
 
-/** One that is judged. */
+/** An object to check. */
 export interface CheckedObject {
   readonly kind: string;
   readonly name: string | undefined;
   readonly namespace: string | undefined;
-  /** The pod itself, or the template of those that are made of the object. */
+  /** The pod, or the pod template of the object. */
   readonly pod: Pod;
   readonly document: YamlDocument;
-  /** Where the pod is in the document. */
+  /** The path of the pod in the document. */
   readonly path: Path;
 }
 
-/** Reads a file: documents in YAML or JSON, lists among them. Objects of other kinds, of which no pod comes, are left out. */
+/** Reads YAML or JSON documents, including lists. Objects that create no pods are returned as `others`. */
 export async function readObjects(file: string): Promise<{ objects: CheckedObject[]; others: string[] }> {
   const text = await readText(file, MAX_BYTES);
   const objects: CheckedObject[] = [];
@@ -44,9 +44,7 @@ export async function readObjects(file: string): Promise<{ objects: CheckedObjec
   try {
     for (const document of YamlDocument.parseAll(text)) {
       for (const { name, line } of document.repetitions()) {
-        throw new UsageError(
-          `${shownName(file)}:${line}: ${name}: duplicate key`,
-        );
+        throw new UsageError(`${shownName(file)}:${line}: ${name}: duplicate key`);
       }
       for (const { value, path } of itemsIn(document.value, [], undefined)) {
         const object = checked(value, path, document);
@@ -65,7 +63,7 @@ export async function readObjects(file: string): Promise<{ objects: CheckedObjec
   }
   if (objects.length === 0) {
     throw new UsageError(
-      `${shownName(file)}: expected a pod, or something that makes pods: one of ${Object.keys(POD_PATHS).join(', ')}, List`,
+      `${shownName(file)}: expected a pod or an object that creates pods: one of ${Object.keys(POD_PATHS).join(', ')}, List`,
     );
   }
   return { objects, others };
@@ -76,7 +74,7 @@ interface Item {
   readonly path: Path;
 }
 
-/** `kubectl get -o yaml` prints a List; the API itself a DeploymentList, say, whose items have no kind. */
+/** `kubectl get -o yaml` prints a List. The API returns lists such as DeploymentList, whose items have no kind. */
 function itemsIn(value: unknown, path: Path, kind: string | undefined): Item[] {
   if (!isMapping(value) || typeof (value.kind ?? kind) !== 'string') {
     throw new InvalidRequestError(path.join('.'), 'expected an object with kind');

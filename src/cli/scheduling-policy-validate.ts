@@ -1,4 +1,4 @@
-/** `scheduling-policy validate`: whether policies, roles and bindings can be used. */
+/** `scheduling-policy validate`: checks policies, roles and bindings. */
 import { readPolicyDocuments } from '../kubernetes/documents.ts';
 import { ExitCode, printProblems } from './output.ts';
 

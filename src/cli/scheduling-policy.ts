@@ -1,4 +1,4 @@
-/** `scheduling-policy`: what scheduling policies say, without a cluster. */
+/** `scheduling-policy`: inspects scheduling policies without a cluster. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { MERGE_STRATEGIES } from '../kubernetes/merge-strategy.ts';
 import type { CheckFlags, MergeFlags } from './scheduling-policy-flags.ts';
@@ -6,24 +6,24 @@ import { formatFlag } from './sources.ts';
 
 export function schedulingPolicyCommand(): Command {
   return new Command('scheduling-policy')
-    .description('Look at scheduling policies and try them on pods, without a cluster.')
+    .description('Inspect scheduling policies and try them on pods, without a cluster.')
     .addCommand(checkCommand())
     .addCommand(mergeCommand())
     .addCommand(validateCommand());
 }
 
-// What reads YAML is loaded by the command that is called: every other one would start later for it.
+// Each action imports its own module, because loading the YAML reader would slow down all other commands.
 
-const POLICIES = 'A file, or a folder of files, with scheduling policies, roles and bindings; repeatable.';
+const POLICIES = 'A file or folder with scheduling policies, roles and bindings; repeatable.';
 
 function checkCommand(): Command {
   const command = new Command('check')
     .description(
-      'Judge pods, and the templates of what makes pods, as the webhook would, and show what is added to them as a diff. Exit code: 0 all allowed, 1 one rejected, 2 a mistake in the policies, the objects or the command.',
+      'Review pods and pod templates like the webhook, and show what policies add as a diff. Exit code: 0 all allowed, 1 at least one rejected, 2 an error in the policies, the objects or the command.',
     )
     .argument(
       '<file>',
-      'Pods, Deployments, StatefulSets, DaemonSets, Jobs, CronJobs or lists of them, in YAML or JSON, in one document or several; - is standard input.',
+      'Pods, Deployments, StatefulSets, DaemonSets, Jobs, CronJobs or lists of them, as YAML or JSON documents; - reads standard input.',
     );
   return addAccountFlags(
     command
@@ -33,13 +33,13 @@ function checkCommand(): Command {
       .addOption(
         new Option(
           '--config-file <path>',
-          'A file of the configuration of the service, of which [kubernetes] counts; repeatable, a later one wins.',
+          'A configuration file of the service; only [kubernetes] is used. Repeatable, later files win.',
         ).argParser(repeatable),
       )
       .addOption(
         new Option(
           '--merge-strategy <strategy>',
-          'What several policies say together. Default: that of --config-file, else deep.',
+          'How several policies combine. Default: that of --config-file, otherwise deep.',
         ).choices(MERGE_STRATEGIES),
       )
       .option(
@@ -57,19 +57,19 @@ function checkCommand(): Command {
 
 function mergeCommand(): Command {
   const command = new Command('merge').description(
-    'Show what applies to an account, part by part, and which policy each part is from; without an account, who may use which policies.',
+    'Show what applies to an account, part by part, and which policy each part comes from; without an account, who may use which policies.',
   );
   return addAccountFlags(
     command
       .addOption(new Option('--policies <path>', POLICIES).argParser(repeatable).makeOptionMandatory())
       .addOption(
-        new Option('--merge-strategy <strategy>', 'What several policies say together.')
+        new Option('--merge-strategy <strategy>', 'How several policies combine.')
           .choices(MERGE_STRATEGIES)
           .default('deep'),
       ),
   )
-    .option('--user <name>', 'In place of a service account, a user, such as one who wants a lease.', named)
-    .addOption(new Option('--group <name>', 'A group of that user; repeatable.').argParser(repeatable))
+    .option('--user <name>', 'A user instead of a service account, such as one who requests a lease.', named)
+    .addOption(new Option('--group <name>', 'A group of the user; repeatable.').argParser(repeatable))
     .addOption(formatFlag('table', 'json'))
     .action(async (flags: MergeFlags) => {
       const { showMerged } = await import('./scheduling-policy-merge.ts');
@@ -80,9 +80,9 @@ function mergeCommand(): Command {
 function validateCommand(): Command {
   return new Command('validate')
     .description(
-      'Read policies, roles and bindings, and report every mistake with its file and line. Exit code: 0 no mistakes, 2 mistakes.',
+      'Check policies, roles and bindings, and report every error with file and line. Exit code: 0 no errors, 2 errors.',
     )
-    .argument('<path...>', 'Files, and folders of files, in YAML or JSON.')
+    .argument('<path...>', 'Files or folders with YAML or JSON.')
     .action(async (paths: readonly string[]) => {
       const { validatePolicies } = await import('./scheduling-policy-validate.ts');
       validatePolicies(paths);
@@ -91,13 +91,17 @@ function validateCommand(): Command {
 
 function addAccountFlags(command: Command): Command {
   return command
-    .option('--namespace <name>', "The namespace. Default: the pod's, else default.", named)
-    .option('--service-account <name>', "The service account. Default: the pod's, else default.", named);
+    .option('--namespace <name>', 'The namespace. Default: that of the pod, otherwise default.', named)
+    .option(
+      '--service-account <name>',
+      'The service account. Default: that of the pod, otherwise default.',
+      named,
+    );
 }
 
 function named(value: string): string {
   if (value === '') {
-    throw new InvalidArgumentError('It is empty.');
+    throw new InvalidArgumentError('The value is empty.');
   }
   return value;
 }

@@ -1,4 +1,4 @@
-/** `skypilot config`: what the sources of a SkyPilot configuration come to, and why. */
+/** `skypilot config`: merges the sources of a SkyPilot configuration and explains the result. */
 import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ interface ConfigFlags {
   readonly format: 'yaml' | 'json';
 }
 
-/** Where SkyPilot looks for what no flag names. */
+/** Default files, as in SkyPilot. */
 const DEFAULTS = {
   user: { variable: 'SKYPILOT_GLOBAL_CONFIG', path: () => join(homedir(), '.sky', 'config.yaml') },
   project: { variable: 'SKYPILOT_PROJECT_CONFIG', path: () => '.sky.yaml' },
@@ -32,27 +32,30 @@ export function skypilotConfigCommand(): Command {
   const repeatable = (value: string, before: readonly string[] = []) => [...before, value];
   return new Command('config')
     .description(
-      'Merge the sources of a SkyPilot configuration as SkyPilot does. Exit code: 0, 1 a key of the task is refused or the workspace does not exist, 2 a mistake in a file or the command.',
+      'Merge the sources of a SkyPilot configuration as SkyPilot does. Exit code: 0 success, 1 a task sets a key that it may not set or the workspace does not exist, 2 an error in a file or the command.',
     )
-    .option('--server <file>', "The server's configuration.")
+    .option('--server <file>', 'The configuration of the server.')
     .option(
       '--user <file>',
-      "The user's. Default: $SKYPILOT_GLOBAL_CONFIG, else ~/.sky/config.yaml if it is there.",
+      'The configuration of the user. Default: $SKYPILOT_GLOBAL_CONFIG, otherwise ~/.sky/config.yaml if it exists.',
     )
     .option(
       '--project <file>',
-      "The project's. Default: $SKYPILOT_PROJECT_CONFIG, else .sky.yaml if it is there.",
+      'The configuration of the project. Default: $SKYPILOT_PROJECT_CONFIG, otherwise .sky.yaml if it exists.',
     )
-    .option('--task <file>', 'A task, of which the member config counts; of a pipeline each task.')
+    .option(
+      '--task <file>',
+      'A task file; its config is merged. For a pipeline, the result is shown for each task.',
+    )
     .addOption(
       new Option(
         '--config <key=value>',
-        'Sets one key, with a value in YAML; repeatable. Or one file.',
+        'Set one key to a YAML value; repeatable. Or the name of one file.',
       ).argParser(repeatable),
     )
-    .option('--explain', 'For each value the source that has won, and what it has beaten.')
+    .option('--explain', 'Show which source each value comes from, and which sources it overrides.')
     .option('--show-secrets', 'Print tokens and other secrets instead of hiding them.')
-    .addOption(new Option('--format <format>', 'How to print it.').choices(['yaml', 'json']).default('yaml'))
+    .addOption(new Option('--format <format>', 'Output format.').choices(['yaml', 'json']).default('yaml'))
     .action(config);
 }
 
@@ -68,13 +71,13 @@ async function config(flags: ConfigFlags): Promise<void> {
     const workspace = workspaceProblem(merged);
     found.push(...(await refusals(merged)), ...(workspace === undefined ? [] : [workspace]));
   }
-  // What is wrong with a file is wrong for each of the tasks.
+  // Problems of a file are the same for each task.
   printProblems([...new Map(found.map((problem) => [formatProblem(problem), problem])).values()]);
   await print(all, flags);
   process.exitCode = found.some(({ severity }) => severity === 'error') ? ExitCode.rejected : ExitCode.ok;
 }
 
-/** Client keys are one warning; a task with a key that it may not set is refused by SkyPilot as a whole. */
+/** All client keys make one warning. SkyPilot rejects a task with a key that it may not set. */
 async function refusals({ refused }: MergedConfig): Promise<Problem[]> {
   const { formatPlace } = await import('../skypilot/layers.ts');
   const client = refused.filter(({ kind }) => kind === 'client');
@@ -95,7 +98,7 @@ async function refusals({ refused }: MergedConfig): Promise<Problem[]> {
   ];
 }
 
-/** The configuration of one task of a pipeline, or the only one there is. */
+/** The merged configuration, for one task of a pipeline or alone. */
 interface Merged {
   readonly task: PipelineTask | null;
   readonly merged: MergedConfig;
@@ -105,7 +108,7 @@ interface Read {
   /** Without those of tasks. */
   readonly sources: Source[];
   readonly tasks: { readonly task: PipelineTask; readonly source: Source }[];
-  /** What does not keep the sources from being merged. */
+  /** Problems that do not prevent merging. */
   readonly problems: Problem[];
 }
 
@@ -130,8 +133,8 @@ async function readAll(flags: ConfigFlags): Promise<Read> {
       sources.push(await fileSource(level, file));
       continue;
     }
-    // Merged twice it would double every list that is joined.
-    const message = `it is the ${same.level}'s configuration, and is not read as the ${level}'s too`;
+    // Merging it twice would duplicate list items.
+    const message = `already used as the ${same.level}'s configuration, not read again as the ${level}'s`;
     problems.push({ severity: 'warning', message: `${file}: ${message}` });
   }
   if (flags.task !== undefined) {
@@ -148,7 +151,7 @@ async function readAll(flags: ConfigFlags): Promise<Read> {
   return { sources, problems, tasks };
 }
 
-/** By whatever name. What is no file on a disk, such as `/dev/null` or a pipe, is always another. */
+/** Whether two paths name the same file. Devices and pipes, such as `/dev/null`, are never the same. */
 function isSameFile(first: string, second: string): boolean {
   const [one, other] = [first, second].map((file) => statSync(file, { throwIfNoEntry: false }));
   return one?.isFile() === true && one.dev === other?.dev && one.ino === other.ino;

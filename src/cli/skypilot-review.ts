@@ -1,4 +1,4 @@
-/** `skypilot review`: what the admin policies make of a request, without a SkyPilot. */
+/** `skypilot review`: runs the admin policies on a request, without SkyPilot. */
 import { existsSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { Command } from 'commander';
@@ -28,20 +28,20 @@ interface ReviewFlags extends SourceFlags {
 export function skypilotReviewCommand(): Command {
   const command = new Command('review')
     .description(
-      'Put a request to the policies of [skypilot] admin_policies, and show what they change as a diff. Exit code: 0 allowed, 1 rejected, 2 a mistake in the configuration, the request or the command, 3 a policy failed or is not idempotent. Every task of a pipeline is judged.',
+      'Run the policies of [skypilot] admin_policies on a request and show their changes as a diff. Reviews every task of a pipeline. Exit code: 0 allowed, 1 rejected, 2 an error in the configuration, the request or the command, 3 a policy failed or is not idempotent.',
     )
     .argument(
       '<file>',
-      'The body of a request as SkyPilot sends it, or a task or a pipeline in YAML; - is standard input.',
+      'A request body as SkyPilot sends it, or a task or pipeline in YAML; - reads standard input.',
     )
     .addOption(formatFlag('diff', 'json'))
-    .option('--check-idempotence', 'Put the answer to the policies once more: it must not change again.')
-    .option('--skypilot-config <file>', 'Beside a task: the configuration, in YAML. Default: an empty one.')
+    .option('--check-idempotence', 'Run the policies again on their own result, which must not change again.')
+    .option('--skypilot-config <file>', 'For a task: the configuration, in YAML. Default: empty.')
     .option(
       '--request-name <name>',
-      'Beside a task: what is asked for. Default: launch, of a pipeline jobs.launch.',
+      'For a task: the request name. Default: launch, or jobs.launch for a pipeline.',
     )
-    .option('--cluster-name <name>', 'Beside a task: the cluster.')
+    .option('--cluster-name <name>', 'For a task: the cluster name.')
     .addOption(logLevelFlag('warn'));
   return addSourceFlags(command).action(review);
 }
@@ -53,7 +53,7 @@ async function review(file: string, flags: ReviewFlags): Promise<void> {
   const { serviceSection } = await import('../server/options.ts');
   const { PolicyChain: Chain } = await import('../skypilot/policy-chain.ts');
   const configuration = await requireConfiguration(reviewSources(flags), SECTIONS);
-  // That no filter is enforced says nothing of policies.
+  // Warnings about filters do not matter here.
   printWarnings(configuration.problems.filter(({ section }) => section !== 'enforcement'));
   const { deadline: seconds } = sectionOf(configuration, skypilotSection);
   const { body_limit } = sectionOf(configuration, serviceSection);
@@ -67,7 +67,7 @@ async function review(file: string, flags: ReviewFlags): Promise<void> {
   try {
     const reviews: Review[] = [];
     let code: number = ExitCode.ok;
-    // Every task is judged, also behind one that is refused: SkyPilot asks about each by itself.
+    // Reviews the remaining tasks even after a rejection, because SkyPilot sends one request per task.
     for (const { request, task } of requests) {
       const reviewed = await asked(policies, request, seconds);
       const again =
@@ -85,11 +85,14 @@ async function review(file: string, flags: ReviewFlags): Promise<void> {
   } finally {
     await close(policies, seconds);
   }
-  // A policy may leave timers and connections behind, above all one that never answered.
+  // A policy may leave timers and connections open, above all one that never answered.
   process.stdout.write('', () => process.exit());
 }
 
-/** A review enforces nothing: unlike other commands it does without the server's file where policies are named otherwise. */
+/**
+ * A review enforces nothing, so unlike other commands it does not need the server's file if policies are configured
+ * elsewhere.
+ */
 function reviewSources(flags: ReviewFlags): ConfigSources {
   const isNamed = flags.configFile !== undefined || (process.env[SERVER_VARIABLE] ?? '') !== '';
   return { ...sourcesOf(flags), ...(!isNamed && !existsSync(DEFAULT_CONFIG_FILE) && { configFiles: [] }) };
@@ -99,12 +102,12 @@ function asked(policies: PolicyChain, request: ReceivedRequest, seconds: number)
   return withinDeadline(seconds, (deadline) => policies.review(request, { deadline }));
 }
 
-/** What is printed by then does not wait for a policy that does not let go. */
+/** The output does not wait for a policy that does not close. */
 async function close(policies: PolicyChain, seconds: number): Promise<void> {
   await withinDeadline(seconds, (deadline) => inTime(policies.close(), deadline)).catch(() => {});
 }
 
-/** The request as SkyPilot would send it the next time. */
+/** The next request that SkyPilot would send. */
 function answered(request: ReceivedRequest, { task, skypilotConfig }: Review): ReceivedRequest {
   return {
     ...request,
@@ -113,7 +116,10 @@ function answered(request: ReceivedRequest, { task, skypilotConfig }: Review): R
   };
 }
 
-/** SkyPilot takes one configuration for a whole pipeline: where the policies leave its tasks with two, it refuses them all. */
+/**
+ * SkyPilot uses one configuration for a whole pipeline, and rejects a pipeline whose tasks end up with different
+ * ones.
+ */
 function hasOneConfiguration(reviews: readonly Review[]): boolean {
   const [first, ...others] = reviews
     .filter(({ allowed }) => allowed)
@@ -122,12 +128,12 @@ function hasOneConfiguration(reviews: readonly Review[]): boolean {
     return true;
   }
   process.stderr.write(
-    'error: the policies leave the tasks with different configurations, and SkyPilot refuses such a pipeline\n',
+    'error: the policies return different configurations for the tasks, and SkyPilot rejects such a pipeline\n',
   );
   return false;
 }
 
-/** A request, and which task of a pipeline it is about; `null` where it is about no pipeline. */
+/** A request and its task; `null` if it is not part of a pipeline. */
 interface Requested {
   readonly request: ReceivedRequest;
   readonly task: PipelineTask | null;
@@ -139,7 +145,7 @@ async function readRequests(file: string, flags: ReviewFlags, maxBytes: number):
   const { YamlError } = await import('../yaml/error.ts');
   const { skypilotConfig, requestName, clusterName } = flags;
   if (file === '-' && skypilotConfig === '-') {
-    throw new UsageError('standard input (-) can be read once');
+    throw new UsageError('standard input (-) can only be read once');
   }
   const text = await readText(file, maxBytes);
   if (text.trim() === '') {
@@ -148,7 +154,7 @@ async function readRequests(file: string, flags: ReviewFlags, maxBytes: number):
   const body = bodyOf(text);
   if (body !== undefined && [skypilotConfig, requestName, clusterName].some((flag) => flag !== undefined)) {
     throw new UsageError(
-      `${shownName(file)}: --skypilot-config, --request-name and --cluster-name go with a task, and this is the body of a request`,
+      `${shownName(file)}: --skypilot-config, --request-name and --cluster-name apply to a task, but this is a request body`,
     );
   }
   try {
@@ -157,7 +163,7 @@ async function readRequests(file: string, flags: ReviewFlags, maxBytes: number):
     }
     const config = skypilotConfig === undefined ? '{}' : await readText(skypilotConfig, maxBytes);
     return tasksOf(text).map((task) => {
-      // What SkyPilot launches is one task; several are a managed job.
+      // SkyPilot launches a single task; several tasks are a managed job.
       const name = requestName ?? (task.of === 1 ? 'launch' : 'jobs.launch');
       const options = {
         clusterName: clusterName ?? null,
@@ -190,7 +196,7 @@ async function readRequests(file: string, flags: ReviewFlags, maxBytes: number):
   }
 }
 
-/** A body is JSON; a task that happens to be JSON has no members of these names. */
+/** A task in JSON has no members of these names. */
 function bodyOf(text: string): unknown {
   try {
     const body: unknown = JSON.parse(text);
@@ -212,7 +218,7 @@ async function print(
   const { allowed, message, policy, failed, changed, outcomes } = reviewed;
   const { SecretValues } = await import('../skypilot/secrets.ts');
   const after = reviewed.skypilotConfig.toDict();
-  // What is a secret in one of them is hidden in all.
+  // A secret of one text is hidden in all of them.
   const secrets = SecretValues.of(request.task.value, request.skypilotConfig.value, reviewed.task, after);
   const task = await changes('task', request.task, reviewed.task, secrets);
   const config = await changes('skypilot_config', request.skypilotConfig, after, secrets);
@@ -252,19 +258,19 @@ function isIdempotent(again: Review): boolean {
   return again.allowed && !again.changed;
 }
 
-/** SkyPilot asks several times about one command, each time with the last answer. */
+/** SkyPilot calls the policies several times for one command, each time with the previous result. */
 function whyNot({ allowed, failed, policy, message, outcomes }: Review): string {
   if (failed) {
-    return `${policy} failed when it was asked about the answer`;
+    return `${policy} failed when called with its own result`;
   }
   if (!allowed) {
-    return `not idempotent: ${policy} rejects the answer: ${message}`;
+    return `not idempotent: ${policy} rejects the result: ${message}`;
   }
   const changing = outcomes.filter(({ changed }) => changed).map((outcome) => outcome.policy);
-  return `not idempotent: the answer is changed again by ${changing.join(', ')}`;
+  return `not idempotent: the result is changed again by ${changing.join(', ')}`;
 }
 
-/** A unified diff without secrets; empty when nothing is changed. */
+/** A unified diff without secrets; empty if nothing changed. */
 async function changes(
   name: string,
   before: ReceivedRequest['task'],
@@ -276,9 +282,9 @@ async function changes(
     return '';
   }
   const [from, to] = [before, changed].map((one) => one.with(secrets.withoutSecrets(one.value)).format());
-  const names = [name, `${name}, as the policies leave it`] as const;
+  const names = [name, `${name} (changed by policies)`] as const;
   const diff = await unifiedDiff(names, from ?? '', to ?? '');
-  return from === to ? `${diff}(what is changed is hidden)\n` : diff;
+  return from === to ? `${diff}(the changed values are hidden)\n` : diff;
 }
 
 function answerOf({ allowed, failed, changed }: Review['outcomes'][number]): string {

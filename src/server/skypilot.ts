@@ -53,7 +53,7 @@ async function innerJson(text: string): Promise<unknown> {
   try {
     return await parsedJson(Buffer.from(text));
   } catch (thrown) {
-    const expected = thrown instanceof TooMuchJsonError ? thrown.message : 'JSON in the JSON text';
+    const expected = thrown instanceof TooMuchJsonError ? thrown.message : 'JSON in the JSON string';
     throw new InvalidBodyError(`the body: expected ${expected}`);
   }
 }

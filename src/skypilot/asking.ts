@@ -1,4 +1,4 @@
-/** What a policy is asked, and what becomes of its answer: the same in a thread of its own and without one. */
+/** Calls a policy and validates its answer, in a thread or in process. */
 
 import type { Call } from '../filter/services.ts';
 import { isMapping, type Mapping, plainCopy } from '../yaml/tree.ts';
@@ -6,24 +6,24 @@ import { type AdminPolicy, isRejection } from './admin-policy.ts';
 import { Config } from './config.ts';
 import type { Task, UserRequest } from './user-request.ts';
 
-/** A request as plain data, which can be sent to a thread. */
+/** A request as plain data, so that it can be sent to a thread. */
 export interface Question extends Omit<UserRequest, 'skypilotConfig'> {
   readonly skypilotConfig: Mapping;
 }
 
-/** What a policy has said: the request as it leaves it, or why it must not be carried out. */
+/** The answer of a policy: the changed request, or the reason for a rejection. */
 export type Answer =
   | { readonly task: Task; readonly skypilotConfig: Mapping }
   | { readonly rejected: string };
 
-/** More is no request of SkyPilot's; the answer is held in memory several times over. In characters. */
+/** In characters. More than any real request, because several copies of the answer are in memory. */
 const MAX_TEXT = 32 * 1024 * 1024;
-/** A reason is read by a person. In characters. */
+/** In characters. */
 const MAX_REASON = 8000;
 
 /**
- * Asks one policy. An answer that is there at once is copied at once: what the policy does to it afterwards is no part of it.
- * Whatever it throws but a rejection is thrown on, and so is a `TypeError` for what is no answer.
+ * Calls one policy and copies its answer at once, so that the policy cannot change it later. Rejections are returned.
+ * Other errors are thrown, and so is a `TypeError` for an invalid answer.
  */
 export function askPolicy(policy: AdminPolicy, question: Question, call: Call): Answer | Promise<Answer> {
   try {
@@ -34,7 +34,7 @@ export function askPolicy(policy: AdminPolicy, question: Question, call: Call): 
   }
 }
 
-/** Its own copy for each policy: what it keeps and changes later reaches nobody. */
+/** A copy for each policy: what it keeps or changes later affects no other. */
 function requestFor(question: Question): UserRequest {
   const { task, skypilotConfig, requestOptions, user } = question;
   return {
@@ -46,7 +46,10 @@ function requestFor(question: Question): UserRequest {
   };
 }
 
-/** What a policy has returned, copied: of this copy of the package, of another, or made by hand. Throws for anything else. */
+/**
+ * Validates and copies a policy's answer: from this copy of the package, from another, or a plain object. @throws
+ * TypeError
+ */
 export function answerOf(answer: unknown): Exclude<Answer, { rejected: string }> {
   if (!isMapping(answer)) {
     throw new TypeError('expected a MutatedUserRequest as the answer');
@@ -57,7 +60,7 @@ export function answerOf(answer: unknown): Exclude<Answer, { rejected: string }>
     skypilotConfig: mappingCopy('skypilotConfig', dictOf(skypilotConfig)),
   };
   if (textIn(answered) > MAX_TEXT) {
-    throw new TypeError(`expected at most ${MAX_TEXT} characters in the answer`);
+    throw new TypeError(`expected an answer of at most ${MAX_TEXT} characters`);
   }
   return answered;
 }
@@ -79,12 +82,12 @@ function dictOf(config: unknown): unknown {
 
 function mappingCopy(name: string, value: unknown): Mapping {
   if (!isMapping(value)) {
-    throw new TypeError(`expected a mapping as ${name} of the answer`);
+    throw new TypeError(`expected ${name} of the answer to be a mapping`);
   }
   return plainCopy(value);
 }
 
-/** How many characters a value holds, names included. */
+/** Number of characters in a value, including names. */
 function textIn(value: unknown): number {
   if (typeof value === 'string') {
     return value.length;

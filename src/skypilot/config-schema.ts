@@ -1,11 +1,11 @@
 /**
- * How SkyPilot's configuration merges, and who may set what in it. Source: SkyPilot docs, "Configuration Sources and
- * Overrides", and the behaviour of SkyPilot 0.13.
+ * The merge rules of SkyPilot's configuration, and which source may set which keys. Source: SkyPilot docs,
+ * "Configuration Sources and Overrides", and the behaviour of SkyPilot 0.13.
  */
 import { generalRules, type ListRule, type MergeSchema } from '../config/merge.ts';
 import type { Key } from '../config/permissions.ts';
 
-/** Lists of pods whose items have a name of some kind: items of the same name are one item. */
+/** Lists of a pod whose items have an identifying field: items with the same value are merged. */
 const NAMED_ITEMS: ReadonlyMap<string, string> = new Map([
   ['initContainers', 'name'],
   ['ephemeralContainers', 'name'],
@@ -40,15 +40,15 @@ const podRules: MergeSchema = { list: podList, member: () => podRules, strictLis
 
 const PATCHED = new Set(['custom_metadata', 'pod_config']);
 
-/** Only what stands directly in `kubernetes`: in `context_configs`, and in `ssh`, lists are replaced. */
+/** Applies only directly below `kubernetes`: in `context_configs` and `ssh`, lists are replaced. */
 const kubernetesRules: MergeSchema = {
   list: generalRules.list,
   member: (name) => (PATCHED.has(name) ? podRules : skypilotRules),
 };
 
 /**
- * Mappings merge and lists are replaced; in `kubernetes.pod_config` and `kubernetes.custom_metadata`, wherever there is a
- * `kubernetes`, lists are joined, and items with a name merge with those of the same name.
+ * Mappings merge and lists are replaced. In `pod_config` and `custom_metadata` of any `kubernetes`, lists are
+ * concatenated, and items with the same name merge.
  */
 export const skypilotRules: MergeSchema = {
   list: generalRules.list,
@@ -57,7 +57,7 @@ export const skypilotRules: MergeSchema = {
 
 const keys = (names: readonly string[]): readonly Key[] => names.map((name) => name.split('.'));
 
-/** What only the server's configuration may set. A client's policy would otherwise take the place of the server's. */
+/** Keys that only the server's configuration may set. Otherwise a client's policy could replace the server's. */
 export const SERVER_KEYS = keys([
   'admin_policy',
   'api_server',
@@ -76,7 +76,7 @@ export const SERVER_KEYS = keys([
   'slurm.username_map',
 ]);
 
-/** All that the `config` of a task may set. */
+/** Keys that the `config` of a task may set. */
 export const TASK_KEYS = keys([
   'docker.run_options',
   'nvidia_gpus.disable_ecc',

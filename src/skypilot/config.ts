@@ -3,8 +3,8 @@ import { isMapping, type Mapping, member, plainCopy, setMember } from '../yaml/t
 import { skypilotRules } from './config-schema.ts';
 
 /**
- * A SkyPilot configuration, read and changed by paths of keys: `['kubernetes', 'provision_timeout']`. What it hands out are
- * copies, and what it takes it copies.
+ * A SkyPilot configuration, read and changed by paths of keys: `['kubernetes', 'provision_timeout']`. Values are
+ * copied on the way in and out.
  */
 export class Config {
   #tree: Mapping;
@@ -14,9 +14,9 @@ export class Config {
   }
 
   /**
-   * `null` and `undefined` = an empty configuration.
+   * `null` and `undefined` mean an empty configuration.
    *
-   * @throws TypeError for what is no plain data.
+   * @throws TypeError if `dict` is not plain data
    */
   static fromDict(dict: Mapping | null | undefined): Config {
     return new Config(dict === null || dict === undefined ? {} : plainCopy(dict));
@@ -28,9 +28,9 @@ export class Config {
   }
 
   /**
-   * The value at a path; `defaultValue` when a key is missing or a step is no mapping. A `null` that is there is returned as
-   * `null`. With `overrides` they are laid over the configuration first, by the rules of `setNested`; an empty path returns
-   * the whole.
+   * The value at a path, or `defaultValue` if a key is missing or a step is not a mapping. An existing `null` is
+   * returned. `overrides` are merged over the configuration first, by the rules of `setNested`. An empty path returns
+   * everything.
    */
   getNested(keys: readonly string[], defaultValue?: unknown, overrides?: Mapping): unknown {
     let value: unknown = overrides === undefined ? this.#tree : merge(this.#tree, overrides, skypilotRules);
@@ -44,26 +44,29 @@ export class Config {
   }
 
   /**
-   * As SkyPilot's `set_nested`: lays `value` over what is there, which is no assignment. A mapping merges with the mapping at
-   * the path, and a list under `kubernetes.pod_config` joins the list there. For a value that is to be exactly this one see
-   * `assign`. What is on the way and no mapping becomes one.
+   * Merges `value` into the configuration, like SkyPilot's `set_nested`: a mapping merges with the mapping at the
+   * path, and a list under `kubernetes.pod_config` is appended to the list there. Use `assign` to replace a value.
+   * Steps that are not mappings become mappings.
    *
-   * @throws MergeError for a list over what is none in `kubernetes.pod_config` or `custom_metadata`.
+   * @throws MergeError when a list replaces something else in `kubernetes.pod_config` or `custom_metadata`
    */
   setNested(keys: readonly string[], value: unknown): void {
     this.#tree = merge(this.#tree, branch(keys, plainCopy(value)), skypilotRules);
   }
 
-  /** Makes the value at a path this one, whatever was there. An empty path takes a whole configuration. */
+  /** Replaces the value at a path. An empty path replaces the whole configuration. */
   assign(keys: readonly string[], value: unknown): void {
     const copy = plainCopy(value);
     if (keys.length === 0 && !isMapping(copy)) {
-      throw new TypeError('expected a mapping as the whole configuration');
+      throw new TypeError('expected the whole configuration to be a mapping');
     }
     this.#tree = assigned(this.#tree, keys, copy) as Mapping;
   }
 
-  /** Removes the key at the end of a path, and returns whether it was there. What held it stays, if need be empty. */
+  /**
+   * Removes the key at the end of a path and returns whether it existed. The mapping that held it stays, even if
+   * empty.
+   */
   unset(keys: readonly string[]): boolean {
     const [parent, key] = [keys.slice(0, -1), keys.at(-1)];
     const holder = parent.reduce<unknown>(
@@ -86,7 +89,7 @@ function branch(keys: readonly string[], value: unknown): Mapping {
     return mapping;
   }, value);
   if (!isMapping(tree)) {
-    throw new TypeError('expected a mapping as the whole configuration');
+    throw new TypeError('expected the whole configuration to be a mapping');
   }
   return tree;
 }

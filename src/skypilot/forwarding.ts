@@ -1,18 +1,18 @@
-/** What a policy is given in its thread: the services of the process, reached by messages. */
+/** The services of a policy in a thread: they forward to the main thread by messages. */
 import type { HttpObserver } from '../http/contract.ts';
 import type { Logger } from '../logger.ts';
 import type { FromThread } from './policy-messages.ts';
 
 type Send = (message: FromThread) => void;
 
-/** A policy that logs in an endless loop must not fill the memory of the process: so many lines at once … */
+/** Limits the log of a policy that logs in an endless loop: lines in a burst … */
 const MAX_LINES = 500;
-/** … and so many more a second. */
+/** … and lines per second after that. */
 const LINES_PER_SECOND = 100;
-/** Of a line, in characters. */
+/** Maximum length of a line, in characters. */
 const MAX_LINE = 16_384;
 
-/** Its lines appear in the log of the process, as far as there are not too many of them. */
+/** Forwards log lines to the log of the process, up to the limit. */
 export function forwardingLogger(send: Send, now: () => number = () => performance.now()): Logger {
   let room = MAX_LINES;
   let since = now();
@@ -28,7 +28,12 @@ export function forwardingLogger(send: Send, now: () => number = () => performan
       }
       room -= 1;
       if (dropped > 0) {
-        send({ kind: 'logged', level: 'warn', fields: { lines: dropped }, message: 'lines were left out' });
+        send({
+          kind: 'logged',
+          level: 'warn',
+          fields: { lines: dropped },
+          message: 'log lines were dropped',
+        });
         dropped = 0;
       }
       send({ kind: 'logged', level, ...plainLine(line) });
@@ -36,7 +41,7 @@ export function forwardingLogger(send: Send, now: () => number = () => performan
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** What can be said of a line in plain data: its fields, if they can be written as JSON, and its text. */
+/** A log line as plain data: its fields, if they can be written as JSON, and its message. */
 function plainLine([first, ...rest]: unknown[]): { fields: Record<string, unknown>; message?: string } {
   const fields = typeof first === 'object' && first !== null ? plainFields(first) : {};
   const texts = (typeof first === 'object' ? rest : [first, ...rest]).filter((text) => text !== undefined);
@@ -58,7 +63,7 @@ function plainFields(fields: object): Record<string, unknown> {
   }
 }
 
-/** Calls that it makes are counted with those of the process. */
+/** Counts the policy's HTTP calls in the metrics of the process. */
 export function forwardingObserver(send: Send): HttpObserver {
   return {
     called: (origin, outcome, seconds) => send({ kind: 'called', origin, outcome, seconds }),

@@ -1,6 +1,4 @@
-/**
- * `blazar-enforcement/skypilot`: admin policies for SkyPilot. Who writes one starts at `AdminPolicy`.
- */
+/** `blazar-enforcement/skypilot`: the library for admin policies. Start at `AdminPolicy`. */
 export type { Mapping } from '../yaml/tree.ts';
 export { AdminPolicy, PolicyRejected, type PolicyServices } from './admin-policy.ts';
 export { Config } from './config.ts';

@@ -1,11 +1,12 @@
 /**
- * A policy in a thread of its own, and what becomes of the thread:
+ * Runs a policy in a thread and replaces the thread when necessary:
  *
- * - All questions go to one thread, many at a time, so that what the policy keeps in memory is in one place.
- * - Where a question is not answered by its deadline, the next ones go to a new thread; the old one is ended as soon as nobody
- *   waits for it any longer, which mostly is at once.
- * - Where the policy does not even take a question for a second, since it holds its thread, the question goes to a new thread.
- * - A thread that ends by itself has failed at what the policy had taken. What it had not taken goes to a new one.
+ * - One thread handles all questions, many at a time, so that the policy keeps its state in one place.
+ * - If a question misses its deadline, later questions go to a new thread. The old one is stopped once nobody waits
+ *   for it, usually at once.
+ * - If the policy blocks its thread and does not accept a question within a second, the question goes to a new
+ *   thread.
+ * - If a thread stops by itself, the questions that it had accepted fail. The others go to a new thread.
  */
 import type { Deadline } from '../deadline.ts';
 import type { HttpObserver } from '../http/contract.ts';
@@ -14,21 +15,21 @@ import type { Answer, Question } from './asking.ts';
 import type { ThreadData } from './policy-messages.ts';
 import { type Asked, PolicyThread } from './policy-thread.ts';
 
-/** All in milliseconds. */
+/** In milliseconds. */
 const TIMES = {
-  /** Behind the deadline: a policy that hears of it and gives up keeps its thread. */
+  /** After the deadline: a policy that notices it and gives up keeps its thread. */
   grace: 250,
   held: 1000,
-  /** Between two looks, so that a service that was held itself sees what has come meanwhile. */
+  /** Between two checks, so that a main thread that was itself blocked can process pending messages. */
   look: 100,
   close: 5000,
 };
 
-/** Those that still run, ended ones included: more are not started. */
+/** Maximum number of running threads, including those being stopped. */
 const MAX_THREADS = 4;
-/** So many may be started in a row: a policy that breaks at every question must not keep the machine busy. */
+/** Maximum number of threads started in a row: a policy that always crashes must not keep the machine busy. */
 const MAX_STARTS = 10;
-/** After so many milliseconds it is one more. */
+/** After this many milliseconds, one more may be started. */
 const START_PAUSE = 5000;
 
 export interface IsolatedPolicyServices {
@@ -53,7 +54,7 @@ export class IsolatedPolicy {
     this.#services = services;
   }
 
-  /** Starts the first thread. @throws Error why the policy could not be constructed */
+  /** Starts the first thread. @throws Error if the policy cannot be constructed */
   static async start(
     name: string,
     data: ThreadData,
@@ -64,7 +65,7 @@ export class IsolatedPolicy {
     return policy;
   }
 
-  /** @throws Error why there is no answer, at the latest `TIMES.grace` behind the deadline */
+  /** @throws Error if there is no answer, at the latest `TIMES.grace` after the deadline */
   ask(question: Question, deadline: Deadline): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#asked += 1;
@@ -90,7 +91,7 @@ export class IsolatedPolicy {
     });
   }
 
-  /** Lets the policy release what it holds. Resolves to what went wrong at that, if something did. */
+  /** Closes the policy. Resolves to the error message if that failed. */
   async close(): Promise<string | undefined> {
     this.#closing = true;
     const causes = await Promise.all(
@@ -98,7 +99,7 @@ export class IsolatedPolicy {
         if (thread.pending.size === 0) {
           return thread.close(TIMES.close);
         }
-        // One that did not even answer would not hear of it.
+        // A thread that did not answer will not process the close message either.
         thread.end(new Error('closed'));
         return undefined;
       }),
@@ -115,7 +116,7 @@ export class IsolatedPolicy {
     }
   }
 
-  /** Whether the policy has taken a question; where it has not, two looks in a row, another thread gets it. */
+  /** Moves a question to another thread if the policy has not accepted it by the second check. */
   #look(asked: Asked, isSecond = false): void {
     const thread = this.#threadOf(asked);
     if (thread === undefined || asked.taken) {
@@ -124,7 +125,7 @@ export class IsolatedPolicy {
     if (isSecond && this.#threads.size < MAX_THREADS) {
       this.#services.logger.error(
         { policy: this.#name },
-        'policy holds its thread: another one takes the questions',
+        'policy blocks its thread: moving to another thread',
       );
       this.#replace(thread);
     } else {
@@ -136,14 +137,14 @@ export class IsolatedPolicy {
     const thread = this.#threadOf(asked);
     thread?.pending.delete(asked.id);
     asked.reject(new Error('no answer in time'));
-    // One that is being loaded has a time of its own for that.
+    // A thread that is still loading has its own time limit.
     if (thread?.isReady && !this.#closing) {
-      this.#services.logger.warn({ policy: this.#name }, 'policy did not answer: its thread is ended');
+      this.#services.logger.warn({ policy: this.#name }, 'policy did not answer: stopping its thread');
       this.#replace(thread);
     }
   }
 
-  /** The next questions go to another thread, and those which the policy has not taken. */
+  /** Sends later questions, and those not yet accepted, to another thread. */
   #replace(thread: PolicyThread): void {
     if (this.#current === thread) {
       this.#current = undefined;
@@ -158,7 +159,7 @@ export class IsolatedPolicy {
     }
   }
 
-  /** Ends those for which nobody waits and that get no further questions. */
+  /** Stops replaced threads that nobody waits for. */
   #endIdle(): void {
     for (const thread of this.#threads) {
       if (thread !== this.#current && thread.pending.size === 0) {
@@ -190,7 +191,7 @@ export class IsolatedPolicy {
     return [...this.#threads].find(({ pending }) => pending.has(asked.id));
   }
 
-  /** The one that is asked now. @throws Error if there is none, and none may be started */
+  /** The current thread, or a new one. @throws Error if no more may be started */
   #thread(): PolicyThread {
     if (this.#current !== undefined) {
       return this.#current;
@@ -208,13 +209,13 @@ export class IsolatedPolicy {
     return thread;
   }
 
-  /** @throws Error when it has been too often */
+  /** @throws Error if too many were started */
   #countStart(): void {
     const now = performance.now();
     this.#starts = Math.min(MAX_STARTS, this.#starts + (now - this.#startsAt) / START_PAUSE);
     this.#startsAt = now;
     if (this.#starts < 1 || this.#threads.size >= MAX_THREADS) {
-      throw new Error('its threads hang or end again and again: no other is started at present');
+      throw new Error('its threads keep hanging or crashing: not starting another one for now');
     }
     this.#starts -= 1;
   }

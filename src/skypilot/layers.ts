@@ -1,5 +1,5 @@
 /**
- * SkyPilot's configuration as its sources make it up, with what each of them may not set. Source: SkyPilot docs,
+ * Merges the sources of a SkyPilot configuration and finds keys that a source may not set. Source: SkyPilot docs,
  * "Configuration Sources and Overrides", and the behaviour of SkyPilot 0.13.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -11,36 +11,36 @@ import { ConfigurationError, formatOrigin, type Origin, type Problem } from '../
 import { formatPath, isMapping, type Mapping, type Path, valueAt } from '../yaml/tree.ts';
 import { SERVER_KEYS, skypilotRules, TASK_KEYS } from './config-schema.ts';
 
-/** Lowest first. */
+/** Lowest precedence first. */
 export const LEVELS = ['server', 'user', 'project', 'task', 'command line'] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** What one source says. A level may have several: each pair behind `--config` is one. */
+/** The content of one source. A level may have several: each `--config key=value` is one. */
 export interface Source {
   readonly level: Level;
   readonly tree: Mapping;
-  /** Where what stands at a path was written. */
+  /** The file and line of the value at a path. */
   readonly originOf: (path: Path) => Origin;
 }
 
-/** Where a value comes from. */
+/** The source and position of a value. */
 export interface Place {
   readonly level: Level;
   readonly origin: Origin;
 }
 
-/** A key that its source may not set, and that has no effect. */
+/** A key that its source may not set. It has no effect. */
 export interface RefusedKey {
   readonly key: string;
   readonly place: Place;
-  /** SkyPilot goes on without a `client` key, and refuses a task with a `task` key as a whole. */
+  /** SkyPilot ignores a `client` key, but rejects a task with a `task` key. */
   readonly kind: 'client' | 'task';
 }
 
-/** All sources, merged. */
+/** The merged sources. */
 export interface MergedConfig {
   readonly tree: Mapping;
-  /** One a value, in order; of a list that may be joined, one an item. */
+  /** One entry per value, in order; for concatenated lists one per item. */
   readonly leaves: readonly Leaf<Place>[];
   readonly refused: readonly RefusedKey[];
 }
@@ -52,10 +52,9 @@ export function formatPlace({ level, origin }: Place): string {
 }
 
 /**
- * Lays the sources over each other, the lowest level first. No source is merged twice: that would double every list that is
- * joined.
+ * Merges the sources, lowest level first. Pass each source once: merging it twice would duplicate list items.
  *
- * @throws ConfigurationError with the place of what can't be merged.
+ * @throws ConfigurationError with the position of what cannot be merged
  */
 export function mergeSources(sources: readonly Source[]): MergedConfig {
   const provenance = new Provenance<Place>();
@@ -67,7 +66,7 @@ export function mergeSources(sources: readonly Source[]): MergedConfig {
 
   const tree = inOrder.reduce<Mapping>((base, source) => {
     const { level, originOf } = source;
-    // One object a place, so that places can be told apart by what they are.
+    // Interned, so that places can be compared by identity.
     const places = new Map<string, Place>();
     const placeOf = (path: Path): Place => {
       const origin = originOf(placedAs(path));
@@ -87,7 +86,10 @@ export function mergeSources(sources: readonly Source[]): MergedConfig {
   return { tree, leaves: provenance.leaves(tree), refused };
 }
 
-/** A list that only ever is replaced has one place, that of its name, so that it is one leaf; where lists are joined each item has its own. */
+/**
+ * A list that is always replaced is one leaf and has the position of its key. In concatenated lists each item has its
+ * own.
+ */
 function placedAs(path: Path): Path {
   let rules = skypilotRules;
   for (const [index, step] of path.entries()) {
@@ -107,7 +109,7 @@ function mergeSource(base: Mapping, tree: Mapping, originOf: Source['originOf'],
     return merge(base, tree, skypilotRules, placed);
   } catch (thrown) {
     if (thrown instanceof MergeError) {
-      // Positions in a list that is joined are not those in the source.
+      // Positions in a concatenated list differ from those in the source.
       const list = thrown.path.findIndex((step) => typeof step === 'number');
       const origin = originOf(list === -1 ? thrown.path : thrown.path.slice(0, list));
       throw new ConfigurationError([{ severity: 'error', origin, message: thrown.message }]);
@@ -139,7 +141,7 @@ function permittedTree(
   };
 }
 
-/** `slurm: null` would take away all that the server has in `slurm`: what is no mapping may not stand above a server's key. */
+/** `slurm: null` would delete everything that the server has in `slurm`, so only a mapping may contain a server key. */
 function serverKeysReplaced(tree: Mapping, server: Mapping): Key[] {
   const above = SERVER_KEYS.filter((key) => valueAt(server, key) !== undefined).flatMap((key) =>
     key.slice(1).map((_, index) => key.slice(0, index + 1)),
@@ -151,21 +153,21 @@ function serverKeysReplaced(tree: Mapping, server: Mapping): Key[] {
   });
 }
 
-/** Whoever sends back what the server has set, or nothing, overrides nothing; `db` is never spoken of. */
+/** Setting what the server has, or nothing, is no override. `db` is always skipped. */
 function isOverride(key: Key, tree: Mapping, server: Mapping): boolean {
   const value = valueAt(tree, key);
   return key[0] !== 'db' && value !== null && !isDeepStrictEqual(value, valueAt(server, key));
 }
 
-/** What a task says of its configuration, and what is wrong with how it says it. */
+/** The configuration in a task, and problems with it. */
 export interface TaskConfig {
   readonly tree: Mapping;
-  /** Where in the task it stands. */
+  /** Its path in the task. */
   readonly at: Path;
   readonly problems: readonly Problem[];
 }
 
-/** `config`, or its old name `experimental.config_overrides`, or what SkyPilot has made of them within `resources`. */
+/** Reads `config`, its old name `experimental.config_overrides`, or what SkyPilot turned them into within `resources`. */
 export function taskConfig(task: Mapping, originOf: Source['originOf']): TaskConfig {
   const problems: Problem[] = [];
   const report = (severity: Problem['severity'], path: Path, message: string) =>
@@ -174,7 +176,7 @@ export function taskConfig(task: Mapping, originOf: Source['originOf']): TaskCon
   const { experimental = null } = task;
   if (isMapping(experimental)) {
     for (const name of Object.keys(experimental).filter((one) => one !== 'config_overrides')) {
-      report('error', ['experimental', name], 'expected nothing but config_overrides there');
+      report('error', ['experimental', name], 'expected only config_overrides here');
     }
   } else if (experimental !== null) {
     report('error', ['experimental'], 'expected a mapping');
@@ -186,12 +188,12 @@ export function taskConfig(task: Mapping, originOf: Source['originOf']): TaskCon
     ['resources', '_cluster_config_overrides'],
   ].map((path) => ({ path, tree: valueAt(task, path) ?? undefined }));
   if (old?.tree !== undefined) {
-    const message = own?.tree === undefined ? 'it is called config now' : 'it has no effect beside config';
+    const message = own?.tree === undefined ? 'deprecated: use config' : 'ignored, because config is set';
     report('warning', old.path, message);
   }
   const written = own?.tree === undefined ? old : own;
   if (written?.tree !== undefined && made?.tree !== undefined) {
-    report('error', made.path, `expected it not beside ${formatPath(written.path)}`);
+    report('error', made.path, `cannot be combined with ${formatPath(written.path)}`);
   }
   const { path: at = [], tree = {} } = (written?.tree === undefined ? made : written) ?? {};
   if (!isMapping(tree)) {
@@ -201,7 +203,7 @@ export function taskConfig(task: Mapping, originOf: Source['originOf']): TaskCon
   return { tree, at, problems };
 }
 
-/** That the workspace that is chosen does not exist, if so. */
+/** The problem if the selected workspace does not exist. */
 export function workspaceProblem({ tree, leaves }: MergedConfig): Problem | undefined {
   const { active_workspace: active, workspaces } = tree;
   if (active === undefined || active === null || active === 'default') {
@@ -214,6 +216,6 @@ export function workspaceProblem({ tree, leaves }: MergedConfig): Problem | unde
   return {
     severity: 'error',
     origin: source?.origin,
-    message: `active_workspace: expected default or one of the workspaces of the server, got ${showText(active)}`,
+    message: `active_workspace: expected default or a workspace of the server, got ${showText(active)}`,
   };
 }

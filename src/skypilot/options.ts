@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import type { FurtherSection, SectionExtension } from '../config/option-groups.ts';
 
-/** `[skypilot]`: which admin policies the requests of SkyPilot's users must pass, and how SkyPilot reaches them. */
+/** `[skypilot]`: the admin policies for requests of SkyPilot users, and how SkyPilot connects. */
 export const skypilotOptions = z.object({
   admin_policies: z.array(z.string()).default([]).meta({
     description:
-      'The policies that every request must pass, in this order; each gets what the one before it has made of the request. ./policies/my-policy.js#MyPolicy or my-package#MyPolicy. Empty = SkyPilot is not served.',
+      'The policies for every request, in this order; each gets the request as the previous one changed it. Format: ./policies/my-policy.js#MyPolicy or my-package#MyPolicy. Empty = the SkyPilot endpoint is off.',
   }),
   path: z
     .string()
     .regex(/^\/[A-Za-z0-9._~/-]*[A-Za-z0-9._~-]$/)
     .default('/skypilot/admin-policy')
     .meta({
-      description: "The path of the URL in SkyPilot's admin_policy.",
+      description: "The URL path in SkyPilot's admin_policy.",
       expected: 'a path such as /skypilot/admin-policy',
     }),
   tokens: z
@@ -20,24 +20,24 @@ export const skypilotOptions = z.object({
     .default([])
     .meta({
       description:
-        'What SkyPilot must send: as the password in that URL or in the .netrc of its API server, or as the query parameter token of the URL. Neither set nor tokens_file = everyone may ask who reaches a loopback address; set and empty is an error.',
+        'Tokens that SkyPilot must send: as the password in that URL or in the .netrc of its API server, or as the query parameter token of the URL. If tokens and tokens_file are both unset, every client that can reach a loopback address is accepted; an empty list is an error.',
       secret: true,
       guard: true,
-      expected: 'a list of ASCII texts without spaces, with commas between them',
+      expected: 'a comma-separated list of ASCII strings without spaces',
     }),
   tokens_file: z.string().min(1).optional().meta({
     description:
-      'A file with further tokens for SkyPilot, one a line; a line that starts with # is a comment. Read again when it changes.',
+      'A file with more tokens for SkyPilot, one per line; lines that start with # are comments. Read again when it changes.',
     file: true,
     guard: true,
     expected: 'the path of a file',
   }),
   isolation: z.enum(['worker', 'none']).default('worker').meta({
     description:
-      'Where policies run. worker: each in a thread of its own, which is ended at the deadline and started again, so that one that hangs or breaks is named in the log and stops nothing else. none: in the process of the service.',
+      'Where policies run. worker: each in its own thread, which is stopped at the deadline and restarted, so that a policy that hangs or crashes is named in the log and stops nothing else. none: in the process of the service.',
   }),
   deadline: z.int().min(1).max(29).default(20).meta({
-    description: 'How long all policies together may take. SkyPilot waits 30 seconds.',
+    description: 'Time limit for all policies together. SkyPilot waits 30 seconds.',
     unit: 'seconds',
   }),
 });
@@ -46,7 +46,7 @@ export type SkypilotOptions = z.infer<typeof skypilotOptions>;
 
 const SECTION = 'skypilot';
 
-/** The section as the configuration is asked for it; the policies that it names bring options along. */
+/** The section of the configuration, including the options of the named policies. */
 export const skypilotSection = {
   section: SECTION,
   schema: skypilotOptions,

@@ -1,6 +1,6 @@
 /**
- * The tasks of a file, as SkyPilot reads it: one, or several documents of which the first may be a header. SkyPilot asks its
- * admin policy about each of them by itself. Source: SkyPilot 0.13, how it loads chains of tasks and groups of jobs.
+ * Splits a file into tasks like SkyPilot: one task, or several documents of which the first may be a header. SkyPilot
+ * calls its admin policy for each task. Source: SkyPilot 0.13, loading of task chains and job groups.
  */
 
 import { YamlDocument } from '../yaml/document.ts';
@@ -9,24 +9,24 @@ import { isMapping, type Mapping } from '../yaml/tree.ts';
 
 /** One task of a file. */
 export interface PipelineTask {
-  /** As it is written; nothing but a task stands in it. */
+  /** As written; contains only the task. */
   readonly document: YamlDocument;
   readonly value: Mapping;
-  /** From 1; a header is no task. */
+  /** Starts at 1 and does not count the header. */
   readonly number: number;
-  /** How many there are. */
+  /** Total number of tasks. */
   readonly of: number;
-  /** `null` where it has none. */
+  /** `null` if it has no name. */
   readonly name: string | null;
 }
 
 const isHeader = (first: Mapping, documents: number): boolean => {
   const names = Object.keys(first).sort().join();
-  // In the header of a group of jobs SkyPilot ignores what it does not know.
+  // SkyPilot ignores unknown keys in the header of a job group.
   return names === 'name' || names === 'execution,name' || (documents > 1 && first.execution === 'parallel');
 };
 
-/** All tasks of a text, at least one. @throws YamlError for what is no YAML, and for a document that is no mapping. */
+/** All tasks of a file, at least one. @throws YamlError for invalid YAML, and for a document that is not a mapping */
 export function tasksOf(text: string): PipelineTask[] {
   const documents = YamlDocument.parseStream(text).map((document, index) => {
     const { value } = document;
@@ -41,7 +41,7 @@ export function tasksOf(text: string): PipelineTask[] {
       ? further
       : documents;
   const tasks = withoutHeader.flatMap(({ document, value }) => (value === null ? [] : { document, value }));
-  // A header alone is a task without anything to do, and so is nothing at all.
+  // An empty file, or one with only a header, is one empty task.
   const all = tasks.length > 0 ? tasks : [trivial(first)];
   return all.map(({ document, value }, index) => {
     const name = typeof value.name === 'string' ? value.name : null;

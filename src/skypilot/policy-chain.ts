@@ -1,4 +1,4 @@
-/** The chain of policies: load, review, close. Everything that is refused or let through is decided in this file. */
+/** Loads the policies, reviews requests and closes the policies. Every decision is made in this file. */
 import { isDeepStrictEqual } from 'node:util';
 import { type Deadline, inTime } from '../deadline.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
@@ -15,7 +15,7 @@ import { SecretValues } from './secrets.ts';
 import type { Task } from './user-request.ts';
 import { encodeAnswer, type ReceivedRequest } from './wire.ts';
 
-/** Why not, and whether that is because something broke. */
+/** The message for the user, and whether something failed. */
 interface Refusal {
   readonly message: string;
   readonly failed: boolean;
@@ -26,51 +26,51 @@ const FAILED: Refusal = {
   failed: true,
 };
 
-/** Of a reason or a cause, in characters: it is looked through for secrets. */
+/** Maximum length of a reason or a cause, in characters: it is searched for secrets. */
 const MAX_TEXT = 8000;
 
-/** What one policy said. */
+/** The result of one policy. */
 export interface PolicyOutcome {
   readonly policy: string;
   readonly allowed: boolean;
-  /** The reason of a rejection, the generic sentence of a failure, else `null`. */
+  /** The reason for a rejection, a generic sentence for a failure, otherwise `null`. */
   readonly message: string | null;
-  /** The policy threw something else, took too long or answered nonsense. The cause is in the log. */
+  /** The policy threw another error, took too long or returned an invalid answer. The cause is in the log. */
   readonly failed: boolean;
   readonly changed: boolean;
   readonly milliseconds: number;
 }
 
-/** The answer of the chain. */
+/** The result of all policies. */
 export interface Review {
   readonly allowed: boolean;
-  /** The request as the last policy returned it; when it was refused, as it came. */
+  /** As the last policy returned it; if refused, the original. */
   readonly task: Task;
   readonly skypilotConfig: Config;
-  /** Whether it is another one than came. */
+  /** Whether task or configuration differ from the original. */
   readonly changed: boolean;
-  /** Of the rejection or failure, for the user; `null` when allowed. */
+  /** The message for the user; `null` when allowed. */
   readonly message: string | null;
   /** The policy that rejected or failed; `null` when allowed. */
   readonly policy: string | null;
   readonly failed: boolean;
-  /** What SkyPilot is to be answered; `null` when it was refused. */
+  /** The response to SkyPilot; `null` when refused. */
   readonly answer: string | null;
-  /** One a policy that was asked, in order. */
+  /** One for each policy that was called, in order. */
   readonly outcomes: readonly PolicyOutcome[];
 }
 
-/** What is known of a call besides the request. */
+/** Context of a call. */
 export interface ReviewOptions {
   readonly deadline: Deadline;
-  /** Stands in the log of what fails. */
+  /** Added to the log line of a failure. */
   readonly requestId?: string | undefined;
 }
 
-/** The request as one policy leaves it to the next. */
+/** The request as one policy passes it to the next. */
 type State = Exclude<Answer, { rejected: string }>;
 
-/** The policies of a configuration, in order. Safe to share between any number of concurrent calls. */
+/** The policies of a configuration, in order. Safe for concurrent calls. */
 export class PolicyChain {
   readonly #chain: readonly PolicyRunner[];
   readonly #logger: Logger;
@@ -80,7 +80,7 @@ export class PolicyChain {
     this.#logger = logger;
   }
 
-  /** Constructs the policies of a configuration that is without mistakes. @throws ConfigurationError */
+  /** Constructs the policies of a valid configuration. @throws ConfigurationError */
   static async fromConfiguration(
     configuration: Configuration,
     services: EnforcementServices = {},
@@ -111,15 +111,12 @@ export class PolicyChain {
     return made;
   }
 
-  /** Whether there is a policy at all. */
+  /** Whether there are no policies. */
   get isEmpty(): boolean {
     return this.#chain.length === 0;
   }
 
-  /**
-   * Asks the policies in order, each about what the one before has made of the request. Whatever a policy does, a review
-   * comes back.
-   */
+  /** Calls the policies in order, each with the result of the previous one. Never throws because of a policy. */
   async review(request: ReceivedRequest, options: ReviewOptions): Promise<Review> {
     const original: State = {
       task: request.task.value as Task,
@@ -140,7 +137,7 @@ export class PolicyChain {
       outcomes.push({ policy, allowed: true, message: null, failed: false, changed, milliseconds });
       state = answer;
     }
-    // One policy may take back what another one did.
+    // A policy may revert what another one changed.
     const changed = outcomes.some((outcome) => outcome.changed) && !isSame(state, original);
     try {
       const reviewed = withConfig(state);
@@ -156,7 +153,7 @@ export class PolicyChain {
         outcomes,
       };
     } catch (thrown) {
-      // More, or deeper, than SkyPilot could be expected to read.
+      // The result is larger or deeper than SkyPilot can be expected to read.
       const guilty = outcomes.findLast((outcome) => outcome.changed)?.policy ?? null;
       this.#logFailure(guilty, thrown, options.requestId, (text) => hideIn(text, state, request));
       const failures = outcomes.map((outcome) =>
@@ -166,7 +163,7 @@ export class PolicyChain {
     }
   }
 
-  /** Lets every policy release what it holds. */
+  /** Closes all policies. */
   async close(): Promise<void> {
     await Promise.all(
       this.#chain.map(async (runner) => {
@@ -199,7 +196,7 @@ export class PolicyChain {
     }
   }
 
-  /** Nothing of the request stands here but what a policy says of it, without secrets. */
+  /** Logs only what the policy itself says about the request, without secrets. */
   #logFailure(
     policy: string | null,
     thrown: unknown,
@@ -240,18 +237,18 @@ function questionOf(state: State, request: ReceivedRequest): Question {
   return { ...state, requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion };
 }
 
-/** What a policy says may repeat what it was asked: the secrets in it are hidden, also those that a policy has put there. */
+/** Hides secrets in a policy's text: those of the request and those that policies added. */
 function hideIn(text: string, { task, skypilotConfig }: State, request: ReceivedRequest): string {
   const asked = [request.task.value, request.skypilotConfig.value];
   return SecretValues.of(...asked, task, skypilotConfig).hideIn(text.slice(0, MAX_TEXT));
 }
 
-/** Anything can be thrown, and not all of it has a text. */
+/** Anything can be thrown, including values without a string form. */
 function causeOf(thrown: unknown): string {
   try {
     return errorText(thrown);
   } catch {
-    return 'what was thrown has no text';
+    return 'the error has no text';
   }
 }
 

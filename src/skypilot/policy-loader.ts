@@ -1,4 +1,4 @@
-/** A name in `admin_policies` → a class. */
+/** Finds the class of a name in `admin_policies`. */
 import { resolve } from 'node:path';
 import type { Option } from '../config/option.ts';
 import { systemErrorText } from '../config/read-file.ts';
@@ -8,9 +8,9 @@ import { importFile, importPackage } from '../plugin/importing.ts';
 import { makePackagesResolvable } from '../plugin/packages.ts';
 import { isPolicyClass, type PolicyClass } from './admin-policy.ts';
 
-/** A policy that can be constructed. */
+/** A policy, ready to construct. */
 export interface NamedPolicy {
-  /** As it was named. */
+  /** As written in the configuration. */
   readonly specifier: string;
   readonly policyClass: PolicyClass;
   readonly options: readonly Option[];
@@ -21,8 +21,8 @@ const PACKAGE = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 const FILE = /^(?:\.{0,2}\/|\.\.?\/).*\.m?[jt]s$/;
 
 /**
- * Loads the policies that are named: `my-package#MyPolicy`, `./policies/my-policy.js#MyPolicy`. `reserved` are the section's
- * own options, which no policy may declare. Returns what is wrong beside the policies, a sentence each.
+ * Loads policies: `my-package#MyPolicy`, `./policies/my-policy.js#MyPolicy`. No policy may declare one of the
+ * `reserved` options, which belong to the section. Returns each problem as a sentence.
  */
 export async function loadPolicies(
   specifiers: readonly string[],
@@ -37,7 +37,7 @@ export async function loadPolicies(
       const policyClass = await policyOf(specifier);
       const { name } = policyClass;
       if (policies.some((other) => other.policyClass.name === name)) {
-        throw new Error(`there are two policies of the name ${name}`);
+        throw new Error(`there are two policies named ${name}`);
       }
       const options = declaredOptions(section, policyClass);
       for (const option of options) {
@@ -57,7 +57,7 @@ export async function loadPolicies(
   return { policies, problems };
 }
 
-/** The class of one. Throws an `Error` whose message completes "… cannot be used: …". */
+/** The class of one policy. @throws Error whose message completes "… cannot be used: …" */
 export async function policyOf(specifier: string): Promise<PolicyClass> {
   const hash = specifier.lastIndexOf('#');
   const [place, name] = [specifier.slice(0, Math.max(hash, 0)), specifier.slice(hash + 1)];
@@ -74,7 +74,7 @@ export async function policyOf(specifier: string): Promise<PolicyClass> {
     );
   }
   if (found.name !== name) {
-    throw new Error(`the class that is exported as ${name} is called ${found.name}`);
+    throw new Error(`the class exported as ${name} is named ${found.name}`);
   }
   if (typeof (found.prototype as Record<string, unknown>).validateAndMutate !== 'function') {
     throw new Error(`${name} does not implement validateAndMutate`);

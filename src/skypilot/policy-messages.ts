@@ -1,23 +1,23 @@
-/** What goes between the service and the thread of a policy: plain data, and each side reads it as somebody else's. */
+/** Messages between the service and the thread of a policy: plain data, validated on receipt. */
 import { z } from 'zod';
 import type { HttpCallErrorCode } from '../http/call-error.ts';
 import type { Question } from './asking.ts';
 
-/** What a thread is started with. */
+/** The input of a new thread. */
 export interface ThreadData {
-  /** As it is named in `admin_policies`. */
+  /** As written in `admin_policies`. */
   readonly specifier: string;
-  /** What the configuration says of its options, which are checked there once more. */
+  /** The options of the policy from the configuration; the thread validates them again. */
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** To the thread. */
+/** Messages to the thread. */
 export type ToThread =
   | {
       readonly kind: 'ask';
       readonly id: number;
       readonly question: Question;
-      /** For how long somebody waits for the answer. */
+      /** Time left until the deadline. */
       readonly milliseconds: number;
     }
   | { readonly kind: 'close' };
@@ -26,12 +26,12 @@ const mapping = z.custom<Record<string, unknown>>(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 );
 
-/** From the thread. */
+/** Messages from the thread. */
 export const fromThreadSchema = z.discriminatedUnion('kind', [
-  /** The policy is constructed. */
+  /** The policy has been constructed. */
   z.object({ kind: z.literal('ready') }),
   z.object({ kind: z.literal('not-ready'), cause: z.string() }),
-  /** The policy is asked now. */
+  /** The policy is working on the question. */
   z.object({ kind: z.literal('taken'), id: z.int() }),
   z.object({ kind: z.literal('answered'), id: z.int(), task: mapping, skypilotConfig: mapping }),
   z.object({ kind: z.literal('rejected'), id: z.int(), rejected: z.string().min(1) }),

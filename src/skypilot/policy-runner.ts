@@ -1,4 +1,4 @@
-/** Where a policy runs: in a thread of its own, or in this one. */
+/** Runs a policy in its own thread or in process. */
 
 import { schemaInput } from '../config/resolve.ts';
 import type { Deadline } from '../deadline.ts';
@@ -9,16 +9,16 @@ import { type Answer, askPolicy, type Question } from './asking.ts';
 import { skypilotSection } from './options.ts';
 import type { NamedPolicy } from './policy-loader.ts';
 
-/** A policy, ready to be asked any number of questions at a time. */
+/** A running policy. Handles any number of questions at a time. */
 export interface PolicyRunner {
   readonly name: string;
-  /** @throws whatever the policy does but reject, and in time or not */
+  /** @throws any error of the policy other than a rejection; may ignore the deadline */
   ask(question: Question, deadline: Deadline): Answer | Promise<Answer>;
-  /** Lets it release what it holds. @throws whatever it throws at that */
+  /** Closes the policy. @throws the error of the policy, if any */
   close(): Promise<void>;
 }
 
-/** Constructs a policy of a configuration that is without mistakes. @throws whatever it throws at that */
+/** Constructs a policy of a valid configuration. @throws the error of the policy, if any */
 export async function startPolicy(
   named: NamedPolicy,
   configuration: Configuration,

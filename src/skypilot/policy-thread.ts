@@ -1,4 +1,4 @@
-/** One thread with one policy in it: from its start to its end, and the questions that it has been sent. */
+/** One thread that runs one policy, from start to end, and its pending questions. */
 import { Worker } from 'node:worker_threads';
 import { errorText } from '../errors.ts';
 import type { HttpObserver } from '../http/contract.ts';
@@ -6,49 +6,49 @@ import type { Logger } from '../logger.ts';
 import type { Answer, Question } from './asking.ts';
 import { type FromThread, fromThreadSchema, type ThreadData, type ToThread } from './policy-messages.ts';
 
-/** Of objects and texts; beyond it the thread is ended. */
+/** Heap limit; a thread that exceeds it is stopped. */
 const MEMORY_MB = 256;
-/** For loading the policy with all that it imports, and constructing it. */
+/** Time limit for loading the policy with its imports and constructing it. */
 const START_MILLISECONDS = 15_000;
 
-/** Node 20 reads no TypeScript: in the source tree, where only tests run, it is the one that is built. */
+/** Node 20 cannot run TypeScript: tests, which run from the source tree, use the built file. */
 const ENTRY = new URL(
   import.meta.url.endsWith('.ts') ? '../../dist/src/skypilot/policy-worker.js' : './policy-worker.js',
   import.meta.url,
 );
 
-/** A question on its way. */
+/** A pending question. */
 export interface Asked {
   readonly id: number;
   readonly question: Question;
-  /** How long somebody waits for the answer yet, in milliseconds. */
+  /** Milliseconds left until the deadline. */
   readonly left: () => number;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (cause: Error) => void;
-  /** Whether the policy has been asked. */
+  /** Whether the policy is working on it. */
   taken: boolean;
-  /** When it is looked whether it has. */
+  /** Timer of the next check whether the policy accepted it. */
   look: NodeJS.Timeout | undefined;
 }
 
-/** What is told of a thread. */
+/** Callbacks of a thread. */
 export interface ThreadEvents {
   readonly name: string;
   readonly logger: Logger;
   readonly httpObserver: HttpObserver | undefined;
-  /** It has ended; what it was asked and has not answered is in `pending` still. */
+  /** The thread has exited; unanswered questions are still in `pending`. */
   readonly ended: (thread: PolicyThread, cause: Error, byItself: boolean) => void;
 }
 
-/** An error of a policy's, with the stack that it had over there. */
+/** An error of the policy, with its original stack. */
 function failure(cause: string, stack?: string): Error {
   return Object.assign(new Error(cause), stack === undefined ? {} : { stack });
 }
 
 export class PolicyThread {
-  /** What it has been sent and has not answered, by number. */
+  /** Unanswered questions by id. */
   readonly pending = new Map<number, Asked>();
-  /** Resolves when the policy is constructed. @throws Error why it could not be */
+  /** Resolves when the policy is constructed. @throws Error if that fails */
   readonly started: Promise<void>;
   isReady = false;
   readonly #worker: Worker;
@@ -65,23 +65,23 @@ export class PolicyThread {
       workerData: data,
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
     });
-    // Whoever waits for an answer has a timer that keeps the process alive; a thread that waits for questions must not.
+    // Callers have timers that keep the process alive; an idle thread must not.
     this.#worker.unref();
     this.#exited = new Promise((resolve) => {
       this.#worker.once('exit', (code) => {
-        const cause = this.#cause ?? new Error(`its thread has ended itself, with exit code ${code}`);
+        const cause = this.#cause ?? new Error(`its thread exited with code ${code}`);
         this.#cause = cause;
         events.ended(this, cause, !this.#isEnded);
         resolve();
       });
     });
     this.started = this.#start();
-    // Whoever asks is told by the end of the thread, too.
+    // Callers also learn of it when the thread exits.
     this.started.catch(() => {});
     this.#worker.on('error', (thrown: unknown) => {
-      this.#cause ??= failure(`its thread has ended: ${endOf(thrown)}`, stackOf(thrown));
+      this.#cause ??= failure(`its thread exited: ${endOf(thrown)}`, stackOf(thrown));
     });
-    this.#worker.on('messageerror', () => this.end(new Error('what it answered cannot be read')));
+    this.#worker.on('messageerror', () => this.end(new Error('its answer cannot be read')));
   }
 
   ask(asked: Asked): void {
@@ -89,14 +89,14 @@ export class PolicyThread {
     this.#post({ kind: 'ask', id: asked.id, question: asked.question, milliseconds: asked.left() });
   }
 
-  /** Ends it at once, whatever it does. */
+  /** Stops the thread at once. */
   end(cause: Error): void {
     this.#cause ??= cause;
     this.#isEnded = true;
     void this.#worker.terminate();
   }
 
-  /** Lets the policy release what it holds, and ends it. Resolves to what the policy threw at that, if it did. */
+  /** Closes the policy and stops the thread. Resolves to the error of the policy, if any. */
   async close(milliseconds: number): Promise<string | undefined> {
     let timer: NodeJS.Timeout | undefined;
     const cause = await new Promise<string | undefined>((resolve) => {
@@ -107,7 +107,7 @@ export class PolicyThread {
     });
     clearTimeout(timer);
     this.end(new Error('closed'));
-    // A call into the system cannot be interrupted: it ends with the process then.
+    // A system call cannot be interrupted: the thread then ends with the process.
     await Promise.race([this.#exited, new Promise((resolve) => setTimeout(resolve, milliseconds).unref())]);
     return cause;
   }

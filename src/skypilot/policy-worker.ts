@@ -1,4 +1,7 @@
-/** The thread of one policy: constructs it, and puts to it what comes. Started by `policy-thread.ts`. */
+/**
+ * The entry point of a policy's thread: constructs the policy and passes questions to it. Started by
+ * `policy-thread.ts`.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Deadline } from '../deadline.ts';
 import { createSharedServices } from '../enforcement/services.ts';
@@ -9,17 +12,17 @@ import { forwardingLogger, forwardingObserver } from './forwarding.ts';
 import { policyOf } from './policy-loader.ts';
 import type { FromThread, ThreadData, ToThread } from './policy-messages.ts';
 
-/** Of what goes to the log, in characters. */
+/** Maximum length of logged texts, in characters. */
 const MAX_CAUSE = 4000;
 
 const send = (message: FromThread): void => parentPort?.postMessage(message);
 
-/** Anything can be thrown, and not all of it has a text. */
+/** Anything can be thrown, including values without a string form. */
 function causeOf(thrown: unknown): string {
   try {
     return errorText(thrown).slice(0, MAX_CAUSE);
   } catch {
-    return 'what was thrown has no text';
+    return 'the error has no text';
   }
 }
 
@@ -39,7 +42,7 @@ async function answer(policy: AdminPolicy, ask: Extract<ToThread, { kind: 'ask' 
   const deadline = new Deadline(milliseconds / 1000);
   try {
     const answered = await askPolicy(policy, question, deadline);
-    // A promise that nobody waited for, and that was rejected, ends the thread before this: then there is no answer.
+    // An unhandled rejection stops the thread before this runs; then there is no answer.
     await new Promise((resolve) => setImmediate(resolve));
     send(
       'rejected' in answered

@@ -1,13 +1,13 @@
-/** What a task asks for: one mapping, or one with alternatives. */
+/** Reads and changes the resources of a task: one mapping, or one with alternatives. */
 
 import { YamlDocument } from '../yaml/document.ts';
 import { isMapping, type Mapping } from '../yaml/tree.ts';
 import type { Task } from './user-request.ts';
 
-/** One way to fulfil a task: `accelerators`, `cpus`, `infra`, `use_spot` and so on. */
+/** One alternative: `accelerators`, `cpus`, `infra`, `use_spot` and so on. */
 export type Resources = Mapping;
 
-/** A kind of accelerator, and how many of them. */
+/** A kind of accelerator and its number. */
 export interface Accelerator {
   readonly name: string;
   /** May be a fraction. */
@@ -17,10 +17,10 @@ export interface Accelerator {
 const ALTERNATIVES = ['any_of', 'ordered'] as const;
 
 /**
- * Everything that the task may be given: each of `any_of` or `ordered` with what stands beside it as its default, or else
- * the one that there is. A task that asks for nothing has one that is empty.
+ * All alternatives of a task: each entry of `any_of` or `ordered` with the outer values as defaults, otherwise the
+ * only one. A task without resources has one empty alternative.
  *
- * @throws TypeError for a task whose resources have another form.
+ * @throws TypeError if the resources have an unknown form
  */
 export function resourcesOf(task: Task): Resources[] {
   const { common, alternatives } = partsOf(task);
@@ -28,8 +28,8 @@ export function resourcesOf(task: Task): Resources[] {
 }
 
 /**
- * Changes the resources of a task in place. `change` is asked about each alternative as `resourcesOf` shows it, and answers
- * with the members to set; `undefined` as a member removes it. An empty answer leaves the alternative as it is.
+ * Changes the resources of a task in place. `change` is called with each alternative as returned by `resourcesOf`,
+ * and returns the members to set; `undefined` removes a member. An empty result changes nothing.
  */
 export function changeResources(task: Task, change: (resources: Resources) => Mapping): void {
   const { common, alternatives, name } = partsOf(task);
@@ -41,7 +41,7 @@ export function changeResources(task: Task, change: (resources: Resources) => Ma
     return;
   }
   const answers = alternatives.map((own) => change({ ...common, ...own }));
-  // What is removed from one of them may not stand beside them all: it moves into the others.
+  // A member removed from one alternative cannot stay an outer default: it moves into the other alternatives.
   const moved = Object.entries(common).filter(([member]) =>
     answers.some((changes) => Object.hasOwn(changes, member) && changes[member] === undefined),
   );
@@ -73,7 +73,7 @@ function partsOf(task: Task): {
 } {
   const resources = task.resources ?? {};
   if (!isMapping(resources)) {
-    throw new TypeError('expected a mapping as the resources of the task');
+    throw new TypeError('expected the resources of the task to be a mapping');
   }
   for (const name of ALTERNATIVES) {
     const { [name]: alternatives, ...common } = resources;
@@ -81,9 +81,9 @@ function partsOf(task: Task): {
       continue;
     }
     if (!Array.isArray(alternatives) || !alternatives.every(isMapping)) {
-      throw new TypeError(`expected a list of mappings as resources.${name} of the task`);
+      throw new TypeError(`expected resources.${name} of the task to be a list of mappings`);
     }
-    // Without any there would be nothing that a policy sees, and what stands beside it would pass.
+    // With an empty list, policies would see no alternative, and the outer values would pass unchecked.
     if (alternatives.length > 0) {
       return { common, alternatives, name };
     }
@@ -92,10 +92,10 @@ function partsOf(task: Task): {
 }
 
 /**
- * The accelerators that resources name, as `accelerators` or by its other name `gpus`, in any of their forms: `A100`, `A100:8`,
- * `{A100: 8}`, `[A100:8, H100:4]`. More than one = one of them. Empty when none is asked for.
+ * The accelerators of resources, from `accelerators` or its alias `gpus`, in any form: `A100`, `A100:8`, `{A100: 8}`,
+ * `[A100:8, H100:4]`. Several are alternatives. Empty if there are none.
  *
- * @throws TypeError for another form.
+ * @throws TypeError if they have an unknown form
  */
 export function acceleratorsOf(resources: Resources): Accelerator[] {
   const accelerators = resources.accelerators ?? resources.gpus;
@@ -109,7 +109,7 @@ export function acceleratorsOf(resources: Resources): Accelerator[] {
     return accelerators.flatMap((item) => acceleratorsOf({ accelerators: item }));
   }
   if (!isMapping(accelerators)) {
-    throw new TypeError('expected a text, a list or a mapping as the accelerators');
+    throw new TypeError('expected accelerators to be a string, a list or a mapping');
   }
   return Object.entries(accelerators).flatMap(([name, count]) =>
     count === null ? textOf(name) : [{ name, count: countOf(count) }],
@@ -122,12 +122,12 @@ function textOf(text: string): Accelerator[] {
     return [];
   }
   if (/^[[{]/.test(trimmed)) {
-    // SkyPilot reads such a text as YAML once more.
+    // SkyPilot parses such a string as YAML again.
     return acceleratorsOf({ accelerators: YamlDocument.parse(trimmed).value });
   }
   const [name = '', count = '1', ...further] = trimmed.split(':');
   if (further.length > 0) {
-    throw new TypeError('expected one number of accelerators behind a name');
+    throw new TypeError('expected one number of accelerators after a name');
   }
   return [{ name: name.trim(), count: countOf(count) }];
 }

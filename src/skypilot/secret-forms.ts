@@ -1,13 +1,13 @@
-/** What looks like a secret in a text, whatever it is called. */
+/** Recognizes secrets in text by their form. */
 import { hideCredentials } from '../config/secret.ts';
 import { isSecretMember, isSecretVariable } from './secret-names.ts';
 
 export const HIDDEN = '****';
 
-/** A reference such as `$HF_TOKEN` is no value. */
+/** A reference such as `$HF_TOKEN` is not a value. */
 const VALUE = `(?!["']?\\$)("[^"\\n]*"|'[^'\\n]*'|[^\\s&#;"']+)`;
 
-/** Tokens that their issuers make recognizable, and web tokens. */
+/** Tokens with a known prefix, and JSON web tokens. */
 const TOKENS = new RegExp(
   `\\b(?:${[
     'gh[opusr]_\\w{16,}|github_pat_\\w{16,}|gl[a-z]{2,6}-[\\w-]{16,}|hf_\\w{16,}|xox[a-z]-[\\w-]{8,}|xapp-[\\w-]{8,}',
@@ -18,11 +18,11 @@ const TOKENS = new RegExp(
   ].join('|')})`,
   'g',
 );
-/** Also where its end is cut off. */
+/** Also matches if the end is cut off. */
 const PEM = /-----BEGIN [A-Z\d ]{1,60}-----[\s\S]*?(?:-----END [A-Z\d ]{1,60}-----|$)/g;
-/** `export HF_TOKEN=…`, `password: …`; the name decides. */
+/** `export HF_TOKEN=…`, `password: …`; decided by the name. */
 const ASSIGNED = new RegExp(`(?<![\\w-])([A-Za-z_][\\w-]{0,199})(\\s*=\\s*|"?:\\s+)${VALUE}`, 'g');
-/** `?token=…` in an address, `--api-key …`, `Authorization: Bearer …`. */
+/** `?token=…` in a URL, `--api-key …`, `Authorization: Bearer …`. */
 const PARAMETER = new RegExp(`([?&](?:key|sig|signature|code|auth)=)${VALUE}`, 'gi');
 const FLAG = new RegExp(`(?<![\\w-])(--([\\w-]{1,100})\\s+)${VALUE}`, 'g');
 const BEARER = new RegExp(
@@ -30,7 +30,7 @@ const BEARER = new RegExp(
   'gi',
 );
 
-/** A text without what looks like a secret. `found` is told of each. */
+/** Hides everything in a text that looks like a secret. Calls `found` with each. */
 export function withoutSecretForms(text: string, found: (secret: string) => void): string {
   const hide = (secret: string) => {
     found(secret.replace(/^(["'])(.*)\1$/s, '$2'));

@@ -1,6 +1,6 @@
 /**
- * SkyPilot's tasks and configurations hold tokens, keys, passwords. What is a secret by its name or its form is hidden where it
- * stands, and wherever else its value appears in what is shown.
+ * Hides tokens, keys and passwords of tasks and configurations: by name, by form, and wherever the same value appears
+ * again.
  */
 
 import { YamlDocument } from '../yaml/document.ts';
@@ -9,17 +9,17 @@ import { isMapping, member, setMember } from '../yaml/tree.ts';
 import { HIDDEN, withoutSecretForms } from './secret-forms.ts';
 import { isSecretMember, isSecretVariable } from './secret-names.ts';
 
-/** What is shorter says nothing, and would hide every `1` and `on`. */
+/** Shorter values are not secret, and hiding them would hide every `1` and `on`. */
 const MIN_LENGTH = 4;
-/** Of a text of several lines each line is known, from this length on. */
+/** Minimum length of a line of a multi-line secret to be hidden by itself. */
 const MIN_LINE = 8;
-/** With more of them, texts are hidden as a whole: looking for each would take too long. */
+/** With more secrets, texts are hidden entirely: searching for each would take too long. */
 const MAX_VALUES = 2000;
 
 export class SecretValues {
   readonly #values = new Set<string>();
 
-  /** Those of tasks and configurations. */
+  /** Collects the secrets of tasks and configurations. */
   static of(...trees: readonly unknown[]): SecretValues {
     const secrets = new SecretValues();
     for (const tree of trees) {
@@ -28,12 +28,12 @@ export class SecretValues {
     return secrets;
   }
 
-  /** A copy of the same form for people's eyes. */
+  /** A copy of a value without secrets. */
   withoutSecrets(tree: unknown): unknown {
     return this.#hideIn(this.#shown(tree, '', isSecretMember));
   }
 
-  /** A text, such as a message, for people's eyes. */
+  /** A text without secrets, such as a message. */
   hideIn(text: string): string {
     const shown = withoutSecretForms(text, (secret) => this.#add(secret));
     return this.#hideValues(shown);
@@ -44,7 +44,7 @@ export class SecretValues {
       return text === '' ? text : HIDDEN;
     }
     let shown = text;
-    // The longest first: one may be a part of another.
+    // Longest first, because one may contain another.
     for (const value of [...this.#values].sort((a, b) => b.length - a.length)) {
       shown = shown.includes(value) ? shown.replaceAll(value, HIDDEN) : shown;
     }
@@ -68,7 +68,7 @@ export class SecretValues {
     return this.#values.has(String(shown)) ? HIDDEN : shown;
   }
 
-  /** `isSecret` = what decides on the names in a mapping: in `envs` they are variables. */
+  /** `isSecret` decides by the name of a member; in `envs` the names are variables. */
   #shown(value: unknown, name: string, isSecret: (name: string) => boolean): unknown {
     if (name === 'secrets') {
       return this.#hidden(value);
@@ -78,7 +78,7 @@ export class SecretValues {
       const below = name === 'envs' ? isSecretVariable : isSecretMember;
       const copy: Record<string, unknown> = {};
       for (const [key, item] of Object.entries(value)) {
-        // The variables of a container: `name: HF_TOKEN`, `value: …`.
+        // Environment variables of a container: `name: HF_TOKEN`, `value: …`.
         const shown =
           key === 'value' && typeof variable === 'string'
             ? this.#shown(item, variable, isSecretVariable)
@@ -101,7 +101,7 @@ export class SecretValues {
       : withoutSecretForms(value, (secret) => this.#add(secret));
   }
 
-  /** All scalars in a value, but for what is empty. */
+  /** Hides all scalars in a value, except empty ones. */
   #hidden(value: unknown): unknown {
     if (Array.isArray(value)) {
       return value.map((item) => this.#hidden(item));
@@ -120,7 +120,7 @@ export class SecretValues {
     return HIDDEN;
   }
 
-  /** SkyPilot keeps the task as the user wrote it, with its secrets, as a text in the task. */
+  /** SkyPilot stores the original YAML of the task, including its secrets, as a string in the task. */
   #shownYaml(text: string): string {
     try {
       return YamlDocument.parseStream(text)
@@ -139,7 +139,7 @@ export class SecretValues {
     if (value.length < MIN_LENGTH || /^\$|^(?:true|false|null|none)$/i.test(value) || value === HIDDEN) {
       return;
     }
-    // As it may stand in a message: quoted, in an address, in a header or a secret of a cluster.
+    // Forms that it may take in a message: JSON-escaped, URL-encoded, base64.
     const forms = [
       value,
       JSON.stringify(value).slice(1, -1),
@@ -156,7 +156,7 @@ export class SecretValues {
   }
 }
 
-/** Half a character has no such form. */
+/** Half of a surrogate pair cannot be encoded. */
 function uriOf(value: string): string {
   try {
     return encodeURIComponent(value);
@@ -166,8 +166,8 @@ function uriOf(value: string): string {
 }
 
 /**
- * A copy of the same form for people's eyes. What is named as a secret is hidden, and so are the `secrets` of a task as a
- * whole, and in texts what looks like one. The names of the secrets of a cluster are none: `imagePullSecrets`, `secretName`.
+ * A copy of a value without secrets. Hides members with secret names, the `secrets` of a task, and secrets in texts.
+ * Keeps the names of Kubernetes Secrets: `imagePullSecrets`, `secretName`.
  */
 export function withoutSecrets(value: unknown): unknown {
   return SecretValues.of(value).withoutSecrets(value);

@@ -1,35 +1,35 @@
-/** What a policy is asked about, and what it answers. */
+/** The input and output of a policy. */
 import type { Mapping } from '../yaml/tree.ts';
 import type { Config } from './config.ts';
 
 /**
- * A task as plain data, under the names of its YAML: `resources`, `num_nodes`, `setup`, `run`, `envs` and so on. Members
- * that a policy does not know are to be left as they are; those that start with `_` are SkyPilot's own.
+ * A task as plain data, with the names of its YAML: `resources`, `num_nodes`, `setup`, `run`, `envs` and so on. Leave
+ * unknown members as they are; those that start with `_` belong to SkyPilot.
  */
 export type Task = { [name: string]: unknown };
 
-/** Who the request is from. SkyPilot's server says so, its client does not. */
+/** The user, as identified by SkyPilot's server. The client does not send one. */
 export interface User {
   /** A hash. */
   readonly id: string;
   readonly name: string;
-  /** Such as `system`; `null` when SkyPilot does not say. */
+  /** Such as `system`; `null` if SkyPilot does not send it. */
   readonly userType: string | null;
   readonly preferredWorkspace: string | null;
 }
 
-/** What was said on the command line. */
+/** Options of the command line. */
 export interface RequestOptions {
-  /** `null` when the user gave none. */
+  /** `null` if not given. */
   readonly clusterName: string | null;
-  /** Minutes; below 0 and `null` = no autostop was asked for. */
+  /** In minutes; negative or `null` = no autostop. */
   readonly idleMinutesToAutostop: number | null;
-  /** The cluster is to be torn down instead of stopped. */
+  /** Whether to tear down the cluster instead of stopping it. */
   readonly down: boolean;
   readonly dryrun: boolean;
 }
 
-/** The names that SkyPilot gives to requests. There may be further ones. */
+/** The known names of requests. There may be others. */
 export const REQUEST_NAMES = [
   'validate',
   'optimize',
@@ -45,24 +45,24 @@ export const REQUEST_NAMES = [
   'serve.launch_replica',
 ] as const;
 
-/** A request of a user. Each policy has a copy of its own, and may change task and configuration in place. */
+/** A request of a user. Each policy gets its own copy, which it may change in place. */
 export interface UserRequest {
   readonly task: Task;
   readonly skypilotConfig: Config;
-  /** One of `REQUEST_NAMES`, or one that a later SkyPilot has. */
+  /** One of `REQUEST_NAMES`, or that of a later SkyPilot. */
   readonly requestName: string;
   /** `null` for jobs and services. */
   readonly requestOptions: RequestOptions | null;
-  /** Whether the user's own machine asks, before the server does with the result. */
+  /** Whether the client calls. The server calls again with the result. */
   readonly atClientSide: boolean;
-  /** `null` at the client's side. */
+  /** `null` on the client side. */
   readonly user: User | null;
   readonly clientApiVersion: number | null;
   /** May be `unknown`. */
   readonly clientVersion: string | null;
 }
 
-/** What becomes of a request. */
+/** The request as a policy returns it. */
 export class MutatedUserRequest {
   readonly task: Task;
   readonly skypilotConfig: Config | Mapping;

@@ -1,6 +1,6 @@
 /**
- * What goes over the wire between SkyPilot and a RESTful admin policy: JSON in a JSON text, and YAML in its members.
- * Source: SkyPilot 0.13, its client's and its server's requests.
+ * The protocol between SkyPilot and a RESTful admin policy: a JSON string that contains JSON, with YAML in its
+ * members. Source: SkyPilot 0.13, requests of its client and its server.
  */
 import { z } from 'zod';
 import { YamlDocument } from '../yaml/document.ts';
@@ -9,28 +9,27 @@ import { isMapping, type Mapping } from '../yaml/tree.ts';
 import type { Config } from './config.ts';
 import type { RequestOptions, Task, User } from './user-request.ts';
 
-/** The body is no request. The message may be shown to whoever sent it: it holds no piece of it. */
+/** The body is invalid. The message is safe to return: it contains nothing of the body. */
 export class InvalidBodyError extends Error {
   override readonly name = 'InvalidBodyError';
 }
 
-/** Absent and `null` are one thing here. */
+/** Absent means the same as `null`. */
 const orNull = <Value>(value: Value | null | undefined): Value | null => value ?? null;
 const wholeNumber = z.int().nullish().transform(orNull);
 const text = z.string().nullish().transform(orNull);
 
-/** What the JSON text in a body holds. Unknown members are left out: there are new ones in every other version. */
+/** The JSON inside the body. Unknown members are ignored: new versions add some. */
 export const envelopeSchema = z
   .object({
     task: z.string().meta({
-      description:
-        'The task, in YAML: one document. About a pipeline SkyPilot asks once for each of its tasks.',
+      description: 'The task, one YAML document. For a pipeline, SkyPilot sends one request per task.',
     }),
-    skypilot_config: z.string().meta({ description: 'The whole configuration, in YAML.' }),
+    skypilot_config: z.string().meta({ description: 'The whole configuration, as YAML.' }),
     request_name: z
       .string()
       .default('other')
-      .meta({ description: 'What the user does.', examples: ['launch', 'jobs.launch'] }),
+      .meta({ description: 'The command of the user.', examples: ['launch', 'jobs.launch'] }),
     request_options: z
       .object({
         cluster_name: text,
@@ -40,15 +39,15 @@ export const envelopeSchema = z
       })
       .nullish()
       .meta({ description: '`null` for jobs and services.' }),
-    at_client_side: z.boolean().default(false).meta({ description: "Whether the user's own machine asks." }),
+    at_client_side: z.boolean().default(false).meta({ description: 'Whether the client sends the request.' }),
     user: z
       .string()
       .default('')
-      .meta({ description: "A mapping in YAML with `id` and `name`; empty at the client's side." }),
+      .meta({ description: 'A YAML mapping with `id` and `name`; empty on the client side.' }),
     client_api_version: wholeNumber,
     client_version: text,
   })
-  .meta({ description: 'The request of a user of SkyPilot.' });
+  .meta({ description: 'A request of a SkyPilot user.' });
 
 const userSchema = z.object({
   id: z.string().min(1),
@@ -57,12 +56,15 @@ const userSchema = z.object({
   preferred_workspace: text.catch(null),
 });
 
-/** Of each member that is YAML: the longest scripts have some thousand lines, which are one token. */
+/** Maximum length of each YAML member. Long scripts are a single token. */
 const MAX_LENGTH = 1_048_576;
-/** A configuration or a task has some hundred lines; two thousand are read in the time that others may be kept waiting. */
+/**
+ * Real tasks and configurations have some hundred lines; parsing ten thousand tokens does not block the process for
+ * long.
+ */
 const MAX_TOKENS = 10_000;
 
-/** A request as it came: task and configuration with the form that they were written in. */
+/** A decoded request. Task and configuration keep their formatting. */
 export interface ReceivedRequest {
   readonly task: YamlDocument;
   readonly skypilotConfig: YamlDocument;
@@ -74,14 +76,14 @@ export interface ReceivedRequest {
   readonly clientVersion: string | null;
 }
 
-/** What is answered: the two that a policy may change. */
+/** The parts that a policy may change. */
 export interface Reviewed {
   readonly task: Task;
   readonly skypilotConfig: Config;
 }
 
 /**
- * Reads the body of a request, as parsed from JSON: a text that is JSON once more, or the object itself.
+ * Decodes the parsed JSON body of a request: a string that contains JSON, or the object itself.
  *
  * @throws InvalidBodyError
  */
@@ -111,7 +113,7 @@ export function decodeRequest(body: unknown): ReceivedRequest {
   };
 }
 
-/** The body of an answer: a JSON text that holds JSON. What is equal to what came is written as it came. */
+/** The body of a response: a JSON string that contains JSON. Unchanged parts keep their formatting. */
 export function encodeAnswer(received: ReceivedRequest, { task, skypilotConfig }: Reviewed): string {
   const inner = {
     task: received.task.with(task).toString(),
@@ -120,7 +122,7 @@ export function encodeAnswer(received: ReceivedRequest, { task, skypilotConfig }
   return JSON.stringify(JSON.stringify(inner));
 }
 
-/** A body as SkyPilot sends it, for trying policies: `task` and `skypilotConfig` are YAML. */
+/** A request body as SkyPilot sends it, for trying policies. `task` and `skypilotConfig` are YAML. */
 export function encodeRequest(
   request: Omit<ReceivedRequest, 'task' | 'skypilotConfig'> & {
     readonly task: string;
@@ -153,14 +155,14 @@ function yamlOf({ id, name, userType, preferredWorkspace }: User): string {
 }
 
 const KINDS: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   object: 'an object',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
 };
 
-/** The first mistake, by the name of the member; what it holds is not shown. */
+/** The first problem, with the name of the member but not its value. */
 function mistakeOf({ issues: [issue] }: z.ZodError): string {
   const where = issue === undefined || issue.path.length === 0 ? 'the body' : issue.path.join('.');
   const expected = issue?.code === 'invalid_type' ? KINDS[issue.expected] : undefined;
@@ -171,7 +173,7 @@ function innerJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new InvalidBodyError('the body: expected JSON in the JSON text');
+    throw new InvalidBodyError('the body: expected JSON in the JSON string');
   }
 }
 
@@ -184,7 +186,7 @@ function mappingOf(name: string, text: string): YamlDocument {
   if (value === null) {
     return YamlDocument.from({});
   }
-  throw new InvalidBodyError(`${name}: expected a mapping in YAML`);
+  throw new InvalidBodyError(`${name}: expected a YAML mapping`);
 }
 
 function parsed(name: string, text: string): YamlDocument {
@@ -201,7 +203,7 @@ function parsed(name: string, text: string): YamlDocument {
   }
 }
 
-/** Empty at the client's side, which does not know who it is to the server. */
+/** Empty on the client side, which does not know its user. */
 function userOf(text: string): User | null {
   const document = parsed('user', text);
   if (document.value === null) {
@@ -216,7 +218,7 @@ function userOf(text: string): User | null {
   return { id, name, userType, preferredWorkspace };
 }
 
-/** An id of digits is a text, and `null` is nothing. */
+/** Empty members count as absent. */
 function withoutEmpty(mapping: Mapping): Mapping {
   return Object.fromEntries(Object.entries(mapping).filter(([, value]) => value !== ''));
 }

@@ -26,11 +26,11 @@ async function refusal(content: string | Uint8Array): Promise<string> {
 
 describe('scheduling-policy check refuses what is no pod', () => {
   it.for<[string, string, string]>([
-    ['another kind', 'kind: Service\nspec: {}', 'expected a pod, or something that makes pods'],
-    ['a kind in other letters', 'kind: pod\nspec: {}', 'expected a pod, or something that makes pods'],
+    ['another kind', 'kind: Service\nspec: {}', 'expected a pod or an object that creates pods'],
+    ['a kind in other letters', 'kind: pod\nspec: {}', 'expected a pod or an object that creates pods'],
     ['no template', 'kind: Deployment\nspec: {}', 'spec.template: expected an object'],
-    ['nothing', '', 'expected a pod, or something that makes pods'],
-    ['only comments', '# kind: Pod\n---\n', 'expected a pod, or something that makes pods'],
+    ['nothing', '', 'expected a pod or an object that creates pods'],
+    ['only comments', '# kind: Pod\n---\n', 'expected a pod or an object that creates pods'],
     ['a text', 'Pod', 'expected an object with kind'],
     ['a list', '- kind: Pod', 'expected an object with kind'],
     ['no spec', 'kind: Pod\n', 'spec: '],

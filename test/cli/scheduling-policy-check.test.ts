@@ -34,7 +34,7 @@ describe('scheduling-policy check', () => {
       stdout: `allowed for system:serviceaccount:shop:default
 
 --- ${file}
-+++ as the policies leave it
++++ (changed by policies)
 @@ -7,3 +7,5 @@
  spec:
    containers:
@@ -88,7 +88,7 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
       reasons: [],
       warnings: [],
       diff: expect.stringMatching(
-        /^--- \S+web\.yaml\n\+\+\+ as the policies leave it\n@@ .*\n\+ {4}disk: ssd\n$/s,
+        /^--- \S+web\.yaml\n\+\+\+ \(changed by policies\)\n@@ .*\n\+ {4}disk: ssd\n$/s,
       ),
     });
     const refused = await run('check', podFile(RAW), '--policies', policies, '--format', 'json');
@@ -117,9 +117,9 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
     const args = ['scheduling-policy', 'check', '-', '--policies', basicPolicies()];
     const { code, stdout, stderr } = await runCommand(args, { stdin });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toContain('\n--- standard input\n+++ as the policies leave it\n');
+    expect(stdout).toContain('\n--- standard input\n+++ (changed by policies)\n');
     expect((await runCommand(args, { stdin: WEB.replace('Pod', 'Service') })).stderr).toMatch(
-      /^error: standard input: expected a pod, or something that makes pods: one of Pod, .*, List\n$/,
+      /^error: standard input: expected a pod or an object that creates pods: one of Pod, .*, List\n$/,
     );
   });
 });
@@ -178,7 +178,7 @@ describe('scheduling-policy check asks for whom the pod runs', () => {
     expect(await run('check', file, '--policies', basicPolicies(), '--namespace', 'ci')).toEqual({
       code: 2,
       stdout: '',
-      stderr: `error: ${file}: expected a pod in ci, as --namespace says, got one in shop\n`,
+      stderr: `error: ${file}: --namespace is ci, but the pod is in shop\n`,
     });
   });
 

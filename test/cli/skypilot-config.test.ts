@@ -227,7 +227,7 @@ describe('where SkyPilot looks', () => {
     expect(valueIn(result)).toEqual(YamlDocument.parse(pod).value);
     expect(result).toMatchObject({
       code: 0,
-      stderr: `warning: ${folder}/home/.sky/config.yaml: it is the server's configuration, and is not read as the user's too\n`,
+      stderr: `warning: ${folder}/home/.sky/config.yaml: already used as the server's configuration, not read again as the user's\n`,
     });
   });
 });
@@ -289,10 +289,10 @@ experimental:
 `;
     const { code, stdout, stderr } = await configIn(folderOf({ 'task.yaml': task }), ['--task', 'task.yaml']);
     expect(stderr.split('\n')).toEqual([
-      'error: task.yaml:7: experimental.other: expected nothing but config_overrides there',
+      'error: task.yaml:7: experimental.other: expected only config_overrides here',
       'error: task.yaml:3: kubernetes.context_configs: a task may not set this key',
       'error: task.yaml:4: admin_policy: a task may not set this key',
-      'error: task.yaml:5: active_workspace: expected default or one of the workspaces of the server, got "nowhere"',
+      'error: task.yaml:5: active_workspace: expected default or a workspace of the server, got "nowhere"',
       '',
     ]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: 'active_workspace: nowhere\n' });
@@ -326,7 +326,7 @@ experimental:
     expect(result).toEqual({
       code: 0,
       stdout: 'gcp:\n  vpc_name: v\n',
-      stderr: 'warning: task.yaml:2: experimental.config_overrides: it is called config now\n',
+      stderr: 'warning: task.yaml:2: experimental.config_overrides: deprecated: use config\n',
     });
   });
 });

@@ -53,7 +53,7 @@ run: |
 `;
 
 const TASK_DIFF = `--- task
-+++ task, as the policies leave it
++++ task (changed by policies)
 @@ -2,5 +2,7 @@
  resources:
    infra: kubernetes
@@ -65,7 +65,7 @@ const TASK_DIFF = `--- task
 `;
 
 const CONFIG_DIFF = `--- skypilot_config
-+++ skypilot_config, as the policies leave it
++++ skypilot_config (changed by policies)
 @@ -1,2 +1,3 @@
  kubernetes:
    namespace: lab
@@ -275,7 +275,7 @@ describe('a pipeline', () => {
   it('fails where its tasks end with different configurations, which SkyPilot refuses', async () => {
     const { code, stderr } = await review(taskFile(PIPELINE), ...policies('OwnPolicy'));
     expect(code).toBe(3);
-    expect(stderr).toContain('leave the tasks with different configurations');
+    expect(stderr).toContain('return different configurations for the tasks');
     expect((await review(taskFile(PIPELINE), ...policies('LastPolicy'))).code).toBe(0);
   });
 
@@ -302,9 +302,9 @@ describe('--check-idempotence', () => {
   });
 
   it.for<[keyof typeof POLICIES, string]>([
-    ['GrowPolicy', 'not idempotent: the answer is changed again by GrowPolicy'],
-    ['ShyPolicy', 'not idempotent: ShyPolicy rejects the answer: seen it'],
-    ['FragilePolicy', 'FragilePolicy failed when it was asked about the answer'],
+    ['GrowPolicy', 'not idempotent: the result is changed again by GrowPolicy'],
+    ['ShyPolicy', 'not idempotent: ShyPolicy rejects the result: seen it'],
+    ['FragilePolicy', 'FragilePolicy failed when called with its own result'],
   ])('ends with 3 when the answer is not left alone: %s', async ([name, message]) => {
     const args = check('TeamPolicy', name);
     const { code, stdout, stderr } = await review(...args);
@@ -360,7 +360,7 @@ kubernetes: {pod_config: {spec: {containers: [{env: [{name: HF_TOKEN, value: s3c
       ...policies('RotatePolicy'),
     );
     expect(stdout).toMatch(
-      /\n--- task\n\+\+\+ task, as the policies leave it\n\(what is changed is hidden\)\n$/,
+      /\n--- task\n\+\+\+ task \(changed by policies\)\n\(the changed values are hidden\)\n$/,
     );
   });
 });
@@ -372,10 +372,10 @@ describe('a mistake', () => {
     ['a text', 's3cret\n', 'task: expected YAML, and line 1: document 1: expected a mapping'],
     ['nothing', ' \n', 'expected a request or a task, got nothing'],
     ['bytes that are no text', new Uint8Array([0xff, 0xfe]), 'could not be read: it is not UTF-8 text'],
-    ['a JSON text that holds no JSON', '"s3cret"', 'the body: expected JSON in the JSON text'],
+    ['a JSON text that holds no JSON', '"s3cret"', 'the body: expected JSON in the JSON string'],
     ['a JSON text that holds a list', '"[]"', 'the body: expected an object'],
-    ['a body without a configuration', '{"task": "run: s3cret"}', 'skypilot_config: expected a text'],
-    ['a body without a task', '{"skypilot_config": "{}"}', 'task: expected a text'],
+    ['a body without a configuration', '{"task": "run: s3cret"}', 'skypilot_config: expected a string'],
+    ['a body without a task', '{"skypilot_config": "{}"}', 'task: expected a string'],
     ['a body of another form', body({ request_options: 's3cret' }), 'request_options: expected an object'],
     [
       'a body with a configuration that is no YAML',
@@ -424,7 +424,7 @@ describe('a mistake', () => {
     });
     expect(await review('-', '--skypilot-config', '-', ...policies('NothingPolicy'))).toMatchObject({
       code: 2,
-      stderr: 'error: standard input (-) can be read once\n',
+      stderr: 'error: standard input (-) can only be read once\n',
     });
   });
 
@@ -432,7 +432,7 @@ describe('a mistake', () => {
     const { code, stderr } = await review(bodyFile(), flag, 'x', ...policies('NothingPolicy'));
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: expect.stringContaining('go with a task, and this is the body of a request\n'),
+      stderr: expect.stringContaining('apply to a task, but this is a request body\n'),
     });
   });
 

@@ -136,14 +136,14 @@ describe('what is no request', () => {
   const NO_REQUESTS = [
     ['no JSON', '{', 'expected a body in JSON'],
     ['nothing', '', 'expected a body in JSON'],
-    ['a text that is no JSON', '"s3cret"', 'the body: expected JSON in the JSON text'],
+    ['a text that is no JSON', '"s3cret"', 'the body: expected JSON in the JSON string'],
     ['a list', '["s3cret"]', 'the body: expected an object'],
-    ['an empty object', '{}', 'task: expected a text'],
-    ['a task that is an object', body({ task: { run: 's3cret' } }), 'task: expected a text'],
+    ['an empty object', '{}', 'task: expected a string'],
+    ['a task that is an object', body({ task: { run: 's3cret' } }), 'task: expected a string'],
     [
       'a configuration that is no mapping',
       body({ skypilot_config: '- s3cret' }),
-      'skypilot_config: expected a mapping in YAML',
+      'skypilot_config: expected a YAML mapping',
     ],
     ['a task that is no YAML', body({ task: 's3cret: [' }), /^task: expected YAML, and line 1: /],
     ['no user', body({ user: 's3cret' }), 'user: expected a mapping with id and name'],

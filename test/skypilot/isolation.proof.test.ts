@@ -4,18 +4,18 @@ import { FAILED } from '../support/skypilot.ts';
 
 describe('a policy in a thread', () => {
   it.each<[string, string, string | RegExp]>([
-    ['ends the process', 'process.exit(0);', 'its thread has ended itself, with exit code 0'],
-    ['forgets to wait', 'Promise.reject(new Error("stray"));', 'its thread has ended: stray'],
+    ['ends the process', 'process.exit(0);', 'its thread exited with code 0'],
+    ['forgets to wait', 'Promise.reject(new Error("stray"));', 'its thread exited: stray'],
     [
       'forgets to wait for a rejection',
       'void (async () => { throw new PolicyRejected("no"); })();',
-      'its thread has ended: no',
+      'its thread exited: no',
     ],
     ['throws from a callback', 'process.nextTick(() => { throw new Error("tick"); });', /: tick$/],
     [
       'takes all memory',
       'const all = []; for (;;) all.push({ a: [1, 2] });',
-      'its thread has ended: it took more than 256 MB of memory',
+      'its thread exited: it took more than 256 MB of memory',
     ],
   ])('has failed when it %s, and the next request is answered', async (_, way, cause) => {
     const { review, logger } = await threads({ IdlePolicy: '', ...switched({ bad: way }), LastPolicy: '' });
@@ -61,7 +61,7 @@ describe('a policy in a thread', () => {
     // The service went on meanwhile.
     expect(beats).toBeGreaterThan(3);
     await vi.waitFor(() =>
-      expect(shownLines(logger).at(-1)?.message).toBe('policy did not answer: its thread is ended'),
+      expect(shownLines(logger).at(-1)?.message).toBe('policy did not answer: stopping its thread'),
     );
     expect(await review(taskOf('good'))).toMatchObject({ allowed: true, task: { count: 1 } });
     expect(performance.now() - started).toBeLessThan(15_000);
@@ -81,7 +81,7 @@ describe('a policy in a thread', () => {
     expect(shownLines(logger)).toContainEqual({
       level: 'error',
       fields: { policy: 'SwitchPolicy' },
-      message: 'policy holds its thread: another one takes the questions',
+      message: 'policy blocks its thread: moving to another thread',
     });
     expect((await hanging).failed).toBe(true);
     await slow;
@@ -93,7 +93,7 @@ describe('a policy in a thread', () => {
       expect((await review(taskOf('bad'))).failed).toBe(true);
     }
     const causes = logger.lines.map(({ fields }) => fields.error);
-    expect(causes).toContain('its threads hang or end again and again: no other is started at present');
+    expect(causes).toContain('its threads keep hanging or crashing: not starting another one for now');
     await vi.waitFor(async () => expect((await review(taskOf('good'))).allowed).toBe(true), {
       timeout: 60_000,
     });
@@ -108,7 +108,7 @@ describe('a policy in a thread', () => {
       expect(shownLines(logger)).toEqual([
         {
           level: 'error',
-          fields: { policy: 'SwitchPolicy', error: 'its thread has ended: afterwards' },
+          fields: { policy: 'SwitchPolicy', error: 'its thread exited: afterwards' },
           message: 'policy failed',
         },
       ]),

@@ -102,8 +102,8 @@ describe('a policy in a thread', () => {
     };
     const { review, logger } = await threads(switched(ways));
     const causes = [
-      ['exit', 'its thread has ended itself, with exit code 0'],
-      ['stray', 'its thread has ended: stray'],
+      ['exit', 'its thread exited with code 0'],
+      ['stray', 'its thread exited: stray'],
       ['hang', 'no answer within 0.5 s'],
     ] as const;
     for (const [name, error] of causes) {
@@ -121,7 +121,7 @@ describe('a policy in a thread', () => {
         message: 'policy failed',
       });
     }
-    await vi.waitFor(() => expect(shownLines(logger).at(-1)?.message).toMatch(/its thread is ended/));
+    await vi.waitFor(() => expect(shownLines(logger).at(-1)?.message).toMatch(/stopping its thread/));
     expect(await review(taskOf('good'))).toMatchObject({ allowed: true, task: { count: 1 } });
   });
 });

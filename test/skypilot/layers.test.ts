@@ -417,7 +417,7 @@ describe('the configuration of a task', () => {
     expect(read('experimental:\n  config_overrides: {a: 1}\n')).toEqual({
       tree: { a: 1 },
       at: ['experimental', 'config_overrides'],
-      problems: ['warning: task:2: experimental.config_overrides: it is called config now'],
+      problems: ['warning: task:2: experimental.config_overrides: deprecated: use config'],
     });
   });
 
@@ -425,7 +425,7 @@ describe('the configuration of a task', () => {
     expect(read('config: {a: 1}\nexperimental:\n  config_overrides: {a: 2}\n')).toEqual({
       tree: { a: 1 },
       at: ['config'],
-      problems: ['warning: task:3: experimental.config_overrides: it has no effect beside config'],
+      problems: ['warning: task:3: experimental.config_overrides: ignored, because config is set'],
     });
   });
 
@@ -440,12 +440,9 @@ describe('the configuration of a task', () => {
   it.for<[string, string]>([
     [
       'config: {}\nresources:\n  _cluster_config_overrides: {}\n',
-      'task:3: resources._cluster_config_overrides: expected it not beside config',
+      'task:3: resources._cluster_config_overrides: cannot be combined with config',
     ],
-    [
-      'experimental:\n  other: 1\n',
-      'task:2: experimental.other: expected nothing but config_overrides there',
-    ],
+    ['experimental:\n  other: 1\n', 'task:2: experimental.other: expected only config_overrides here'],
     ['run: x\nexperimental: yes\n', 'task:2: experimental: expected a mapping'],
     ['run: x\nconfig: [a]\n', 'task:2: config: expected a mapping'],
   ])('is refused as %j', ([yaml, problem]) => {
@@ -472,7 +469,7 @@ describe('the workspace that is chosen', () => {
         server: 'workspaces: {lab: {}}\n',
         user: 'workspaces: {mine: {}}\nactive_workspace: mine\n',
       }),
-    ).toBe('user:2: active_workspace: expected default or one of the workspaces of the server, got "mine"');
+    ).toBe('user:2: active_workspace: expected default or a workspace of the server, got "mine"');
     expect(problem({ server: 'workspaces: {lab: {}}', task: 'active_workspace: toString' })).toContain(
       'task:1: active_workspace: expected',
     );

@@ -109,7 +109,7 @@ describe('what is no policy is said', () => {
     [
       'a class under another name',
       `${policySource('InnerPolicy')}export { InnerPolicy as MyPolicy };`,
-      'the class that is exported as MyPolicy is called InnerPolicy',
+      'the class exported as MyPolicy is named InnerPolicy',
     ],
     [
       'a class without the method',
@@ -146,8 +146,8 @@ describe('what is no policy is said', () => {
     const twice = await load(`${one}#MyPolicy`, `${two}#MyPolicy`, `${one}#MyPolicy`);
     expect(twice.policies.map(({ specifier }) => specifier)).toEqual([`${one}#MyPolicy`]);
     expect(twice.problems).toEqual([
-      expect.stringContaining('there are two policies of the name MyPolicy'),
-      expect.stringContaining('there are two policies of the name MyPolicy'),
+      expect.stringContaining('there are two policies named MyPolicy'),
+      expect.stringContaining('there are two policies named MyPolicy'),
     ]);
     const shared = await load(
       `${fileOf(WITH_OPTION('MaxCostPolicy', 'max_cost_limit'))}#MaxCostPolicy`,

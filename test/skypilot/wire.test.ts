@@ -142,28 +142,28 @@ describe('what is no request', () => {
     ['list', []],
     ['null', null],
   ] as const)('is refused: a %s', ([, value]) => {
-    expect(mistakeOf(value)).toMatch(/^the body: expected (JSON in the JSON text|an object)$/);
+    expect(mistakeOf(value)).toMatch(/^the body: expected (JSON in the JSON string|an object)$/);
   });
 
   it.for([
-    ['task', undefined, 'a text'],
-    ['task', { run: 'S3CRET' }, 'a text'],
-    ['skypilot_config', undefined, 'a text'],
-    ['skypilot_config', { S3CRET: 1 }, 'a text'],
-    ['request_name', 7, 'a text'],
+    ['task', undefined, 'a string'],
+    ['task', { run: 'S3CRET' }, 'a string'],
+    ['skypilot_config', undefined, 'a string'],
+    ['skypilot_config', { S3CRET: 1 }, 'a string'],
+    ['request_name', 7, 'a string'],
     ['request_options', 'S3CRET', 'an object'],
     ['request_options', [], 'an object'],
     ['at_client_side', 'S3CRET', 'true or false'],
-    ['user', { id: 'S3CRET' }, 'a text'],
+    ['user', { id: 'S3CRET' }, 'a string'],
     ['client_api_version', 'S3CRET', 'a number'],
     ['client_api_version', 5.5, 'a whole number'],
-    ['client_version', 0.13, 'a text'],
+    ['client_version', 0.13, 'a string'],
   ] as const)('names the member that is wrong: %s is %j', ([name, value, expected]) => {
     expect(mistakeOf(envelope({ [name]: value }))).toBe(`${name}: expected ${expected}`);
   });
 
   it.for([
-    ['cluster_name', 8, 'a text'],
+    ['cluster_name', 8, 'a string'],
     ['idle_minutes_to_autostop', 'S3CRET', 'a number'],
     ['down', 'S3CRET', 'true or false'],
     ['dryrun', 1, 'true or false'],
@@ -188,10 +188,8 @@ describe('what is no request', () => {
   });
 
   it.for(['- S3CRET\n', 'S3CRET', '12', 'true', '2026-11-21'])('has no mapping in its YAML: %j', (yaml) => {
-    expect(mistakeOf(envelope({ task: yaml }))).toBe('task: expected a mapping in YAML');
-    expect(mistakeOf(envelope({ skypilot_config: yaml }))).toBe(
-      'skypilot_config: expected a mapping in YAML',
-    );
+    expect(mistakeOf(envelope({ task: yaml }))).toBe('task: expected a YAML mapping');
+    expect(mistakeOf(envelope({ skypilot_config: yaml }))).toBe('skypilot_config: expected a YAML mapping');
     expect(mistakeOf(envelope({ user: yaml }))).toBe('user: expected a mapping with id and name');
   });
 

@@ -325,7 +325,7 @@ export const answers = {
     headers: ANSWERED,
     body: 'Refusal',
     examples: {
-      noRequest: { message: 'task: expected a text' },
+      noRequest: { message: 'task: expected a string' },
       noJson: { message: 'expected a body in JSON' },
     },
   },
