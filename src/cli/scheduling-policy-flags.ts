@@ -1,5 +1,5 @@
 /** The flags of the `scheduling-policy` commands, as parsed by commander. */
-import type { MergeStrategy } from '../kubernetes/merge-strategy.ts';
+import type { MergeStrategy } from '../kubernetes/merge.ts';
 
 /** Selects an account. */
 export interface AccountFlags {

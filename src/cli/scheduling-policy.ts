@@ -1,6 +1,6 @@
 /** `scheduling-policy`: inspects scheduling policies without a cluster. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { MERGE_STRATEGIES } from '../kubernetes/merge-strategy.ts';
+import { MERGE_STRATEGIES } from '../kubernetes/merge.ts';
 import type { CheckFlags, MergeFlags } from './scheduling-policy-flags.ts';
 import { formatFlag } from './sources.ts';
 

@@ -3,6 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Pod, Toleration } from './pod.ts';
 import { DAEMON_SET_TOLERATIONS, SystemTolerations } from './system-tolerations.ts';
 
+/** The users that the schedulers of Kubernetes use to assign pods to nodes. */
+export const SCHEDULERS: readonly string[] = ['system:kube-scheduler'];
+
 /** See the options of `[kubernetes]`, which describe these and have the same defaults. */
 export interface ClusterOptions {
   readonly systemTolerations?: readonly string[];

@@ -3,7 +3,6 @@
  * of the draft.
  */
 import { z } from 'zod';
-import { mapping } from './mapping-schema.ts';
 import {
   EFFECTS,
   EXPRESSION_OPERATORS,
@@ -11,11 +10,12 @@ import {
   labels,
   labelValue,
   listOf,
+  mapping,
   notTogether,
   oneOf,
   TOLERATION_OPERATORS,
   text,
-} from './schema-words.ts';
+} from './schema-helpers.ts';
 
 /** These operators need values. */
 const LISTING = ['In', 'NotIn'] as const;

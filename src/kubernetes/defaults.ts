@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Cluster, PodOrigin } from './cluster.ts';
 import type { Affinity, Pod } from './pod.ts';
-import { askedIn } from './rules/asked-affinities.ts';
+import { requestedAffinities } from './rules/requested-affinities.ts';
 import type { Rules } from './rules/rules.ts';
 
 type Spec = Pod['spec'];
@@ -100,8 +100,8 @@ function tolerations(spec: Spec, rules: Rules, cluster: Cluster, origin: PodOrig
 
 /** Merges by kind: affinities to other pods leave room for a default affinity to nodes. */
 function affinity({ affinity: there }: Spec, { affinities }: Rules): Added {
-  const asked = new Set(askedIn(there ?? {}).map(({ place }) => place));
-  const missing = askedIn(affinities.default).filter(({ place }) => !asked.has(place));
+  const requested = new Set(requestedAffinities(there ?? {}).map(({ place }) => place));
+  const missing = requestedAffinities(affinities.default).filter(({ place }) => !requested.has(place));
   if (missing.length === 0) {
     return {};
   }

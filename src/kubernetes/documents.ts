@@ -9,12 +9,12 @@ import { isMapping, type Path } from '../yaml/tree.ts';
 import type { Binding, Role } from './access.ts';
 import { aggregated, rulesLost, type WrittenRole } from './aggregation.ts';
 import { type Item, readItems } from './items.ts';
-import { mapping } from './mapping-schema.ts';
-import { mistakes, shown } from './mistakes.ts';
 import { API_GROUPS, type SchedulingPolicy, schedulingPolicy } from './policy.ts';
 import { policySpecSchema } from './policy-schema.ts';
 import { clusterRoleBindingSchema, clusterRoleSchema, roleBindingSchema, roleSchema } from './rbac-schema.ts';
 import { References } from './references.ts';
+import { mapping } from './schema-helpers.ts';
+import { schemaProblems, shown } from './schema-problems.ts';
 
 const POLICY_VERSIONS = [
   ...API_GROUPS.map((group) => `${group}/v1alpha1` as const),
@@ -237,7 +237,7 @@ class Documents {
       return parsed.data;
     }
     for (const issue of parsed.error.issues) {
-      for (const { path, message } of mistakes(issue, item.value)) {
+      for (const { path, message } of schemaProblems(issue, item.value)) {
         this.#mistake(item, path, message);
       }
     }

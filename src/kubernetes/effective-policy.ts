@@ -5,8 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Cluster, type PodOrigin } from './cluster.ts';
 import { withDefaults } from './defaults.ts';
-import { byName, type MergedPolicy, mergePolicies } from './merge.ts';
-import type { MergeStrategy } from './merge-strategy.ts';
+import { byName, type MergedPolicy, type MergeStrategy, mergePolicies } from './merge.ts';
 import type { Pod } from './pod.ts';
 import type { SchedulingPolicy } from './policy.ts';
 import { conflicts } from './rules/conflicts.ts';
@@ -134,7 +133,7 @@ export class EffectivePolicy {
     const { names, nodeSelectors, tolerations, affinities } = rules;
     const nodeName = said(spec.nodeName);
     const selectors = Object.entries(spec.nodeSelector ?? {}).map(([label, value]) => ({ label, value }));
-    const asked = [...(spec.tolerations ?? []).entries()].filter(
+    const requested = [...(spec.tolerations ?? []).entries()].filter(
       ([, toleration]) => !this.#cluster.hasAdded(toleration, options),
     );
     const affinity = spec.affinity ?? {};
@@ -147,7 +146,7 @@ export class EffectivePolicy {
       ),
       ...(nodeName === undefined ? [] : nodeReasons(nodeName, rules)),
       ...nodeSelectors.judge(selectors, 'nodeSelector'),
-      ...tolerations.judge(asked),
+      ...tolerations.judge(requested),
       ...affinities.judge(affinity, { isForOneNode }),
       ...(this.#cluster.refusesTopologySpread
         ? topologySpreadReasons(spec.topologySpreadConstraints ?? [], affinities)

@@ -11,7 +11,7 @@ export {
   type PodReview,
   type ReviewOptions,
 } from './effective-policy.ts';
-export { MERGE_STRATEGIES, type MergeStrategy } from './merge-strategy.ts';
+export { MERGE_STRATEGIES, type MergeStrategy } from './merge.ts';
 export { type Pod, parsePod } from './pod.ts';
 export type { SchedulingPolicy } from './policy.ts';
 export type { NodeSelector } from './rules/node-selector-rules.ts';

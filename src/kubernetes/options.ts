@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { FurtherSection } from '../config/option-groups.ts';
 import type { Problem } from '../errors.ts';
-import { MERGE_STRATEGIES } from './merge-strategy.ts';
-import { SCHEDULERS } from './schedulers.ts';
+import { SCHEDULERS } from './cluster.ts';
+import { MERGE_STRATEGIES } from './merge.ts';
 import {
   DAEMON_SET_TOLERATIONS,
   SYSTEM_TOLERATION_PATTERN,

@@ -3,10 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import jsonPatch from 'fast-json-patch';
 import { type Account, serviceAccount } from './access.ts';
 import type { Admission, BindingRequest, PodRequest } from './admission-review.ts';
+import { SCHEDULERS } from './cluster.ts';
 import type { PodReview } from './effective-policy.ts';
 import { type Pod, serviceAccountName } from './pod.ts';
 import { formatReason, type Reason } from './rules/reason.ts';
-import { SCHEDULERS } from './schedulers.ts';
 import type { SchedulingPolicies } from './scheduling-policies.ts';
 
 /** The controller sets the node of each pod of a DaemonSet. Others cannot impersonate it. */

@@ -1,7 +1,7 @@
 /** Reviews scheduling policies when they are stored: the schema in the cluster cannot reject unknown fields. */
 import { formatPath, isMapping } from '../yaml/tree.ts';
 import { policyDocument } from './documents.ts';
-import { mistakes } from './mistakes.ts';
+import { schemaProblems } from './schema-problems.ts';
 
 /** Keeps messages within `MAX_MESSAGE`. */
 const MAX_MISTAKES = 20;
@@ -15,7 +15,7 @@ export function policyMistake(document: unknown): string | null {
   }
   const value = isMapping(document) ? document : {};
   const found = parsed.error.issues
-    .flatMap((issue) => [...mistakes(issue, value)])
+    .flatMap((issue) => [...schemaProblems(issue, value)])
     .slice(0, MAX_MISTAKES)
     .map(({ path, message }) => (path.length === 0 ? message : `${formatPath(path)}: ${message}`));
   return `the scheduling policy is invalid: ${found.join('; ')}`.slice(0, MAX_MESSAGE);

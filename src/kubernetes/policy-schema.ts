@@ -5,7 +5,6 @@
  */
 import type { z } from 'zod';
 import { defaultAffinity, defaultToleration } from './default-schema.ts';
-import { mapping } from './mapping-schema.ts';
 import {
   EFFECTS,
   EXPRESSION_OPERATORS,
@@ -13,11 +12,12 @@ import {
   labels,
   labelValue,
   listOf,
+  mapping,
   notTogether,
   oneOf,
   TOLERATION_OPERATORS,
   text,
-} from './schema-words.ts';
+} from './schema-helpers.ts';
 
 export const AFFINITY_TIMES = [
   'requiredDuringSchedulingIgnoredDuringExecution',

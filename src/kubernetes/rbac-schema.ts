@@ -1,6 +1,6 @@
 /** RBAC documents, as far as they say who may use what. Source: Kubernetes API, rbac.authorization.k8s.io/v1. */
 import { z } from 'zod';
-import { mapping } from './mapping-schema.ts';
+import { mapping } from './schema-helpers.ts';
 
 const texts = z.array(z.string('a string'), 'a list').nullish();
 

@@ -3,7 +3,7 @@ import { nearestName } from '../config/nearest.ts';
 import type { Problem } from '../errors.ts';
 import type { Path } from '../yaml/tree.ts';
 import type { Item } from './items.ts';
-import { shown } from './mistakes.ts';
+import { shown } from './schema-problems.ts';
 
 /** A reference by name. */
 export interface Reference {

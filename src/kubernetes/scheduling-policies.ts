@@ -5,8 +5,7 @@ import { type AccessGrant, type Account, PolicyAccess } from './access.ts';
 import { Cluster, type ClusterOptions } from './cluster.ts';
 import { type PolicyDocuments, readPolicyDocuments } from './documents.ts';
 import { EffectivePolicy } from './effective-policy.ts';
-import { byName } from './merge.ts';
-import type { MergeStrategy } from './merge-strategy.ts';
+import { byName, type MergeStrategy } from './merge.ts';
 import type { SchedulingPolicy } from './policy.ts';
 
 /** Size of the cache of accounts. Others cost one merge of their policies. */

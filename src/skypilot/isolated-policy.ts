@@ -11,9 +11,9 @@
 import type { Deadline } from '../deadline.ts';
 import type { HttpObserver } from '../http/contract.ts';
 import type { Logger } from '../logger.ts';
-import type { Answer, Question } from './asking.ts';
-import type { ThreadData } from './policy-messages.ts';
-import { type Asked, PolicyThread } from './policy-thread.ts';
+import type { Answer, Question } from './call-policy.ts';
+import { type PendingQuestion, PolicyThread } from './policy-thread.ts';
+import type { ThreadData } from './thread-messages.ts';
 
 /** In milliseconds. */
 const TIMES = {
@@ -45,7 +45,7 @@ export class IsolatedPolicy {
   #current: PolicyThread | undefined;
   #starts = MAX_STARTS;
   #startsAt = performance.now();
-  #asked = 0;
+  #lastId = 0;
   #closing = false;
 
   private constructor(name: string, data: ThreadData, services: IsolatedPolicyServices) {
@@ -68,18 +68,18 @@ export class IsolatedPolicy {
   /** @throws Error if there is no answer, at the latest `TIMES.grace` after the deadline */
   ask(question: Question, deadline: Deadline): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#asked += 1;
-      const overdue = setTimeout(() => this.#overdue(asked), deadline.milliseconds + TIMES.grace).unref();
+      this.#lastId += 1;
+      const overdue = setTimeout(() => this.#overdue(pending), deadline.milliseconds + TIMES.grace).unref();
       const settled = <Value>(settle: (value: Value) => void) => {
         return (value: Value) => {
           clearTimeout(overdue);
-          clearTimeout(asked.look);
+          clearTimeout(pending.look);
           settle(value);
           this.#endIdle();
         };
       };
-      const asked: Asked = {
-        id: this.#asked,
+      const pending: PendingQuestion = {
+        id: this.#lastId,
         question,
         left: () => deadline.milliseconds,
         resolve: settled(resolve),
@@ -87,7 +87,7 @@ export class IsolatedPolicy {
         taken: false,
         look: undefined,
       };
-      this.#put(asked);
+      this.#put(pending);
     });
   }
 
@@ -107,19 +107,19 @@ export class IsolatedPolicy {
     return causes.find((cause) => cause !== undefined);
   }
 
-  #put(asked: Asked): void {
+  #put(pending: PendingQuestion): void {
     try {
-      this.#thread().ask(asked);
-      asked.look = setTimeout(() => this.#look(asked), TIMES.held).unref();
+      this.#thread().ask(pending);
+      pending.look = setTimeout(() => this.#look(pending), TIMES.held).unref();
     } catch (thrown) {
-      asked.reject(thrown instanceof Error ? thrown : new Error(String(thrown)));
+      pending.reject(thrown instanceof Error ? thrown : new Error(String(thrown)));
     }
   }
 
   /** Moves a question to another thread if the policy has not accepted it by the second check. */
-  #look(asked: Asked, isSecond = false): void {
-    const thread = this.#threadOf(asked);
-    if (thread === undefined || asked.taken) {
+  #look(pending: PendingQuestion, isSecond = false): void {
+    const thread = this.#threadOf(pending);
+    if (thread === undefined || pending.taken) {
       return;
     }
     if (isSecond && this.#threads.size < MAX_THREADS) {
@@ -129,14 +129,14 @@ export class IsolatedPolicy {
       );
       this.#replace(thread);
     } else {
-      asked.look = setTimeout(() => this.#look(asked, thread.isReady), TIMES.look).unref();
+      pending.look = setTimeout(() => this.#look(pending, thread.isReady), TIMES.look).unref();
     }
   }
 
-  #overdue(asked: Asked): void {
-    const thread = this.#threadOf(asked);
-    thread?.pending.delete(asked.id);
-    asked.reject(new Error('no answer in time'));
+  #overdue(pending: PendingQuestion): void {
+    const thread = this.#threadOf(pending);
+    thread?.pending.delete(pending.id);
+    pending.reject(new Error('no answer in time'));
     // A thread that is still loading has its own time limit.
     if (thread?.isReady && !this.#closing) {
       this.#services.logger.warn({ policy: this.#name }, 'policy did not answer: stopping its thread');
@@ -150,12 +150,12 @@ export class IsolatedPolicy {
       this.#current = undefined;
     }
     const waiting = [...thread.pending.values()].filter(({ taken }) => !taken);
-    for (const asked of waiting) {
-      thread.pending.delete(asked.id);
+    for (const pending of waiting) {
+      thread.pending.delete(pending.id);
     }
     this.#endIdle();
-    for (const asked of waiting) {
-      this.#put(asked);
+    for (const pending of waiting) {
+      this.#put(pending);
     }
   }
 
@@ -178,17 +178,17 @@ export class IsolatedPolicy {
     if (byItself && thread.isReady && !left.some(({ taken }) => taken)) {
       this.#services.logger.error({ policy: this.#name, error: cause.message }, 'policy failed');
     }
-    for (const asked of left) {
-      if (asked.taken || !thread.isReady || this.#closing) {
-        asked.reject(cause);
+    for (const pending of left) {
+      if (pending.taken || !thread.isReady || this.#closing) {
+        pending.reject(cause);
       } else {
-        this.#put(asked);
+        this.#put(pending);
       }
     }
   }
 
-  #threadOf(asked: Asked): PolicyThread | undefined {
-    return [...this.#threads].find(({ pending }) => pending.has(asked.id));
+  #threadOf(pending: PendingQuestion): PolicyThread | undefined {
+    return [...this.#threads].find((thread) => thread.pending.has(pending.id));
   }
 
   /** The current thread, or a new one. @throws Error if no more may be started */

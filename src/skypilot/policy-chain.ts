@@ -6,7 +6,7 @@ import type { EnforcementServices } from '../enforcement/services.ts';
 import { ConfigurationError, errorText } from '../errors.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import type { Mapping } from '../yaml/tree.ts';
-import type { Answer, Question } from './asking.ts';
+import type { Answer, Question } from './call-policy.ts';
 import { Config } from './config.ts';
 import { skypilotOptions, skypilotSection } from './options.ts';
 import { loadPolicies } from './policy-loader.ts';

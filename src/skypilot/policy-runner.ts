@@ -5,7 +5,7 @@ import type { Deadline } from '../deadline.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { createSharedServices, type EnforcementServices } from '../enforcement/services.ts';
 import { createLogger } from '../logger.ts';
-import { type Answer, askPolicy, type Question } from './asking.ts';
+import { type Answer, callPolicy, type Question } from './call-policy.ts';
 import { skypilotSection } from './options.ts';
 import type { NamedPolicy } from './policy-loader.ts';
 
@@ -25,11 +25,11 @@ export async function startPolicy(
   services: EnforcementServices,
 ): Promise<PolicyRunner> {
   return sectionOf(configuration, skypilotSection).isolation === 'worker'
-    ? isolated(named, configuration, services)
-    : here(named, configuration, services);
+    ? startInThread(named, configuration, services)
+    : startInProcess(named, configuration, services);
 }
 
-async function isolated(
+async function startInThread(
   { specifier, policyClass: { name, options } }: NamedPolicy,
   configuration: Configuration,
   { logger = createLogger(), httpObserver }: EnforcementServices,
@@ -50,7 +50,7 @@ async function isolated(
   };
 }
 
-function here(
+function startInProcess(
   { policyClass }: NamedPolicy,
   configuration: Configuration,
   services: EnforcementServices,
@@ -60,7 +60,7 @@ function here(
   const policy = new policyClass(options as never, createSharedServices(services));
   return {
     name: policyClass.name,
-    ask: (question, deadline) => askPolicy(policy, question, deadline),
+    ask: (question, deadline) => callPolicy(policy, question, deadline),
     close: async () => policy.close(),
   };
 }

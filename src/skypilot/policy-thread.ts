@@ -3,8 +3,8 @@ import { Worker } from 'node:worker_threads';
 import { errorText } from '../errors.ts';
 import type { HttpObserver } from '../http/contract.ts';
 import type { Logger } from '../logger.ts';
-import type { Answer, Question } from './asking.ts';
-import { type FromThread, fromThreadSchema, type ThreadData, type ToThread } from './policy-messages.ts';
+import type { Answer, Question } from './call-policy.ts';
+import { type FromThread, fromThreadSchema, type ThreadData, type ToThread } from './thread-messages.ts';
 
 /** Heap limit; a thread that exceeds it is stopped. */
 const MEMORY_MB = 256;
@@ -18,7 +18,7 @@ const ENTRY = new URL(
 );
 
 /** A pending question. */
-export interface Asked {
+export interface PendingQuestion {
   readonly id: number;
   readonly question: Question;
   /** Milliseconds left until the deadline. */
@@ -47,7 +47,7 @@ function failure(cause: string, stack?: string): Error {
 
 export class PolicyThread {
   /** Unanswered questions by id. */
-  readonly pending = new Map<number, Asked>();
+  readonly pending = new Map<number, PendingQuestion>();
   /** Resolves when the policy is constructed. @throws Error if that fails */
   readonly started: Promise<void>;
   isReady = false;
@@ -84,7 +84,7 @@ export class PolicyThread {
     this.#worker.on('messageerror', () => this.end(new Error('its answer cannot be read')));
   }
 
-  ask(asked: Asked): void {
+  ask(asked: PendingQuestion): void {
     this.pending.set(asked.id, asked);
     this.#post({ kind: 'ask', id: asked.id, question: asked.question, milliseconds: asked.left() });
   }
@@ -177,7 +177,7 @@ export class PolicyThread {
     }
   }
 
-  #settle(id: number): Asked | undefined {
+  #settle(id: number): PendingQuestion | undefined {
     const asked = this.pending.get(id);
     this.pending.delete(id);
     return asked;

@@ -7,10 +7,10 @@ import { Deadline } from '../deadline.ts';
 import { createSharedServices } from '../enforcement/services.ts';
 import { errorText } from '../errors.ts';
 import type { AdminPolicy } from './admin-policy.ts';
-import { askPolicy } from './asking.ts';
-import { forwardingLogger, forwardingObserver } from './forwarding.ts';
+import { callPolicy } from './call-policy.ts';
 import { policyOf } from './policy-loader.ts';
-import type { FromThread, ThreadData, ToThread } from './policy-messages.ts';
+import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
+import { forwardingLogger, forwardingObserver } from './thread-services.ts';
 
 /** Maximum length of logged texts, in characters. */
 const MAX_CAUSE = 4000;
@@ -41,7 +41,7 @@ async function answer(policy: AdminPolicy, ask: Extract<ToThread, { kind: 'ask' 
   send({ kind: 'taken', id });
   const deadline = new Deadline(milliseconds / 1000);
   try {
-    const answered = await askPolicy(policy, question, deadline);
+    const answered = await callPolicy(policy, question, deadline);
     // An unhandled rejection stops the thread before this runs; then there is no answer.
     await new Promise((resolve) => setImmediate(resolve));
     send(

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EffectivePolicy, type PodReview } from '../../src/kubernetes/effective-policy.ts';
-import { MERGE_STRATEGIES } from '../../src/kubernetes/merge-strategy.ts';
+import { MERGE_STRATEGIES } from '../../src/kubernetes/merge.ts';
 import { parsePod } from '../../src/kubernetes/pod.ts';
 import { policy } from '../support/scheduling-policies.ts';
 import { allowedOnly, cases } from './arbitraries.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MERGE_STRATEGIES } from '../../src/kubernetes/merge-strategy.ts';
+import { MERGE_STRATEGIES } from '../../src/kubernetes/merge.ts';
 import type { SchedulingPolicy } from '../../src/kubernetes/policy.ts';
 import { deepFreeze } from '../config/frozen.ts';
 import { pod, policy, proposalPolicies, reasonsOf, review } from '../support/scheduling-policies.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EffectivePolicy } from '../../src/kubernetes/effective-policy.ts';
-import type { MergeStrategy } from '../../src/kubernetes/merge-strategy.ts';
+import type { MergeStrategy } from '../../src/kubernetes/merge.ts';
 import { policy, reasonsOf } from '../support/scheduling-policies.ts';
 
 describe('labels of nodes that something else than a pod asks for', () => {

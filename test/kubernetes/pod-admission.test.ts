@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import jsonPatch, { type Operation } from 'fast-json-patch';
 import { describe, expect, it } from 'vitest';
 import { type PodRequest, parseAdmissionReview } from '../../src/kubernetes/admission-review.ts';
-import { MERGE_STRATEGIES } from '../../src/kubernetes/merge-strategy.ts';
+import { MERGE_STRATEGIES } from '../../src/kubernetes/merge.ts';
 import { PodAdmission } from '../../src/kubernetes/pod-admission.ts';
 import { SchedulingPolicies } from '../../src/kubernetes/scheduling-policies.ts';
 import { creating, updating, type WireReview } from '../support/kubernetes-service.ts';

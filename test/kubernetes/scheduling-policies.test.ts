@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError, formatProblem } from '../../src/errors.ts';
 import { type Account, serviceAccount } from '../../src/kubernetes/access.ts';
-import type { SchedulingPoliciesOptions } from '../../src/kubernetes/scheduling-policies.ts';
-import { SchedulingPolicies } from '../../src/kubernetes/scheduling-policies.ts';
+import {
+  SchedulingPolicies,
+  type SchedulingPoliciesOptions,
+} from '../../src/kubernetes/scheduling-policies.ts';
 import { temporaryFile } from '../support/files.ts';
 import { pod } from '../support/scheduling-policies.ts';
 

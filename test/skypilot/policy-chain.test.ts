@@ -175,8 +175,16 @@ describe('a policy that breaks', () => {
     ['returns a list as the task', 'return new MutatedUserRequest([], config);', /task of the answer/],
     ['returns YAML as the task', "return new MutatedUserRequest('run: x', config);", /task of the answer/],
     ['returns no configuration', 'return new MutatedUserRequest(task);', /skypilotConfig of the answer/],
-    ['returns null as the configuration', 'return new MutatedUserRequest(task, null);', /skypilotConfig of the answer/],
-    ['returns a list as the configuration', 'return new MutatedUserRequest(task, []);', /skypilotConfig of the answer/],
+    [
+      'returns null as the configuration',
+      'return new MutatedUserRequest(task, null);',
+      /skypilotConfig of the answer/,
+    ],
+    [
+      'returns a list as the configuration',
+      'return new MutatedUserRequest(task, []);',
+      /skypilotConfig of the answer/,
+    ],
     [
       'returns a configuration that is none',
       'return new MutatedUserRequest(task, { toDict: () => null });',

@@ -7,7 +7,7 @@ import {
   type PodReview,
   type ReviewOptions,
 } from '../../src/kubernetes/effective-policy.ts';
-import type { MergeStrategy } from '../../src/kubernetes/merge-strategy.ts';
+import type { MergeStrategy } from '../../src/kubernetes/merge.ts';
 import { type Pod, parsePod } from '../../src/kubernetes/pod.ts';
 import { type SchedulingPolicy, schedulingPolicy } from '../../src/kubernetes/policy.ts';
 import { policySpecSchema } from '../../src/kubernetes/policy-schema.ts';

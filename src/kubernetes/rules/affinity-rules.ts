@@ -11,9 +11,9 @@ import {
   type AffinityRules as AllowedAffinities,
   type TermRule,
 } from '../policy-schema.ts';
-import { askedIn, isNodeName, KINDS, type Kind, NODE_NAME } from './asked-affinities.ts';
 import { allows, describe, describeRules, impliedRule, type Rule, rulesIn } from './expression-rules.ts';
 import type { Reason } from './reason.ts';
+import { isNodeName, KINDS, type Kind, NODE_NAME, requestedAffinities } from './requested-affinities.ts';
 import { isOfTemplate, type Requirement, requirements, unmet } from './required-affinities.ts';
 
 const [REQUIRED] = AFFINITY_TIMES;
@@ -63,12 +63,12 @@ export class AffinityRules {
 
   /** Reasons for a rejection: what is not allowed, and what is missing. */
   judge(affinity: Affinity, options: AffinityOptions): Reason[] {
-    const asked = askedIn(affinity);
+    const requested = requestedAffinities(affinity);
     return [
-      ...(this.#all ? [] : asked.flatMap(({ place, terms }) => this.#judgePlace(place, terms, options))),
+      ...(this.#all ? [] : requested.flatMap(({ place, terms }) => this.#judgePlace(place, terms, options))),
       ...this.#requirements
-        .filter(({ kind, time }) => !(options.isForOneNode === true && isOfTemplate(kind, time, asked)))
-        .flatMap((requirement) => unmet(requirement, asked)),
+        .filter(({ kind, time }) => !(options.isForOneNode === true && isOfTemplate(kind, time, requested)))
+        .flatMap((requirement) => unmet(requirement, requested)),
     ];
   }
 
@@ -81,13 +81,13 @@ export class AffinityRules {
   /** Reasons why a pod may not name this node. */
   judgeNode(name: string): Reason | undefined {
     const { all, policies } = this.at('nodeAffinity', REQUIRED);
-    const asked = { key: NODE_NAME, operator: 'In', values: [name] };
+    const requested = { key: NODE_NAME, operator: 'In', values: [name] };
     const rules = this.#places.get(`nodeAffinity.${REQUIRED}`)?.fields ?? [];
-    if (all || rules.some((rule) => allows(rule, asked))) {
+    if (all || rules.some((rule) => allows(rule, requested))) {
       return undefined;
     }
     const expected = rules.length === 0 ? 'nothing' : describeRules(rules);
-    return { field: 'nodeName', expectation: `expected ${expected}, got ${describe(asked)}`, policies };
+    return { field: 'nodeName', expectation: `expected ${expected}, got ${describe(requested)}`, policies };
   }
 
   #place(kind: Kind, time: AffinityTime, policy: string): Place {
@@ -134,7 +134,7 @@ export class AffinityRules {
   }
 
   #allowDefault(merged: MergedPolicy): void {
-    for (const { place, terms } of askedIn(this.default)) {
+    for (const { place, terms } of requestedAffinities(this.default)) {
       const [kind, time] = place.split('.') as [Kind, AffinityTime];
       const allowed = this.#place(kind, time, merged.sourceOf('default', 'affinity', kind, time));
       if (kind !== 'nodeAffinity') {
@@ -175,8 +175,8 @@ export class AffinityRules {
       if (place === undefined && isForOneNode !== true) {
         return [refuse(at, 'nothing', 'a term')];
       }
-      const judge = (list: string, rules: readonly Rule[], asked: readonly Expression[]) => {
-        const refused = [...asked.entries()].filter(
+      const judge = (list: string, rules: readonly Rule[], requested: readonly Expression[]) => {
+        const refused = [...requested.entries()].filter(
           ([, expression]) => !rules.some((rule) => allows(rule, expression)),
         );
         const expected = refused.length === 0 || rules.length === 0 ? 'nothing' : describeRules(rules);

@@ -1,8 +1,14 @@
 /** Rules for expressions about node labels and node fields. */
 import type { Expression } from '../pod.ts';
 import type { ExpressionRule } from '../policy-schema.ts';
-import { type Listed, listedOf } from './listed.ts';
 import { listed, quoted } from './reason.ts';
+
+/** The items of a rule; `undefined` = any, for a missing or empty list. */
+export type Listed = readonly string[] | undefined;
+
+export function listedOf(values: readonly string[] | undefined): Listed {
+  return values === undefined || values.length === 0 ? undefined : values;
+}
 
 /** What a rule allows. */
 export interface Rule {

@@ -2,9 +2,9 @@
 import type { MergedPolicy } from '../merge.ts';
 import type { NodeSelectorTerm } from '../pod.ts';
 import { AFFINITY_TIMES, type AffinityTime, type TermRule } from '../policy-schema.ts';
-import { type Asked, isNodeName, KINDS, type Kind } from './asked-affinities.ts';
 import { describeRule, holds, type Rule, rulesIn } from './expression-rules.ts';
 import { listed, type Reason } from './reason.ts';
+import { isNodeName, KINDS, type Kind, type RequestedAffinity } from './requested-affinities.ts';
 
 const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
 
@@ -41,8 +41,11 @@ export function requirements(merged: MergedPolicy): Requirement[] {
  * The scheduler may choose any of the required terms, so each must satisfy the requirement. For preferences, one is
  * enough.
  */
-export function unmet({ kind, time, terms, policy }: Requirement, asked: readonly Asked[]): Reason[] {
-  const found = asked.filter(
+export function unmet(
+  { kind, time, terms, policy }: Requirement,
+  requested: readonly RequestedAffinity[],
+): Reason[] {
+  const found = requested.filter(
     ({ place }) => place === `${kind}.${time}` || (time === undefined && place.startsWith(`${kind}.`)),
   );
   const field = `affinity.${kind}${time === undefined ? '' : `.${time}`}`;
@@ -79,8 +82,12 @@ function describeTerms(terms: readonly (readonly Rule[])[]): string {
  * Whether the DaemonSet controller replaced the required affinity by the name of the node. The template, which had
  * it, is judged separately.
  */
-export function isOfTemplate(kind: Kind, time: AffinityTime | undefined, asked: readonly Asked[]): boolean {
-  const terms = asked.find(({ place }) => place === `nodeAffinity.${REQUIRED}`)?.terms ?? [];
+export function isOfTemplate(
+  kind: Kind,
+  time: AffinityTime | undefined,
+  requested: readonly RequestedAffinity[],
+): boolean {
+  const terms = requested.find(({ place }) => place === `nodeAffinity.${REQUIRED}`)?.terms ?? [];
   return (
     kind === 'nodeAffinity' &&
     time !== PREFERRED &&

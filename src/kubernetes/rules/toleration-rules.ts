@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { MergedPolicy } from '../merge.ts';
 import type { Toleration } from '../pod.ts';
 import type { TolerationRule } from '../policy-schema.ts';
-import { type Listed, listedOf } from './listed.ts';
+import { type Listed, listedOf } from './expression-rules.ts';
 import { listed, quoted, type Reason } from './reason.ts';
 
 const ALL_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
@@ -53,13 +53,13 @@ export class TolerationRules {
   }
 
   /** Reasons for a rejection, each with its position: what is not allowed, and what is missing. */
-  judge(asked: readonly (readonly [index: number, toleration: Toleration])[]): Reason[] {
+  judge(requested: readonly (readonly [index: number, toleration: Toleration])[]): Reason[] {
     const isMet =
       this.#required.length === 0 ||
-      asked.some(([, toleration]) => this.#required.some((rule) => covers(rule, toleration)));
+      requested.some(([, toleration]) => this.#required.some((rule) => covers(rule, toleration)));
     const expectation = `expected ${listed(this.#required.map(describeRule), 'or')}, which is required`;
     return [
-      ...asked.flatMap(([index, toleration]) => this.#judgeOne(toleration, index) ?? []),
+      ...requested.flatMap(([index, toleration]) => this.#judgeOne(toleration, index) ?? []),
       ...(isMet ? [] : [{ field: 'tolerations', expectation, policies: [this.#requiring] }]),
     ];
   }

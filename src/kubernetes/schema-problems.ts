@@ -8,7 +8,7 @@ const AFFINITY_KINDS = ['nodeAffinities', 'podAffinities', 'podAntiAffinities'];
 const AFFINITIES = ['affinities', 'allowedAffinities'];
 
 /** The problems of one issue, each with its path. */
-export function* mistakes(
+export function* schemaProblems(
   issue: z.core.$ZodIssue,
   value: Mapping,
 ): Generator<{ path: Path; message: string }> {

@@ -14,13 +14,13 @@ export const KINDS = {
 export type Kind = keyof typeof KINDS;
 
 /** What a pod requests at one place. */
-export interface Asked {
+export interface RequestedAffinity {
   readonly place: string;
   readonly terms: readonly unknown[];
 }
 
 /** Omits what the pod does not set. Includes unknown kinds and times. */
-export function askedIn(affinity: Affinity): Asked[] {
+export function requestedAffinities(affinity: Affinity): RequestedAffinity[] {
   return Object.entries(affinity).flatMap(([kind, times]: [string, unknown]) => {
     if (typeof times !== 'object') {
       return times === undefined ? [] : [{ place: kind, terms: [times] }];

@@ -1,7 +1,7 @@
 /** Messages between the service and the thread of a policy: plain data, validated on receipt. */
 import { z } from 'zod';
 import type { HttpCallErrorCode } from '../http/call-error.ts';
-import type { Question } from './asking.ts';
+import type { Question } from './call-policy.ts';
 
 /** The input of a new thread. */
 export interface ThreadData {

@@ -9,6 +9,13 @@ export const text = z.string('a string').min(1, 'a non-empty string');
 /** Label values may be empty. */
 export const labelValue = z.string('a string');
 
+/** A mapping without unknown fields. The error for an unknown field lists the known ones: see `schemaProblems`. */
+export function mapping<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.strictObject(shape, {
+    error: ({ code }) => (code === 'unrecognized_keys' ? Object.keys(shape).join(' ') : 'a mapping'),
+  });
+}
+
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.array(item, 'a list');
 }

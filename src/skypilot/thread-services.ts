@@ -1,7 +1,7 @@
 /** The services of a policy in a thread: they forward to the main thread by messages. */
 import type { HttpObserver } from '../http/contract.ts';
 import type { Logger } from '../logger.ts';
-import type { FromThread } from './policy-messages.ts';
+import type { FromThread } from './thread-messages.ts';
 
 type Send = (message: FromThread) => void;
 

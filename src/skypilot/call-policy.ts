@@ -25,7 +25,7 @@ const MAX_REASON = 8000;
  * Calls one policy and copies its answer at once, so that the policy cannot change it later. Rejections are returned.
  * Other errors are thrown, and so is a `TypeError` for an invalid answer.
  */
-export function askPolicy(policy: AdminPolicy, question: Question, call: Call): Answer | Promise<Answer> {
+export function callPolicy(policy: AdminPolicy, question: Question, call: Call): Answer | Promise<Answer> {
   try {
     const answer: unknown = policy.validateAndMutate(requestFor(question), call);
     return isPromise(answer) ? Promise.resolve(answer).then(answerOf).catch(rejectionOf) : answerOf(answer);
