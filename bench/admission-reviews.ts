@@ -1,4 +1,4 @@
-/** Scheduling policies of a cluster, and what its API server asks about pods. */
+/** Generates scheduling policies and admission requests about pods. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PolicyDocuments } from '../src/kubernetes/documents.ts';
@@ -9,21 +9,21 @@ import { ROOT } from './requests.ts';
 
 export const ADMISSION_PATH = '/kubernetes/admission?timeout=10s';
 
-/** Of a cluster that makes much of them. */
+/** For a cluster with many policies. */
 export const USED = { policies: 50, bindings: 200, others: 0 } as const;
 
-/** As many as there are bindings for accounts. */
+/** As many accounts as have bindings. */
 const ACCOUNTS = 200;
 
 export interface PolicyCounts {
-  /** Those that are bound to accounts, by turns. */
+  /** Names of the policies that are bound to accounts in turn. */
   readonly policies: number;
   readonly bindings: number;
-  /** Those that nobody of them may use. */
+  /** Names of policies that no account may use. */
   readonly others: number;
 }
 
-/** A cluster's documents. Each account may use two policies: its own, and one that holds for all. */
+/** The documents of a cluster. Each account may use two policies: its own and a common one. */
 export interface ClusterDocuments {
   readonly policies: readonly { readonly name: string; readonly spec: WrittenSpec }[];
   readonly roles: readonly { readonly name: string; readonly resourceNames: string[] }[];
@@ -83,7 +83,7 @@ export function clusterDocuments({ policies, bindings, others }: PolicyCounts): 
   };
 }
 
-/** Of leases: every label may be asked for, and those of the project q get one more. */
+/** For leases: every label is allowed, and users of project q get one more. */
 export const LEASE_DOCUMENTS: ClusterDocuments = {
   policies: [
     { name: 'everyone', spec: { allowed: { nodeSelectors: {} } } },
@@ -96,7 +96,7 @@ export const LEASE_DOCUMENTS: ClusterDocuments = {
   ],
 };
 
-/** As a file of YAML. */
+/** As YAML. */
 export function policyFile({ policies, roles, bindings }: ClusterDocuments): string {
   const kubernetes = 'rbac.authorization.k8s.io';
   return [
@@ -124,7 +124,7 @@ export function policyFile({ policies, roles, bindings }: ClusterDocuments): str
     .join('\n---\n');
 }
 
-/** As they are once they are read: ten thousand take seconds. */
+/** As parsed: parsing ten thousand takes seconds. */
 export function policyDocuments({ policies, roles, bindings }: ClusterDocuments): PolicyDocuments {
   return {
     policies: policies.map(({ name, spec }) => schedulingPolicy(name, spec)),
@@ -147,7 +147,7 @@ export function policyDocuments({ policies, roles, bindings }: ClusterDocuments)
 
 const RULE = { apiGroups: ['extensions'], resources: ['schedulingpolicies'], verbs: ['use'] };
 
-/** A pod of an ordinary size, from one of the accounts, which asks for a disk. */
+/** A pod of typical size from one of the accounts, with a node selector for a disk. */
 export function reviewText(account: number, disk = 'ssd'): string {
   const review = JSON.parse(
     readFileSync(join(ROOT, 'test/fixtures/kubernetes/admission/create-by-replica-set.json'), 'utf8'),

@@ -1,4 +1,4 @@
-/** How many pods a second the admission webhook judges, and whether policies that nobody may use cost anything. */
+/** Measures how many pods per second the admission webhook reviews, and whether unused policies cost anything. */
 import { admissionAnswer, parseAdmissionReview } from '../src/kubernetes/admission-review.ts';
 import { PodAdmission } from '../src/kubernetes/pod-admission.ts';
 import { SchedulingPolicies } from '../src/kubernetes/scheduling-policies.ts';
@@ -20,7 +20,7 @@ async function server(kind: ServerKind): Promise<Subject> {
   };
 }
 
-/** Without HTTP: from the parsed body to the answer. `others`: policies that the accounts may not use. */
+/** Without HTTP: from the parsed body to the response. `others`: number of policies that the accounts may not use. */
 function judging(others: number): Subject {
   const documents = policyDocuments(clusterDocuments({ ...USED, others }));
   const admission = new PodAdmission(new SchedulingPolicies(documents));
@@ -79,7 +79,7 @@ export const suite: Suite = {
     },
   ],
   notes: [
-    'POST /kubernetes/admission with a pod as an API server sends it, from 64 service accounts. The service has 50 policies and 200 bindings, of which each account may use two, and logs its decisions; node:http collects the body, parses it and answers a review that allows.',
-    'The policies of others are judged without HTTP: from the parsed review to the answer, beside 10 and 10,000 policies that the accounts may not use.',
+    'POST /kubernetes/admission with a pod as an API server sends it, from 64 service accounts. The service has 50 policies and 200 bindings, two for each account, and logs its decisions; node:http reads and parses the body and responds with a review that allows.',
+    'Unused policies are measured without HTTP: from the parsed review to the response, with 10 and 10,000 policies that the accounts may not use.',
   ],
 };

@@ -1,10 +1,10 @@
-/** What a check itself costs, beside the reading of the request that it is about. */
+/** Measures the cost of a check, compared with parsing its request. */
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
 import { writeDurationFilters } from './duration-filters.ts';
 import type { Subject, Suite } from './harness/suite.ts';
 import { CAPTURED_SECONDS, capturedRequests, capturedTexts, requestsWithAllocations } from './requests.ts';
 
-/** Of all that is decided here, in every turn. */
+/** Operations per turn. */
 const ROUNDS_OF_REQUESTS = 8;
 const TOO_SHORT = CAPTURED_SECONDS / 2;
 
@@ -16,7 +16,7 @@ const JUST_ENOUGH: Values = {
 };
 const TOO_LITTLE: Values = { ...JUST_ENOUGH, max_lease_duration: TOO_SHORT };
 
-/** Decisions on all of `requests`, which are to end as `allowed` says. */
+/** Checks all `requests`; fails unless each ends as `allowed` says. */
 async function decisions(
   values: Values,
   allowed: boolean,
@@ -42,7 +42,7 @@ async function decisions(
   };
 }
 
-/** MaxLeaseDurationFilter and nine more that look at the length; the last one says `allowed`. */
+/** MaxLeaseDurationFilter and nine others that check the length; the last one decides as `allowed` says. */
 async function tenFilters(allowed: boolean): Promise<Subject> {
   const { folder, names, limits, remove } = writeDurationFilters(9);
   try {
@@ -125,9 +125,9 @@ export const suite: Suite = {
     ]),
   ],
   notes: [
-    'One operation is UsageEnforcement.checkCreate, awaited, on the captured check-create-physical-host, already parsed; or one JSON.parse of its text: as captured (indented), and compact, as Blazar sends it.',
-    'The request comes on 64 different days, so that nothing can be remembered from one decision to the next.',
+    'One operation is an awaited UsageEnforcement.checkCreate of the captured check-create-physical-host, already parsed; or one JSON.parse of its text: as captured (indented), and compact, as Blazar sends it.',
+    'The request comes on 64 different days, so that no decision can gain from the last one.',
     'The one filter is MaxLeaseDurationFilter; a rejection includes its message, with both durations in words.',
-    'The ten are MaxLeaseDurationFilter and nine as an operator writes them, from a folder of filters_path: each reads both dates and compares their distance with a limit of its own. Rejected means: by the tenth.',
+    'The ten filters are MaxLeaseDurationFilter and nine as an operator would write them, in a folder of filters_path: each reads both dates and compares the length with its own limit. Rejected means rejected by the tenth.',
   ],
 };

@@ -1,4 +1,4 @@
-/** How long a command takes from nothing to its answer, beside a Node that does nothing. */
+/** Measures a command from start to exit, compared with an empty Node process. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { Subject, Suite } from './harness/suite.ts';
@@ -13,9 +13,9 @@ const CHECK = [
   join(ROOT, 'etc/policy-service.conf'),
 ];
 
-/** One process from start to end; what it prints has to be there. */
+/** Runs one process and verifies its output. */
 function starts(commandLine: readonly string[], printed: string): Subject {
-  // Not ours, but of whoever runs the bench: coverage, loaders and the like would be measured too.
+  // Removes settings of the shell that runs the bench, such as coverage and loaders.
   const { NODE_V8_COVERAGE: _coverage, NODE_OPTIONS: _options, ...env } = process.env;
   return {
     operations: 1,
@@ -50,6 +50,6 @@ export const suite: Suite = {
     target: { atMost: 4 },
   })),
   notes: [
-    'One operation is one process, from the spawn to its end: 15 of each in turns, in every run. The command is the built one, with etc/policy-service.conf and the captured check-create-physical-host.',
+    'One operation is one process, from spawn to exit: 15 of each in turns, in every run. The command is the built one, with etc/policy-service.conf and the captured check-create-physical-host.',
   ],
 };

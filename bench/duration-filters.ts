@@ -2,16 +2,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Filters as an operator writes them, each with a limit of its own on the length of a lease. */
+/** Generates filters as an operator would write them, each with its own limit on the length of a lease. */
 export interface DurationFilters {
   readonly folder: string;
   readonly names: readonly string[];
-  /** The option of each that holds its limit in seconds, in the same order. */
+  /** The option names that hold the limits in seconds, in the same order. */
   readonly limits: readonly string[];
   remove(): void;
 }
 
-/** Writes so many filters into a folder for `filters_path`. None is trivial: each reads both dates and compares. */
+/** Writes this many filters to a folder for `filters_path`. Each one reads and compares both dates. */
 export function writeDurationFilters(count: number): DurationFilters {
   const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-bench-'));
   const numbers = Array.from({ length: count }, (_, index) => index + 1);

@@ -1,4 +1,4 @@
-/** What asking an external service costs, beside the smallest client that can be written for it. */
+/** Measures a call to an external service, compared with a minimal HTTP client. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
@@ -8,16 +8,16 @@ import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
 import type { Subject, Suite } from './harness/suite.ts';
 import { capturedRequests } from './requests.ts';
 
-/** Where axios's time goes, and what was tried to keep it: medians of three runs, as measured when this was built. */
+/** Profile of axios and attempts to make it faster: medians of three runs when this was built. */
 const AXIOS_NOTES = [
-  'Where the time of axios goes, as calls beside node:http: its defaults 0.27; without the redirect follower 0.29; without proxies, decompression and the check of the status too 0.33; without transforms, posting text, 0.32. So neither is the reason: it is the adapter, which wraps streams around every request and answer.',
-  'What was tried instead: an adapter of our own over a pool of undici, 0.88 under axios with its defaults; 1.5 under a bare `new Axios()`, which has no transforms to run and little to merge; 1.8 with the headers that never change given to the pool and not to axios. This is what the filter uses. The pool alone reaches 2.4: half of that is axios, the deadline, the circuit breaker and the decision.',
+  'The cost of axios, as calls relative to node:http: its defaults 0.27; without the redirect follower 0.29; also without proxies, decompression and validation of the status 0.33; posting text without transforms 0.32. The cost is in the adapter, which wraps streams around every request and response.',
+  'Alternatives: our own adapter over a pool of undici, 0.88 under axios with its defaults; 1.5 under a bare `new Axios()`, which has no transforms to run and little to merge; 1.8 with constant headers passed to the pool instead of axios, which is what the filter uses. The pool alone reaches 2.4: half of the rest is axios, the deadline, the circuit breaker and the decision.',
 ];
 
 const CALLERS = 16;
 const CALLS_PER_CALLER = 64;
 
-/** Posts one request and resolves when the answer is read to its end; rejects unless it is 204. */
+/** Posts one request. Resolves when the response has been read; rejects unless its status is 204. */
 type Post = (request: CreateRequest) => Promise<unknown>;
 
 interface Client {
@@ -80,7 +80,7 @@ async function axiosDefaults(base: string): Promise<Client> {
   };
 }
 
-/** The service runs in a process of its own, as it does in life. */
+/** The service runs in its own process, as in production. */
 async function calls(connect: (base: string) => Promise<Client>): Promise<Subject> {
   const main = new URL(`./external-service-server${extname(import.meta.url)}`, import.meta.url);
   const server = fork(fileURLToPath(main), { stdio: ['ignore', 2, 2, 'ipc'] });
@@ -123,9 +123,9 @@ export const suite: Suite = {
     { name: 'calls of plain axios', measured: 'axios, defaults', comparedWith: 'node:http', of: 'rate' },
   ],
   notes: [
-    `${CALLERS} callers at once over loopback, each waiting for its answer before it calls again. The service is a node:http server in its own process that reads the body and answers 204.`,
-    'ExternalServiceFilter is asked through UsageEnforcement.checkCreate, so the check of the request and the decision are part of it. node:http is http.request with a keep-alive agent of 16 sockets. Both turn the parsed request into JSON once a call. Plain axios is axios.post(url, request).',
-    'The target is 0.5; what was aimed at is 0.6.',
+    `${CALLERS} concurrent callers over loopback, each waiting for its response before the next call. The service is a node:http server in its own process that reads the body and responds with 204.`,
+    'ExternalServiceFilter is called through UsageEnforcement.checkCreate, which includes validation of the request and the decision. node:http is http.request with a keep-alive agent of 16 sockets. Both serialize the request once per call. Plain axios is axios.post(url, request).',
+    'The target is 0.5; the goal was 0.6.',
     ...AXIOS_NOTES,
   ],
 };

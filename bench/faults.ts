@@ -1,4 +1,4 @@
-/** How long a lease is held up by an external service that fails, and that it is refused. */
+/** Measures how long a failing external service delays a lease, and that the lease is rejected. */
 import { type Decision, UsageEnforcement } from '../src/index.ts';
 import { FAULTS, type FaultyService } from './faulty-services.ts';
 import type { Scale, Trial } from './harness/suite.ts';
@@ -20,7 +20,7 @@ const BREAKER = { external_service_breaker_failures: 1, external_service_breaker
 
 const requests = capturedRequests();
 
-/** What single checks took in nanoseconds, of a filter that asks this service. */
+/** Nanoseconds of each check by a filter that calls this service. */
 async function checks(
   { url, options }: FaultyService,
   breaker: Readonly<Record<string, number>>,
@@ -39,7 +39,7 @@ async function checks(
         },
       },
     },
-    // That the calls fail is what is wanted.
+    // Failed calls are expected.
     { logger: { debug() {}, info() {}, warn() {}, error() {} } },
   );
   const times: number[] = [];
@@ -65,7 +65,7 @@ async function measure({ quick }: Scale): Promise<Map<string, number>> {
     refused += measured.refused;
     checked += measured.times.length;
   };
-  // Beside each other: most of them only wait.
+  // In parallel, because most of them only wait.
   await Promise.all(
     Object.entries(FAULTS).map(async ([fault, start]) => {
       const service = await start();
@@ -79,7 +79,7 @@ async function measure({ quick }: Scale): Promise<Map<string, number>> {
   const service = await FAULTS.silent?.();
   if (service !== undefined) {
     const measured = await checks(service, BREAKER, 1 + CHECKS_OF_OPEN_BREAKER);
-    // The first one opens it.
+    // The first failure opens it.
     note(OPEN, measured, measured.times.slice(1));
     await service.stop();
   }
@@ -101,7 +101,7 @@ export const trial: Trial = {
     { name: REFUSED, measured: REFUSED, comparedWith: CHECKED, of: 'count', target: { atLeast: 1 } },
   ],
   notes: [
-    `One check after the other through ExternalServiceFilter, of a service that fails in the way the row says, with external_service_timeout = ${TIMEOUT_SECONDS} and no breaker: the longest of ${CHECKS}. With the breaker open: the longest of ${CHECKS_OF_OPEN_BREAKER}.`,
-    'The first check of a process loads the HTTP client, and is among them. "leases refused" is how many of all these checks were, which must be every one.',
+    `Sequential checks through ExternalServiceFilter of a service that fails as the row says, with external_service_timeout = ${TIMEOUT_SECONDS} and no breaker: the longest of ${CHECKS}. With the breaker open: the longest of ${CHECKS_OF_OPEN_BREAKER}.`,
+    'This includes the first check of the process, which loads the HTTP client. "leases refused" is the number of rejections, which must equal that of checks.',
   ],
 };

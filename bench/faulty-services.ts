@@ -1,4 +1,4 @@
-/** Services of a third party that fail, each in its own way; none of them ever says yes in a way that counts. */
+/** External services that fail in different ways. None of them returns a valid response that allows. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
@@ -10,13 +10,13 @@ import { ROOT } from './requests.ts';
 export interface FaultyService {
   /** For `external_service_base_endpoint`. */
   readonly url: string;
-  /** Further options of ExternalServiceFilter without which the fault would be another. */
+  /** Options of ExternalServiceFilter that this fault needs. */
   readonly options?: Readonly<Record<string, unknown>>;
   stop(): Promise<void>;
 }
 
 const SECOND = 1000;
-/** A top-level domain that no resolver may find a name in (RFC 6761). */
+/** RFC 6761 guarantees that this top-level domain does not resolve. */
 const NO_SUCH_NAME = 'http://policy.invalid';
 const EXPIRED = join(ROOT, 'test/fixtures/tls/expired.pem');
 
@@ -81,7 +81,7 @@ export const FAULTS: Readonly<Record<string, () => Promise<FaultyService>>> = {
   'name that does not resolve': async () => ({ url: NO_SUCH_NAME, stop: async () => {} }),
 };
 
-/** Answers when the whole request is there. */
+/** Responds after the whole request has arrived. */
 function answering(answer: RequestListener): Promise<FaultyService> {
   return listening(
     createServer((request, response) => {
@@ -91,7 +91,7 @@ function answering(answer: RequestListener): Promise<FaultyService> {
   );
 }
 
-/** Says what it likes once something of the request is there. */
+/** Sends these bytes as soon as some of the request has arrived. */
 function talking(talk: (socket: Socket) => void): Promise<FaultyService> {
   return listening(createTcpServer((socket) => socket.once('data', () => talk(socket))));
 }

@@ -1,4 +1,4 @@
-/** `npm run bench`: what the README promises about speed, measured. */
+/** `npm run bench`: measures what the README promises about speed. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { suite as admission } from './admission.ts';
 import { suite as check } from './check.ts';
@@ -77,17 +77,17 @@ function positiveInteger(most: number): (text: string) => number {
 }
 
 await new Command('bench')
-  .description('Measure, in turns and in own processes, and compare with the targets.')
+  .description('Measure the performance and compare it with the targets.')
   .addOption(
-    new Option('--only <name...>', 'Measure these matters only.').choices(MATTERS.map(({ name }) => name)),
+    new Option('--only <name...>', 'Measure only these topics.').choices(MATTERS.map(({ name }) => name)),
   )
-  .option('--runs <count>', 'How often everything is measured anew.', positiveInteger(9999), 5)
+  .option('--runs <count>', 'Number of runs.', positiveInteger(9999), 5)
   .option(
     '--requests <count>',
-    'How many requests memory and fuzz send, in place of a million and a hundred thousand.',
+    'Number of requests for memory and fuzz. Default: a million and a hundred thousand.',
     positiveInteger(1_000_000_000),
   )
-  .addOption(new Option('--format <format>', 'How to print it.').choices(['table', 'json']).default('table'))
-  .option('--quick', 'One short turn each: shows that everything runs, and says nothing about speed.')
+  .addOption(new Option('--format <format>', 'Output format.').choices(['table', 'json']).default('table'))
+  .option('--quick', 'One short turn each, to check that everything runs; the numbers are meaningless.')
   .action(measureAll)
   .parseAsync();

@@ -1,4 +1,7 @@
-/** The same rule in other engines: a lease may be as long as its project's limit says; one project is exempt. */
+/**
+ * Implements the same rule in other engines: leases up to a limit that depends on the project, and one exempt
+ * project.
+ */
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
 import type { Comparison, Subject, Suite } from './harness/suite.ts';
 import { CAPTURED_SECONDS, capturedRequests, withLease } from './requests.ts';
@@ -8,10 +11,10 @@ const LARGE_PROJECT = '9a1c5b1f5d7a4c0c8a6f0d6b7f3e2d10';
 const LARGE_LIMIT = 604_800;
 const EXEMPT_PROJECT = '3d9b1f0c6a774f3fb1d5b0a1c2e4f697';
 
-/** Whether a request may be had, each in the form that it comes in: nothing is timed that only the bench needs. */
+/** Decides a request, in the form that each engine expects: no conversion is timed that only the bench needs. */
 type Answer = boolean | { readonly allowed: boolean };
 
-/** One engine with the rule in it. */
+/** An engine with the rule. */
 type Decide = (request: CreateRequest) => Answer | Promise<Answer>;
 
 const engines: Readonly<Record<string, () => Promise<Decide>>> = {
@@ -95,7 +98,7 @@ async function casbinEnforcer() {
   return enforcer;
 }
 
-/** The fastest way that there is, and enough for these dates: they are in UTC and have whole seconds. */
+/** The fastest possible parser, sufficient for these dates: UTC with whole seconds. */
 function seconds(date: unknown): number {
   return Date.parse(`${date}Z`) / 1000;
 }
@@ -129,7 +132,7 @@ function isAllowed(answer: Answer): boolean {
   return typeof answer === 'boolean' ? answer : answer.allowed;
 }
 
-/** All engines are to have the same rule, and all of it. */
+/** Verifies that all engines implement the whole rule. */
 async function proveRule(decide: Decide): Promise<void> {
   const [request] = capturedRequests();
   if (request === undefined) {
@@ -171,15 +174,16 @@ export const suite: Suite = {
           measured: `blazar-enforcement, ${answer}`,
           comparedWith: `${engine}, ${answer}`,
           of: 'rate',
-          // The target is for what casbin's documentation teaches, and for a promise as ours is one.
+          // The target compares with the way that casbin's documentation teaches, and with a promise, as ours returns
+          // one.
           ...(engine !== 'casbin, enforceSync' && { target: { atLeast: 5 } }),
         }),
       ),
     ),
   notes: [
-    'The rule: a lease may be as long as the limit of its project, else as the general limit; one project is exempt. Every engine proves on five requests that it has it before it is timed, and decides on the parsed request, dates as texts, on 64 different days.',
-    'cedar-wasm: its policy set parsed beforehand (preparsePolicySet, statefulIsAuthorized, no schema, no entities), both dates made numbers outside of it, since its own datetime type takes longer. Most of its time is spent in carrying the request into WebAssembly and the answer out.',
-    'casbin: ABAC, the limits as policies, two functions in the matcher, one enforcer for all. `enforce` is the call that its documentation teaches; enforceSync does the same without promises. A limit written into the matcher would save it the search through the policies, a third of its time, and one function for everything would leave casbin nothing to do.',
-    'The others answer a boolean. Ours has checked the form of the request, and answers with the reason, the time of each filter and the lease; a rejection has its durations in words.',
+    'The rule: the maximum length of a lease depends on its project, with a general limit for the others; one project is exempt. Every engine is verified with five requests before it is timed. It decides on the parsed request with dates as strings, on 64 different days.',
+    'cedar-wasm: its policy set is parsed beforehand (preparsePolicySet, statefulIsAuthorized, no schema, no entities), and both dates are converted to numbers outside, because its own datetime type is slower. Most of the time goes into passing the request to WebAssembly and the result back.',
+    'casbin: ABAC, limits as policies, two functions in the matcher, one enforcer for all. `enforce` is the call that its documentation teaches; enforceSync does the same without promises. A limit in the matcher would save the search through the policies, a third of the time; a single function for everything would leave nothing for casbin to do.',
+    'The other engines return a boolean. Ours validates the request, and returns the reason, the time of each filter and the lease; a rejection has its durations in words.',
   ],
 };

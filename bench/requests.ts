@@ -3,20 +3,20 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { CreateRequest, Lease } from '../src/index.ts';
 
-/** The folder of package.json, from `bench/` as from `dist/bench/`. */
+/** The folder of package.json, from `bench/` and from `dist/bench/`. */
 export const ROOT = dirname(createRequire(import.meta.url).resolve('blazar-enforcement/package.json'));
 
-/** The request that all of this is about: a lease of two days on two hosts. */
+/** The common request: a lease of two days on two hosts. */
 export const CAPTURED_FILE = join(ROOT, 'test/fixtures/blazar-wire/check-create-physical-host.json');
 
-/** How long its lease is. */
+/** The length of its lease. */
 export const CAPTURED_SECONDS = 172_800;
 
-/** Requests differ in their dates, as in life: nothing may look fast since it remembers the last one. */
+/** Requests differ in their dates, as in production, so that nothing gains from remembering the last one. */
 const VARIANTS = 64;
 const DAY = 86_400_000;
 
-/** The captured text, character for character, on different days. */
+/** The captured text, unchanged apart from the dates. */
 export function capturedTexts(): string[] {
   const text = readFileSync(CAPTURED_FILE, 'utf8');
   return Array.from({ length: VARIANTS }, (_, day) =>
@@ -31,7 +31,7 @@ export function capturedRequests(): CreateRequest[] {
   return capturedTexts().map((text) => JSON.parse(text) as CreateRequest);
 }
 
-/** The captured request with so many allocations; all variants share them. */
+/** The captured request with this many allocations, which all variants share. */
 export function requestsWithAllocations(count: number): CreateRequest[] {
   const requests = capturedRequests();
   const [reservation] = requests[0]?.lease.reservations ?? [];

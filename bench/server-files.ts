@@ -1,4 +1,4 @@
-/** What a server has in its folder. */
+/** Files in the folder of a server. */
 export const LOG = 'decisions.jsonl';
 export const POLICIES = 'policies.yaml';
 export const LEDGER = 'ledger.db';

@@ -1,4 +1,4 @@
-/** The process of one server: `server-main.js KIND FOLDER`. Answers until its parent is gone. */
+/** The process of one server: `server-main.js KIND FOLDER`. Exits with its parent. */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -8,15 +8,15 @@ import { CAPTURED_SECONDS, ROOT } from './requests.ts';
 import { LEASE_POLICIES, LEDGER, LOG, POLICIES } from './server-files.ts';
 import { type Observed, Observer } from './worst-case/observed.ts';
 
-/** What is asked of the server's process: what it has used, or to read its configuration anew. */
+/** Requests to the server's process: report its usage, or reload its configuration. */
 export type ServerQuestion = 'processor' | 'memory' | 'reload' | 'observe' | 'observed';
 
-/** The answer to a question, or that it listens. */
+/** The reply to a request, or the message that it listens. */
 export interface ServerMessage {
   readonly url?: string;
   /** Nanoseconds. */
   readonly processor?: number;
-  /** Bytes, after a collection of garbage. */
+  /** Bytes, after garbage collection. */
   readonly memory?: { readonly resident: number; readonly heap: number };
   readonly reloaded?: boolean;
   /** Since `observe`. */
@@ -29,7 +29,7 @@ interface Running {
   close?(): Promise<void>;
 }
 
-/** Each answers what it must, with 204 or, reviews, with 200. Logs and policies are in the folder. */
+/** Each must respond with 204, or for reviews with 200. Logs and policies are in the folder. */
 const SERVERS: Readonly<Record<string, (folder: string) => Promise<Running>>> = {
   'node:http': () =>
     listen((request, response) => {
@@ -132,7 +132,7 @@ async function service(
 
 function listen(answer: RequestListener): Promise<Running> {
   const server = createServer(answer);
-  // Between two turns its connections idle longer than Node's five seconds where the machine is busy.
+  // Between two turns, connections may be idle longer than Node's default of five seconds.
   server.keepAliveTimeout = 60_000;
   return new Promise((listening) => {
     server.listen(0, '127.0.0.1', () =>
@@ -153,7 +153,7 @@ function collector(): () => void {
 
 function memoryBytes() {
   const collect = collector();
-  // Once for what is garbage, once more for what only finalizers let go.
+  // Once for garbage, and again for what finalizers release.
   collect();
   collect();
   const { rss, heapUsed } = process.memoryUsage();

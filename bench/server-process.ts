@@ -32,10 +32,10 @@ export type ServerKind =
   /** Everything that judges something is there. */
   | 'service, all of it';
 
-/** A decision waits so long at most until it stands in the log. */
+/** Maximum time until a decision is in the log. */
 const LOGGED_WITHIN_MS = 5000;
 
-/** A server in a process of its own. */
+/** A server in its own process. */
 export class ServerProcess {
   readonly url: string;
   readonly #child: ChildProcess;
@@ -47,7 +47,7 @@ export class ServerProcess {
     this.#folder = folder;
   }
 
-  /** Resolves when it has proven that it does what it is measured for. */
+  /** Resolves when it has shown that it does what is measured. */
   static async start(kind: ServerKind): Promise<ServerProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-bench-'));
     const isOfReviews = kind.endsWith('reviews');
@@ -76,22 +76,22 @@ export class ServerProcess {
     }
   }
 
-  /** Nanoseconds of processor time that it has used since its start. */
+  /** Processor nanoseconds used since its start. */
   async processor(): Promise<number> {
     return required((await this.#ask('processor')).processor);
   }
 
-  /** Bytes, after a collection of garbage. */
+  /** Bytes, after garbage collection. */
   async memory(): Promise<{ readonly resident: number; readonly heap: number }> {
     return required((await this.#ask('memory')).memory);
   }
 
-  /** Begins to observe what is done to it. */
+  /** Starts to observe the effects of requests. */
   async observe(): Promise<void> {
     await this.#ask('observe');
   }
 
-  /** What was done to it since. */
+  /** The effects since then. */
   async observed(): Promise<Observed> {
     return required((await this.#ask('observed')).observed);
   }
@@ -140,7 +140,7 @@ function required<Value>(value: Value | undefined): Value {
   return value;
 }
 
-/** What is allowed is, and where there is a limit, what is too long is not. */
+/** Verifies that the lease is allowed, and that a longer one is rejected if there is a limit. */
 async function proveAnswers(url: string, hasLimit: boolean): Promise<void> {
   const [request] = capturedRequests();
   if (request === undefined) {
@@ -159,7 +159,7 @@ async function proveAnswers(url: string, hasLimit: boolean): Promise<void> {
   }
 }
 
-/** What fits is allowed, and where it is judged, what does not fit is not. */
+/** Verifies that a valid pod is allowed, and that an invalid one is rejected if pods are reviewed. */
 async function proveReviews(url: string, isJudged: boolean): Promise<void> {
   for (const [disk, expected] of [['ssd', true] as const, ['tape', !isJudged] as const]) {
     const answer = await fetch(url + ADMISSION_PATH, {

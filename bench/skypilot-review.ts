@@ -1,4 +1,4 @@
-/** What the review of a SkyPilot request costs, beside the reading and writing of the YAML that is in it. */
+/** Measures the review of a SkyPilot request, compared with reading and writing its YAML. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
@@ -15,7 +15,7 @@ const POLICIES = ['AddLabelsPolicy', 'UseSpotForGpuPolicy', 'SetMaxAutostopIdleM
 
 const body = readFileSync(join(ROOT, 'test/fixtures/skypilot-wire/launch-server.body'), 'utf8');
 
-/** The three texts, read to values and written again. */
+/** Parses the three YAML texts to values and writes them again. */
 function yamlOnly(): Subject {
   return {
     operations: BATCH,
@@ -32,7 +32,7 @@ function yamlOnly(): Subject {
   };
 }
 
-/** From the body to the answer; `names` = the policies, each in a thread of its own or all in this one. */
+/** From the request body to the response body; `names`: the policies, in one thread each or all in process. */
 async function review(names: readonly string[], isolation: 'worker' | 'none'): Promise<Subject> {
   const file = join(ROOT, 'examples/admin-policies/index.js');
   const admin_policies = names.map((name) => `${file}#${name}`);
@@ -93,7 +93,7 @@ export const suite: Suite = {
     { name: 'no policy', measured: 'no change', comparedWith: 'yaml', of: 'time' },
   ],
   notes: [
-    'The body of a launch in the form that SkyPilot 0.13 sends, from the text to the text of the answer; the policies add a label, ask for spot instances and set autostop, so that task and configuration are both written anew.',
-    'Beside it the package `yaml` reads task, configuration and user of the same body to plain values and writes them again.',
+    'The body of a launch as SkyPilot 0.13 sends it, from the request text to the response text; the policies add a label, request spot instances and set autostop, so that task and configuration are both rewritten.',
+    'For comparison, the package `yaml` parses task, configuration and user of the same body to plain values and writes them again.',
   ],
 };

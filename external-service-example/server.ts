@@ -1,6 +1,6 @@
 /**
  * A complete policy service for Blazar's ExternalServiceFilter: every project has a budget of node-hours.
- * Blazar posts each lease here; 204 lets it pass, 403 refuses it and `message` tells its user why.
+ * Blazar posts each lease here. The response 204 allows it; 403 rejects it, and its `message` tells the user why.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { existsSync, realpathSync } from 'node:fs';
@@ -16,23 +16,23 @@ import { z } from 'zod';
 const HOUR = 3_600_000;
 
 /**
- * Your own rule goes here: replace this function, keep the three hooks. A check answers with the sentence that refuses
- * the lease, or with nothing to let it pass. There is no `await` in it, so that no two requests spend the same hour.
+ * Replace this function with your own rule and keep the three hooks. A check returns the reason for a rejection, or
+ * nothing to allow the lease. It contains no `await`, so that two requests cannot spend the same hour.
  */
 function nodeHours(budget: number, now: () => number) {
-  const left = new Map<string, number>(); // per project, in node-milliseconds: whole numbers keep sums exact
+  const left = new Map<string, number>(); // per project, in node-milliseconds: integers keep sums exact
   const bills = new Map<string, Bill>(); // per lease
-  const unnamed = new Map<string, Bill[]>(); // of new leases, which have not yet come back with an id
+  const unnamed = new Map<string, Bill[]>(); // of new leases, which have no id yet
 
   function findBill({ id, key }: Names, cost: number): Bill | undefined {
     const waiting = unnamed.get(key) ?? [];
-    const same = waiting.findIndex((bill) => bill.cost === cost); // Blazar allows two leases of one name; -1 takes the last
+    const same = waiting.findIndex((bill) => bill.cost === cost); // Blazar allows two leases with the same name; -1 takes the latest
     const bill = bills.get(id) ?? waiting.splice(same, 1)[0];
     if (bill) bills.set(id, bill);
     return bill;
   }
 
-  /** Brings a bill to a new cost, or says why the project can't pay. Never gives back more than was paid. */
+  /** Changes the cost of a bill, or returns why the project cannot pay. Never refunds more than was paid. */
   function charge(project: string, bill: Bill, cost: number): string | undefined {
     const rest = left.get(project) ?? budget;
     const more = cost - bill.cost;
@@ -42,14 +42,14 @@ function nodeHours(budget: number, now: () => number) {
       Object.assign(bill, { cost, paid });
       return undefined;
     }
-    // In hundredths, the price rounded up and the rest down: a refusal never looks as if there were enough.
+    // In hundredths, with the price rounded up and the rest down: a rejection never looks as if there were enough.
     const [price, purse] = [Math.ceil((more * 100) / HOUR) / 100, Math.floor((rest * 100) / HOUR) / 100];
     const what = bill.cost === 0 ? 'lease' : 'change';
     return `This ${what} costs ${price} node-hours, and the project has ${purse} of ${budget / HOUR} left.`;
   }
 
   return {
-    /** Charges the whole lease; once, where the same `Idempotency-Key` says that it is sent again. */
+    /** Charges the whole lease, but only once if a repeated request has the same `Idempotency-Key`. */
     checkCreate({ context, lease, sent }: Request & { sent?: string }): string | undefined {
       const { project, key } = namesOf(context, lease);
       const cost = costOf(lease);
@@ -61,7 +61,7 @@ function nodeHours(budget: number, now: () => number) {
       return refusal;
     },
 
-    /** Charges the difference or gives it back. A lease never seen before has paid nothing for what it already was. */
+    /** Charges or refunds the difference. A lease never seen before has paid nothing yet. */
     checkUpdate({ context, current_lease, lease }: UpdateRequest): string | undefined {
       const names = namesOf(context, current_lease);
       const before = costOf(current_lease);
@@ -70,7 +70,7 @@ function nodeHours(budget: number, now: () => number) {
       return charge(names.project, bill, costOf(lease));
     },
 
-    /** Gives back the time from now to the end. Told twice, or of a lease never seen, it gives back nothing. */
+    /** Refunds the time from now to the end. A repeated call, or an unknown lease, refunds nothing. */
     onEnd({ context, lease }: Request): undefined {
       const names = namesOf(context, lease);
       const bill = findBill(names, costOf(lease));
@@ -83,20 +83,20 @@ function nodeHours(budget: number, now: () => number) {
 type Bill = { cost: number; paid: number; sent?: string | undefined };
 type Names = ReturnType<typeof namesOf>;
 
-/** A new lease has no id: until it comes back with one, its owner, name and start stand for it. */
+/** A new lease has no id: until it gets one, its owner, name and start identify it. */
 function namesOf(context: Request['context'], lease: Lease) {
   const project = lease.project_id ?? context.project_id;
   const key = JSON.stringify([project, lease.user_id ?? context.user_id, lease.name, lease.start_date]);
   return { project, key, id: lease.id ? JSON.stringify([project, lease.id]) : key };
 }
 
-/** A node is an allocation; a reservation without any counts the most it could get. */
+/** Each allocation is a node; a reservation without allocations counts its maximum. */
 function costOf(lease: Lease): number {
   const nodes = lease.reservations.map((r) => r.allocations?.length || (r.max ?? r.amount ?? 1));
   return nodes.reduce((sum, count) => sum + count, 0) * (lease.end_date - lease.start_date);
 }
 
-// What is read of a request. Fields that are not named here are ignored.
+// The fields of a request that this service reads. Others are ignored.
 const Text = z.string().nullish();
 const Count = z.coerce.number().int().min(1).nullish();
 const Moment = z.string().transform(toMillis).refine(Number.isFinite, 'expected an ISO 8601 date');
@@ -112,13 +112,16 @@ type Lease = z.infer<typeof Lease>;
 type Request = z.infer<typeof Request>;
 type UpdateRequest = z.infer<typeof UpdateRequest>;
 
-/** ISO 8601, or Blazar's space in place of the T; without an offset it means UTC. What is no date is NaN. */
+/** ISO 8601, or Blazar's space instead of the T; UTC unless there is an offset. NaN for an invalid date. */
 function toMillis(text: string): number {
   if (!/^\d{4}-\d\d-\d\d/.test(text)) return Number.NaN;
   return DateTime.fromISO(text.replace(' ', 'T'), { zone: 'utc' }).toMillis();
 }
 
-/** What Blazar's documentation calls end_time is end_date; what an update's `lease` leaves out is as in `current_lease`. */
+/**
+ * Blazar's documentation calls end_date end_time. What the `lease` of an update omits is the same as in
+ * `current_lease`.
+ */
 function complete(body: unknown): unknown {
   if (!isRecord(body)) return body;
   const current_lease = withEndDate(body.current_lease);
@@ -143,18 +146,18 @@ const explain = ({ issues }: z.ZodError) =>
     .slice(0, 5)
     .map((i) => `${i.path.join('.') || 'body'}: ${i.message}`)
     .join('\n');
-const digest = (text: string) => createHash('sha256').update(text).digest(); // equal lengths: compared in constant time
+const digest = (text: string) => createHash('sha256').update(text).digest(); // equal lengths, so the comparison takes constant time
 
 const readJson = bodyParser({
   enableTypes: ['json'],
   jsonLimit: '8mb', // a lease of 10,000 hosts has some 5 MB
   onError(error, ctx) {
-    ctx.req.unpipe().resume(); // a client that is still sending would never read the answer
+    ctx.req.unpipe().resume(); // a client that is still sending would never read the response
     ctx.throw('status' in error ? Number(error.status) : 400, `body: ${error.message}`);
   },
 });
 
-/** A budget for each project, a token to ask for (none: no check), a clock in milliseconds since 1970. */
+/** The budget of each project, the required token (none: no check), and a clock in milliseconds since 1970. */
 type Options = { budgetNodeHours?: number; token?: string | undefined; now?: () => number };
 
 export function createApp({ budgetNodeHours = 100, token, now = Date.now }: Options = {}): Koa {

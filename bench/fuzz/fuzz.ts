@@ -6,14 +6,15 @@ import { judge } from './judge.ts';
 import { fuzzedRequest } from './requests.ts';
 import { fuzzedBytes, judgeBytes } from './wire.ts';
 
-/** So many are under way at the same time. */
+/** Requests in flight at the same time. */
 const TOGETHER = 25;
-/** One in so many is not sent by an HTTP client, but as bytes that are nearly HTTP. */
+/** One in this many requests is sent as raw bytes that are nearly HTTP, without an HTTP client. */
 const BYTES_IN = 50;
 
 /**
- * Sends so many mutated requests to the service, and compares each answer with what `enforcement`, of the same
- * configuration, says itself. Resolves to how many were sent; rejects with the smallest request that is answered otherwise.
+ * Sends this many mutated requests to the service and compares each response with that of `enforcement`, which has
+ * the same configuration. Resolves to the number sent; rejects with the smallest request that is answered
+ * differently.
  */
 export async function fuzz(
   url: string,

@@ -1,4 +1,4 @@
-/** Whether the service's answer to a request is the one that a direct question to the chain has. */
+/** Compares the service's response to a request with a direct call of the chain. */
 import { Readable } from 'node:stream';
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Pool } from 'undici';
@@ -13,18 +13,18 @@ import { type FuzzedRequest, JSON_TYPES, PLAIN_PATHS } from './requests.ts';
 
 interface Answer {
   readonly status: number;
-  /** `undefined` when there is none. */
+  /** `undefined` if there is none. */
   readonly json: unknown;
 }
 
-/** The service's limit. */
+/** The service's body limit. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** Of what was not read as a request to the operation. */
+/** Statuses for requests that are rejected before the operation. */
 const UNREAD = [400, 413, 415];
 const ELSEWHERE = [...UNREAD, 404, 405, 501];
 
-/** Resolves when the answer is one that may be; rejects with both, and the request, when not. */
+/** Resolves if the response is acceptable; otherwise rejects with request and response. */
 export async function judge(
   pool: Pool,
   enforcement: UsageEnforcement,
@@ -40,7 +40,7 @@ export async function judge(
     JSON.stringify(answer.json) === JSON.stringify(direct.json);
   const there = method === 'POST' && PLAIN_PATHS.some((folder) => path === folder + operation);
   const plain = there && direct !== undefined && JSON_TYPES.includes(headers['content-type'] ?? '');
-  // Whose type, path or method is odd need not be read.
+  // Requests with an unusual type, path or method may be rejected unread.
   const refused =
     (there ? UNREAD : ELSEWHERE).includes(answer.status) || (method === 'OPTIONS' && answer.status === 200);
   if (!(asDirect || (!plain && refused))) {
@@ -51,7 +51,7 @@ export async function judge(
   }
 }
 
-/** What the chain says of the body; `undefined` when there is no JSON in it. */
+/** The decision of the chain about the body; `undefined` if it is not JSON. */
 async function ask(
   enforcement: UsageEnforcement,
   { operation, headers, body }: FuzzedRequest,

@@ -1,4 +1,4 @@
-/** Requests as nobody should send them: changed texts, in bytes and with headers, a path and a method that need not fit. */
+/** Generates malformed requests: mutated bodies, encodings and headers, with a path and method that may not match. */
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { fuzzedText, type Operation, onceIn } from './texts.ts';
@@ -6,22 +6,22 @@ import { fuzzedText, type Operation, onceIn } from './texts.ts';
 export interface FuzzedRequest {
   readonly operation: Operation;
   readonly method: string;
-  /** Mostly one of the operation. */
+  /** Usually a field of the operation. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** Sent without saying beforehand how long the body is. */
+  /** Sent without Content-Length. */
   readonly chunked: boolean;
 }
 
-/** How a text becomes bytes, and what is said of them. */
+/** The encoding of the body, and the headers that describe it. */
 const ENCODINGS: readonly { readonly says?: string; readonly make: (text: string) => Buffer }[] = [
   { says: 'gzip', make: (text) => gzipSync(text) },
   { says: 'deflate', make: (text) => deflateSync(text) },
   { says: 'deflate', make: (text) => deflateRawSync(text) },
   { says: 'br', make: (text) => brotliCompressSync(text) },
   { says: 'identity', make: (text) => Buffer.from(text) },
-  // And with what is said not being so.
+  // With headers that do not match.
   { says: 'gzip', make: (text) => Buffer.from(text) },
   { says: 'br', make: (text) => gzipSync(text) },
   { make: (text) => gzipSync(text) },
@@ -60,7 +60,7 @@ const method = onceIn(
 
 export const PLAIN_PATHS = ['/', '/v1/'];
 
-/** With the name of the operation in it. */
+/** Contains the name of the operation. */
 const path = fc.oneof(
   {
     weight: 9,
@@ -105,7 +105,7 @@ const headerText = fc.string({
 
 const furtherHeaders = onceIn(3, fc.dictionary(fc.constantFrom(...HEADERS), headerText), {});
 
-/** Any of them. Two in five are requests that are judged, the others are none. */
+/** Any of them. Two in five reach the chain. */
 export const fuzzedRequest: fc.Arbitrary<FuzzedRequest> = fc
   .record({
     text: fuzzedText,

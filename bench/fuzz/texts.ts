@@ -1,4 +1,4 @@
-/** Captured requests, changed in their values and in their text. */
+/** Mutates captured requests in their values and their text. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -21,7 +21,7 @@ const CAPTURED = (
 const DATE_FIELDS = ['start_date', 'end_date', 'end_time'];
 const FIELDS = [...DATE_FIELDS, ...'reservations allocations resource_type user_id project_id id'.split(' ')];
 
-/** This in one case of so many, nothing in the others. */
+/** The arbitrary in one of this many cases, otherwise nothing. */
 export function onceIn<Made, Nothing>(
   cases: number,
   made: fc.Arbitrary<Made>,
@@ -30,7 +30,7 @@ export function onceIn<Made, Nothing>(
   return fc.oneof({ weight: cases - 1, arbitrary: fc.constant(nothing) }, { weight: 1, arbitrary: made });
 }
 
-/** Near what the captured leases have, so that some are allowed and some are not. */
+/** Close to the values of the captured leases, so that some are allowed and others rejected. */
 const date = fc
   .tuple(
     fc.oneof(
@@ -64,7 +64,7 @@ const value = fc.oneof(
 );
 
 const change = fc.record({
-  /** A field's name, everywhere or once; or the n-th of all places. */
+  /** A field name, everywhere or once; or the n-th of all positions. */
   place: fc.oneof(fc.constantFrom(...FIELDS), fc.nat()),
   kind: fc.constantFrom('replace', 'replace', 'remove', 'rename', 'wrap'),
   value,
@@ -74,7 +74,7 @@ const change = fc.record({
 type Change = typeof change extends fc.Arbitrary<infer Made> ? Made : never;
 type Container = Record<string, unknown>;
 
-/** Every value in a tree, as the object or list that holds it, and its key. */
+/** Every value of a tree, as its container and key. */
 function places(value: unknown): [Container, string][] {
   if (typeof value !== 'object' || value === null) {
     return [];
@@ -96,7 +96,7 @@ function apply(tree: unknown, { place, kind, value, name }: Change): void {
         delete container[key];
         break;
       case 'rename':
-        // Defined, not assigned: `__proto__` is to be a property like any other. A list has no names.
+        // Uses defineProperty because `__proto__` must become an ordinary property. Arrays have no names.
         if (!Array.isArray(container)) {
           Object.defineProperty(container, name, {
             value: container[key],

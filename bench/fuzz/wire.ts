@@ -1,12 +1,12 @@
-/** Bytes on a connection that are nearly HTTP, around a lease that may not be had. */
+/** Sends bytes that are nearly HTTP, around a lease that must be rejected. */
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { capturedRequests, withLease } from '../requests.ts';
 import { edited, edits, onceIn } from './texts.ts';
 
-/** Who has heard nothing for so long hangs up, in milliseconds: the service may wait for more. */
+/** Closes the connection after this many idle milliseconds: the service may be waiting for more. */
 const QUIET_MS = 50;
-/** And has heard nothing for so long after that: the service hangs. */
+/** If the connection stays open for this long after that, the service hangs. */
 const HANGING_MS = 10_000;
 
 const [captured] = capturedRequests();
@@ -20,7 +20,7 @@ const HEAD = [
   '\r\n',
 ].join('\r\n');
 
-/** What may stand in place of the method. */
+/** Replacements for the method. */
 const METHODS = ['GET', 'HEAD', 'PUT', 'OPTIONS', 'CONNECT', 'TRACE', 'PRI', 'post', 'POSTPOST', ''];
 
 const LINES =
@@ -40,7 +40,7 @@ const headEdit = fc.record({
   insert: fc.constantFrom(...PIECES),
 });
 
-/** The head is changed, the body hardly ever: so no answer can be yes. */
+/** Only the head is mutated, so no response can allow the lease. */
 export const fuzzedBytes: fc.Arbitrary<Buffer> = fc
   .record({
     head: fc.array(headEdit, { maxLength: 3 }),
@@ -52,7 +52,7 @@ export const fuzzedBytes: fc.Arbitrary<Buffer> = fc
     return Buffer.from(edited(changed, garbage) + TOO_LONG, 'latin1');
   });
 
-/** Resolves when the service has neither said yes nor failed; rejects with what it has said otherwise. */
+/** Resolves unless the service allows the lease or fails. */
 export async function judgeBytes(port: number, bytes: Buffer): Promise<void> {
   const heard = await talk(port, bytes);
   const statuses = [...heard.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
@@ -76,7 +76,7 @@ function talk(port: number, bytes: Buffer): Promise<string> {
       heard += chunk;
       quiet.refresh();
     });
-    // That the service cuts a connection off is one of the answers.
+    // Closing the connection is a valid response.
     socket.on('error', () => {});
     socket.on('close', () => {
       clearTimeout(quiet);

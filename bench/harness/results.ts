@@ -1,6 +1,6 @@
 import type { Comparison, Run, Target } from './suite.ts';
 
-/** One side of a comparison: the median over the runs, in `unit`. */
+/** One side of a comparison: the median of all runs, in `unit`. */
 export interface Side {
   readonly what: string;
   readonly value: number;
@@ -22,16 +22,16 @@ export interface Result {
   readonly name: string;
   readonly measured: Side;
   readonly comparedWith: Side;
-  /** The median of the ratios of the runs, never a ratio of numbers from different runs. */
+  /** The median of the ratios within each run; ratios across runs are never computed. */
   readonly ratio: number;
-  /** The smallest and the largest ratio of a run: how much the machine's noise left of it. */
+  /** The smallest and largest ratio of a run, which show the noise of the machine. */
   readonly spread: { readonly min: number; readonly max: number };
   readonly target: Target | null;
-  /** Whether the median fulfils the target; `null` without one. */
+  /** Whether the median meets the target; `null` without a target. */
   readonly met: boolean | null;
 }
 
-/** @throws RangeError for no values. */
+/** @throws RangeError without values */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const upper = sorted[Math.floor(sorted.length / 2)];

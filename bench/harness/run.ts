@@ -2,15 +2,15 @@ import { median } from './results.ts';
 import { SubjectProcess } from './subject-process.ts';
 import { processorOf, type Run, type Suite } from './suite.ts';
 
-/** How much is measured; the suite says it where nothing is given. */
+/** The amount of measurement; the suite has defaults. */
 export interface Pace {
   readonly rounds: number;
   readonly turnMilliseconds: number;
 }
 
 /**
- * Measures all subjects of a suite once, each in a fresh process, in turns (A, B, C, A, B, C, …), so that what else the
- * machine does meets all of them alike.
+ * Measures all subjects of a suite once, each in a fresh process, in turns (A, B, C, A, B, C, …), so that other load
+ * on the machine affects all of them equally.
  */
 export async function runOnce(suite: Suite, pace: Pace = suite): Promise<Run> {
   const started = await Promise.allSettled(

@@ -1,17 +1,17 @@
-/** The process of one subject: `subject-main.js SUITE-FILE SUBJECT`. Measures when asked, and ends with its parent. */
+/** The process of one subject: `subject-main.js SUITE-FILE SUBJECT`. Measures on request and exits with its parent. */
 import { Bench } from 'tinybench';
 import type { Subject, Suite, Timed } from './suite.ts';
 
-/** What the parent asks for: a turn. */
+/** A request of the parent for one turn. */
 export interface TurnRequest {
   readonly milliseconds: number;
 }
 
-/** What one operation took. */
+/** The cost of one operation. */
 export interface Turn {
-  /** The median over the batches of the turn. */
+  /** The median of all batches of the turn. */
   readonly nanoseconds: number;
-  /** Of the process that does the work, where that is another one: the mean over the turn. */
+  /** The processor time of the process that does the work, if it is another one: the mean of the turn. */
   readonly processorNanoseconds?: number;
 }
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { SubjectMessage, Turn, TurnRequest } from './subject-main.ts';
 import type { Suite } from './suite.ts';
 
-/** A subject in its process. Only one is to be asked at a time: the others wait without using the processor. */
+/** A subject in its process. Measure only one at a time: the others wait idle. */
 export class SubjectProcess {
   readonly name: string;
   readonly #child: ChildProcess;
@@ -15,7 +15,7 @@ export class SubjectProcess {
     this.#child = child;
   }
 
-  /** Resolves when the subject is set up. Rejects when that fails; why is on standard error. */
+  /** Resolves when the subject is set up. Rejects if that fails; the cause is on standard error. */
   static async start(suite: Suite, name: string): Promise<SubjectProcess> {
     const main = new URL(`./subject-main${extname(import.meta.url)}`, import.meta.url);
     const child = fork(fileURLToPath(main), [suite.file, name], { stdio: ['ignore', 2, 2, 'ipc'] });

@@ -1,70 +1,73 @@
-/** Something whose speed is measured, ready to go. Lives in a process of its own. */
+/** Something to measure, ready to run. Has its own process. */
 export interface Subject {
-  /** How many operations one call of `batch` does: enough for a clock to see. */
+  /** Number of operations in one call of `batch`, enough for the clock. */
   readonly operations: number;
-  /** May say how long the operations took, where not all that it does is one: `Timed`. */
+  /** May return the duration of its operations, if it does more than that: `Timed`. */
   batch(): unknown;
-  /** Nanoseconds of processor time that another process has used so far, where it does the work: see `processorOf`. */
+  /** Processor nanoseconds used so far by the process that does the work, if it is another one: see `processorOf`. */
   processor?(): Promise<number>;
   close?(): unknown;
 }
 
-/** What a batch that times itself resolves to. */
+/** The result of a batch that measures its own time. */
 export interface Timed {
   readonly milliseconds: number;
 }
 
-/** The name under which the processor time of a subject's operations stands, beside the time that they took. */
+/** The name of a subject's processor time, next to its elapsed time. */
 export function processorOf(subject: string): string {
   return `${subject}, processor`;
 }
 
-/** What was measured once: by subject, or by what else the comparisons name. Times are in nanoseconds. */
+/** The results of one run, by subject or another name that comparisons use. Times are in nanoseconds. */
 export type Run = ReadonlyMap<string, number>;
 
 export type Target = { readonly atMost: number } | { readonly atLeast: number };
 
-/** Two subjects of a suite, compared, or something measured and its bound. */
+/** Compares two subjects of a suite, or a measurement with its limit. */
 export interface Comparison {
   readonly name: string;
   readonly measured: string;
   readonly comparedWith: string;
-  /** What the ratio divides: times an operation takes, operations a second, bytes, or how many there were. */
+  /** What the ratio divides: time per operation, operations per second, bytes, or counts. */
   readonly of: 'time' | 'rate' | 'memory' | 'count';
-  /** Absent: the row is for information. */
+  /** Absent: the row is informational. */
   readonly target?: Target;
 }
 
 interface Matter {
   readonly name: string;
   readonly comparisons: readonly Comparison[];
-  /** What is done, how, and what the numbers can't say. */
+  /** What is measured, how, and the limits of the result. */
   readonly notes: readonly string[];
 }
 
-/** Subjects that take turns. Its file exports it as `suite`, since the processes of its subjects import it by that name. */
+/**
+ * A group of subjects that take turns. Export it as `suite`, because the processes of its subjects import it by that
+ * name.
+ */
 export interface Suite extends Matter {
   /** The `import.meta.url` of its file. */
   readonly file: string;
-  /** Set-up is not timed. It also proves that the subject does what it is measured for, and throws if not. */
+  /** Set-up is not timed. It must also verify that the subject does what is measured, and throw if not. */
   readonly subjects: Readonly<Record<string, () => Subject | Promise<Subject>>>;
-  /** How often, within one run, the subjects take turns; after one turn each that is not counted. */
+  /** Number of turns of each subject within one run, after one warm-up turn. */
   readonly rounds: number;
-  /** How long a turn lasts at least; 0 is one batch. */
+  /** Minimum duration of a turn; 0 is one batch. */
   readonly turnMilliseconds: number;
 }
 
-/** How much a trial does. */
+/** The scope of a trial. */
 export interface Scale {
-  /** As little as shows that it runs. */
+  /** Runs the minimum that shows it works. */
   readonly quick: boolean;
-  /** So many requests, where it is about many; the trial says it where nothing is given. */
+  /** Number of requests; each trial has its own default. */
   readonly requests?: number | undefined;
 }
 
-/** What is not a matter of turns: whether something holds, over time or against a bound. */
+/** A measurement without turns: whether something holds, over time or against a limit. */
 export interface Trial extends Matter {
-  /** It takes so long, and depends so little on chance, that it is made once, however many runs are asked for. */
+  /** Takes long and varies little, so it runs once, whatever the number of runs. */
   readonly once?: boolean;
   measure(scale: Scale): Promise<Run>;
 }

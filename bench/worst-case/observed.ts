@@ -1,17 +1,17 @@
-/** What one request does to the process that answers it: looked at from inside of it. */
+/** Measures from inside the process what one request does to it. */
 import { readFileSync, writeFileSync } from 'node:fs';
 
 export interface Observed {
-  /** For so long nothing else was done, in nanoseconds that the thread had a processor: the longest of all times. */
+  /** The longest time without a turn of the event loop, in nanoseconds of processor time of the thread. */
   readonly heldNanoseconds: number;
-  /** So much more than before was in memory at once. */
+  /** The increase of peak memory. */
   readonly peakBytes: number;
 }
 
-/** It is looked so often whether there is a turn. */
+/** Interval of the checks for a turn. */
 const TURN_MS = 1;
 
-/** Observes from `begin` to `end`, as often as one likes. */
+/** Observes from `begin` to `end`, any number of times. */
 export class Observer {
   #looking: NodeJS.Timeout | undefined;
   #last = 0;
@@ -40,7 +40,7 @@ export class Observer {
   }
 }
 
-/** Linux says how long this thread has had a processor: on a machine with others, time alone would say how much they do. */
+/** Linux reports the processor time of this thread. Elapsed time would include the load of other processes. */
 function workedNanoseconds(): number {
   try {
     return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[0]);
@@ -49,7 +49,7 @@ function workedNanoseconds(): number {
   }
 }
 
-/** Linux counts the peak anew from here on. Elsewhere it is that of the whole life of the process. */
+/** Linux resets the peak here. Elsewhere the peak covers the whole life of the process. */
 function resetPeak(): number {
   try {
     writeFileSync('/proc/self/clear_refs', '5');

@@ -1,4 +1,4 @@
-/** For each endpoint, requests that are as dear as their size allows: right ones and wrong ones. */
+/** The most expensive requests of a given size for each endpoint, valid and invalid. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../requests.ts';
@@ -8,17 +8,17 @@ export interface DearRequest {
   readonly name: string;
   readonly path: string;
   readonly contentType: string;
-  /** Made when it is sent: there are many, and they are long. */
+  /** Built when it is sent, because there are many and they are long. */
   readonly body: () => Buffer;
 }
 
-/** The text of a request, with a shape in one place. */
+/** The text of a request with a placeholder for a shape. */
 type Place = (shape: Shape, bytes: number) => string;
 
 const DATES = '"start_date":"2030-01-01 09:00","end_date":"2030-01-02 09:00"';
 const CONTEXT = '"context":{"user_id":"u","project_id":"p"}';
 
-/** `text` with the shape for `§`, of about so many bytes in all. */
+/** `text` with the shape in place of `§`, about this many bytes in all. */
 function within(text: string): Place {
   return (shape, bytes) => text.replace('§', () => shape(bytes - text.length));
 }
@@ -57,7 +57,7 @@ const CREATE: Readonly<Record<string, Place>> = {
   ),
 };
 
-/** Of a project whose leases a filter changes. */
+/** A project whose leases a filter changes. */
 const CHANGED = within(`{"context":{"user_id":"u","project_id":"q"},"lease":{${DATES},"reservations":§}}`);
 
 const UPDATE: Readonly<Record<string, Place>> = {
@@ -72,7 +72,7 @@ const host = (index: number) =>
   `{"id":"r${index}","resource_type":"physical:host","min":1,"max":1,"resource_properties":"[\\"==\\",\\"$gpu\\",\\"${index}\\"]"}`;
 const property = (index: number) => `[\\"==\\",\\"$p${index}\\",\\"x\\"]`;
 
-/** Shapes of what leases hold, as many of them as are let through, and more. */
+/** Shapes for the content of leases, up to the accepted size and beyond. */
 const LEASE_SHAPES: Readonly<Record<string, Shape>> = {
   'right reservations': atMost(500, host),
   'reservations with a long property': (bytes) =>
@@ -165,7 +165,7 @@ const POD_SHAPES: Readonly<Record<string, Shape>> = {
   'right expressions': atMost(1000, (index) => `{"key":"k${index}","operator":"In","values":["a","b"]}`),
 };
 
-/** Where each shape is tried, at each endpoint. `bytes`: how long a body may be. */
+/** The shapes for each endpoint. `bytes`: maximum length of a body. */
 export function* dearRequests(bytes: number): Generator<DearRequest> {
   const size = bytes - 64;
   const all = { ...JSON_SHAPES, ...LEASE_SHAPES };
@@ -221,7 +221,7 @@ function* skypilotRequests(bytes: number): Generator<DearRequest> {
   }
 }
 
-/** Line breaks and quotes are escaped twice, so that less fits in. */
+/** Newlines and quotes are escaped twice, so less fits. */
 function envelope(member: string, shape: Shape, bytes: number): Buffer {
   for (let size = bytes - 200; ; size = Math.floor(size * 0.8)) {
     const members = {

@@ -1,9 +1,9 @@
-/** Texts of JSON, and of YAML, that are dear for their size: wide, deep, long, or with names and letters of every kind. */
+/** JSON and YAML texts that are expensive for their size: wide, deep, long, or with all kinds of names and characters. */
 
-/** Makes a text of about so many bytes, or of fewer. */
+/** Builds a text of at most about this many bytes. */
 export type Shape = (bytes: number) => string;
 
-/** `unit` gives the item at an index; a list of as many as there is room for. */
+/** A list that fills the available size; `unit` returns the item at an index. */
 function repeated(open: string, unit: (index: number) => string, close: string, separator = ','): Shape {
   return (bytes) => {
     const units: string[] = [];
@@ -26,7 +26,7 @@ function list(item: string): Shape {
       .join(',')}]`;
 }
 
-/** At most so many items of a list, or members of an object: what a cap lets through. */
+/** At most this many items of a list or members of an object: what a limit allows. */
 export function atMost(count: number, item: (index: number) => string, [open, close] = ['[', ']']): Shape {
   return (bytes) => {
     const all = Array.from({ length: count }, (_, index) => item(index));
@@ -35,7 +35,7 @@ export function atMost(count: number, item: (index: number) => string, [open, cl
   };
 }
 
-/** A text of such letters, in quotes. */
+/** A quoted string of these characters. */
 export function textOf(letter: string): Shape {
   const size = Buffer.byteLength(letter);
   return (bytes) => `"${letter.repeat(Math.max(0, Math.floor((bytes - 2) / size)))}"`;
@@ -48,7 +48,7 @@ function deep(open: string, middle: string, close: string): Shape {
   };
 }
 
-/** Values of JSON, whatever stands where they stand. */
+/** JSON values for any position. */
 export const JSON_SHAPES: Readonly<Record<string, Shape>> = {
   numbers: list('1'),
   fractions: list('1.5'),
@@ -76,7 +76,7 @@ export const JSON_SHAPES: Readonly<Record<string, Shape>> = {
   'a text of digits': textOf('9'),
   'a text of quotes': textOf('\\"'),
   blanks: (bytes) => `${' '.repeat(bytes - 1)}1`,
-  // As much as is let through.
+  // The maximum that is accepted.
   'objects of one, as many as are read': atMost(99_000, (index) => `{"k${index}":1}`),
   'empty lists, as many as are read': atMost(140_000, () => '[]'),
   'different names, as many as are read': atMost(9000, (index) => `"${'k'.repeat(500)}${index}":1`, [
@@ -88,7 +88,7 @@ export const JSON_SHAPES: Readonly<Record<string, Shape>> = {
   ),
 };
 
-/** YAML, for what reads that. */
+/** YAML, for what parses that. */
 export const YAML_SHAPES: Readonly<Record<string, Shape>> = {
   'a text': (bytes) => `a: ${'x'.repeat(bytes - 4)}\n`,
   'a block of lines': (bytes) => `run: |\n${'  echo hello world\n'.repeat(bytes / 19)}`,

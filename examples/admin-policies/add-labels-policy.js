@@ -1,25 +1,25 @@
 import { AdminPolicy, Config, MutatedUserRequest } from 'blazar-enforcement/skypilot';
 import { z } from 'zod';
 
-/** What Kubernetes takes as the name of a label: at most 63 characters, behind a domain if there is one. */
+/** A Kubernetes label name: at most 63 characters, with an optional domain prefix. */
 const NAME = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
 const options = z.object({
   add_labels: z.record(z.string().regex(NAME), z.string().regex(VALUE)).default({ app: 'skypilot' }).meta({
     description:
-      'The labels that everything in Kubernetes gets, also where a request has others of these names.',
+      'Labels for everything that SkyPilot creates in Kubernetes. They replace labels of the same name in a request.',
     pairs: 'label:value',
-    expected: 'label:value pairs with commas between them, of names and values that Kubernetes takes',
+    expected: 'comma-separated label:value pairs with names and values that Kubernetes accepts',
   }),
 });
 
-/** Where SkyPilot has Kubernetes: clusters of Kubernetes, and machines that it makes one of. */
+/** Configurations of SkyPilot that lead to Kubernetes: its clusters, and machines that SkyPilot turns into one. */
 const CLOUDS = ['kubernetes', 'ssh'];
 
 /**
- * Labels all that SkyPilot starts in Kubernetes. What SkyPilot would lay over these labels gets them too: the configuration of a
- * context, and what a task overrides.
+ * Adds labels to everything that SkyPilot starts in Kubernetes. Also adds them where SkyPilot would override the
+ * general labels: in the configuration of a context, and in that of a task.
  *
  * @extends {AdminPolicy<z.infer<typeof options>>}
  */
@@ -40,7 +40,7 @@ export class AddLabelsPolicy extends AdminPolicy {
   }
 
   /**
-   * Wherever metadata are set, since they would be laid over those of the whole.
+   * Adds labels wherever metadata is set, because it would override the general metadata.
    *
    * @param {Config} config
    */

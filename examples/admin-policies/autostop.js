@@ -1,14 +1,17 @@
-/** What a request says of autostop, in minutes of idleness. Source: SkyPilot 0.13, its tasks' `resources.autostop`. */
+/**
+ * Reads the autostop settings of a request, in minutes of idleness. Source: SkyPilot 0.13, `resources.autostop` of
+ * its tasks.
+ */
 import { PolicyRejected, resourcesOf } from 'blazar-enforcement/skypilot';
 
-/** Autostop is asked not to be. */
+/** Autostop is turned off explicitly. */
 export const OFF = -1;
 
 const MINUTES = { s: 1 / 60, m: 1, h: 60, d: 60 * 24, w: 60 * 24 * 7 };
 
 /**
- * `resources.autostop` in any of its forms: `10`, `10m`, `true`, `false`, `{idle_minutes: 10, down: true}`. `undefined` =
- * it says nothing; a mapping and `true` without a time mean 0.
+ * `resources.autostop` in any of its forms: `10`, `10m`, `true`, `false`, `{idle_minutes: 10, down: true}`.
+ * `undefined` = not set. A mapping without a time, and `true`, mean 0.
  *
  * @param {unknown} autostop
  * @returns {number | undefined}
@@ -35,8 +38,8 @@ export function minutesOf(autostop) {
 }
 
 /**
- * The same of every alternative that a task may be given. Where the task says nothing, what was said on the command line
- * counts; where both do, SkyPilot goes by the task.
+ * The same for each alternative of the task. If the task does not set autostop, the command line counts; if both do,
+ * SkyPilot uses the task.
  *
  * @param {Pick<import('blazar-enforcement/skypilot').UserRequest, 'task' | 'requestOptions'>} userRequest
  * @returns {(number | undefined)[]}

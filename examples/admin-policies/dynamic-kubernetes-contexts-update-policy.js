@@ -10,7 +10,7 @@ const options = z
       .optional()
       .meta({
         description:
-          'A file or an http or https URL that says which contexts belong to whom, in YAML or JSON. It is read for every request.',
+          'A file, or an http or https URL, that lists the contexts of each user, in YAML or JSON. It is read for every request.',
         expected: 'the path of a file or a URL without credentials',
       }),
     dynamic_kubernetes_contexts_update_registry_token: z
@@ -23,10 +23,10 @@ const options = z
         expected: 'ASCII text without spaces',
       }),
     dynamic_kubernetes_contexts_update_kubeconfig: z.string().default('~/.kube/config').meta({
-      description: 'The kubeconfig that SkyPilot uses. Contexts that it does not have are not allowed.',
+      description: 'The kubeconfig of SkyPilot. Contexts that are not in it are not allowed.',
     }),
     dynamic_kubernetes_contexts_update_timeout: z.int().min(1).max(29).default(5).meta({
-      description: 'How long the URL has for an answer. Less than [skypilot] deadline.',
+      description: 'Time limit for a response from the URL. Must be less than [skypilot] deadline.',
       unit: 'seconds',
     }),
   })
@@ -40,12 +40,12 @@ const options = z
     }
   });
 
-/** They start nothing, and may lack the workspace that the launch behind them has. */
+/** These start nothing, and may lack the workspace of the launch that follows. */
 const FIRST_QUESTIONS = new Set(['validate', 'optimize']);
 
 /**
- * Lets each user use the Kubernetes contexts that a registry gives to the user, else to the workspace, else to everyone, as
- * far as the kubeconfig has them. The kubeconfig is not written.
+ * Limits each user to the Kubernetes contexts that a registry grants: to the user, otherwise to the workspace,
+ * otherwise to everyone. Contexts that are not in the kubeconfig are left out. The kubeconfig is not changed.
  *
  * @extends {AdminPolicy<z.infer<typeof options>>}
  */
@@ -86,7 +86,7 @@ export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy {
       const allowed = [...new Set(granted)].filter((context) => kubeconfig.has(context));
       if (allowed.length === 0) {
         throw new PolicyRejected(
-          'There is no Kubernetes context that you may use: ask the operator for one.',
+          'No Kubernetes context is available to you: ask the operator for access to one.',
         );
       }
       skypilotConfig.assign(['kubernetes', 'allowed_contexts'], allowed);
@@ -113,7 +113,7 @@ export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy {
 }
 
 /**
- * The contexts that a registry gives to whoever asks; `undefined` = that is not known yet, and SkyPilot asks again when it is.
+ * The contexts granted to the user; `undefined` = not known yet, and SkyPilot will ask again when it is.
  *
  * @param {import('blazar-enforcement/skypilot').UserRequest} userRequest
  * @param {import('./kubernetes-contexts.js').Registry} registry
@@ -127,7 +127,7 @@ function grantedTo(
     if (atClientSide) {
       return undefined;
     }
-    throw new Error('SkyPilot did not say who asks, so it is not known which contexts are allowed');
+    throw new Error('SkyPilot sent no user, so the allowed contexts are not known');
   }
   const own = user === null ? undefined : (entry(users, user.id) ?? entry(users, user.name));
   if (own !== undefined) {

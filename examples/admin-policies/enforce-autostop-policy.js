@@ -10,7 +10,7 @@ const options = z
       .regex(/^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/i)
       .optional()
       .meta({
-        description: "The address of SkyPilot's API server, which is asked for the status of clusters.",
+        description: "The URL of SkyPilot's API server, which knows the status of clusters.",
         expected: 'an http or https URL with a host, without credentials and without a query',
       }),
     enforce_autostop_api_token: z
@@ -19,12 +19,12 @@ const options = z
       .default('')
       .meta({
         description:
-          'Of a service account at the API server; sent as Authorization: Bearer. Empty = no such header.',
+          'The token of a service account at the API server, sent as Authorization: Bearer. Empty = no such header.',
         secret: true,
         expected: 'ASCII text without spaces',
       }),
     enforce_autostop_timeout: z.int().min(1).max(29).default(10).meta({
-      description: 'How long the API server has for an answer. Less than [skypilot] deadline.',
+      description: 'Time limit for a response from the API server. Must be less than [skypilot] deadline.',
       unit: 'seconds',
     }),
   })
@@ -37,15 +37,15 @@ const options = z
     }
   });
 
-/** Requests that start nothing, or what SkyPilot stops itself. One of a name that is not known is looked at. */
+/** Requests that start nothing, or clusters that SkyPilot stops itself. Unknown requests are checked. */
 const OTHERS = new Set(REQUEST_NAMES.filter((name) => name !== 'launch' && name !== 'exec'));
 
 const MUST_SET =
   'Autostop must be set: add --idle-minutes-to-autostop 30 (or --down) to the command, or autostop to the resources of the task.';
 
 /**
- * Lets through what runs on clusters that stop when they are idle: the request says so, or the cluster is up and does
- * already. Users can still change that with `sky autostop`, which no policy is asked about.
+ * Allows only clusters with autostop: either the request sets it, or the cluster is up and already has it. Users can
+ * still change it with `sky autostop`, which calls no policy.
  *
  * @extends {AdminPolicy<z.infer<typeof options>>}
  */
@@ -80,14 +80,16 @@ export class EnforceAutostopPolicy extends AdminPolicy {
     if (requestOptions === null || OTHERS.has(/** @type {never} */ (requestName))) {
       return request;
     }
-    // `sky exec` sets no autostop, whatever the task says.
+    // `sky exec` does not set autostop, even if the task does.
     const isExec = requestName === 'exec';
     const asked = isExec ? [undefined] : autostopsOf(userRequest);
     if (asked.includes(OFF)) {
-      throw new PolicyRejected('Autostop must not be switched off.');
+      throw new PolicyRejected('Autostop must not be turned off.');
     }
     if (asked.includes(undefined) && !(await this.#stopsAlready(requestOptions.clusterName, call))) {
-      throw new PolicyRejected(isExec ? 'Autostop must be set for the cluster: use sky autostop.' : MUST_SET);
+      throw new PolicyRejected(
+        isExec ? 'The cluster must have autostop: set it with sky autostop.' : MUST_SET,
+      );
     }
     return request;
   }

@@ -1,11 +1,11 @@
-/** Which contexts there are, and which of them belong to whom: files of an operator's, and what a URL answers. */
+/** Reads the existing contexts, and who may use them, from files of the operator or the response of a URL. */
 import { readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
-/** More than the largest kubeconfig, and little enough to be read for each request. */
+/** Larger than any real kubeconfig, and small enough to read for each request. */
 export const MAX_BYTES = 4_194_304;
 
 const contexts = z.array(z.string().min(1));
@@ -22,7 +22,7 @@ const kubeconfigSchema = z.object({ contexts: z.array(z.object({ name: z.string(
 /** @typedef {z.infer<typeof registrySchema>} Registry */
 
 /**
- * A registry in YAML or JSON: a list of contexts, which are everyone's; or a mapping with `users` (by id or name),
+ * Reads a registry in YAML or JSON: a list of contexts for everyone, or a mapping with `users` (by id or name),
  * `workspaces` and `default`.
  *
  * @param {string} text
@@ -44,7 +44,7 @@ export function contextsOf(text) {
 }
 
 /**
- * The text of a file, which must not be too large.
+ * Reads a file, up to a maximum size.
  *
  * @param {string} path `~/` is the home folder
  */
@@ -57,7 +57,7 @@ export async function textOfFile(path) {
 }
 
 /**
- * Nothing of the text stands in the error: a kubeconfig holds credentials.
+ * The error contains nothing of the text, because a kubeconfig holds credentials.
  *
  * @template {z.ZodType} Schema
  * @param {Schema} schema
@@ -67,9 +67,9 @@ export async function textOfFile(path) {
  */
 function parsed(schema, text, name) {
   try {
-    // Quieter still, and `yaml` would keep its errors to itself too.
+    // `silent` would also keep `yaml` from reporting errors.
     return schema.parse(parse(text, { logLevel: 'error' }));
   } catch {
-    throw new Error(`${name} cannot be read: expected YAML or JSON of its form`);
+    throw new Error(`${name} cannot be read: expected YAML or JSON of the documented form`);
   }
 }

@@ -4,34 +4,34 @@ import { z } from 'zod';
 
 const options = z.object({
   rate_limit_launch: z.int().min(1).max(1000).default(10).meta({
-    description: 'So many launches each user has in the time of rate_limit_launch_seconds.',
+    description: 'Maximum number of launches per user within rate_limit_launch_seconds.',
   }),
   rate_limit_launch_seconds: z.int().min(1).max(86_400).default(60).meta({
-    description: 'The time in which launches are counted.',
+    description: 'The period in which launches are counted.',
     unit: 'seconds',
   }),
 });
 
-/** SkyPilot waits so long for a policy; whoever asks again about a launch does it within this time. */
+/** SkyPilot waits this long for a policy. If it asks again about the same launch, it does so within this time. */
 const REPEAT_SECONDS = 30;
-/** Beyond these the one whose last launch is longest ago is forgotten. */
+/** Maximum number of users to remember. Beyond it, the user whose last launch is oldest is forgotten. */
 const MAX_USERS = 10_000;
 
 /** @typedef {{ readonly at: number, readonly of: string }} Launch */
 
 /**
- * Lets each user launch so often in so much time. What the server is about to launch counts; its first questions, those of
- * the user's own machine and dry runs don't. Asked again about the same launch, it counts it once.
+ * Limits the number of launches per user in a period. Counts what the server is about to launch, but not its earlier
+ * requests, requests from the client and dry runs. A launch that SkyPilot asks about again counts once.
  *
- * Name it last: what a policy behind it rejects has been counted. Counts are of one process, and begin anew when the
- * configuration is read again.
+ * Put this policy last: launches that a later policy rejects would be counted too. Each process counts by itself, and
+ * starts again when the configuration is reloaded.
  *
  * @extends {AdminPolicy<z.infer<typeof options>>}
  */
 export class RateLimitLaunchPolicy extends AdminPolicy {
   static options = options;
 
-  /** Launches by user, oldest first; the user of the latest launch is last. @type {Map<string, readonly Launch[]>} */
+  /** Launches by user, oldest first. Users are ordered by their latest launch. @type {Map<string, readonly Launch[]>} */
   #launches = new Map();
 
   /** @param {import('blazar-enforcement/skypilot').UserRequest} userRequest */
@@ -39,7 +39,7 @@ export class RateLimitLaunchPolicy extends AdminPolicy {
     const { task, skypilotConfig, requestName, requestOptions, atClientSide, user } = userRequest;
     if (requestName === 'launch' && !atClientSide && requestOptions?.dryrun !== true) {
       if (user === null) {
-        throw new Error('SkyPilot did not say who launches, so launches cannot be counted');
+        throw new Error('SkyPilot sent no user, so launches cannot be counted');
       }
       this.#count(user.id, launchOf(userRequest));
     }
@@ -53,7 +53,7 @@ export class RateLimitLaunchPolicy extends AdminPolicy {
   #count(user, of) {
     const { rate_limit_launch: limit, rate_limit_launch_seconds: seconds } = this.options;
     const now = this.services.clock.now().getTime() / 1000;
-    // A clock that was set back must not keep anyone waiting for it.
+    // If the clock was set back, the launches before it do not count.
     const recent = (this.#launches.get(user) ?? []).filter(({ at }) => at <= now && now - at < seconds);
     if (recent.some((launch) => launch.of === of && now - launch.at < REPEAT_SECONDS)) {
       return;
@@ -62,7 +62,7 @@ export class RateLimitLaunchPolicy extends AdminPolicy {
     if (oldest !== undefined && recent.length >= limit) {
       const wait = Math.ceil(oldest.at + seconds - now);
       throw new PolicyRejected(
-        `Too many launches: there may be ${limit} in ${seconds} seconds. Please try again in ${wait} seconds.`,
+        `Too many launches: the limit is ${limit} in ${seconds} seconds. Please try again in ${wait} seconds.`,
       );
     }
     this.#launches.delete(user);
@@ -83,7 +83,7 @@ export class RateLimitLaunchPolicy extends AdminPolicy {
 }
 
 /**
- * What tells launches from each other: the cluster and the task without its resources, which other policies change.
+ * Identifies a launch by the cluster and the task without its resources, which other policies change.
  *
  * @param {import('blazar-enforcement/skypilot').UserRequest} userRequest
  */

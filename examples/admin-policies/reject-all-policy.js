@@ -4,6 +4,6 @@ import { AdminPolicy, PolicyRejected } from 'blazar-enforcement/skypilot';
 export class RejectAllPolicy extends AdminPolicy {
   /** @returns {never} */
   validateAndMutate() {
-    throw new PolicyRejected('No requests are accepted at present.');
+    throw new PolicyRejected('No requests are accepted at the moment.');
   }
 }

@@ -4,13 +4,13 @@ import { minutesOf, minutesOfOptions, OFF } from './autostop.js';
 
 const options = z.object({
   set_max_autostop_idle_minutes: z.int().min(0).default(10).meta({
-    description: 'After so long without work every cluster stops, unless the request asks for less.',
+    description: 'Idle time after which every cluster stops, unless the request sets less.',
     unit: 'minutes',
   }),
 });
 
 /**
- * Caps the time after which idle clusters stop, and sets it where there is none, in every alternative of the resources.
+ * Caps the autostop time of all alternatives, and sets it where it is missing.
  *
  * @extends {AdminPolicy<z.infer<typeof options>>}
  */
@@ -41,11 +41,11 @@ function capped(minutes, max) {
 }
 
 /**
- * Keeps what else is said, such as `down`.
+ * Keeps other settings, such as `down`.
  *
  * @param {unknown} autostop
  * @param {number} minutes
- * @param {boolean} down what the command line says of it
+ * @param {boolean} down from the command line
  */
 function withMinutes(autostop, minutes, down) {
   if (typeof autostop === 'object' && autostop !== null) {

@@ -1,17 +1,17 @@
 /**
- * What SkyPilot's API server knows of a cluster. Its calls are asynchronous: `POST /status` answers with the id of a request,
- * and `GET /api/get` with its result when there is one. Source: SkyPilot 0.8 to 0.13, its server.
+ * A client for the status of clusters in SkyPilot's API server. Its calls are asynchronous: `POST /status` returns a
+ * request id, and `GET /api/get` returns the result when it is ready. Source: SkyPilot 0.8 to 0.13, its server.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { withinDeadline } from 'blazar-enforcement';
 import { z } from 'zod';
 
-/** A record is some kilobytes. */
+/** Maximum size of a response; a record has some kilobytes. */
 const MAX_ANSWER_BYTES = 1_048_576;
-/** The server answers when the request is done; one that answers at once, or a proxy that does, is asked again. */
+/** The server responds when the request is done. If it or a proxy responds earlier, the client polls. */
 const MAX_POLLS = 20;
 
-/** The second was the name of the first before 0.10, and is that of many a proxy. */
+/** The second was the name before SkyPilot 0.10, and many proxies use it. */
 const ID_HEADERS = ['x-skypilot-request-id', 'x-request-id'];
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,128}$/;
 const UNFINISHED = ['PENDING', 'WAITING', 'RUNNING'];
@@ -24,8 +24,8 @@ const recordsSchema = z.array(
 /**
  * @typedef {object} Cluster
  * @property {string} name
- * @property {string} status `UP`, `STOPPED`, `INIT` or what a later SkyPilot has
- * @property {number} autostop minutes; below 0 = it is not set
+ * @property {string} status `UP`, `STOPPED`, `INIT` or another of a later SkyPilot
+ * @property {number} autostop minutes; negative = not set
  */
 
 export class SkypilotApiServer {
@@ -35,8 +35,9 @@ export class SkypilotApiServer {
   #client;
 
   /**
-   * @param {{ url: string, token: string, timeout: number, pollPause?: number }} options in seconds; `timeout` is for a whole
-   *   question
+   * @param {{ url: string, token: string, timeout: number, pollPause?: number }} options in seconds; `timeout` is for
+   * the
+   * whole operation
    * @param {import('blazar-enforcement/skypilot').PolicyServices} services
    */
   constructor({ url, token, timeout, pollPause = 0.25 }, services) {
@@ -54,7 +55,7 @@ export class SkypilotApiServer {
   }
 
   /**
-   * The cluster of a name, whoever's it is; `undefined` when there is none. Whatever goes wrong is thrown.
+   * The cluster with this name, whoever owns it; `undefined` if there is none. Throws on any error.
    *
    * @param {string} name
    * @param {import('blazar-enforcement').Call} call
@@ -100,7 +101,7 @@ export class SkypilotApiServer {
     }
     const id = ID_HEADERS.map((header) => headers[header]).find((value) => value !== undefined);
     if (id === undefined || !REQUEST_ID.test(id)) {
-      throw new Error('the API server gave no usable id for POST /status');
+      throw new Error('the API server returned no usable id for POST /status');
     }
     return id;
   }
@@ -121,11 +122,11 @@ export class SkypilotApiServer {
         return result.return_value;
       }
       if (!UNFINISHED.includes(result.status)) {
-        throw new Error('the API server could not tell the status of the cluster');
+        throw new Error('the API server could not determine the status of the cluster');
       }
       await pause(this.#pollPause * 1000, undefined, { signal });
     }
-    throw new Error(`the API server had no result after ${MAX_POLLS} questions`);
+    throw new Error(`the API server had no result after ${MAX_POLLS} requests`);
   }
 }
 
@@ -141,7 +142,7 @@ function recordsOf(text) {
 }
 
 /**
- * Nothing of the answer stands in the error: it may hold credentials.
+ * The error contains nothing of the response, which may hold credentials.
  *
  * @template {z.ZodType} Schema
  * @param {Schema} schema
@@ -152,6 +153,6 @@ function parsed(schema, text) {
   try {
     return schema.parse(JSON.parse(String(text)));
   } catch {
-    throw new Error('the API server answered in a form that is not known');
+    throw new Error('the response of the API server has an unknown form');
   }
 }

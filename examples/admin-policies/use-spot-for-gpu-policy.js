@@ -5,7 +5,7 @@ import {
   MutatedUserRequest,
 } from 'blazar-enforcement/skypilot';
 
-/** Takes spot instances wherever accelerators are asked for. An `instance_type` that has some is not seen as such. */
+/** Uses spot instances for all requests with accelerators. Does not recognize an `instance_type` that has some. */
 export class UseSpotForGpuPolicy extends AdminPolicy {
   /** @param {import('blazar-enforcement/skypilot').UserRequest} userRequest */
   validateAndMutate({ task, skypilotConfig }) {

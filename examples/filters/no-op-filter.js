@@ -1,7 +1,7 @@
 import { allow, BaseFilter } from 'blazar-enforcement';
 import { z } from 'zod';
 
-/** Allows everything: the smallest filter, to copy and to start from. */
+/** Allows everything: the smallest filter, to copy as a starting point. */
 export class NoOpFilter extends BaseFilter {
   static options = z.object({
     no_op_note: z.string().default('').meta({ description: 'Does nothing. Your own options go here.' }),

@@ -113,7 +113,7 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
     expect(await ask({ user: who })).toMatchObject({
       allowed: false,
       failed: false,
-      message: 'There is no Kubernetes context that you may use: ask the operator for one.',
+      message: 'No Kubernetes context is available to you: ask the operator for access to one.',
     });
   });
 

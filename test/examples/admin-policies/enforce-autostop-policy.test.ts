@@ -134,7 +134,7 @@ describe('EnforceAutostopPolicy rejects', () => {
     expect(await ask({ task: taskWith(resources), options })).toMatchObject({
       allowed: false,
       failed: false,
-      message: 'Autostop must not be switched off.',
+      message: 'Autostop must not be turned off.',
     });
   });
 
@@ -142,7 +142,7 @@ describe('EnforceAutostopPolicy rejects', () => {
     const { ask } = await enforcing([up(-1)]);
     expect(await ask({ name: 'exec', task: taskWith('{autostop: 5}') })).toMatchObject({
       allowed: false,
-      message: 'Autostop must be set for the cluster: use sky autostop.',
+      message: 'The cluster must have autostop: set it with sky autostop.',
     });
   });
 });
@@ -216,35 +216,35 @@ describe('EnforceAutostopPolicy and its API server', () => {
     [
       'says FAILED',
       { onGet: (response, id) => response.end(resultOf(id, 'FAILED', [up(5)])) },
-      /could not tell/,
+      /could not determine/,
     ],
     [
       'says CANCELLED',
       { onGet: (response, id) => response.end(resultOf(id, 'CANCELLED', [up(5)])) },
-      /could not tell/,
+      /could not determine/,
     ],
     [
       'says what is not known',
       { onGet: (response, id) => response.end(resultOf(id, 'DONE', [up(5)])) },
-      /could not tell/,
+      /could not determine/,
     ],
-    ['answers with a page', { onGet: (response) => response.end('<html>') }, /form that is not known/],
-    ['answers with nothing', { onGet: (response) => response.end() }, /form that is not known/],
-    ['answers with a list', { onGet: (response) => response.end('[]') }, /form that is not known/],
+    ['answers with a page', { onGet: (response) => response.end('<html>') }, /unknown form/],
+    ['answers with nothing', { onGet: (response) => response.end() }, /unknown form/],
+    ['answers with a list', { onGet: (response) => response.end('[]') }, /unknown form/],
     [
       'has a result that is no list',
       { onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', null)) },
-      /form that is not known/,
+      /unknown form/,
     ],
     [
       'has no result at all',
       { onGet: (response) => response.end('{"status":"SUCCEEDED"}') },
-      /form that is not known/,
+      /unknown form/,
     ],
     [
       'has records without a status',
       { onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', [{ name: 'c1', autostop: 5 }])) },
-      /form that is not known/,
+      /unknown form/,
     ],
     [
       'has an autostop that is no number',
@@ -252,7 +252,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
         onGet: (response, id) =>
           response.end(resultOf(id, 'SUCCEEDED', [{ name: 'c1', status: 'UP', autostop: '5' }])),
       },
-      /form that is not known/,
+      /unknown form/,
     ],
     [
       'answers with too much',
@@ -332,7 +332,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
       createSharedServices({}),
     );
     onTestFinished(() => api.close());
-    await expect(api.cluster('c1', {})).rejects.toThrow('no result after 20 questions');
+    await expect(api.cluster('c1', {})).rejects.toThrow('no result after 20 requests');
     expect(server.polls).toHaveLength(20);
   });
 

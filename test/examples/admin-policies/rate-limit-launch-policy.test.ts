@@ -33,7 +33,7 @@ describe('RateLimitLaunchPolicy', () => {
     expect(await launch('c')).toMatchObject({
       allowed: false,
       failed: false,
-      message: 'Too many launches: there may be 2 in 60 seconds. Please try again in 30 seconds.',
+      message: 'Too many launches: the limit is 2 in 60 seconds. Please try again in 30 seconds.',
     });
     expect((await launch('c', { user: { ...LEE, id: 'another' } })).allowed).toBe(true);
     wait(29);
@@ -123,7 +123,7 @@ describe('RateLimitLaunchPolicy', () => {
   it('fails when the server does not say whose launch it is', async () => {
     const { launch, logger } = await limited();
     expect(await launch('a', { user: null })).toMatchObject({ allowed: false, failed: true });
-    expect(JSON.stringify(logger.lines)).toContain('did not say who launches');
+    expect(JSON.stringify(logger.lines)).toContain('sent no user');
   });
 
   it('makes nobody wait for a clock that was set back', async () => {

@@ -9,7 +9,7 @@ describe('RejectAllPolicy', () => {
         allowed: false,
         failed: false,
         policy: 'RejectAllPolicy',
-        message: 'No requests are accepted at present.',
+        message: 'No requests are accepted at the moment.',
       });
     }
   });
@@ -97,7 +97,7 @@ ssh: {context_configs: {pool: ${cloud}}, custom_metadata: {${metadata}}}
     'is refused with the label %j, which Kubernetes would not take',
     async (add_labels) => {
       expect(await problemsOf('AddLabelsPolicy', { add_labels })).toEqual([
-        expect.stringContaining('add_labels: expected label:value pairs'),
+        expect.stringContaining('add_labels: expected comma-separated label:value pairs'),
       ]);
     },
   );
