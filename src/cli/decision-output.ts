@@ -2,13 +2,14 @@
 import type { DurationQuantiles } from '../decisions/durations.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
 import type { Listed, StatisticsSummary } from '../decisions/statistics.ts';
+import type { TallyRow, UserCount } from '../decisions/tally.ts';
 import { jsonLine, onOneLine, printTable } from './output.ts';
 
-/** Decisions in columns that are as wide as the widest cell so far: what is printed is not taken back. */
+/** Decisions in columns as wide as the widest cell so far, since printed lines cannot be aligned again. */
 export class DecisionTable {
   readonly #widths: number[] = [];
 
-  /** The lines of these decisions, the first time below a heading. */
+  /** The lines of these decisions. The first call puts a heading above them. */
   lines(records: readonly DecisionRecord[]): string {
     const rows = records.map((record) => cellsOf(record).map(onOneLine));
     if (this.#widths.length === 0) {
@@ -32,8 +33,8 @@ export class DecisionTable {
 
 function cellsOf(record: DecisionRecord): string[] {
   const { time, outcome, operation, project_id, user_id, lease_id, lease_name, filter, message } = record;
-  // Where a lease was allowed, the warnings say what is behind the outcome.
-  const why = message ?? record.warnings.join(' ');
+  // Each warning names its filter: what audited filters would have rejected stands behind a rejection too.
+  const why = [...(message === null ? [] : [message]), ...record.warnings].join(' ');
   return [
     time,
     outcome,
@@ -62,7 +63,7 @@ export async function printStatistics(summary: StatisticsSummary, format: 'table
   }
   if (summary.cut.length > 0) {
     process.stderr.write(
-      `warning: too many different ${summary.cut.join(', ')}: those that came later are not counted by name\n`,
+      `warning: too many different ${summary.cut.join(', ')}: later ones are not counted by name\n`,
     );
   }
 }
@@ -105,16 +106,38 @@ async function printTables(summary: StatisticsSummary): Promise<void> {
       ]),
     );
   }
-  const { rows, others } = summary.messages;
-  if (rows.length > 0) {
-    await section(
-      ['TIMES', 'FILTER', 'MESSAGE'],
-      [
-        ...rows.map(({ name: [filter, message], decisions }) => [String(decisions), filter ?? '', message]),
-        ...(others.decisions > 0 ? [[String(others.decisions), '', '(all others)']] : []),
-      ],
-    );
+  for (const [head, { rows, others }] of [
+    ['FILTER', summary.messages],
+    ['AUDITED FILTER', summary.audited],
+  ] as const) {
+    if (rows.length > 0) {
+      await section(
+        ['TIMES', head, 'USERS', 'MESSAGE'],
+        [
+          ...rows.map(({ name: [filter, message], decisions, users }) => [
+            String(decisions),
+            filter ?? '',
+            userCells(users, decisions),
+            message,
+          ]),
+          ...(others.decisions > 0 ? [[String(others.decisions), '', '', '(all others)']] : []),
+        ],
+      );
+    }
   }
+}
+
+/** This many users are named in a cell. */
+const MAX_NAMED = 3;
+
+/** `frank 2, bob 1`, or with more users than fit `…, others 4`. */
+function userCells(users: readonly UserCount[], decisions: number): string {
+  const named = users.slice(0, MAX_NAMED);
+  const rest = named.reduce((left, user) => left - user.decisions, decisions);
+  return [
+    ...named.map((user) => `${user.user_id} ${user.decisions}`),
+    ...(named.length > 0 && rest > 0 ? [`others ${rest}`] : []),
+  ].join(', ');
 }
 
 const TIMES = ['P50 MS', 'P90 MS', 'P99 MS', 'MAX MS'];
@@ -123,24 +146,32 @@ function timeCells({ p50, p90, p99, max }: DurationQuantiles): string[] {
   return [p50, p90, p99, max].map((milliseconds) => String(rounded(milliseconds)));
 }
 
-/** They are known to a hundredth of their value. */
+/** They are accurate to one percent. */
 function rounded(milliseconds: number): number {
   return Number(milliseconds.toPrecision(3));
 }
 
-/** The names are those of the records. */
+/** With the names of the records. */
 function jsonOf(summary: StatisticsSummary): object {
-  const { decisions, refused, from, to, outcomes, filters, projects, users, messages, cut } = summary;
-  const listed = <Name>({ rows, others }: Listed<Name>, named: (name: Name) => object) => ({
-    rows: rows.map(({ name, ...counts }) => ({ ...named(name), ...counts })),
+  const { decisions, refused, from, to, outcomes, filters, projects, users, messages, audited, cut } =
+    summary;
+  const listed = <Name>({ rows, others }: Listed<Name>, named: (row: TallyRow<Name>) => object) => ({
+    rows: rows.map((row) => ({ ...named(row), decisions: row.decisions, refused: row.refused })),
     others,
   });
+  const reasons = (all: Listed<readonly [string | null, string]>) =>
+    listed(all, ({ name: [filter, message], users: by }) => ({ filter, message, users: by }));
   return {
     decisions,
     refused,
     from,
     to,
-    outcomes: outcomes.map(({ name: [outcome, filter], ...counts }) => ({ outcome, filter, ...counts })),
+    outcomes: outcomes.map(({ name: [outcome, filter], decisions: count, refused: bad }) => ({
+      outcome,
+      filter,
+      decisions: count,
+      refused: bad,
+    })),
     filters: filters.map((one) => ({
       filter: one.filter,
       asked: one.asked,
@@ -150,9 +181,10 @@ function jsonOf(summary: StatisticsSummary): object {
       would_have_rejected: one.wouldHaveRejected,
       duration_ms: roundedAll(one.durations),
     })),
-    projects: listed(projects, (project_id) => ({ project_id })),
-    users: listed(users, (user_id) => ({ user_id })),
-    messages: listed(messages, ([filter, message]) => ({ filter, message })),
+    projects: listed(projects, ({ name: project_id }) => ({ project_id })),
+    users: listed(users, ({ name: user_id }) => ({ user_id })),
+    messages: reasons(messages),
+    audited: reasons(audited),
     duration_ms: roundedAll(summary.durations),
     cut,
   };

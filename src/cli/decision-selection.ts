@@ -1,10 +1,9 @@
-/** The flags that say which decisions of a log are meant. */
+/** The flags that select decisions of a log. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DecisionOutcome, DecisionRecord } from '../decisions/record.ts';
 import { OPERATIONS } from '../decisions/recorded-operation.ts';
 import { isSelected, type Selection } from '../decisions/selection.ts';
-import { toInstant } from '../lease/dates.ts';
-import { UsageError } from './output.ts';
+import { parseTime, TIME_FORMS } from './times.ts';
 
 export interface SelectionFlags {
   readonly project?: readonly string[];
@@ -13,6 +12,7 @@ export interface SelectionFlags {
   readonly outcome?: readonly DecisionOutcome[];
   readonly operation?: readonly DecisionRecord['operation'][];
   readonly since?: string;
+  readonly until?: string;
 }
 
 const OUTCOMES = [
@@ -24,21 +24,22 @@ const OUTCOMES = [
   'audit',
   'allowed-on-error',
 ] as const satisfies DecisionOutcome[];
-const AGE_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 export function addSelectionFlags(command: Command): Command {
   const repeatable = (value: string, before: readonly string[] = []) => [...before, value];
   return command
-    .addOption(new Option('--project <id>', 'Only of this project; repeatable.').argParser(repeatable))
-    .addOption(new Option('--user <id>', 'Only of this user; repeatable.').argParser(repeatable))
-    .addOption(
-      new Option('--filter <name>', 'Only where this filter decided; repeatable.').argParser(repeatable),
-    )
+    .addOption(new Option('--project <id>', 'Only this project; repeatable.').argParser(repeatable))
+    .addOption(new Option('--user <id>', 'Only this user; repeatable.').argParser(repeatable))
     .addOption(
       new Option(
-        '--outcome <outcome>',
-        `Only with this outcome; repeatable: ${OUTCOMES.join(', ')}.`,
-      ).argParser(oneOf(OUTCOMES)),
+        '--filter <name>',
+        'Only where this filter did more than allow: it refused, failed, changed something, or would have refused (audit_filters); repeatable.',
+      ).argParser(repeatable),
+    )
+    .addOption(
+      new Option('--outcome <outcome>', `Only this outcome; repeatable: ${OUTCOMES.join(', ')}.`).argParser(
+        oneOf(OUTCOMES),
+      ),
     )
     .addOption(
       new Option(
@@ -46,40 +47,23 @@ export function addSelectionFlags(command: Command): Command {
         `Only this operation; repeatable: ${OPERATIONS.join(', ')}.`,
       ).argParser(oneOf(OPERATIONS)),
     )
-    .addOption(
-      new Option(
-        '--since <when>',
-        'Only from then on: a date in ISO 8601, or how long ago: 90s, 30m, 24h, 7d.',
-      ),
-    );
+    .addOption(new Option('--since <time>', `Only from this time on: ${TIME_FORMS}.`))
+    .addOption(new Option('--until <time>', 'Only before this time, in the same forms.'));
 }
 
-/** Whether a decision is meant. @throws UsageError */
+/** Returns whether a decision is selected. @throws UsageError */
 export function selector(flags: SelectionFlags): (record: DecisionRecord) => boolean {
+  const now = Date.now();
   const selection: Selection = {
     projects: flags.project,
     users: flags.user,
     filters: flags.filter,
     outcomes: flags.outcome,
     operations: flags.operation,
-    since: flags.since === undefined ? undefined : parseSince(flags.since),
+    since: flags.since === undefined ? undefined : parseTime('--since', flags.since, now),
+    until: flags.until === undefined ? undefined : parseTime('--until', flags.until, now),
   };
   return (record) => isSelected(record, selection);
-}
-
-/** In milliseconds since 1970. */
-function parseSince(text: string): number {
-  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  if (count !== undefined) {
-    return Date.now() - Number(count) * AGE_MS[unit as keyof typeof AGE_MS];
-  }
-  const instant = toInstant(text);
-  if (instant === undefined) {
-    throw new UsageError(
-      `--since: expected a date in ISO 8601, or a time such as 90s, 30m, 24h or 7d, got ${JSON.stringify(text)}`,
-    );
-  }
-  return Number(instant) / 1000;
 }
 
 function oneOf<Value extends string>(values: readonly Value[]) {

@@ -1,4 +1,4 @@
-/** `decisions`: what a decision log says. */
+/** `decisions`: reads decision logs. */
 import { once } from 'node:events';
 import { addAbortSignal } from 'node:stream';
 import { Command, Option } from 'commander';
@@ -22,19 +22,20 @@ interface StatsFlags extends SelectionFlags {
   readonly format: 'table' | 'json';
 }
 
-/** They are held in memory. */
+/** The lines of the tail, and the rows of each list, are held in memory. */
 const MAX_LINES = 10_000;
 const MAX_TOP = 10_000;
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 export function decisionsCommand(): Command {
   return new Command('decisions')
-    .description('Read a decision log, as [service] decision_log has it written.')
+    .description('Read a decision log ([service] decision_log).')
     .addCommand(
-      addSelectionFlags(new Command('tail').description('Print the latest decisions, and go on if asked to.'))
-        .argument('<file>', 'The log; - is standard input. One that ends in .gz is unpacked.')
-        .option('--follow', 'Go on with what is appended, also to the next file of that name, until SIGINT.')
+      addSelectionFlags(new Command('tail').description('Print the latest decisions.'))
+        .argument('<file>', 'The log; - for standard input. A name that ends in .gz is unpacked.')
+        .option('--follow', 'Print what is appended, across rotations, until SIGINT.')
         .addOption(
-          new Option('--lines <number>', 'So many decisions at the start.')
+          new Option('--lines <number>', 'Number of decisions to begin with.')
             .argParser(wholeNumber('--lines', 0, MAX_LINES))
             .default(20),
         )
@@ -42,10 +43,12 @@ export function decisionsCommand(): Command {
         .action(tail),
     )
     .addCommand(
-      addSelectionFlags(new Command('stats').description('Who was refused, by which filter, how often.'))
-        .argument('<file...>', 'Logs; - is standard input. One that ends in .gz is unpacked.')
+      addSelectionFlags(
+        new Command('stats').description('Count who was refused, by which filter, how often and why.'),
+      )
+        .argument('<file...>', 'Logs; - for standard input. Names that end in .gz are unpacked.')
         .addOption(
-          new Option('--top <number>', 'So many projects, users and messages are listed.')
+          new Option('--top <number>', 'Number of projects, users and messages to list.')
             .argParser(wholeNumber('--top', 1, MAX_TOP))
             .default(10),
         )
@@ -81,15 +84,16 @@ interface Following {
   readonly textOf: (records: readonly DecisionRecord[]) => string;
 }
 
-/** Until a signal comes, or standard input ends. */
+/** Prints until a signal comes, or standard input ends. */
 async function follow(
   file: string,
   reader: DecisionReader,
   { latest, selected, textOf }: Following,
 ): Promise<void> {
   const ended = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => ended.abort());
+  const end = () => ended.abort();
+  for (const signal of SIGNALS) {
+    process.once(signal, end);
   }
   const print = async (records: readonly DecisionRecord[]) => {
     const text = textOf(records);
@@ -116,6 +120,10 @@ async function follow(
   } catch (thrown) {
     if (!ended.signal.aborted) {
       throw thrown;
+    }
+  } finally {
+    for (const signal of SIGNALS) {
+      process.off(signal, end);
     }
   }
 }
@@ -176,7 +184,7 @@ function unreadable(file: string, thrown: unknown): UsageError {
   return new UsageError(`${name}: could not be read: ${systemErrorText(thrown)}`);
 }
 
-/** The last so many that were added. */
+/** The last `size` decisions that were added. */
 class Latest {
   readonly #size: number;
   #records: DecisionRecord[] = [];
@@ -187,7 +195,7 @@ class Latest {
 
   add(records: readonly DecisionRecord[]): void {
     this.#records.push(...records);
-    // Not each time: it copies as many as are kept.
+    // Cutting each time would copy the whole list each time.
     if (this.#records.length > 2 * this.#size) {
       this.#records = this.list();
     }
@@ -215,7 +223,7 @@ function warnOfSkipped(readers: readonly DecisionReader[]): void {
   const tooLong = readers.reduce((sum, { skipped }) => sum + skipped.tooLong, 0);
   if (broken + tooLong > 0) {
     process.stderr.write(
-      `warning: lines that were skipped: ${broken} that are no decisions, ${tooLong} longer than 1 MiB\n`,
+      `warning: skipped lines: ${broken} that are not decisions, ${tooLong} longer than 1 MiB\n`,
     );
   }
 }

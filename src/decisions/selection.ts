@@ -1,26 +1,36 @@
 import type { DecisionOutcome, DecisionRecord } from './record.ts';
 
-/** Which decisions are meant: those that fit every part, and in each part one of its values. What is left out fits all. */
+/** Selects decisions: they match every part that is given, and in each part one of its values. */
 export interface Selection {
   readonly projects?: readonly string[] | undefined;
   readonly users?: readonly string[] | undefined;
-  /** Filters that the outcome is due to. */
+  /** Filters that decided, or that did anything but allow, such as an audited one that would have rejected. */
   readonly filters?: readonly string[] | undefined;
   readonly outcomes?: readonly DecisionOutcome[] | undefined;
   readonly operations?: readonly DecisionRecord['operation'][] | undefined;
-  /** In milliseconds since 1970; the ones made then are meant too. */
+  /** In milliseconds since 1970, inclusive. */
   readonly since?: number | undefined;
+  /** In milliseconds since 1970, exclusive. */
+  readonly until?: number | undefined;
 }
 
 export function isSelected(record: DecisionRecord, selection: Selection): boolean {
-  const { projects, users, filters, outcomes, operations, since } = selection;
+  const { projects, users, filters, outcomes, operations, since, until } = selection;
   return (
     isNamed(record.project_id, projects) &&
     isNamed(record.user_id, users) &&
-    isNamed(record.filter, filters) &&
+    (filters === undefined || concerns(record, filters)) &&
     isOneOf(record.outcome, outcomes) &&
     isOneOf(record.operation, operations) &&
-    (since === undefined || Date.parse(record.time) >= since)
+    (since === undefined || Date.parse(record.time) >= since) &&
+    (until === undefined || Date.parse(record.time) < until)
+  );
+}
+
+function concerns(record: DecisionRecord, names: readonly string[]): boolean {
+  return (
+    isNamed(record.filter, names) ||
+    record.filters.some(({ filter, outcome }) => outcome !== 'allowed' && names.includes(filter))
   );
 }
 

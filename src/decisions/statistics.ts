@@ -5,38 +5,40 @@ import { type Count, Tally, type TallyRow } from './tally.ts';
 /** Beyond what anyone enables. */
 const MAX_FILTERS = 1000;
 
-/** What one filter did. */
+/** What one filter answered. */
 export interface FilterStatistics {
   readonly filter: string;
-  /** Decisions for which it was asked, or told of an end. */
+  /** How many decisions it took part in. */
   readonly asked: number;
   readonly rejected: number;
   readonly failed: number;
   readonly allowedOnError: number;
-  /** What it would have rejected, had it been more than tried. */
+  /** What it rejected while it was in `audit_filters`. */
   readonly wouldHaveRejected: number;
   readonly durations: DurationQuantiles;
 }
 
 export interface Listed<Name> {
   readonly rows: readonly TallyRow<Name>[];
-  /** What is not in the rows. */
+  /** Everything that is not in the rows. */
   readonly others: Count;
 }
 
-/** Who was refused, by which filter, how often. */
+/** Who was refused, by which filter, and how often. */
 export interface StatisticsSummary extends Count {
-  /** The first and the last decision, as their records say it; `null` when there is none. */
+  /** The times of the first and the last decision; `null` when there is none. */
   readonly from: string | null;
   readonly to: string | null;
   readonly outcomes: readonly TallyRow<readonly [DecisionOutcome, string | null]>[];
   readonly filters: readonly FilterStatistics[];
   readonly projects: Listed<string>;
   readonly users: Listed<string>;
-  /** What users were told, and by which filter. */
+  /** What users were told, by which filter, and whom. */
   readonly messages: Listed<readonly [string | null, string]>;
+  /** The same for filters in `audit_filters`: what they would have said, and to whom. */
+  readonly audited: Listed<readonly [string, string]>;
   readonly durations: DurationQuantiles;
-  /** Of these there were more than can be counted each by its own. */
+  /** There were more of these than are counted one by one. */
   readonly cut: readonly ('filters' | 'projects' | 'users' | 'messages')[];
 }
 
@@ -52,10 +54,11 @@ export class Statistics {
   readonly #projects = new Tally<string>();
   readonly #users = new Tally<string>();
   readonly #messages = new Tally<readonly [string | null, string]>();
+  readonly #audited = new Tally<readonly [string, string]>();
   readonly #durations = new Durations();
 
   add(record: DecisionRecord): void {
-    const { time, outcome, filter, allowed, message } = record;
+    const { time, outcome, filter, allowed, message, user_id } = record;
     const isRefused = !allowed;
     this.#decisions += 1;
     this.#refused += isRefused ? 1 : 0;
@@ -66,22 +69,27 @@ export class Statistics {
     if (record.project_id !== null) {
       this.#projects.add(record.project_id, isRefused);
     }
-    if (record.user_id !== null) {
-      this.#users.add(record.user_id, isRefused);
+    if (user_id !== null) {
+      this.#users.add(user_id, isRefused);
     }
     if (message !== null) {
-      this.#messages.add([filter, message], isRefused);
+      this.#messages.add([filter, message], isRefused, user_id);
     }
     this.#durations.add(record.duration_ms);
     for (const one of record.filters) {
       this.#filterNamed(one.filter)?.add(one);
+      if (one.audit && one.message !== null) {
+        this.#audited.add([one.filter, one.message], isRefused, user_id);
+      }
     }
   }
 
-  /** So many projects, users and messages are listed by name. */
+  /** `listed`: how many projects, users and messages are listed by name. */
   summary(listed: number): StatisticsSummary {
     const tallies = { projects: this.#projects, users: this.#users, messages: this.#messages };
-    const cut = (['projects', 'users', 'messages'] as const).filter((name) => tallies[name].isCut);
+    const cut = (['projects', 'users', 'messages'] as const).filter(
+      (name) => tallies[name].isCut || (name === 'messages' && this.#audited.isCut),
+    );
     return {
       decisions: this.#decisions,
       refused: this.#refused,
@@ -94,6 +102,7 @@ export class Statistics {
       projects: this.#projects.top(listed),
       users: this.#users.top(listed),
       messages: this.#messages.top(listed),
+      audited: this.#audited.top(listed),
       durations: this.#durations.quantiles(),
       cut: this.#filtersAreCut || this.#outcomes.isCut ? ['filters', ...cut] : cut,
     };

@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DecisionRecord } from '../../src/decisions/record.ts';
 import { rows } from '../support/check-command.ts';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { aRecord, decisionsIn, decisionsInFile } from '../support/decision-logs.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
@@ -16,7 +17,7 @@ const PATIENT = { timeout: 15_000, interval: 20 };
 const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mred\r\nforged row  x\u007f\u2028y';
 const STEERING = /(?!\n)[\p{Cc}\u2028\u2029]/u;
 
-const decisions = (...args: string[]) => runCommand(['decisions', ...args]);
+const decisions = (...args: string[]) => runProgramInProcess(['decisions', ...args]);
 const text = (records: readonly DecisionRecord[]) =>
   records.map((record) => `${JSON.stringify(record)}\n`).join('');
 const logOf = (...records: DecisionRecord[]) => temporaryFile('decisions.jsonl', text(records));
@@ -61,14 +62,22 @@ describe('decisions tail', () => {
     }
   });
 
-  it('prints only what is asked for', async () => {
+  it('prints only what the flags select', async () => {
     const { code, stdout } = await decisions(
       ...['tail', EXAMPLE, '--format', 'json', '--project', 'climate', '--project', 'genomics'],
       ...['--outcome', 'rejected', '--operation', 'create', '--since', '2026-11-19T10:00', '--lines', '2'],
+      ...['--until', '2026-11-19T15:10:46.470Z'],
     );
     expect(code).toBe(0);
     const found = decisionsIn(stdout);
-    expect(found.map(({ time }) => time)).toEqual(['2026-11-19T11:08:15.660Z', '2026-11-19T15:10:46.470Z']);
+    expect(found.map(({ time }) => time)).toEqual(['2026-11-19T10:22:01.874Z', '2026-11-19T11:08:15.660Z']);
+  });
+
+  it('names behind a rejection what audited filters would have rejected', async () => {
+    const log = logOf(
+      named('a', { allowed: false, message: 'no', warnings: ['BFilter would have rejected.'] }),
+    );
+    expect((await decisions('tail', log)).stdout).toMatch(/no BFilter would have rejected\.$/m);
   });
 
   it('reads standard input, and packed files', async () => {
@@ -88,7 +97,7 @@ describe('decisions tail', () => {
     const { code, stdout, stderr } = await decisions('tail', log, '--format', 'json');
     expect(code).toBe(0);
     expect(names(stdout)).toEqual(['a', 'b']);
-    expect(stderr).toBe('warning: lines that were skipped: 3 that are no decisions, 1 longer than 1 MiB\n');
+    expect(stderr).toBe('warning: skipped lines: 3 that are not decisions, 1 longer than 1 MiB\n');
   });
 
   it('prints nothing that would steer a terminal, and loses nothing of it in JSON', async () => {
@@ -142,7 +151,7 @@ describe('decisions tail --follow', () => {
     process.kill('SIGINT');
     expect(await ended).toMatchObject({
       code: 0,
-      stderr: 'warning: lines that were skipped: 1 that are no decisions, 0 longer than 1 MiB\n',
+      stderr: 'warning: skipped lines: 1 that are not decisions, 0 longer than 1 MiB\n',
     });
   });
 
@@ -208,8 +217,10 @@ describe('decisions stats', () => {
       /^ExternalServiceFilter +18 +2 +3 +1 +1 +\d+(\.\d+)? +10000 +10000 +10000$/m,
       /^genomics +5 +8$/m,
       /^bob +4 +5$/m,
-      /^3 +MaxLeaseDurationFilter +The lease is 864000 seconds \(10 days\) long;/m,
-      /^2 +ExternalServiceFilter +The lease could not be checked\./m,
+      /^3 +MaxLeaseDurationFilter +bob 2, frank 1 +The lease is 864000 seconds \(10 days\) long;/m,
+      /^2 +ExternalServiceFilter +\w+ 1, \w+ 1 +The lease could not be checked\./m,
+      /^TIMES +AUDITED FILTER +USERS +MESSAGE$/m,
+      /^1 +ExternalServiceFilter +\w+ 1 +This lease/m,
       /^\(all others\) +1 +4$/m,
     ]) {
       expect(stdout).toMatch(row);
@@ -251,7 +262,7 @@ describe('decisions stats', () => {
       { stdin: `${text([named('d', { user_id: 'bob' })])}broken` },
     );
     expect(JSON.parse(stdout)).toMatchObject({ decisions: 4 });
-    expect(stderr).toBe('warning: lines that were skipped: 2 that are no decisions, 0 longer than 1 MiB\n');
+    expect(stderr).toBe('warning: skipped lines: 2 that are not decisions, 0 longer than 1 MiB\n');
   });
 
   it('counts only what is asked for, and says when there is nothing', async () => {
@@ -270,17 +281,18 @@ describe('decisions stats', () => {
     const { code, stdout, stderr } = await decisions('stats', log);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^\(all others\) +0 +9991$/m);
-    expect(stderr).toBe('warning: too many different users: those that came later are not counted by name\n');
+    expect(stderr).toBe('warning: too many different users: later ones are not counted by name\n');
   });
 });
 
 describe('wrong usage', () => {
-  it.concurrent.for([
+  it.each([
     '',
     'tail',
     'tail LOG --lines 10001',
     'tail LOG --outcome denied',
-    'tail LOG --since yesterday',
+    'tail LOG --since last-week',
+    'tail LOG --until 5w',
     'tail /nowhere/decisions.jsonl',
     'tail /nowhere/decisions.jsonl --follow',
     'tail /dev/null --follow',

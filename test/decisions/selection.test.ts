@@ -9,8 +9,15 @@ const record = aRecord({
   user_id: 'alice',
   outcome: 'rejected',
   filter: 'MaxLeaseDurationFilter',
+  filters: [
+    { filter: 'MaxLeaseDurationFilter', outcome: 'rejected', audit: false, message: 'no', duration_ms: 1 },
+    { filter: 'AllowingFilter', outcome: 'allowed', audit: true, message: null, duration_ms: 1 },
+    { filter: 'FirstAudited', outcome: 'rejected', audit: true, message: 'no', duration_ms: 1 },
+    { filter: 'SecondAudited', outcome: 'failed', audit: true, message: 'broken', duration_ms: 1 },
+  ],
 });
 const since = (time: string) => ({ since: Date.parse(time) });
+const until = (time: string) => ({ until: Date.parse(time) });
 
 describe('isSelected', () => {
   it.each<[string, Selection]>([
@@ -18,9 +25,12 @@ describe('isSelected', () => {
     ['its project', { projects: ['genomics', 'climate'] }],
     ['its user', { users: ['alice'] }],
     ['its filter', { filters: ['MaxLeaseDurationFilter'] }],
+    ['an audited filter that would have rejected', { filters: ['FirstAudited'] }],
+    ['a second audited filter', { filters: ['SecondAudited'] }],
     ['its outcome', { outcomes: ['failed', 'rejected'] }],
     ['its operation', { operations: ['update'] }],
     ['its time', since('2026-11-20T08:00:00.500Z')],
+    ['an end behind its time', until('2026-11-20T08:00:00.501Z')],
     ['all of it', { projects: ['climate'], users: ['alice'], ...since('2026-11-20T00:00:00Z') }],
   ])('takes a decision where %s is asked for', (_, selection) => {
     expect(isSelected(record, selection)).toBe(true);
@@ -31,6 +41,8 @@ describe('isSelected', () => {
     ['user', { users: ['bob'] }],
     ['filter', { filters: ['ExternalServiceFilter'] }],
     ['outcome', { outcomes: ['allowed', 'audit'] }],
+    ['filter, which only allowed it', { filters: ['AllowingFilter'] }],
+    ['end, its own time', until('2026-11-20T08:00:00.500Z')],
     ['operation', { operations: ['create', 'end'] }],
     ['later time', since('2026-11-20T08:00:00.501Z')],
     ['user, though of its project', { projects: ['climate'], users: ['bob'] }],

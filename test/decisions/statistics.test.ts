@@ -64,11 +64,49 @@ describe('Statistics', () => {
       },
       messages: {
         rows: [
-          { name: ['AFilter', 'no'], decisions: 2 },
-          { name: ['AFilter', 'it broke'], decisions: 1 },
+          {
+            name: ['AFilter', 'no'],
+            decisions: 2,
+            users: [
+              { user_id: 'alice', decisions: 1 },
+              { user_id: 'bob', decisions: 1 },
+            ],
+          },
+          { name: ['AFilter', 'it broke'], decisions: 1, users: [{ user_id: 'bob', decisions: 1 }] },
         ],
       },
     });
+  });
+
+  it('say what every audited filter would have told whom, also behind a rejection', () => {
+    const tried = (filter: string) => said('rejected', { filter, audit: true, message: `${filter} says no` });
+    const both = [said('allowed'), tried('First'), tried('Second')];
+    const summary = summaryOf([
+      aRecord({ filters: both, outcome: 'audit' }),
+      aRecord({ filters: both, outcome: 'audit', user_id: 'bob' }),
+      aRecord({
+        ...refused,
+        filters: [said('rejected'), tried('Second')],
+        outcome: 'rejected',
+        user_id: 'bob',
+      }),
+    ]);
+    expect(summary.audited.rows.map(({ name, users }) => [...name, users])).toEqual([
+      [
+        ...['Second', 'Second says no'],
+        [
+          { user_id: 'bob', decisions: 2 },
+          { user_id: 'alice', decisions: 1 },
+        ],
+      ],
+      [
+        ...['First', 'First says no'],
+        [
+          { user_id: 'alice', decisions: 1 },
+          { user_id: 'bob', decisions: 1 },
+        ],
+      ],
+    ]);
   });
 
   it('say what each filter did: asked, rejected, failed, allowed on error, would have rejected', () => {
@@ -114,7 +152,7 @@ describe('Statistics', () => {
   it('list as many names as asked for, and the rest together', () => {
     const records = ['a', 'b', 'b', 'c', 'c', 'c'].map((user_id) => aRecord({ user_id }));
     expect(summaryOf(records, 1).users).toEqual({
-      rows: [{ name: 'c', decisions: 3, refused: 0 }],
+      rows: [{ name: 'c', decisions: 3, refused: 0, users: [] }],
       others: { decisions: 3, refused: 0 },
     });
   });
@@ -126,7 +164,12 @@ describe('Statistics', () => {
       aRecord({ ...ofNobody, outcome: 'changed', filter: 'APolicy' }),
     ]);
     expect(summary).toMatchObject({ decisions: 2, refused: 0, projects: { rows: [] }, users: { rows: [] } });
-    expect(summary.outcomes).toContainEqual({ name: ['changed', 'APolicy'], decisions: 1, refused: 0 });
+    expect(summary.outcomes).toContainEqual({
+      name: ['changed', 'APolicy'],
+      decisions: 1,
+      refused: 0,
+      users: [],
+    });
   });
 
   it('say of what there was more than can be counted', () => {

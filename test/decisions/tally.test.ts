@@ -15,8 +15,8 @@ describe('Tally', () => {
     add('half', 4, 2);
     expect(tally.top(2)).toEqual({
       rows: [
-        { name: 'refused', decisions: 3, refused: 3 },
-        { name: 'half', decisions: 4, refused: 2 },
+        { name: 'refused', decisions: 3, refused: 3, users: [] },
+        { name: 'half', decisions: 4, refused: 2, users: [] },
       ],
       others: { decisions: 11, refused: 0 },
     });
@@ -44,6 +44,19 @@ describe('Tally', () => {
       [['a', null], 1],
       [['a', 'null'], 1],
     ]);
+  });
+
+  it('counts the users of each name, of ten at most', () => {
+    const tally = new Tally<string>();
+    for (let index = 0; index < 12; index += 1) {
+      tally.add('busy', true, `u${index}`);
+    }
+    tally.add('busy', true, 'u3');
+    tally.add('busy', true, null);
+    const { rows } = tally.top(1);
+    expect(rows[0]?.decisions).toBe(14);
+    expect(rows[0]?.users).toHaveLength(10);
+    expect(rows[0]?.users[0]).toEqual({ user_id: 'u3', decisions: 2 });
   });
 
   it('is not led astray by names that objects have', () => {
