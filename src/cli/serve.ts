@@ -2,7 +2,8 @@
 import { constants } from 'node:os';
 import { Command, Option } from 'commander';
 import type { FlagSetting } from '../config/layer.ts';
-import type { OpenedDoor, Service } from '../server/service.ts';
+import type { OpenedDoor } from '../server/opened-doors.ts';
+import type { Service } from '../server/service.ts';
 import { ExitCode, printWarnings } from './output.ts';
 import { addSourceFlags, LOG_LEVELS, type SourceFlags, sourcesOf } from './sources.ts';
 

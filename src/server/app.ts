@@ -8,17 +8,19 @@ import { kubernetesEndpoints } from './kubernetes.ts';
 import { openApiRoutes } from './openapi/document.ts';
 import { OWN_PATHS } from './own-paths.ts';
 import { type PageParts, pageRoutes } from './page/routes.tsx';
+import type { RefusedRequests } from './refused-requests.ts';
 import { aroundRequests } from './request-middleware.ts';
 import { skypilotEndpoint } from './skypilot.ts';
 
 export interface AppParts extends Omit<PageParts, 'tokens'> {
   readonly doors: Doors;
+  readonly refusedRequests: RefusedRequests;
   readonly logger: Logger;
 }
 
-/** The policy service without its socket: one file per protocol, and one place that catches. */
-export function createApp({ generations, doors, keepers, isDraining, logger }: AppParts): Koa {
-  const { metrics } = keepers;
+/** The policy service without its socket: one file for each protocol, and one place that catches errors. */
+export function createApp(parts: AppParts): Koa {
+  const { generations, doors, recorder, metrics, isDraining, refusedRequests, logger } = parts;
   const app = new Koa();
   app.on('error', (thrown: unknown) => {
     logger.warn(
@@ -33,14 +35,23 @@ export function createApp({ generations, doors, keepers, isDraining, logger }: A
     problems: () => generations.problems,
     generation: () => generations.current.number,
   });
-  const endpoints = blazarEndpoints(doors.blazar, keepers);
-  const page = pageRoutes({ generations, tokens: doors.blazar.tokens, keepers, isDraining });
+  const endpoints = blazarEndpoints(doors.blazar, recorder);
+  const page = pageRoutes({ generations, tokens: doors.blazar.tokens, recorder, metrics, isDraining });
   const routers: Router[] = [blazarRoutes(endpoints), health, openApiRoutes(), page];
   const paths = new Set(OWN_PATHS);
-  app.use(aroundRequests({ current: () => generations.current, isDraining, metrics, logger, paths }));
+  app.use(
+    aroundRequests({
+      current: () => generations.current,
+      isDraining,
+      metrics,
+      refusedRequests,
+      logger,
+      paths,
+    }),
+  );
   app.use(straightTo(endpoints));
-  app.use(kubernetesEndpoints(doors.kubernetes, keepers));
-  app.use(skypilotEndpoint(doors.skypilot, keepers));
+  app.use(kubernetesEndpoints(doors.kubernetes, recorder));
+  app.use(skypilotEndpoint(doors.skypilot, recorder));
   for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());
   }

@@ -1,47 +1,126 @@
 /**
- * Blazar's external-service protocol: what comes in is judged by the chain, 204 is yes, 403 is no with a reason.
- * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter; the commits are those of StackHPC's fork.
+ * Blazar's external-service protocol: the filters decide about the request; the answer is 204, or 403 with the reason.
+ * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter. The commits are those of StackHPC's fork.
  */
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
+import type { AskedTime } from '../decisions/recent.ts';
+import { type DecidedRequest, decisionRecord } from '../decisions/record.ts';
+import type { CheckOptions } from '../enforcement/check-options.ts';
+import type { UsageEnforcement } from '../enforcement/enforcement.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
-import type { CreateRequest, EndRequest, UpdateRequest } from '../lease/lease.ts';
+import {
+  type CreateRequest,
+  type EndRequest,
+  leaseEnd,
+  leaseStart,
+  type UpdateRequest,
+} from '../lease/lease.ts';
 import { jsonBody } from './body.ts';
-import { type Ask, type DecidedRequest, type DecisionKeepers, decide } from './deciding.ts';
+import type { DecisionRecorder } from './decision-recorder.ts';
 import type { Door } from './doors.ts';
-import { EXACT } from './own-paths.ts';
-
-/** Under `/` and `/v1`. */
-const ENDPOINTS: Readonly<Record<string, (body: unknown, key: string | undefined) => Ask>> = {
-  'check-create': (body, idempotencyKey) => (enforcement, call) =>
-    enforcement.checkCreate(body as CreateRequest, { ...call, idempotencyKey }),
-  'check-update': (body) => (enforcement, call) => enforcement.checkUpdate(body as UpdateRequest, call),
-  'commit-create': (body, idempotencyKey) => (enforcement, call) =>
-    enforcement.commitCreate(body as CreateRequest, { ...call, idempotencyKey }),
-  'commit-update': (body) => (enforcement, call) => enforcement.commitUpdate(body as UpdateRequest, call),
-  'on-end': (body) => (enforcement, call) => enforcement.onEnd(body as EndRequest, call),
-};
+import { BLAZAR_ENDPOINTS, type BlazarEndpoint, EXACT } from './own-paths.ts';
+import { stateOf } from './request-state.ts';
 
 /** Answers a request at one of the paths. */
 export type Endpoint = (ctx: Context) => Promise<void>;
 
-export function blazarEndpoints(door: Door, keepers: DecisionKeepers): ReadonlyMap<string, Endpoint> {
-  return new Map(
-    Object.entries(ENDPOINTS).flatMap(([name, asking]) => {
-      const endpoint: Endpoint = async (ctx) => {
-        door.requireProof(ctx);
-        const body = await jsonBody(ctx);
-        // The chain checks that it is a request, before anything is kept of it.
-        answer(ctx, await decide(ctx, body as DecidedRequest, asking(body, idempotencyKeyOf(ctx)), keepers));
-      };
-      return [
-        [`/${name}`, endpoint],
-        [`/v1/${name}`, endpoint],
-      ];
-    }),
-  );
+/** By path: each endpoint under `/` and `/v1`. */
+export function blazarEndpoints(door: Door, recorder: DecisionRecorder): ReadonlyMap<string, Endpoint> {
+  const endpoints = new Map<string, Endpoint>();
+  for (const name of BLAZAR_ENDPOINTS) {
+    const endpoint: Endpoint = async (ctx) => {
+      door.requireProof(ctx);
+      answer(ctx, await decide(ctx, name, await jsonBody(ctx), recorder));
+    };
+    endpoints.set(`/${name}`, endpoint).set(`/v1/${name}`, endpoint);
+  }
+  return endpoints;
 }
 
+/**
+ * Waits for its turn, asks the filters of the configuration that the request arrived under, and records the decision. Throws
+ * `OverloadedError` if there is no room, and `InvalidRequestError` if the body is not a request: nothing is recorded then.
+ */
+function decide(
+  ctx: Context,
+  name: BlazarEndpoint,
+  body: unknown,
+  recorder: DecisionRecorder,
+): Promise<Decision | EndReport> {
+  const { generation, requestId, headers } = stateOf(ctx);
+  const { enforcement, number } = generation;
+  const started = performance.now();
+  return generation.inTurn(async (deadline) => {
+    // The protocol cannot return a changed lease: if a filter changes it, the refusal says what to ask for.
+    const idempotencyKey = isCreate(name) ? idempotencyKeyOf(ctx) : undefined;
+    const options = { deadline, requestId, idempotencyKey, acceptsChanges: false };
+    const decision = await ask(enforcement, name, body, options);
+    const milliseconds = performance.now() - started;
+    // The enforcement has checked that the body is a request.
+    const request = body as DecidedRequest;
+    const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
+    const room = recorder.record(record, deadline, record.allowed ? undefined : askedTime(request));
+    // Awaiting `undefined` would cost every decision a turn of the event loop.
+    if (room !== undefined) {
+      await room;
+    }
+    headers.push('X-Enforcement-Generation', String(number));
+    return decision;
+  });
+}
+
+function ask(
+  enforcement: UsageEnforcement,
+  name: BlazarEndpoint,
+  body: unknown,
+  options: CheckOptions,
+): Promise<Decision | EndReport> {
+  switch (name) {
+    case 'check-create':
+      return enforcement.checkCreate(body as CreateRequest, options);
+    case 'check-update':
+      return enforcement.checkUpdate(body as UpdateRequest, options);
+    case 'commit-create':
+      return enforcement.commitCreate(body as CreateRequest, options);
+    case 'commit-update':
+      return enforcement.commitUpdate(body as UpdateRequest, options);
+    case 'on-end':
+      return enforcement.onEnd(body as EndRequest, options);
+  }
+}
+
+/** Creating has no other identity; an update or an end names its lease. */
+function isCreate(name: BlazarEndpoint): boolean {
+  return name === 'check-create' || name === 'commit-create';
+}
+
+/** The end of a lease cannot be refused. */
+function answer(ctx: Context, decision: Decision | EndReport): void {
+  if (decision.operation === 'end' || decision.allowed) {
+    ctx.status = 204;
+  } else {
+    ctx.status = 403;
+    ctx.body = { message: decision.message };
+  }
+}
+
+/** With the quotes of the IETF draft or, as most clients send it, without. Two headers are joined to a text that is not a key. */
+function idempotencyKeyOf(ctx: Context): string | undefined {
+  const sent = ctx.req.headers['idempotency-key'];
+  const text = Array.isArray(sent) ? sent.join(', ') : sent;
+  return text === undefined ? undefined : (/^"([^"\\]*)"$/.exec(text)?.[1] ?? text);
+}
+
+/** An update need not repeat the dates that do not change. */
+function askedTime({ lease, current_lease, currentLease }: DecidedRequest): AskedTime | undefined {
+  const current = current_lease ?? currentLease ?? {};
+  const start = leaseStart(lease) ?? leaseStart(current);
+  const end = leaseEnd(lease) ?? leaseEnd(current);
+  return start === undefined || end === undefined ? undefined : { start, end };
+}
+
+/** For paths in another spelling, such as with a query, and for other methods. */
 export function blazarRoutes(endpoints: ReadonlyMap<string, Endpoint>): Router {
   const router = new Router(EXACT);
   for (const [path, endpoint] of endpoints) {
@@ -50,30 +129,10 @@ export function blazarRoutes(endpoints: ReadonlyMap<string, Endpoint>): Router {
   return router;
 }
 
-/**
- * In front of the router, for the paths as everyone writes them: finding its way and putting middleware together costs the
- * router as much as the decision costs the filters.
- */
+/** Skips the router for paths in their usual spelling: routing costs as much as the decision of the filters. */
 export function straightTo(endpoints: ReadonlyMap<string, Endpoint>): Middleware {
   return (ctx, next) => {
     const endpoint = ctx.req.method === 'POST' ? endpoints.get(ctx.req.url ?? '') : undefined;
     return endpoint === undefined ? next() : endpoint(ctx);
   };
-}
-
-/** The draft of the IETF writes it in quotes, and most clients without. Sent twice, it comes in one piece that is no key. */
-function idempotencyKeyOf(ctx: Context): string | undefined {
-  const sent = ctx.req.headers['idempotency-key'];
-  const text = Array.isArray(sent) ? sent.join(', ') : sent;
-  return text === undefined ? undefined : (/^"([^"\\]*)"$/.exec(text)?.[1] ?? text);
-}
-
-/** Of an end there is nothing to refuse. */
-function answer(ctx: Context, decision: Decision | EndReport): void {
-  if (decision.operation === 'end' || decision.allowed) {
-    ctx.status = 204;
-  } else {
-    ctx.status = 403;
-    ctx.body = { message: decision.message };
-  }
 }

@@ -12,14 +12,14 @@ import {
   parseAdmissionReview,
 } from '../kubernetes/admission-review.ts';
 import { jsonBody } from './body.ts';
-import { type DecisionKeepers, keep } from './deciding.ts';
+import type { DecisionRecorder } from './decision-recorder.ts';
 import type { Door } from './doors.ts';
 import type { KubernetesParts } from './generation.ts';
 import { KUBERNETES_PATHS, kubernetesPathOf } from './own-paths.ts';
 import { stateOf } from './request-state.ts';
 
 /** Answers where there are scheduling policies, which a reload may change; everything else goes on. */
-export function kubernetesEndpoints(door: Door, keepers: DecisionKeepers): Middleware {
+export function kubernetesEndpoints(door: Door, recorder: DecisionRecorder): Middleware {
   return async (ctx, next) => {
     // Koa takes an address apart each time that it is asked for a part of it.
     const at = ctx.req.url?.startsWith(PREFIX) === true ? kubernetesPathOf(ctx.path) : undefined;
@@ -38,7 +38,7 @@ export function kubernetesEndpoints(door: Door, keepers: DecisionKeepers): Middl
     door.requireProof(ctx);
     const seconds = requestedSeconds(ctx);
     const request = parseAdmissionReview(await jsonBody(ctx));
-    const answer = await answerTo(ctx, request, kubernetes, { addDefaults: isAdmission, seconds }, keepers);
+    const answer = await answerTo(ctx, request, kubernetes, { addDefaults: isAdmission, seconds }, recorder);
     state.headers.push('X-Enforcement-Generation', String(number));
     state.json = JSON.stringify(answer);
     ctx.status = 200;
@@ -58,7 +58,7 @@ function answerTo(
   request: ReturnType<typeof parseAdmissionReview>,
   parts: KubernetesParts,
   options: ReviewOptions,
-  keepers: DecisionKeepers,
+  recorder: DecisionRecorder,
 ): AdmissionAnswer | Promise<AdmissionAnswer> {
   switch (request.kind) {
     case 'other':
@@ -68,7 +68,7 @@ function answerTo(
       return admissionAnswer(request.uid, { ...UNTOUCHED, allowed: message === null, message });
     }
     default:
-      return review(ctx, request, parts, options, keepers);
+      return review(ctx, request, parts, options, recorder);
   }
 }
 
@@ -77,7 +77,7 @@ function review(
   request: PodRequest | BindingRequest,
   { podAdmission }: KubernetesParts,
   { addDefaults, seconds }: ReviewOptions,
-  keepers: DecisionKeepers,
+  recorder: DecisionRecorder,
 ): Promise<AdmissionAnswer> {
   const { generation, requestId } = stateOf(ctx);
   const { number } = generation;
@@ -92,7 +92,7 @@ function review(
       const milliseconds = performance.now() - started;
       const operation = addDefaults ? 'kubernetes.admission' : 'kubernetes.validation';
       const facts = { requestId, generation: number, milliseconds, request };
-      const room = keep(admissionRecord(operation, admission, facts), keepers, deadline);
+      const room = recorder.record(admissionRecord(operation, admission, facts), deadline);
       if (room !== undefined) {
         await room;
       }

@@ -7,6 +7,7 @@ import { ConfigurationError } from '../errors.ts';
 import { Connections } from './connections.ts';
 import { isAmbiguous } from './framing.ts';
 import { Pipelines } from './pipelines.ts';
+import type { RefusedRequest } from './refused-requests.ts';
 
 /** More than Node's 16 KiB nobody needs who sends a token, a content type and a trace. */
 const MAX_HEADER_BYTES = 16_384;
@@ -32,6 +33,8 @@ export interface ListenerOptions {
   readonly everybodyShows: boolean;
   /** Seconds for a request to arrive. */
   readonly deadline: number;
+  /** Is told of requests that are answered here with 400. */
+  readonly refused: (request: RefusedRequest) => void;
 }
 
 export class Listener {
@@ -53,7 +56,7 @@ export class Listener {
 
   /** @throws ConfigurationError when the address can't be had. */
   static async open(answer: RequestListener, options: ListenerOptions): Promise<Listener> {
-    const { host, port, tls, deadline, everybodyShows } = options;
+    const { host, port, tls, deadline, everybodyShows, refused } = options;
     const bounds = {
       maxHeaderSize: MAX_HEADER_BYTES,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -64,8 +67,15 @@ export class Listener {
     const pipelines = new Pipelines();
     const answerInTurn: RequestListener = (request, response) => {
       if (isAmbiguous(request)) {
-        // As Node answers what is no HTTP.
+        // As Node answers bytes that are not HTTP.
         response.writeHead(400, { Connection: 'close' }).end();
+        refused({
+          status: 400,
+          method: request.method ?? '',
+          path: 'other',
+          address: request.socket.remoteAddress,
+          reason: 'expected one Host header, and no Transfer-Encoding but chunked',
+        });
         return;
       }
       if (connections.isOutdated(request.socket)) {

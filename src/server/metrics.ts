@@ -37,6 +37,11 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     'Decisions, by what became of them and the filter that it is due to.',
     ['operation', 'filter', 'outcome'],
   );
+  readonly #auditRefusals = this.#counter(
+    'audit_refusals_total',
+    'Leases that filters in audit_filters would have refused, by each of them: rejected, or failed.',
+    ['operation', 'filter', 'outcome'],
+  );
   readonly #decisionSeconds = this.#histogram(
     'decision_duration_seconds',
     'How long decisions took, waiting included.',
@@ -173,6 +178,9 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
         { operation, filter: one.filter, outcome: one.outcome },
         one.duration_ms / 1000,
       );
+      if (one.audit && operation !== 'end' && (one.outcome === 'rejected' || one.outcome === 'failed')) {
+        this.#auditRefusals.inc({ operation, filter: one.filter, outcome: one.outcome });
+      }
     }
   }
 

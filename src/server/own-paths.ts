@@ -1,19 +1,25 @@
-/** At the first, defaults are added; at the second, what later webhooks have made of the pod is judged as it stands. */
+/** The endpoints of Blazar's protocol, each under `/` and `/v1`. */
+export const BLAZAR_ENDPOINTS = [
+  'check-create',
+  'check-update',
+  'commit-create',
+  'commit-update',
+  'on-end',
+] as const;
+export type BlazarEndpoint = (typeof BLAZAR_ENDPOINTS)[number];
+
+/** The first adds defaults to pods; the second reviews them as later webhooks have left them. */
 export const KUBERNETES_PATHS = {
   admission: '/kubernetes/admission',
   validation: '/kubernetes/validation',
 } as const;
 
-/** The paths at which the service answers, whatever its configuration says: counted by name, and not free for others. */
+/** The paths of the service, whatever its configuration. Metrics count them by name, and no option may name one of them. */
 export const OWN_PATHS: readonly string[] = [
   '/',
   '/login',
   '/logout',
-  ...['', '/v1'].flatMap((version) =>
-    ['check-create', 'check-update', 'commit-create', 'commit-update', 'on-end'].map(
-      (name) => `${version}/${name}`,
-    ),
-  ),
+  ...['/', '/v1/'].flatMap((prefix) => BLAZAR_ENDPOINTS.map((name) => prefix + name)),
   ...Object.values(KUBERNETES_PATHS),
   '/healthz',
   '/readyz',
@@ -21,10 +27,9 @@ export const OWN_PATHS: readonly string[] = [
   '/openapi.json',
 ];
 
-/** One of `KUBERNETES_PATHS`, and the token behind it: an API server without a kubeconfig for webhooks can send none elsewhere. */
+/** One of `KUBERNETES_PATHS`, perhaps with a token behind it: an API server without a kubeconfig for webhooks cannot send one elsewhere. */
 export interface KubernetesPath {
   readonly path: (typeof KUBERNETES_PATHS)[keyof typeof KUBERNETES_PATHS];
-  /** `undefined`: nothing stands behind it. */
   readonly token: string | undefined;
 }
 
@@ -42,13 +47,10 @@ export function kubernetesPathOf(path: string): KubernetesPath | undefined {
   return undefined;
 }
 
-/**
- * Whether a request is at the path that is configured for SkyPilot. Paths are exact, with this one exception: SkyPilot sends the
- * URL as somebody has written it, and with a slash at its end it is the same.
- */
+/** Paths are exact, with one exception: SkyPilot sends its URL as the user wrote it, and a slash at the end makes no difference. */
 export function isSkypilotPath(configured: string, path: string): boolean {
   return path === configured || path === `${configured}/`;
 }
 
-/** Of a router: paths are what they are, letter by letter. Another spelling would be counted and guarded as another path. */
+/** For routers: paths match letter by letter. Another spelling would be counted and guarded as another path. */
 export const EXACT = { sensitive: true, strict: true } as const;

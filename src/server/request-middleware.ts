@@ -1,11 +1,12 @@
-/** Around every request: what it is answered by, its id, and whatever goes wrong with it. */
+/** Around every request: its id, its configuration, the answer to every error, and the metrics. */
 import { type Context, HttpError, type Middleware } from 'koa';
-import { InvalidRequestError } from '../errors.ts';
+import { errorText, InvalidRequestError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { OverloadedError } from '../waiting-line.ts';
 import type { Generation } from './generation.ts';
 import type { Metrics } from './metrics.ts';
 import { kubernetesPathOf } from './own-paths.ts';
+import type { RefusedRequests } from './refused-requests.ts';
 import { REQUEST_ID_HEADER, type RequestState, requestIdOf, stateOf } from './request-state.ts';
 import { servesSkypilot } from './skypilot.ts';
 
@@ -13,15 +14,17 @@ export interface RequestParts {
   readonly current: () => Generation;
   readonly isDraining: () => boolean;
   readonly metrics: Metrics;
+  readonly refusedRequests: RefusedRequests;
   readonly logger: Logger;
   /** The paths that are counted by name. */
   readonly paths: ReadonlySet<string>;
 }
 
-/** In seconds: a decision takes microseconds, so soon there is room again. */
+/** In seconds. A decision takes microseconds, so there is room again soon. */
 const RETRY_AFTER = '1';
 
-export function aroundRequests({ current, isDraining, metrics, logger, paths }: RequestParts): Middleware {
+export function aroundRequests(parts: RequestParts): Middleware {
+  const { current, isDraining, metrics, refusedRequests, logger, paths } = parts;
   return async (ctx, next) => {
     const generation = current();
     const requestId = requestIdOf(ctx);
@@ -36,19 +39,27 @@ export function aroundRequests({ current, isDraining, metrics, logger, paths }: 
       answerError(ctx, thrown, namedPath(ctx, generation), logger);
       if (thrown instanceof OverloadedError) {
         metrics.refusedForOverload();
+      } else if (ctx.status < 500 && ctx.status !== 404) {
+        state.refusedFor = reasonWithoutValue(thrown);
       }
     } finally {
       generation.leave();
     }
-    // What is left of a body that nobody reads must not become the next request on this connection.
+    // The rest of a body that was not read must not become the next request on this connection.
     if (!ctx.req.complete || isDraining()) {
       headers.push('Connection', 'close');
     }
-    metrics.answered(namedPath(ctx, generation), ctx.status);
+    const path = namedPath(ctx, generation);
+    metrics.answered(path, ctx.status);
+    if (state.refusedFor !== undefined) {
+      const { status, method, req } = ctx;
+      const address = req.socket.remoteAddress;
+      refusedRequests.log({ status, method, path, address, request_id: requestId, reason: state.refusedFor });
+    }
     send(ctx, headers);
   };
 
-  /** What may be counted, and logged: another path may be anything, and hold a token. */
+  /** The path for metrics and logs. Any other path is the client's text, and may hold a token. */
   function namedPath({ path }: Context, { skypilot, kubernetes }: Generation): string {
     if (paths.has(path)) {
       return path;
@@ -60,7 +71,7 @@ export function aroundRequests({ current, isDraining, metrics, logger, paths }: 
   }
 }
 
-/** Koa sends the answer. What every other request gets is sent from here: headers that are set one by one cost most. */
+/** Koa sends most answers. The two that nearly every request gets are sent here, since setting headers one by one costs most. */
 function send(ctx: Context, headers: readonly string[]): void {
   const { json } = stateOf(ctx);
   const isPlain = ctx.writable && ctx.res.getHeaderNames().length === 0;
@@ -83,7 +94,7 @@ function send(ctx: Context, headers: readonly string[]): void {
 
 function answerUnknown(ctx: Context): void {
   if (ctx.status === 404 && ctx.body === undefined) {
-    // Without the path: a token may stand in one that was mistyped, and clients show errors to their users.
+    // Without the path: a mistyped path may hold a token, and clients show errors to their users.
     ctx.throw(
       404,
       'there is nothing at this path; leases are judged at /check-create, /check-update and /on-end',
@@ -96,7 +107,7 @@ function answerUnknown(ctx: Context): void {
   }
 }
 
-/** Whoever asks is told what was wrong with the request; of a fault of ours they get an id, under which the log has the rest. */
+/** Clients are told what is wrong with their request. For a fault of the service they get an id, under which the log has the cause. */
 function answerError(ctx: Context, thrown: unknown, path: string, logger: Logger): void {
   if (thrown instanceof InvalidRequestError) {
     ctx.status = 400;
@@ -116,4 +127,9 @@ function answerError(ctx: Context, thrown: unknown, path: string, logger: Logger
     ctx.status = 500;
     ctx.body = { request_id };
   }
+}
+
+/** What was expected, without the text that the client sent instead. */
+function reasonWithoutValue(thrown: unknown): string {
+  return errorText(thrown).replace(/,? got ".*$/s, '');
 }

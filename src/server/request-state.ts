@@ -2,19 +2,21 @@ import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Generation } from './generation.ts';
 
-/** What is known of a request from its first line on. */
+/** What belongs to one request. */
 export interface RequestState {
-  /** The configuration that it has found, and is answered by. */
+  /** The configuration at the time when the request arrived; it answers the request. */
   readonly generation: Generation;
-  /** The caller's, or ours: the same in the answer and in both logs. */
+  /** The client's id, or ours. The answer and both logs have the same. */
   readonly requestId: string;
-  /** What the answer says besides: names and values by turns. */
+  /** Additional headers of the answer: names and values by turns. */
   readonly headers: string[];
-  /** A body in JSON that is to be sent with 200 and no further headers. */
+  /** A JSON body to send with status 200 and no further headers. */
   json?: string;
+  /** Why the request was not judged, for the log. */
+  refusedFor?: string;
 }
 
-/** As OpenStack's middleware takes it for an id: `req-` and a UUID. Anything else would be the caller's text in our log. */
+/** The form of an id in OpenStack: `req-` and a UUID. Anything else would be the client's text in our log. */
 const REQUEST_ID = /^req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const REQUEST_ID_HEADER = 'X-Openstack-Request-Id';
 

@@ -1,194 +1,262 @@
-/** The policy service: everything wired, from the configuration to the socket, and back down again. */
+/** The policy service: everything is wired and checked before the port opens. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ConfigSources } from '../config/sources.ts';
-import { DecisionLog } from '../decisions/log.ts';
-import { RecentDecisions } from '../decisions/recent.ts';
+import type { DecisionLog } from '../decisions/log.ts';
 import { type Configuration, requireConfiguration, sectionOf } from '../enforcement/configuration.ts';
 import { ConfigurationError, errorText, type Problem } from '../errors.ts';
-import { kubernetesSection } from '../kubernetes/options.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { createApp } from './app.ts';
+import { credentialFiles, rereadCredentials, tlsOptionsOf } from './credential-files.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
-import { createDoors, DOOR_NAMES, DOORS, type DoorName, type Doors, replaceTokens } from './doors.ts';
-import { type Generation, readDoorTokens } from './generation.ts';
+import { DecisionRecorder, openDecisionLog } from './decision-recorder.ts';
+import { createDoors, type Doors, replaceTokens } from './doors.ts';
+import type { Generation } from './generation.ts';
 import { Generations } from './generations.ts';
 import { groundProblems } from './ground-checks.ts';
 import { Listener } from './listener.ts';
 import { Metrics, type UncaughtKind } from './metrics.ts';
+import { type OpenedDoor, openedDoors } from './opened-doors.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
-import { KUBERNETES_PATHS } from './own-paths.ts';
-import { SECTIONS, tokenOptionsOf } from './sections.ts';
-import { startedWith, startProblems } from './start-checks.ts';
+import { type RefusedRequest, RefusedRequests } from './refused-requests.ts';
+import { SECTIONS } from './sections.ts';
+import { type Started, startedWith, startProblems } from './start-checks.ts';
 import type { Watchdog } from './watchdog.ts';
 import { WatchedFiles } from './watched-files.ts';
 
-/** Of the time to shut down, so much is left to filters and logs when what is under way takes too long. */
+/** The part of `shutdown_grace` that is kept for the filters and the decision log, when requests take longer. */
 const LAST_PART = 0.1;
 
-/** A policy service that answers. */
-export interface Service {
-  /** `http://127.0.0.1:8642` */
-  readonly url: string;
-  /** What the operator should know of the configuration. */
-  readonly warnings: readonly Problem[];
-  /** Who may ask what, as it was at the start. */
-  readonly doors: readonly OpenedDoor[];
-  /** Whether those who ask for leases must send a token. */
-  readonly tokenForLeases: boolean;
-  /** Whether decisions are logged to standard output, where nothing else may be written then. */
-  readonly writesToStandardOutput: boolean;
-  /** Reads the configuration and all files anew. Resolves to whether the new configuration decides. */
-  reload(): Promise<boolean>;
-  /** Logs and counts what nobody has caught: a promise that was left to itself, or what was thrown where nobody waits. */
-  reportUncaught(kind: UncaughtKind, thrown: unknown): void;
-  /** Stops accepting, finishes what is under way, lets the filters go and writes the logs, within `shutdown_grace`. */
-  close(): Promise<void>;
-}
-
-/** A protocol that is served. */
-export interface OpenedDoor {
-  readonly name: DoorName;
-  /** `Blazar` */
-  readonly title: string;
-  /** Where it is asked. */
-  readonly urls: readonly string[];
-  /** What is asked for, all of it; empty = nothing. */
-  readonly asks: readonly string[];
-}
-
-/** What `startService` can be told besides the configuration. */
 export interface ServiceSettings {
-  /** Default: what `log_level` and `log_format` say, on standard error. */
+  /** Default: standard error, as `log_level` and `log_format` say. */
   readonly logger?: Logger;
-  /** Whether a change of the configuration's files is a reload. Default false. */
+  /** Whether to reload when a configuration file changes. Default false. */
   readonly watch?: boolean;
-  /** How often it is looked whether a file has changed, in milliseconds. Default 1000. */
+  /** How often to look for changed files, in milliseconds. Default 1000. */
   readonly pollMs?: number;
-  /** Is told for how long filters may hold the process, and sees which one does. Default: nobody looks. */
+  /** Watches for filters that hold the process. Default: none. */
   readonly watchdog?: Pick<Watchdog, 'occupation' | 'watch' | 'heldForMs' | 'endIn'>;
 }
 
-/** Wires and checks everything, then listens. Throws `ConfigurationError`, also when the address can't be had. */
+/** Checks the configuration, starts the service and listens. @throws ConfigurationError also if the address cannot be used */
 export async function startService(sources: ConfigSources, settings: ServiceSettings = {}): Promise<Service> {
+  const watched = {
+    configuration: new WatchedFiles(() => void service.reload(), settings.pollMs),
+    credentials: new WatchedFiles(() => void service.credentialsChanged(), settings.pollMs),
+  };
+  const checked = await checkedConfiguration(sources, watched);
+  const service = await Service.open(sources, settings, watched, checked);
+  watched.credentials.start();
+  if (settings.watch) {
+    watched.configuration.start();
+  }
+  return service;
+}
+
+interface Watched {
+  readonly configuration: WatchedFiles;
+  readonly credentials: WatchedFiles;
+}
+
+/** A configuration that the service can start with. */
+interface CheckedConfiguration {
+  readonly configuration: Configuration;
+  readonly options: ServiceOptions;
+  readonly tlsOptions: TlsOptions;
+  readonly started: Started;
+}
+
+/** Watches each file before it reads it, so that it misses no change in between. */
+async function checkedConfiguration(sources: ConfigSources, watched: Watched): Promise<CheckedConfiguration> {
   const { configFiles = [], configDirs = [] } = sources;
-  const filesRead = ({ files, namedFiles }: Configuration) => [...files, ...namedFiles, ...configDirs];
-  const configurationFiles = new WatchedFiles(() => void reload(), settings.pollMs);
-  const credentialFiles = new WatchedFiles(() => void credentialsChanged(), settings.pollMs);
-  // Each before it is read: what changes in between must not be missed.
-  await configurationFiles.watch([...configFiles, ...configDirs]);
+  await watched.configuration.watch([...configFiles, ...configDirs]);
   const configuration = await requireConfiguration(sources, SECTIONS);
-  const atStart = sectionOf(configuration, serviceSection);
+  const options = sectionOf(configuration, serviceSection);
   const started = startedWith(configuration);
-  refuse([
+  const problems = [
     ...startProblems(configuration, started),
     ...(await groundProblems(configuration, { ask: false })),
-  ]);
-  await configurationFiles.watch(filesRead(configuration));
-  const tlsOptions = tlsOptionsOf(configuration, atStart);
-  await credentialFiles.watch(filesOf(configuration, tlsOptions));
+  ];
+  if (problems.length > 0) {
+    throw new ConfigurationError(problems);
+  }
+  await watched.configuration.watch(filesRead(sources, configuration));
+  const tlsOptions = tlsOptionsOf(configuration, options);
+  await watched.credentials.watch(credentialFiles(configuration, tlsOptions));
+  return { configuration, options, tlsOptions, started };
+}
 
-  const logger = settings.logger ?? createLogger(atStart.log_level, atStart.log_format);
-  const { watchdog } = settings;
-  watchdog?.watch(atStart);
-  let draining = false;
+function filesRead({ configDirs = [] }: ConfigSources, { files, namedFiles }: Configuration): string[] {
+  return [...files, ...namedFiles, ...configDirs];
+}
 
-  const metrics: Metrics = new Metrics({
-    underWay: () => generations.underWay,
-    queued: () => generations.queued,
-    generation: () => generations.current.number,
-    configurationIsValid: () => generations.problems.length === 0,
-  });
-  const log = openDecisionLog(configuration, atStart, logger, metrics);
-  const generations: Generations = await Generations.start(sources, configuration, started, {
-    logger,
-    httpObserver: metrics,
-    ledgerObserver: metrics,
-    occupation: watchdog?.occupation,
-    reloaded: (outcome) => metrics.reloaded(outcome),
-    swapped: (generation) => takeOver(generation),
-  }).catch(async (thrown: unknown) => {
-    await log?.close(0);
-    throw thrown;
-  });
-  const doors = createDoors(generations.current.tokens, started.certificates);
-  const app = createApp({
-    generations,
-    doors,
-    keepers: { metrics, recent: new RecentDecisions(), log },
-    isDraining: () => draining,
-    logger,
-  });
+/** What a service consists of while it runs. */
+interface Parts extends CheckedConfiguration {
+  readonly sources: ConfigSources;
+  readonly watched: Watched;
+  readonly watchdog: ServiceSettings['watchdog'];
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly log: DecisionLog | undefined;
+  readonly refusedRequests: RefusedRequests;
+  readonly generations: Generations;
+  readonly doors: Doors;
+  readonly listener: Listener;
+  readonly state: State;
+}
 
-  let listener: Listener;
-  try {
-    const { host, port, deadline } = atStart;
-    const tls = readTls(tlsOptions);
-    const { everybody } = started.certificates;
-    listener = await Listener.open(app.callback(), { host, port, deadline, tls, everybodyShows: everybody });
-  } catch (thrown) {
-    await generations.close();
-    await log?.close(0);
-    throw thrown;
+interface State {
+  isDraining: boolean;
+}
+
+/** A policy service that answers. */
+export class Service {
+  readonly #parts: Parts;
+  #closing: Promise<void> | undefined;
+  /** `http://127.0.0.1:8642` */
+  readonly url: string;
+  /** Warnings about the configuration, for the operator. */
+  readonly warnings: readonly Problem[];
+  /** The protocols that are served, and what they ask for, as of the start. */
+  readonly doors: readonly OpenedDoor[];
+  /** Whether requests about leases need a token, as of the start. */
+  readonly tokenForLeases: boolean;
+  /** Whether the decision log is standard output, to which nothing else may be written then. */
+  readonly writesToStandardOutput: boolean;
+
+  private constructor(parts: Parts) {
+    this.#parts = parts;
+    const { configuration, options, doors, generations, listener } = parts;
+    this.url = listener.url;
+    this.warnings = configuration.problems;
+    this.doors = openedDoors(doors, generations.current, listener.url);
+    this.tokenForLeases = doors.blazar.tokens.required;
+    this.writesToStandardOutput = options.decision_log === '-';
   }
 
-  const rereadTokens = () => replaceTokens(doors, readDoorTokens(generations.current.configuration));
-  const replaceTls = () => {
-    const tls = readTls(tlsOptions);
-    if (tls !== undefined) {
-      listener.replaceTls(tls);
-    }
-  };
-  /** A mistake in one of the files leaves what there was, and keeps nobody from the others. */
-  const readCredentials = () => {
-    const mistakes = [rereadTokens, replaceTls].flatMap(mistakeOf);
-    for (const error of mistakes) {
-      logger.error({ error }, 'token and certificate files not read again: those before still count');
-    }
-    if (mistakes.length === 0) {
-      logger.info('token and certificate files read again');
-    }
-    metrics.credentialsReloaded(mistakes.length === 0 ? 'applied' : 'refused');
-    return mistakes.length === 0;
-  };
-  const credentialsChanged = async () => {
-    // They may have been all that was wrong with the configuration.
-    if (readCredentials() && generations.problems.length > 0) {
-      await reload();
-    }
-  };
-  const reload = async () => {
-    if (draining) {
+  /** Opens the decision log, the filters and the port, in this order. For `startService`. */
+  static async open(
+    sources: ConfigSources,
+    settings: ServiceSettings,
+    watched: Watched,
+    checked: CheckedConfiguration,
+  ): Promise<Service> {
+    const { configuration, options, tlsOptions, started } = checked;
+    const { watchdog, logger = createLogger(options.log_level, options.log_format) } = settings;
+    watchdog?.watch(options);
+    const state: State = { isDraining: false };
+    const metrics: Metrics = new Metrics({
+      underWay: () => generations.underWay,
+      queued: () => generations.queued,
+      generation: () => generations.current.number,
+      configurationIsValid: () => generations.problems.length === 0,
+    });
+    const log = openDecisionLog(configuration, options, logger, metrics);
+    const generations: Generations = await Generations.start(sources, configuration, started, {
+      logger,
+      httpObserver: metrics,
+      ledgerObserver: metrics,
+      occupation: watchdog?.occupation,
+      reloaded: (outcome) => metrics.reloaded(outcome),
+      swapped: (generation) => service.#takeOver(generation),
+    }).catch(async (thrown: unknown) => {
+      await log?.close(0);
+      throw thrown;
+    });
+    const doors = createDoors(generations.current.tokens, started.certificates);
+    const refusedRequests = new RefusedRequests(logger);
+    const app = createApp({
+      generations,
+      doors,
+      recorder: new DecisionRecorder(metrics, log),
+      metrics,
+      isDraining: () => state.isDraining,
+      refusedRequests,
+      logger,
+    });
+    const { host, port, deadline } = options;
+    const everybodyShows = started.certificates.everybody;
+    const listen = async () => {
+      const refused = (request: RefusedRequest) => refusedRequests.log(request);
+      const tls = readTls(tlsOptions);
+      return Listener.open(app.callback(), { host, port, deadline, tls, everybodyShows, refused });
+    };
+    const listener = await listen().catch(async (thrown: unknown) => {
+      await generations.close();
+      await log?.close(0);
+      throw thrown;
+    });
+    const service = new Service({
+      ...{ ...checked, sources, watched, watchdog, logger, metrics, log, refusedRequests },
+      ...{ generations, doors, listener, state },
+    });
+    return service;
+  }
+
+  /** Reads the configuration and all files again. Resolves to whether the new configuration has taken over. */
+  async reload(): Promise<boolean> {
+    const { sources, watched, log, generations, tlsOptions, state } = this.#parts;
+    if (state.isDraining) {
       return false;
     }
     log?.reopen();
     const applied = await generations.reload();
     const { current, read } = generations;
-    // A mistake may be in a file that only the new one names.
-    await configurationFiles.watch([...filesRead(current.configuration), ...filesRead(read)]);
-    const files = filesOf(generations.current.configuration, tlsOptions);
-    // Before they are read, as at the start.
-    await credentialFiles.watch(files);
+    // The mistake may be in a file that only the new configuration names.
+    await watched.configuration.watch([
+      ...filesRead(sources, current.configuration),
+      ...filesRead(sources, read),
+    ]);
+    const files = credentialFiles(current.configuration, tlsOptions);
+    await watched.credentials.watch(files);
     if (files.length > 0) {
-      readCredentials();
+      this.#readCredentials();
     }
     return applied;
-  };
-  const takeOver = (next: Generation) => {
+  }
+
+  /** Reads token and certificate files again; and the configuration too, if its mistakes may have been in these files. */
+  async credentialsChanged(): Promise<void> {
+    if (this.#readCredentials() && this.#parts.generations.problems.length > 0) {
+      await this.reload();
+    }
+  }
+
+  #readCredentials(): boolean {
+    const { generations, tlsOptions } = this.#parts;
+    return rereadCredentials(generations.current.configuration, tlsOptions, this.#parts);
+  }
+
+  /** The step in which a new configuration begins to decide. */
+  #takeOver(next: Generation): void {
+    const { doors, listener, watchdog } = this.#parts;
     replaceTokens(doors, next.tokens);
     listener.replaceDeadline(next.options.deadline);
     watchdog?.watch(next.options);
-  };
-  credentialFiles.start();
-  if (settings.watch) {
-    configurationFiles.start();
   }
 
-  let closing: Promise<void> | undefined;
-  const close = async () => {
-    draining = true;
-    credentialFiles.close();
-    configurationFiles.close();
-    // Who was to stop while a filter held the process hears of it afterwards.
+  /** Logs and counts an error that nothing has caught. */
+  reportUncaught(kind: UncaughtKind, thrown: unknown): void {
+    const { metrics, logger } = this.#parts;
+    metrics.uncaught(kind);
+    const stack = thrown instanceof Error ? thrown.stack : undefined;
+    logger.error(
+      { kind, error: errorText(thrown), stack },
+      'nobody has caught an error, of a filter most likely',
+    );
+  }
+
+  /** Stops accepting, finishes what is under way, closes the filters and the logs, all within `shutdown_grace`. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const { state, watched, watchdog, generations, listener, log, refusedRequests } = this.#parts;
+    state.isDraining = true;
+    watched.credentials.close();
+    watched.configuration.close();
+    // A signal that comes while a filter holds the process is heard late: the time since then counts.
     const lateMs = watchdog?.heldForMs() ?? 0;
     const graceMs = Math.max(0, generations.current.options.shutdown_grace * 1000 - lateMs);
     watchdog?.endIn(graceMs);
@@ -196,61 +264,8 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     const forLogMs = forFiltersMs;
     const finished = listener.close(graceMs - forFiltersMs - forLogMs).then(() => generations.close());
     await waitAtMost(graceMs - forLogMs, finished);
+    refusedRequests.close();
     await log?.close(forLogMs);
-  };
-
-  return {
-    url: listener.url,
-    warnings: configuration.problems,
-    tokenForLeases: doors.blazar.tokens.required,
-    doors: openedDoors(doors, generations.current, listener.url),
-    writesToStandardOutput: atStart.decision_log === '-',
-    reload,
-    reportUncaught(kind, thrown) {
-      metrics.uncaught(kind);
-      const stack = thrown instanceof Error ? thrown.stack : undefined;
-      logger.error(
-        { kind, error: errorText(thrown), stack },
-        'nobody has caught an error, of a filter most likely',
-      );
-    },
-    close() {
-      closing ??= close();
-      return closing;
-    },
-  };
-}
-
-function openDecisionLog(
-  configuration: Configuration,
-  { decision_log: destination, decision_log_when_full: whenFull }: ServiceOptions,
-  logger: Logger,
-  metrics: Metrics,
-): DecisionLog | undefined {
-  if (destination === undefined) {
-    return undefined;
-  }
-  try {
-    return new DecisionLog({ destination, whenFull }, logger, metrics);
-  } catch (thrown) {
-    const { origin } =
-      configuration.settings.find(
-        ({ option: { section, name } }) => section === 'service' && name === 'decision_log',
-      ) ?? {};
-    const message = `expected a file that can be written, got ${destination} (${errorText(thrown)})`;
-    throw new ConfigurationError([
-      { severity: 'error', origin, section: 'service', option: 'decision_log', message },
-    ]);
-  }
-}
-
-/** What went wrong, for the log; nothing when nothing did. */
-function mistakeOf(read: () => void): string[] {
-  try {
-    read();
-    return [];
-  } catch (thrown) {
-    return [errorText(thrown)];
   }
 }
 
@@ -258,41 +273,4 @@ async function waitAtMost(milliseconds: number, work: Promise<void>): Promise<vo
   const late = new AbortController();
   await Promise.race([work, pause(milliseconds, undefined, { signal: late.signal }).catch(() => {})]);
   late.abort();
-}
-
-/** Tokens may have moved to another file since; certificates stay where they were at the start. */
-function filesOf(now: Configuration, { tls_cert_file, tls_key_file, client_ca_file }: TlsOptions): string[] {
-  const ofTokens = Object.values(tokenOptionsOf(now));
-  return [
-    ...ofTokens.map(({ tokens_file }) => tokens_file),
-    tls_cert_file,
-    tls_key_file,
-    client_ca_file,
-  ].filter((file) => file !== undefined);
-}
-
-/** Everybody's authorities, or those of API servers: both at once are refused. */
-function tlsOptionsOf(configuration: Configuration, service: ServiceOptions): TlsOptions {
-  const { client_ca_file: ofKubernetes } = sectionOf(configuration, kubernetesSection);
-  return { ...service, client_ca_file: service.client_ca_file ?? ofKubernetes };
-}
-
-function refuse(problems: readonly Problem[]): void {
-  if (problems.length > 0) {
-    throw new ConfigurationError(problems);
-  }
-}
-
-function openedDoors(doors: Doors, { skypilot, kubernetes }: Generation, url: string): OpenedDoor[] {
-  const paths = {
-    blazar: ['/v1/'],
-    skypilot: skypilot.policies.isEmpty ? [] : [skypilot.options.path],
-    kubernetes: kubernetes === undefined ? [] : Object.values(KUBERNETES_PATHS),
-  };
-  return DOOR_NAMES.filter((name) => paths[name].length > 0).map((name) => ({
-    name,
-    title: DOORS[name].title,
-    urls: paths[name].map((path) => url + path),
-    asks: doors[name].asks,
-  }));
 }

@@ -6,7 +6,7 @@ import { type Context, HttpError, type Middleware } from 'koa';
 import { reviewRecord } from '../decisions/record.ts';
 import { decodeRequest, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
 import { jsonBody, parsedJson } from './body.ts';
-import { type DecisionKeepers, keep } from './deciding.ts';
+import type { DecisionRecorder } from './decision-recorder.ts';
 import type { Door } from './doors.ts';
 import type { SkypilotParts } from './generation.ts';
 import { TooMuchJsonError } from './json-pieces.ts';
@@ -14,7 +14,7 @@ import { isSkypilotPath } from './own-paths.ts';
 import { stateOf } from './request-state.ts';
 
 /** Answers at the path that the configuration says, which a reload may change; everything else goes on. */
-export function skypilotEndpoint(door: Door, keepers: DecisionKeepers): Middleware {
+export function skypilotEndpoint(door: Door, recorder: DecisionRecorder): Middleware {
   return async (ctx, next) => {
     const { skypilot } = stateOf(ctx).generation;
     if (!servesSkypilot(skypilot, ctx.path)) {
@@ -26,7 +26,7 @@ export function skypilotEndpoint(door: Door, keepers: DecisionKeepers): Middlewa
       return;
     }
     door.requireProof(ctx);
-    await review(ctx, skypilot, await receivedRequest(ctx), keepers);
+    await review(ctx, skypilot, await receivedRequest(ctx), recorder);
   };
 }
 
@@ -62,7 +62,7 @@ async function review(
   ctx: Context,
   { options, policies }: SkypilotParts,
   request: ReceivedRequest,
-  keepers: DecisionKeepers,
+  recorder: DecisionRecorder,
 ): Promise<void> {
   const { generation, requestId, headers } = stateOf(ctx);
   const { number } = generation;
@@ -70,11 +70,8 @@ async function review(
   await generation.inTurn(async (deadline) => {
     const reviewed = await policies.review(request, { deadline, requestId });
     const milliseconds = performance.now() - started;
-    await keep(
-      reviewRecord(reviewed, { requestId, generation: number, milliseconds, request }),
-      keepers,
-      deadline,
-    );
+    const facts = { requestId, generation: number, milliseconds, request };
+    await recorder.record(reviewRecord(reviewed, facts), deadline);
     if (reviewed.failed) {
       ctx.status = 500;
       ctx.body = { message: reviewed.message, request_id: requestId };

@@ -54,6 +54,8 @@ async function observe(): Promise<Observation> {
         ledger: { connection: await newLedger() },
         enforcement: {
           enabled_filters: ['ExternalServiceFilter', 'MaxLeasesFilter', 'MaxLeaseDurationFilter'],
+          audit_filters: ['LeaseDatesFilter'],
+          lease_dates_latest_end: '2020-01-01',
           external_service_base_endpoint: external.url,
           max_lease_duration: 172_800,
         },
@@ -220,7 +222,7 @@ describe('the decision log', () => {
 });
 
 it('the log says what the page explains', () => {
-  const source = ['src', 'src/server', 'src/skypilot', 'src/kubernetes']
+  const source = ['src', 'src/decisions', 'src/enforcement', 'src/server', 'src/skypilot', 'src/kubernetes']
     .flatMap((folder) =>
       readdirSync(projectFile(folder))
         .filter((name) => name.endsWith('.ts'))

@@ -78,7 +78,7 @@ describe('decisions', () => {
     const service = await runService({
       enforcement: {
         enabled_filters: ['MaxLeaseDurationFilter', 'FickleFilter'],
-        audit_filters: ['TriedFilter'],
+        audit_filters: ['TriedFilter', 'AlsoTriedFilter'],
         exempt_projects: ['staff'],
       },
       filters: {
@@ -90,6 +90,10 @@ describe('decisions', () => {
         'tried-filter.js': filterSource('TriedFilter', {
           create: "return context.user_id === 'new' ? reject('not yet') : allow();",
         }),
+        'also-tried-filter.js': filterSource('AlsoTriedFilter', {
+          create: `if (context.user_id === 'unlucky') { ${broken} }
+            return context.user_id === 'alice' ? allow() : reject('not yet');`,
+        }),
       },
     });
     const by = (user_id: string, project_id = 'climate') => createLasting(60, { user_id, project_id });
@@ -97,7 +101,7 @@ describe('decisions', () => {
       [
         by('alice'),
         by('alice'),
-        createLasting(864_000),
+        createLasting(864_000, { user_id: 'bob' }),
         by('unlucky'),
         by('new'),
         by('lucky'),
@@ -117,6 +121,12 @@ describe('decisions', () => {
       '{operation="create",filter="FickleFilter",outcome="allowed-on-error"}': 1,
       '{operation="create",filter="",outcome="exempt"}': 1,
       '{operation="end",filter="FickleFilter",outcome="failed"}': 1,
+    });
+    // Of the second audited filter, behind a rejection, and behind a failure too.
+    expect(samplesOf(samples, 'audit_refusals_total')).toEqual({
+      '{operation="create",filter="TriedFilter",outcome="rejected"}': 1,
+      '{operation="create",filter="AlsoTriedFilter",outcome="rejected"}': 3,
+      '{operation="create",filter="AlsoTriedFilter",outcome="failed"}': 1,
     });
     expect(samples['decision_duration_seconds_count{operation="create"}']).toBe(7);
     const requests = {

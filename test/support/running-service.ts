@@ -5,14 +5,15 @@ import { type AddressInfo, connect } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
 import type { DecisionLog } from '../../src/decisions/log.ts';
-import { RecentDecisions } from '../../src/decisions/recent.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import type { ConfigSources, UsageEnforcement } from '../../src/index.ts';
 import { createApp } from '../../src/server/app.ts';
+import { DecisionRecorder } from '../../src/server/decision-recorder.ts';
 import { createDoors } from '../../src/server/doors.ts';
 import { Generation } from '../../src/server/generation.ts';
 import { Metrics } from '../../src/server/metrics.ts';
 import { serviceOptions } from '../../src/server/options.ts';
+import { RefusedRequests } from '../../src/server/refused-requests.ts';
 import { SECTIONS } from '../../src/server/sections.ts';
 import { type Service, type ServiceSettings, startService } from '../../src/server/service.ts';
 import { skypilotOptions } from '../../src/skypilot/options.ts';
@@ -118,8 +119,10 @@ export async function runApp(
   const app = createApp({
     generations: { current, problems: [] },
     doors: createDoors(doorTokens, { everybody: false, kubernetes: false }),
-    keepers: { metrics, recent: new RecentDecisions(), log },
+    recorder: new DecisionRecorder(metrics, log),
+    metrics,
     isDraining: () => false,
+    refusedRequests: new RefusedRequests(logger),
     logger,
   });
   const server = createServer(app.callback());

@@ -6,8 +6,9 @@ import { renderToString } from 'preact-render-to-string';
 import { InvalidRequestError, type Problem } from '../../errors.ts';
 import { OverloadedError } from '../../waiting-line.ts';
 import type { AcceptedTokens } from '../credentials.ts';
-import type { DecisionKeepers } from '../deciding.ts';
+import type { DecisionRecorder } from '../decision-recorder.ts';
 import type { Generation } from '../generation.ts';
+import type { Metrics } from '../metrics.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { PAGE_HEADERS } from './document.tsx';
@@ -23,7 +24,8 @@ import { Sessions } from './sessions.ts';
 export interface PageParts {
   /** Which configuration decides, and what kept the next one from it. */
   readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
-  readonly keepers: DecisionKeepers;
+  readonly recorder: DecisionRecorder;
+  readonly metrics: Metrics;
   readonly tokens: AcceptedTokens;
   /** Whether the service has been told to stop. */
   readonly isDraining: () => boolean;
@@ -36,16 +38,23 @@ const FORM_EXPANSION = 3;
 /** Of a request that somebody pastes, which is sent back in the page. */
 const PASTED_LIMIT = 1_048_576;
 
-export function pageRoutes({ generations, tokens, keepers, isDraining }: PageParts): Router {
+export function pageRoutes({ generations, tokens, recorder, metrics, isDraining }: PageParts): Router {
   const sessions = new Sessions(tokens);
   const limit = new LoginLimit();
-  const mayLook = (ctx: Context) => tokens.accept(ctx.get('X-Auth-Token')) || sessions.has(ctx);
+  const mayLook = (ctx: Context) => {
+    const token = ctx.get('X-Auth-Token');
+    const accepted = tokens.accept(token) || sessions.has(ctx);
+    if (!accepted && token !== '') {
+      stateOf(ctx).refusedFor = 'expected a valid token in the header X-Auth-Token';
+    }
+    return accepted;
+  };
 
   const showOverview = async (ctx: Context, judging: Judging) => {
     const { generation } = stateOf(ctx);
     const { number, configuration } = generation;
     const asked = new URLSearchParams(ctx.querystring).get('project') ?? '';
-    const ledger = await ledgerView(generation, asked, keepers.recent);
+    const ledger = await ledgerView(generation, asked, recorder.recent);
     show(
       ctx,
       ledger?.shown.kind === 'mistake' ? 400 : judging.status,
@@ -54,7 +63,7 @@ export function pageRoutes({ generations, tokens, keepers, isDraining }: PagePar
         configuration={configuration}
         problems={generations.problems}
         isDraining={isDraining()}
-        decisions={keepers.recent.list()}
+        decisions={recorder.recent.list()}
         judging={judging}
         ledger={ledger}
         canLogOut={tokens.required}
@@ -83,7 +92,7 @@ export function pageRoutes({ generations, tokens, keepers, isDraining }: PagePar
     const judging = await judgeForm(ctx);
     if (judging.status === 503) {
       ctx.set('Retry-After', '1');
-      keepers.metrics.refusedForOverload();
+      metrics.refusedForOverload();
     }
     await showOverview(ctx, judging);
   });
@@ -102,6 +111,7 @@ export function pageRoutes({ generations, tokens, keepers, isDraining }: PagePar
       seeOther(ctx);
     } else {
       limit.count(ctx.ip);
+      stateOf(ctx).refusedFor = 'expected a valid token to log in to the page';
       show(ctx, 401, <LoginPage error="This token is not accepted." />);
     }
   });

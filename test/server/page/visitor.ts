@@ -97,5 +97,6 @@ export async function visitService(conf: string) {
     { logger },
   );
   onTestFinished(() => service.close());
-  return { ...service, ...visitor(service.url), file, logger };
+  const { url } = service;
+  return { url, reload: () => service.reload(), ...visitor(url), file, logger };
 }

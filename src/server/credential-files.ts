@@ -1,0 +1,68 @@
+/** Token and certificate files, which are read again when they change. */
+import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
+import { errorText } from '../errors.ts';
+import { kubernetesSection } from '../kubernetes/options.ts';
+import type { Logger } from '../logger.ts';
+import { readTls, type TlsOptions } from './credentials.ts';
+import { type Doors, replaceTokens } from './doors.ts';
+import { readDoorTokens } from './generation.ts';
+import type { Listener } from './listener.ts';
+import type { Metrics } from './metrics.ts';
+import type { ServiceOptions } from './options.ts';
+import { tokenOptionsOf } from './sections.ts';
+
+export interface CredentialUsers {
+  readonly doors: Doors;
+  readonly listener: Listener;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Reads them again. A mistake in one file keeps what it said before, and does not stop the others. Returns whether there was none. */
+export function rereadCredentials(
+  configuration: Configuration,
+  tlsOptions: TlsOptions,
+  { doors, listener, logger, metrics }: CredentialUsers,
+): boolean {
+  const mistakes = [
+    ...mistakeOf(() => replaceTokens(doors, readDoorTokens(configuration))),
+    ...mistakeOf(() => {
+      const tls = readTls(tlsOptions);
+      if (tls !== undefined) {
+        listener.replaceTls(tls);
+      }
+    }),
+  ];
+  for (const error of mistakes) {
+    logger.error({ error }, 'token and certificate files not read again: those before still count');
+  }
+  if (mistakes.length === 0) {
+    logger.info('token and certificate files read again');
+  }
+  metrics.credentialsReloaded(mistakes.length === 0 ? 'applied' : 'refused');
+  return mistakes.length === 0;
+}
+
+function mistakeOf(read: () => void): string[] {
+  try {
+    read();
+    return [];
+  } catch (thrown) {
+    return [errorText(thrown)];
+  }
+}
+
+/** The files to watch. A reload may move the tokens to other files; certificates stay where they were at the start. */
+export function credentialFiles(
+  now: Configuration,
+  { tls_cert_file, tls_key_file, client_ca_file }: TlsOptions,
+): string[] {
+  const tokenFiles = Object.values(tokenOptionsOf(now)).map(({ tokens_file }) => tokens_file);
+  return [...tokenFiles, tls_cert_file, tls_key_file, client_ca_file].filter((file) => file !== undefined);
+}
+
+/** The authorities are those for every client, or those for API servers; `start-checks.ts` refuses both at once. */
+export function tlsOptionsOf(configuration: Configuration, service: ServiceOptions): TlsOptions {
+  const { client_ca_file: ofKubernetes } = sectionOf(configuration, kubernetesSection);
+  return { ...service, client_ca_file: service.client_ca_file ?? ofKubernetes };
+}

@@ -1,0 +1,158 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { RefusedRequests } from '../../src/server/refused-requests.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { createPhysicalHost } from '../support/requests.ts';
+import { runService } from '../support/running-service.ts';
+
+const REFUSED = {
+  status: 401,
+  method: 'POST',
+  path: '/check-create',
+  address: '192.0.2.7',
+  reason: 'no token',
+};
+
+describe('RefusedRequests', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  function refuse(count: number) {
+    const logger = recordingLogger();
+    const refused = new RefusedRequests(logger);
+    for (let index = 0; index < count; index += 1) {
+      refused.log(REFUSED);
+    }
+    const counted = () => logger.lines.flatMap(({ fields }) => fields.suppressed ?? []);
+    return { logger, refused, counted };
+  }
+
+  it('logs thirty requests in a minute, and at its end how many more there were', () => {
+    const { logger, refused, counted } = refuse(35);
+    expect(logger.lines).toHaveLength(30);
+    expect(logger.lines[0]).toEqual({ level: 'warn', fields: REFUSED, message: 'request refused' });
+    vi.advanceTimersByTime(59_999);
+    expect(counted()).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(counted()).toEqual([5]);
+    refused.log(REFUSED);
+    expect(logger.lines).toHaveLength(32);
+    vi.advanceTimersByTime(60_000);
+    expect(counted()).toEqual([5]);
+  });
+
+  it('says at a stop how many were not logged', () => {
+    const { refused, counted } = refuse(31);
+    refused.close();
+    expect(counted()).toEqual([1]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('cuts reasons', () => {
+    const { logger, refused } = refuse(0);
+    refused.log({ ...REFUSED, reason: 'x'.repeat(1000) });
+    expect(logger.lines[0]?.fields.reason).toBe('x'.repeat(300));
+  });
+});
+
+describe('a request that is not judged', () => {
+  const start = async () => {
+    const service = await runService({ service: { tokens: ['right'] } });
+    const lines = () => service.logger.lines.filter(({ message }) => message === 'request refused');
+    return { ...service, lines };
+  };
+  const wrongDate = { ...createPhysicalHost(), lease: { start_date: 'SECRET', end_date: 'SECRET' } };
+
+  it.each<[string, string, unknown, Record<string, string>, number, string, string]>([
+    [
+      'a wrong token',
+      '/check-create',
+      {},
+      { 'X-Auth-Token': 'SECRET' },
+      401,
+      '/check-create',
+      'expected a valid token in the header X-Auth-Token',
+    ],
+    [
+      'a body that is not JSON',
+      '/v1/on-end',
+      'SECRET',
+      { 'X-Auth-Token': 'right' },
+      400,
+      '/v1/on-end',
+      'expected a body in JSON',
+    ],
+    [
+      'a value of the wrong form',
+      '/check-create',
+      wrongDate,
+      { 'X-Auth-Token': 'right' },
+      400,
+      '/check-create',
+      'lease.start_date: expected an ISO 8601 date',
+    ],
+    [
+      'a wrong token for the page',
+      '/',
+      '',
+      { 'X-Auth-Token': 'SECRET' },
+      401,
+      '/',
+      'expected a valid token in the header X-Auth-Token',
+    ],
+    [
+      'a wrong token to log in',
+      '/login',
+      'token=SECRET',
+      { 'Content-Type': 'application/x-www-form-urlencoded' },
+      401,
+      '/login',
+      'expected a valid token to log in to the page',
+    ],
+  ])(
+    'for %s leaves a line with address, path and reason, and without what was sent',
+    async (_, path, body, headers, status, shown, reason) => {
+      const { post, lines } = await start();
+      const answer = await post(path, body, headers);
+      expect(answer.status).toBe(status);
+      expect(lines()).toEqual([
+        {
+          level: 'warn',
+          message: 'request refused',
+          fields: {
+            ...{ status, method: 'POST', path: shown, address: '127.0.0.1', reason },
+            request_id: answer.headers.get('X-Openstack-Request-Id'),
+          },
+        },
+      ]);
+      expect(JSON.stringify(lines())).not.toContain('SECRET');
+    },
+  );
+
+  it('leaves no line when it is judged, for the page without a token, or for an unknown path', async () => {
+    const { post, request, lines } = await start();
+    await post('/check-create', createPhysicalHost(), { 'X-Auth-Token': 'right' });
+    await request('/');
+    await request('/SECRET');
+    expect(lines()).toEqual([]);
+  });
+
+  it('leaves a line when its framing is ambiguous', async () => {
+    const { port, lines } = await start();
+    const socket = connect(port, '127.0.0.1').resume();
+    socket.write('POST /SECRET HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: 0\r\n\r\n');
+    await once(socket, 'close');
+    expect(lines()).toMatchObject([
+      {
+        fields: {
+          status: 400,
+          method: 'POST',
+          path: 'other',
+          address: '127.0.0.1',
+          reason: expect.stringContaining('Host'),
+        },
+      },
+    ]);
+  });
+});
