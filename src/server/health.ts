@@ -2,7 +2,7 @@
 import Router from '@koa/router';
 import { formatProblem, type Problem } from '../errors.ts';
 import type { Metrics } from './metrics.ts';
-import type { Health, Readiness } from './openapi/responses.ts';
+import type { Health, Readiness } from './openapi/bodies.ts';
 import { EXACT } from './own-paths.ts';
 
 export interface HealthParts {

@@ -1,6 +1,6 @@
 /**
- * `/openapi.json`: the HTTP interface in OpenAPI 3.1, for who generates a client. What requests are comes from the schemas
- * that judge them, what is answered from `answers.ts`, and which of it where from `operations.ts`.
+ * `/openapi.json`: the HTTP interface in OpenAPI 3.1. `operations.ts` lists the paths, `bodies.ts` the schemas and `responses.ts` the
+ * answers. Requests are described by the schemas that check them. zod writes the JSON schemas.
  */
 import { isDeepStrictEqual } from 'node:util';
 import Router from '@koa/router';
@@ -10,7 +10,7 @@ import { packageVersion } from '../../version.ts';
 import { type DoorName, securitySchemesOf } from '../doors.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
-import { schemasOfKubernetes } from './kubernetes-bodies.ts';
+import { bodySchemas, kubernetesSchemas, skypilotSchemas } from './bodies.ts';
 import {
   ALWAYS,
   KUBERNETES_OPERATIONS,
@@ -21,20 +21,12 @@ import {
   SERVICE_OPERATIONS,
   SKYPILOT_OPERATION,
 } from './operations.ts';
-import {
-  type Answer,
-  type AnswerName,
-  answers,
-  bodySchemas,
-  headerSchemas,
-  REQUEST_ID,
-} from './responses.ts';
-import { schemasOfSkypilot } from './skypilot-bodies.ts';
+import { headerSchemas, REQUEST_ID, RESPONSES, type ResponseEntry, type ResponseName } from './responses.ts';
 
-/** Needs no token, and tells of nothing but the program, and the path at which SkyPilot is served. */
+/** Needs no token: the document shows the program, and of the configuration only which protocols are served. */
 export function openApiRoutes(): Router {
   const router = new Router(EXACT);
-  // As bytes, which all answers share.
+  // The bytes are shared by all answers.
   let made: { readonly served: Served; readonly text: Buffer } | undefined;
   router.get(OPENAPI_PATH, (ctx) => {
     const { skypilot, kubernetes } = stateOf(ctx).generation;
@@ -51,17 +43,16 @@ export function openApiRoutes(): Router {
   return router;
 }
 
-/** What is served besides Blazar. Default: nothing. */
+/** What is served apart from Blazar's protocol. Default: nothing. */
 export interface Served {
-  /** Where SkyPilot is. */
+  /** The path for SkyPilot; `undefined` = not served. */
   readonly skypilotPath?: string | undefined;
   readonly kubernetes?: boolean;
 }
 
-/** The document; the same at every call. */
 export function openApiDocument(served: Served = {}) {
   const operations = operationsWith(served);
-  const names = new Set(operations.flatMap(({ entry }) => [...entry.answers, ...ALWAYS]));
+  const names = new Set(operations.flatMap(({ entry }) => [...entry.responses, ...ALWAYS]));
   const doors = new Set(operations.flatMap(({ entry }) => entry.door ?? []));
   return {
     openapi: '3.1.1',
@@ -69,7 +60,7 @@ export function openApiDocument(served: Served = {}) {
       title: 'blazar-enforcement policy service',
       summary: 'Usage enforcement for reservable clouds: who may lease what, for how long, how much.',
       description:
-        'Speaks the external-service protocol of OpenStack Blazar. `204` is yes; anything else is no, and the `message` of a `403` is for the user. Attributes that are not known here are taken as they are. A path that is not listed is answered `404`, and what is no HTTP an error without a body.',
+        'The external-service protocol of OpenStack Blazar. `204` means allowed; every other status means refused, and the `message` of a `403` is for the user. Unknown attributes are accepted. Other paths are answered with `404`, and requests that are not HTTP with an error without a body.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       version: packageVersion(),
     },
@@ -81,17 +72,17 @@ export function openApiDocument(served: Served = {}) {
       schemas: schemas(served),
       parameters: { RequestId: requestIdParameter() },
       headers: mapped(headerSchemas, header),
-      responses: mapped(only(answers, names), response),
+      responses: mapped(only(RESPONSES, names), response),
       securitySchemes: Object.assign({}, ...[...doors].map(securitySchemesOf)),
     },
   };
 }
 
 const TAGS = [
-  { name: 'leases', description: 'What Blazar asks. Under `/` and under `/v1` it is the same.' },
-  { name: 'skypilot', description: 'What SkyPilot asks.' },
-  { name: 'kubernetes', description: 'What the API server of Kubernetes asks.' },
-  { name: 'service', description: 'How the service is.' },
+  { name: 'leases', description: 'For Blazar. Each path exists under `/` and under `/v1`.' },
+  { name: 'skypilot', description: 'For SkyPilot.' },
+  { name: 'kubernetes', description: 'For API servers of Kubernetes.' },
+  { name: 'service', description: 'For operators.' },
 ] as const satisfies readonly { name: Operation['tag']; description: string }[];
 
 interface PathOperation {
@@ -126,7 +117,7 @@ function operation({
   parameters = [],
   body,
   door,
-  answers: own,
+  responses: own,
 }: Operation): object {
   return {
     operationId: id,
@@ -141,30 +132,36 @@ function operation({
     ...(body && {
       requestBody: {
         required: true,
-        description: 'In UTF-8, as it is or compressed by gzip, deflate or br.',
+        description: 'UTF-8, plain or compressed with gzip, deflate or br.',
         content: {
           'application/json': { schema: { $ref: schemaPath(body.schema) }, example: body.example },
         },
       },
     }),
-    responses: responses([...own, ...ALWAYS]),
+    responses: responsesNamed([...own, ...ALWAYS]),
   };
 }
 
-/** One of them is enough; none, where none is configured. */
+/** One of the schemes is enough; none is needed where none is configured. */
 function security(door: DoorName | undefined): object[] {
   return door === undefined
     ? []
     : [...Object.keys(securitySchemesOf(door)).map((scheme) => ({ [scheme]: [] })), {}];
 }
 
-function responses(names: readonly AnswerName[]): Record<string, object> {
+function responsesNamed(names: readonly ResponseName[]): Record<string, object> {
   return Object.fromEntries(
-    names.map((name) => [answers[name].status, { $ref: `#/components/responses/${name}` }]),
+    names.map((name) => [RESPONSES[name].status, { $ref: `#/components/responses/${name}` }]),
   );
 }
 
-function response({ description, headers, body, type = 'application/json', examples }: Answer): object {
+function response({
+  description,
+  headers,
+  body,
+  type = 'application/json',
+  examples,
+}: ResponseEntry): object {
   return {
     description,
     headers: Object.fromEntries(headers.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
@@ -189,21 +186,21 @@ function requestIdParameter(): object {
   return {
     name,
     in: 'header',
-    description: 'The id under which both sides log the request. Anything that is no such id is not read.',
+    description: 'The id under which both sides log the request. Any other text is ignored.',
     schema: jsonSchema(schema),
   };
 }
 
 const schemaPath = (name: string) => `#/components/schemas/${name}`;
 
-/** Those of requests and answers, referring to each other. */
+/** The schemas of requests and answers, with references to each other. */
 function schemas({ skypilotPath, kubernetes = false }: Served): Record<string, object> {
   const registry = z.registry<{ id: string }>();
   const all = {
     ...requestSchemas,
     ...bodySchemas,
-    ...(skypilotPath !== undefined && schemasOfSkypilot),
-    ...(kubernetes && schemasOfKubernetes),
+    ...(skypilotPath !== undefined && skypilotSchemas),
+    ...(kubernetes && kubernetesSchemas),
   };
   for (const [id, schema] of Object.entries(all)) {
     registry.add(schema, { id });
@@ -215,7 +212,7 @@ function jsonSchema(schema: z.ZodType) {
   return withoutAddress(z.toJSONSchema(schema, CONVERSION));
 }
 
-/** What comes and goes may have further attributes. Dates are code to zod: their `meta` says what they are in JSON. */
+/** Objects may have further attributes. Dates are code to zod: their `meta` describes them. */
 const CONVERSION = {
   io: 'input',
   unrepresentable: 'any',
@@ -226,7 +223,7 @@ const CONVERSION = {
   },
 } as const satisfies z.core.ToJSONSchemaParams;
 
-/** What is part of a document has its address from there. */
+/** Within the document, a schema has no address of its own. */
 function withoutAddress({ $schema, $id, ...schema }: z.core.JSONSchema.BaseSchema) {
   return schema;
 }

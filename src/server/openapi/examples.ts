@@ -1,4 +1,4 @@
-/** The requests of docs/protocol.md, for who reads /openapi.json. */
+/** The requests of docs/protocol.md, as examples in /openapi.json. */
 
 export const createExample = {
   context: {
@@ -63,10 +63,10 @@ export const updateExample = {
   },
 };
 
-/** The lease that has ended, as Blazar knows it. */
+/** The lease in the form that Blazar sends when it has ended. */
 export const endExample = { context: updateExample.context, lease: updateExample.current_lease };
 
-/** What a SkyPilot of version 0.13 sends for `sky launch`: the text is JSON once more. */
+/** As SkyPilot 0.13 sends it for `sky launch`: a JSON text that holds JSON. */
 export const skypilotExample = JSON.stringify({
   task: 'name: train\nresources:\n  accelerators:\n    L4: 1\nrun: python train.py\n',
   skypilot_config: '{}\n',
@@ -78,7 +78,7 @@ export const skypilotExample = JSON.stringify({
   client_version: '0.13.0',
 });
 
-/** What an API server asks about a pod. */
+/** As an API server sends it for a pod. */
 export const admissionExample = {
   apiVersion: 'admission.k8s.io/v1',
   kind: 'AdmissionReview',

@@ -1,12 +1,10 @@
-/** What can be asked of the service, for /openapi.json: which answers belong to which path. */
+/** The paths of the service, with their requests and answers, for /openapi.json. */
 
-import type { requestSchemas } from '../../lease/request-schemas.ts';
 import type { DoorName } from '../doors.ts';
 import { KUBERNETES_PATHS } from '../own-paths.ts';
+import type { RequestSchemaName } from './bodies.ts';
 import { admissionExample, createExample, endExample, skypilotExample, updateExample } from './examples.ts';
-import type { schemasOfKubernetes } from './kubernetes-bodies.ts';
-import type { AnswerName } from './responses.ts';
-import type { schemasOfSkypilot } from './skypilot-bodies.ts';
+import type { ResponseName } from './responses.ts';
 
 export const OPENAPI_PATH = '/openapi.json';
 
@@ -18,32 +16,27 @@ export interface Operation {
   readonly description: string;
   /** Query parameters. Default: none. */
   readonly parameters?: readonly (keyof typeof PARAMETERS)[];
-  /** Default: none is read. */
-  readonly body?: { readonly schema: RequestSchema; readonly example: object | string };
-  readonly answers: readonly AnswerName[];
-  /** Where those who ask may have to prove who they are. Default: nowhere. */
+  /** Default: none. */
+  readonly body?: { readonly schema: RequestSchemaName; readonly example: object | string };
+  readonly responses: readonly ResponseName[];
+  /** The door that may ask clients for proof. Default: none. */
   readonly door?: DoorName;
 }
 
-export type RequestSchema =
-  | keyof typeof requestSchemas
-  | keyof Pick<typeof schemasOfSkypilot, 'SkypilotRequest'>
-  | keyof Pick<typeof schemasOfKubernetes, 'AdmissionReview'>;
-
-/** What can stand in a query, besides tokens. */
+/** Query parameters other than tokens. */
 export const PARAMETERS = {
   timeout: {
     name: 'timeout',
     in: 'query',
     description:
-      'How long the API server waits, as Go prints a duration. Default: the deadline of the service.',
+      'How long the API server waits, as Go writes a duration. Default: the deadline of the service.',
     schema: { type: 'string', examples: ['10s'] },
   },
 } as const;
 
-/** Below the protocol, and of every path. */
-export const ALWAYS: readonly AnswerName[] = ['WrongMethod', 'ArrivedTooSlowly', 'HeadersTooLarge'];
-const OF_A_BODY: readonly AnswerName[] = [
+/** Every path has these, independent of the protocol. */
+export const ALWAYS: readonly ResponseName[] = ['WrongMethod', 'ArrivedTooSlowly', 'HeadersTooLarge'];
+const WITH_A_BODY: readonly ResponseName[] = [
   'NoRequest',
   'NoToken',
   'TooLarge',
@@ -57,18 +50,18 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     id: 'checkCreate',
     tag: 'leases',
     summary: 'May this lease be created?',
-    description: 'Asked before a lease is created.',
+    description: 'Sent before a lease is created.',
     body: { schema: 'CreateRequest', example: createExample },
-    answers: ['Allowed', 'Rejected', ...OF_A_BODY],
+    responses: ['Allowed', 'Rejected', ...WITH_A_BODY],
     door: 'blazar',
   },
   '/check-update': {
     id: 'checkUpdate',
     tag: 'leases',
     summary: 'May this lease be changed?',
-    description: 'Asked before a lease is changed.',
+    description: 'Sent before a lease is changed.',
     body: { schema: 'UpdateRequest', example: updateExample },
-    answers: ['Allowed', 'Rejected', ...OF_A_BODY],
+    responses: ['Allowed', 'Rejected', ...WITH_A_BODY],
     door: 'blazar',
   },
   '/commit-create': {
@@ -76,27 +69,27 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: 'leases',
     summary: 'This lease is about to be created: record it.',
     description:
-      'For a Blazar that checks first and then commits. Limits that leases share are verified once more, and what the lease takes of them is recorded; other filters are not asked again. Sent twice, it is recorded once. With `[ledger] commit = check` a check has recorded it already.',
+      'For a Blazar that checks first and commits later. Shared limits are verified again and the lease is recorded; other filters are not asked again. A request that is sent twice is recorded once. With `[ledger] commit = check` the check has recorded the lease already.',
     body: { schema: 'CreateRequest', example: createExample },
-    answers: ['Committed', 'NotCommitted', ...OF_A_BODY],
+    responses: ['Committed', 'NotCommitted', ...WITH_A_BODY],
     door: 'blazar',
   },
   '/commit-update': {
     id: 'commitUpdate',
     tag: 'leases',
     summary: 'This lease is about to be changed: record it.',
-    description: 'As `/commit-create`, for a change of a lease.',
+    description: 'Like `/commit-create`, for a change of a lease.',
     body: { schema: 'UpdateRequest', example: updateExample },
-    answers: ['Committed', 'NotCommitted', ...OF_A_BODY],
+    responses: ['Committed', 'NotCommitted', ...WITH_A_BODY],
     door: 'blazar',
   },
   '/on-end': {
     id: 'onEnd',
     tag: 'leases',
     summary: 'This lease has ended.',
-    description: 'Told after a lease has ended or was deleted; it may come late, twice or never.',
+    description: 'Sent after a lease has ended or was deleted. It may come late, twice or never.',
     body: { schema: 'EndRequest', example: endExample },
-    answers: ['Heard', ...OF_A_BODY],
+    responses: ['Heard', ...WITH_A_BODY],
     door: 'blazar',
   },
 };
@@ -106,50 +99,50 @@ export const SERVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
     id: 'getHealth',
     tag: 'service',
     summary: 'Does the process answer?',
-    description: 'For who restarts it when it does not.',
-    answers: ['Healthy'],
+    description: 'A liveness probe.',
+    responses: ['Healthy'],
   },
   '/readyz': {
     id: 'getReadiness',
     tag: 'service',
-    summary: 'Should the service be asked?',
+    summary: 'Is the service ready?',
     description:
-      'For load balancers: whether the configuration is valid, and the service is not about to stop.',
-    answers: ['Ready', 'NotReady'],
+      'A readiness probe, for load balancers: the configuration is valid, and the service is not about to stop.',
+    responses: ['Ready', 'NotReady'],
   },
   '/metrics': {
     id: 'getMetrics',
     tag: 'service',
     summary: 'The metrics, for Prometheus.',
     description: 'Decisions, durations, the queue, reloads, and figures of the process.',
-    answers: ['Measured'],
+    responses: ['Measured'],
   },
   [OPENAPI_PATH]: {
     id: 'getApiDescription',
     tag: 'service',
     summary: 'This document.',
-    description: 'The same until a reload changes which paths there are.',
-    answers: ['Described'],
+    description: 'It changes when a reload changes the paths.',
+    responses: ['Described'],
   },
   '/': {
     id: 'getPage',
     tag: 'service',
     summary: 'The page for people.',
-    description: 'What is configured, the latest decisions, and a form that judges a request.',
-    answers: ['Page', 'Login'],
+    description: 'The configuration, the latest decisions, and a form to try requests.',
+    responses: ['Page', 'Login'],
     door: 'blazar',
   },
 };
 
-/** At the path that the configuration says, and only where there is a policy. */
+/** At the configured path, and only if there is a policy. */
 export const SKYPILOT_OPERATION: Operation = {
   id: 'reviewSkypilotRequest',
   tag: 'skypilot',
-  summary: 'May this request of a user of SkyPilot be carried out, and how?',
+  summary: 'May this SkyPilot request be carried out, and how?',
   description:
-    "SkyPilot's RESTful admin policy: what the policies make of a task and a configuration. SkyPilot refuses the request at any answer but `200`.",
+    "SkyPilot's RESTful admin policy: returns the task and the configuration as the policies leave them. SkyPilot refuses the request unless the answer is `200`.",
   body: { schema: 'SkypilotRequest', example: skypilotExample },
-  answers: [
+  responses: [
     'Reviewed',
     'RequestRejected',
     'NoSkypilotToken',
@@ -162,28 +155,28 @@ export const SKYPILOT_OPERATION: Operation = {
   door: 'skypilot',
 };
 
-const OF_A_POD: Pick<Operation, 'tag' | 'parameters' | 'body' | 'answers' | 'door'> = {
+const POD_REVIEW: Pick<Operation, 'tag' | 'parameters' | 'body' | 'responses' | 'door'> = {
   tag: 'kubernetes',
   door: 'kubernetes',
   parameters: ['timeout'],
   body: { schema: 'AdmissionReview', example: admissionExample },
-  answers: ['ReviewedPod', 'NoReview', 'NoWebhookProof', 'TooLarge', 'WrongType', 'Faulty', 'Overloaded'],
+  responses: ['ReviewedPod', 'NoReview', 'NoWebhookProof', 'TooLarge', 'WrongType', 'Faulty', 'Overloaded'],
 };
 
-const TOKEN_IN_PATH = 'Where there are tokens for Kubernetes, one may stand behind the path, after a slash.';
+const TOKEN_IN_PATH = 'If there are tokens for Kubernetes, one may be appended to the path, after a slash.';
 
-/** Only where there are scheduling policies. */
+/** Only if there are scheduling policies. */
 export const KUBERNETES_OPERATIONS: Readonly<Record<string, Operation>> = {
   [KUBERNETES_PATHS.admission]: {
     id: 'admitPod',
     summary: 'May this pod be created, and with which defaults?',
-    description: `A mutating admission webhook. What is not about pods, and operations other than CREATE and UPDATE, pass untouched. ${TOKEN_IN_PATH}`,
-    ...OF_A_POD,
+    description: `A mutating admission webhook. Objects that are not pods, and operations other than CREATE and UPDATE, pass unchanged. ${TOKEN_IN_PATH}`,
+    ...POD_REVIEW,
   },
   [KUBERNETES_PATHS.validation]: {
     id: 'validatePod',
     summary: 'May this pod be created as it stands?',
-    description: `A validating admission webhook: it sees what later webhooks have made of the pod. ${TOKEN_IN_PATH}`,
-    ...OF_A_POD,
+    description: `A validating admission webhook: it sees the pod as later webhooks have left it. ${TOKEN_IN_PATH}`,
+    ...POD_REVIEW,
   },
 };

@@ -1,101 +1,45 @@
-/** What the policy service answers: the schema of every body, and where which is sent. /openapi.json is made of it. */
+/** The answers of the policy service: status, headers and body, by their names in /openapi.json. */
 import { z } from 'zod';
 import { DOORS, EXPECTED_CERTIFICATE } from '../doors.ts';
 import { REQUEST_ID_HEADER } from '../request-state.ts';
-import type { schemasOfKubernetes } from './kubernetes-bodies.ts';
-import type { schemasOfSkypilot } from './skypilot-bodies.ts';
-
-const health = z.object({ status: z.literal('ok') }).meta({ description: 'The process answers.' });
-
-const readiness = z
-  .object({
-    status: z.enum(['ready', 'draining', 'configuration not valid']).meta({
-      description:
-        '`draining`: it has been told to stop. `configuration not valid`: what was read last has mistakes, and the configuration before it decides.',
-    }),
-    generation: z.int().min(1).meta({ description: 'Which configuration decides: 1 since the start.' }),
-    problems: z.array(z.string()).meta({ description: 'The mistakes, each with its file and line.' }),
-  })
-  .meta({ description: 'Whether the service should be asked.' });
-
-export type Health = z.infer<typeof health>;
-export type Readiness = z.infer<typeof readiness>;
-
-/** The bodies, by the names that they have in the description. */
-export const bodySchemas = {
-  Refusal: z
-    .object({
-      message: z.string().meta({ description: 'Of a `403` it is for the user who wants the lease.' }),
-    })
-    .meta({ description: 'Why not.' }),
-  InvalidRequest: z
-    .object({
-      message: z.string(),
-      field: z
-        .string()
-        .optional()
-        .meta({
-          description: 'The first that is wrong; empty = the whole. Not there when the body is no JSON.',
-          examples: ['lease.start_date'],
-        }),
-    })
-    .meta({ description: 'What was expected, and what came.' }),
-  Fault: z
-    .object({ request_id: z.string().meta({ description: 'Under which the log has the rest.' }) })
-    .meta({ description: 'Of a fault of the service nothing else is told.' }),
-  Health: health,
-  Readiness: readiness,
-  Metrics: z.string().meta({ description: 'The text format of Prometheus.' }),
-  Page: z.string().meta({ description: 'HTML, without scripts.' }),
-  ApiDescription: z
-    .looseObject({
-      openapi: z.string().regex(/^3[.]1[.]/),
-      info: z.looseObject({}),
-      paths: z.looseObject({}),
-    })
-    .meta({ description: 'A document of OpenAPI 3.1.' }),
-} as const;
+import type { AnswerSchemaName } from './bodies.ts';
 
 const requestId = z.string().regex(/^[Rr][Ee][Qq]-[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/);
 
-/** What a caller may send as the id of a request; anything else is as if nothing was sent. */
+/** The id that a client may send with a request. Any other text is ignored. */
 export const REQUEST_ID = { name: REQUEST_ID_HEADER, schema: requestId } as const;
 
-/** The headers of answers that clients are meant to read. */
+/** The headers of answers that clients may read. */
 export const headerSchemas = {
-  [REQUEST_ID_HEADER]: requestId.meta({ description: "The request's own id, or one that it was given." }),
+  [REQUEST_ID_HEADER]: requestId.meta({ description: "The id that the client sent, or else the service's." }),
   'X-Enforcement-Generation': z.int().min(1).meta({
-    description: 'Which configuration has decided: 1 since the start, one more with each reload.',
+    description:
+      'The number of the configuration that decided: 1 since the start, one more with each reload.',
   }),
   'Retry-After': z.int().min(0).meta({ description: 'Seconds.' }),
-  Allow: z.string().meta({ description: 'The methods that are possible.', examples: ['POST'] }),
+  Allow: z.string().meta({ description: 'The allowed methods.', examples: ['POST'] }),
 } as const;
 
-/** One answer. */
-export interface Answer {
+export interface ResponseEntry {
   readonly status: number;
   readonly description: string;
   readonly headers: readonly (keyof typeof headerSchemas)[];
   /** Default: none. */
-  readonly body?:
-    | keyof typeof bodySchemas
-    | keyof typeof schemasOfSkypilot
-    | keyof typeof schemasOfKubernetes;
+  readonly body?: AnswerSchemaName;
   /** Default `application/json`. */
   readonly type?: string;
-  /** Bodies, by a word. */
+  /** Example bodies, by name. */
   readonly examples?: Readonly<Record<string, unknown>>;
 }
 
-/** Of every request that has reached the service. */
+/** Every request that reaches the service gets these headers. */
 const ANSWERED = [REQUEST_ID_HEADER] as const;
 const DECIDED = [REQUEST_ID_HEADER, 'X-Enforcement-Generation'] as const;
 
-/** The answers, by the names that they have in the description. */
-export const answers = {
+export const RESPONSES = {
   Allowed: { status: 204, description: 'The lease is allowed.', headers: DECIDED },
   Committed: { status: 204, description: 'The lease is recorded.', headers: DECIDED },
-  Heard: { status: 204, description: 'The filters have been told.', headers: DECIDED },
+  Heard: { status: 204, description: 'The filters were notified.', headers: DECIDED },
   Healthy: {
     status: 200,
     description: 'The process answers.',
@@ -105,7 +49,7 @@ export const answers = {
   },
   Ready: {
     status: 200,
-    description: 'Its configuration is valid, and it goes on.',
+    description: 'The configuration is valid, and the service is not about to stop.',
     headers: ANSWERED,
     body: 'Readiness',
     examples: { ready: { status: 'ready', generation: 1, problems: [] } },
@@ -127,7 +71,7 @@ export const answers = {
   Login: {
     status: 401,
     description:
-      'The service has tokens, and neither `X-Auth-Token` nor a session holds one: a form to log in.',
+      'The service has tokens, and neither `X-Auth-Token` nor a session holds one of them: a login form.',
     headers: ANSWERED,
     body: 'Page',
     type: 'text/html',
@@ -135,7 +79,7 @@ export const answers = {
   Described: { status: 200, description: 'This document.', headers: ANSWERED, body: 'ApiDescription' },
   NoRequest: {
     status: 400,
-    description: 'The body is no request, or no JSON.',
+    description: 'The body is not JSON, or not a request.',
     headers: ANSWERED,
     body: 'InvalidRequest',
     examples: {
@@ -148,14 +92,14 @@ export const answers = {
   },
   NoToken: {
     status: 401,
-    description: 'The service has tokens, and `X-Auth-Token` holds none of them.',
+    description: 'The service has tokens, and `X-Auth-Token` is not one of them.',
     headers: ANSWERED,
     body: 'Refusal',
     examples: { noToken: { message: DOORS.blazar.expected } },
   },
   Rejected: {
     status: 403,
-    description: 'A filter has rejected the lease, or has failed.',
+    description: 'A filter rejected the lease, or failed.',
     headers: DECIDED,
     body: 'Refusal',
     examples: {
@@ -170,7 +114,7 @@ export const answers = {
   },
   NotCommitted: {
     status: 403,
-    description: 'A limit that leases share does not hold any more, or the lease could not be recorded.',
+    description: 'A shared limit has been used up since the check, or the lease could not be recorded.',
     headers: DECIDED,
     body: 'Refusal',
     examples: {
@@ -185,26 +129,26 @@ export const answers = {
   },
   WrongMethod: {
     status: 405,
-    description: 'Sent to this path with another method, this is the answer.',
+    description: 'The answer to other methods at this path.',
     headers: [REQUEST_ID_HEADER, 'Allow'],
     body: 'Refusal',
     examples: { wrongMethod: { message: 'PUT is not possible here' } },
   },
   ArrivedTooSlowly: {
     status: 408,
-    description: 'The request has not arrived within `deadline`. The connection is closed.',
+    description: 'The request did not arrive within `deadline`. The connection is closed.',
     headers: [],
   },
   TooLarge: {
     status: 413,
-    description: 'The body is longer than `body_limit`, as it came or unpacked.',
+    description: 'The body is longer than `body_limit`, as sent or decompressed.',
     headers: ANSWERED,
     body: 'Refusal',
     examples: { tooLarge: { message: 'expected a body of at most 8388608 bytes' } },
   },
   WrongType: {
     status: 415,
-    description: 'The body is not called JSON, or called something else than UTF-8, gzip, deflate or br.',
+    description: 'The content type is not JSON in UTF-8, or the encoding is not gzip, deflate or br.',
     headers: ANSWERED,
     body: 'Refusal',
     examples: {
@@ -222,7 +166,7 @@ export const answers = {
   },
   Faulty: {
     status: 500,
-    description: 'A fault of the service. Nothing was decided, so nothing is allowed.',
+    description: 'A fault of the service. Nothing was decided, and nothing is allowed.',
     headers: ANSWERED,
     body: 'Fault',
     examples: { faulty: { request_id: 'req-7b1c5f2e-94a1-4a5e-9d5b-2f2c3f1d8e60' } },
@@ -245,7 +189,7 @@ export const answers = {
   },
   Overloaded: {
     status: 503,
-    description: 'Too many decisions are under way and waiting, or there was no room in time.',
+    description: 'Too many decisions are under way and waiting, or the request waited too long.',
     headers: [REQUEST_ID_HEADER, 'Retry-After'],
     body: 'Refusal',
     examples: {
@@ -254,7 +198,7 @@ export const answers = {
   },
   Reviewed: {
     status: 200,
-    description: 'The request is to be carried out as it stands here.',
+    description: 'The request to carry out, as the policies leave it.',
     headers: DECIDED,
     body: 'ReviewedRequest',
     examples: {
@@ -285,7 +229,7 @@ export const answers = {
   },
   NoReview: {
     status: 400,
-    description: 'The body is no review, or no JSON, or `timeout` is no duration.',
+    description: 'The body is not JSON, or not a review, or `timeout` is not a duration.',
     headers: ANSWERED,
     body: 'InvalidRequest',
     examples: {
@@ -296,7 +240,8 @@ export const answers = {
   },
   NoWebhookProof: {
     status: 401,
-    description: 'There are tokens, or authorities, for API servers, and the request has no such proof.',
+    description:
+      'API servers must show a token, or a client certificate, and the request has none that is accepted.',
     headers: ANSWERED,
     body: 'Refusal',
     examples: {
@@ -306,7 +251,7 @@ export const answers = {
   },
   RequestRejected: {
     status: 400,
-    description: 'A policy has rejected the request.',
+    description: 'A policy rejected the request.',
     headers: DECIDED,
     body: 'Rejection',
     type: 'text/plain',
@@ -314,14 +259,15 @@ export const answers = {
   NoSkypilotToken: {
     status: 401,
     description:
-      'There are tokens for SkyPilot, and neither the password is one of them nor, once, `token` in the query.',
+      'There are tokens for SkyPilot, and neither the password nor `token` in the query, given once, is one of them.',
     headers: ANSWERED,
     body: 'Refusal',
     examples: { noToken: { message: DOORS.skypilot.expected } },
   },
   NoSkypilotRequest: {
     status: 422,
-    description: 'The body is no request, no JSON, or holds what is no YAML. The member is named.',
+    description:
+      'The body is not JSON, not a request, or has a member that is not YAML. The message names the member.',
     headers: ANSWERED,
     body: 'Refusal',
     examples: {
@@ -331,7 +277,7 @@ export const answers = {
   },
   ReviewFailed: {
     status: 500,
-    description: 'A policy has failed, or was too slow. The request is refused.',
+    description: 'A policy failed, or was too slow. The request is refused.',
     headers: ANSWERED,
     body: 'ReviewFailure',
     examples: {
@@ -341,6 +287,6 @@ export const answers = {
       },
     },
   },
-} as const satisfies Readonly<Record<string, Answer>>;
+} as const satisfies Readonly<Record<string, ResponseEntry>>;
 
-export type AnswerName = keyof typeof answers;
+export type ResponseName = keyof typeof RESPONSES;

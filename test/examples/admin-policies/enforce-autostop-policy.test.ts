@@ -236,11 +236,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
       { onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', null)) },
       /unknown form/,
     ],
-    [
-      'has no result at all',
-      { onGet: (response) => response.end('{"status":"SUCCEEDED"}') },
-      /unknown form/,
-    ],
+    ['has no result at all', { onGet: (response) => response.end('{"status":"SUCCEEDED"}') }, /unknown form/],
     [
       'has records without a status',
       { onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', [{ name: 'c1', autostop: 5 }])) },
