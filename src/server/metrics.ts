@@ -1,4 +1,4 @@
-/** What the service counts, as Prometheus reads it. docs/operations.md says what each is good for. */
+/** What the service counts, as Prometheus reads it. docs/reference/metrics.md says what each is good for. */
 import { STATUS_CODES } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { DecisionLogObserver } from '../decisions/log.ts';

@@ -73,24 +73,25 @@ it('every page has the sentence of a failure as it is', async () => {
   expect(new Set(sentences.map((text) => text.trim()))).toEqual(new Set([message]));
 });
 
-describe('docs/operator.md', () => {
-  const page = pageNamed('docs/operator.md');
+describe('the reference', () => {
+  const page = (name: string) => pageNamed(`docs/reference/${name}.md`);
 
   it('has the generated table of options', async () => {
-    const [, table = ''] = /<!-- options -->(.*)<!-- \/options -->/s.exec(page.lines.join('\n')) ?? [];
+    const [, table = ''] =
+      /<!-- options -->(.*)<!-- \/options -->/s.exec(page('options').lines.join('\n')) ?? [];
     expect(bare(table)).toBe(bare(optionsTable(await knownOptions())));
   });
 
   it('names every level of the log, with the number that stands in its lines', () => {
     const { error, warn, info, debug } = pino.levels.values;
     const levels: Record<LogLevel, number | undefined> = { silent: undefined, error, warn, info, debug };
-    expect(tableUnder(page, 'When a filter fails').map(([level, number]) => [level, number])).toEqual(
+    expect(tableUnder(page('log'), 'Levels').map(([level, number]) => [level, number])).toEqual(
       Object.entries(levels).map(([level, number]) => [`\`${level}\``, String(number ?? '')]),
     );
   });
 
   it('names every exit code', () => {
-    expect(namesUnder(page, 'Exit codes').map(Number)).toEqual(Object.values(ExitCode));
+    expect(namesUnder(page('exit-codes'), 'Exit codes').map(Number)).toEqual(Object.values(ExitCode));
   });
 });
 

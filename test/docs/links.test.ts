@@ -19,8 +19,10 @@ describe.each(PAGES)('$name', (page) => {
   });
 });
 
-it('README.md leads to every page', () => {
-  const targets = relativeLinks(pageNamed('README.md')).map(({ target }) => target);
+it('README.md and docs/README.md lead to every page', () => {
+  const targets = ['README.md', 'docs/README.md'].flatMap((name) =>
+    relativeLinks(pageNamed(name)).map(({ target }) => join(dirname(name), target)),
+  );
   expect(
     PAGES.map(({ name }) => name).filter((name) => name !== 'README.md' && !targets.includes(name)),
   ).toEqual([]);

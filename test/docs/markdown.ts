@@ -29,7 +29,7 @@ export const PAGES: readonly Page[] = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'external-service-example/README.md',
-  ...readdirSync(projectFile('docs')).map((name) => `docs/${name}`),
+  ...readdirSync(projectFile('docs'), { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`),
 ]
   .filter((name) => name.endsWith('.md'))
   .map(readPage);
