@@ -82,7 +82,7 @@ describe('the reference', () => {
     expect(bare(table)).toBe(bare(optionsTable(await knownOptions())));
   });
 
-  it('names every level of the log, with the number that stands in its lines', () => {
+  it('names every level of the log, with its number', () => {
     const { error, warn, info, debug } = pino.levels.values;
     const levels: Record<LogLevel, number | undefined> = { silent: undefined, error, warn, info, debug };
     expect(tableUnder(page('log'), 'Levels').map(([level, number]) => [level, number])).toEqual(

@@ -241,7 +241,9 @@ it('the service keeps idle connections for as long as the page says', async () =
 });
 
 it('the configuration for production starts, and asks for a certificate and a token', async () => {
-  const block = page('policy-service').blocks.find((candidate) => candidate.text.includes('client_ca_file'));
+  const block = pageNamed('docs/operations.md').blocks.find((candidate) =>
+    candidate.text.includes('client_ca_file'),
+  );
   const folder = temporaryFolder();
   const tls = join(folder, 'tls');
   cpSync(projectFile('test/fixtures/tls'), tls, { recursive: true });

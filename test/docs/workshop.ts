@@ -54,6 +54,7 @@ export async function openWorkshop(): Promise<Workshop> {
   const places: readonly (readonly [shown: string, real: string])[] = [
     ['/etc/blazar', join(folder, 'etc-blazar')],
     ['/var/lib/blazar-enforcement', join(folder, 'var-lib')],
+    ['/var/log/blazar-enforcement', join(folder, 'var-log')],
     ['8642', String(await freePort())],
     ['8643', String(await freePort())],
   ];
@@ -70,6 +71,7 @@ export async function openWorkshop(): Promise<Workshop> {
   }
   mkdirSync(join(folder, 'etc-blazar'));
   mkdirSync(join(folder, 'var-lib'));
+  mkdirSync(join(folder, 'var-log'));
   installPackage(folder);
 
   const running = new Set<ChildProcess>();
