@@ -1,6 +1,6 @@
 /**
- * HEALTHCHECK of the Dockerfile: ends with 0 when the service answers on OS_SERVICE__PORT, over http or https. Of https the
- * handshake is enough: where callers must show a certificate nobody here has one, and a process that hangs shakes no hands.
+ * HEALTHCHECK of the Dockerfile: exits with 0 if the service answers on OS_SERVICE__PORT, over http or https. For https the
+ * handshake is enough: clients may need a certificate, which this script does not have, and a process that hangs completes none.
  */
 import { connect } from 'node:tls';
 

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Makes the certificate that the policy service shows to the API server, and once the authority that vouches for it. Writes into
-# `certificate` beside this file, or into the folder that is named, and prints the authority as `caBundle` wants it.
-# And once the two tokens: what the API server sends behind the path of a webhook, and what opens the page of the service.
-# Run it again, and `kubectl apply -k`, before the certificate has expired: the authority stays, so old and new pods are believed.
-# ca.key is needed for that alone. It need not stay here.
+# Usage: certificate.sh [FOLDER]
+# Makes the certificate of the policy service. On the first run it also makes the authority that signs it, and two tokens: one
+# that the API server sends as the last part of a webhook's path, and one that opens the page of the service. Writes into FOLDER,
+# by default `certificate` beside this file, and prints the authority in the form that `caBundle` needs.
+# Before the certificate expires, run it again, then `kubectl apply -k`. The authority stays, so old and new pods are trusted.
+# Only this script needs ca.key: you can keep it elsewhere.
 set -eu
 folder=${1:-"$(dirname "$0")/certificate"}
 name=blazar-enforcement.blazar-enforcement.svc
@@ -14,7 +15,7 @@ umask 077
 mkdir -p "$folder"
 cd "$folder"
 
-# What openssl.cnf of this machine says is not meant.
+# Do not use the openssl.cnf of this machine.
 cat >openssl.cnf <<END
 [req]
 distinguished_name = subject
@@ -43,7 +44,7 @@ if [ ! -e ca.crt ]; then
     -subj '/CN=blazar-enforcement webhooks' -key ca.key -out ca.crt
 fi
 for token in kubernetes-token service-token; do
-  # Without a line break: it becomes a part of a path, where Kubernetes takes small letters, digits, dashes and dots.
+  # Without a line break: it becomes part of a path, where Kubernetes accepts small letters, digits, dashes and dots.
   [ -s "$token" ] || openssl rand -hex 32 | tr -d '\n' >"$token"
 done
 openssl ecparam -name prime256v1 -genkey -noout -out tls.key.new
