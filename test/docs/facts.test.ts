@@ -1,7 +1,7 @@
-/** Tables and figures on the pages, held against the code. */
+/** Tables and figures on the pages, checked against the code. */
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { knownOptions } from '../../src/cli/known-options.ts';
 import { ExitCode } from '../../src/cli/output.ts';
 import { optionsTable } from '../../src/config/text.ts';
@@ -54,18 +54,18 @@ it('docs/architecture.md explains every dependency', () => {
   );
 });
 
-it('every page has the sentence of a failure as it is', async () => {
-  const enforcement = await UsageEnforcement.load(
-    {
-      configFiles: [],
-      environment: {},
-      values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] } },
-    },
-    { logger: recordingLogger() },
-  );
-  const { failed, message } = await enforcement.checkCreate(createPhysicalHost(), {
-    signal: AbortSignal.abort(),
-  });
+async function loaded(): Promise<UsageEnforcement> {
+  const values = { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] } };
+  const sources = { configFiles: [], environment: {}, values };
+  const enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
+  onTestFinished(() => enforcement.close());
+  return enforcement;
+}
+
+it('every page quotes the sentence for a failure exactly', async () => {
+  const enforcement = await loaded();
+  const options = { signal: AbortSignal.abort() };
+  const { failed, message } = await enforcement.checkCreate(createPhysicalHost(), options);
   expect(failed).toBe(true);
   const sentences = PAGES.flatMap(
     ({ lines }) => lines.join('\n').match(/The lease could not be[^`|"\n]*/g) ?? [],
@@ -73,12 +73,12 @@ it('every page has the sentence of a failure as it is', async () => {
   expect(new Set(sentences.map((text) => text.trim()))).toEqual(new Set([message]));
 });
 
-describe('the reference', () => {
+describe('docs/reference', () => {
   const page = (name: string) => pageNamed(`docs/reference/${name}.md`);
 
   it('has the generated table of options', async () => {
-    const [, table = ''] =
-      /<!-- options -->(.*)<!-- \/options -->/s.exec(page('options').lines.join('\n')) ?? [];
+    const text = page('options').lines.join('\n');
+    const [, table = ''] = /<!-- options -->(.*)<!-- \/options -->/s.exec(text) ?? [];
     expect(bare(table)).toBe(bare(optionsTable(await knownOptions())));
   });
 
@@ -95,52 +95,6 @@ describe('the reference', () => {
   });
 });
 
-describe('docs/integrator.md', () => {
-  const page = pageNamed('docs/integrator.md');
-
-  it('names the fields of decisions, outcomes and reports', async () => {
-    const enforcement = await UsageEnforcement.load({
-      configFiles: [],
-      environment: {},
-      values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] } },
-    });
-    const decision = await enforcement.checkCreate(createPhysicalHost());
-    const report = await enforcement.onEnd(endActive());
-    await enforcement.close();
-    expect(namesUnder(page, 'Decision').sort()).toEqual(Object.keys(decision).sort());
-    expect(namesUnder(page, 'Outcome').sort()).toEqual(Object.keys(decision.outcomes[0] ?? {}).sort());
-    expect(namesUnder(page, 'EndReport').sort()).toEqual(Object.keys(report).sort());
-  });
-
-  it('names all that can be passed in', () => {
-    const sources: Record<keyof ConfigSources, true> = {
-      configFiles: true,
-      configDirs: true,
-      environment: true,
-      config: true,
-      values: true,
-    };
-    const services: Record<keyof EnforcementServices, true> = {
-      logger: true,
-      httpObserver: true,
-      ledgerObserver: true,
-      clock: true,
-    };
-    const options: Record<keyof CheckOptions, true> = {
-      signal: true,
-      deadline: true,
-      explain: true,
-      acceptsChanges: true,
-      dryRun: true,
-      requestId: true,
-      idempotencyKey: true,
-    };
-    expect(namesUnder(page, 'Sources')).toEqual(Object.keys(sources));
-    expect(namesUnder(page, 'Services')).toEqual(Object.keys(services));
-    expect(namesUnder(page, 'CheckOptions')).toEqual(Object.keys(options));
-  });
-});
-
 describe('docs/filter-author.md', () => {
   const page = pageNamed('docs/filter-author.md');
 
@@ -149,20 +103,62 @@ describe('docs/filter-author.md', () => {
     expect(block?.text).toBe(readFileSync(projectFile('examples/filters/no-op-filter.js'), 'utf8'));
   });
 
-  it('names all that a schema can say of itself', () => {
+  it('names everything that a schema can say about an option', () => {
     const source = readFileSync(projectFile('src/config/option.ts'), 'utf8');
     const [, members = ''] = /interface GlobalMeta \{(.*?)\n {2}\}/s.exec(source) ?? [];
     const keys = [...members.matchAll(/^ +(\w+)\?:/gm)].map(([, key]) => key);
     expect(namesUnder(page, 'Meta')).toEqual(['description', ...keys]);
   });
+});
 
-  it('names all services', () => {
-    const services: Record<keyof FilterServices, true> = {
-      logger: true,
-      clock: true,
-      http: true,
-      ledger: true,
-    };
-    expect(namesUnder(page, 'Services')).toEqual(Object.keys(services));
-  });
+it('docs/integrator.md names the fields of decisions, outcomes and reports', async () => {
+  const enforcement = await loaded();
+  const decision = await enforcement.checkCreate(createPhysicalHost());
+  const report = await enforcement.onEnd(endActive());
+  const page = pageNamed('docs/integrator.md');
+  expect(namesUnder(page, 'Decision').sort()).toEqual(Object.keys(decision).sort());
+  expect(namesUnder(page, 'Outcome').sort()).toEqual(Object.keys(decision.outcomes[0] ?? {}).sort());
+  expect(namesUnder(page, 'EndReport').sort()).toEqual(Object.keys(report).sort());
+});
+
+/** Every name of an interface, in the order of the page: the compiler refuses one that is missing here or unknown. */
+const named = <T>(names: Record<keyof T, true>) => Object.keys(names);
+
+it.each([
+  [
+    'docs/integrator.md',
+    'Sources',
+    named<ConfigSources>({
+      configFiles: true,
+      configDirs: true,
+      environment: true,
+      config: true,
+      values: true,
+    }),
+  ],
+  [
+    'docs/integrator.md',
+    'Services',
+    named<EnforcementServices>({ logger: true, httpObserver: true, ledgerObserver: true, clock: true }),
+  ],
+  [
+    'docs/integrator.md',
+    'CheckOptions',
+    named<CheckOptions>({
+      signal: true,
+      deadline: true,
+      explain: true,
+      acceptsChanges: true,
+      dryRun: true,
+      requestId: true,
+      idempotencyKey: true,
+    }),
+  ],
+  [
+    'docs/filter-author.md',
+    'Services',
+    named<FilterServices>({ logger: true, clock: true, http: true, ledger: true }),
+  ],
+])('%s names all %s', (name, heading, names) => {
+  expect(namesUnder(pageNamed(name), heading)).toEqual(names);
 });

@@ -1,4 +1,4 @@
-/** The reference of what the service tells, held against a real service: what it counts, logs and writes, and the rules that watch it. */
+/** The references of what the service reports, checked against a real service, and its alerts. */
 import { chmodSync, cpSync, readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -15,106 +15,78 @@ import { policyServer } from '../support/policy-server.ts';
 import { createLasting } from '../support/requests.ts';
 import { namesUnder, pageNamed, tableUnder } from './markdown.ts';
 
-const TEN_DAYS = 864_000;
-const RULES = 'etc/prometheus/blazar-enforcement.rules.yml';
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+const metrics = pageNamed('docs/reference/metrics.md');
+const decisionLog = pageNamed('docs/reference/decision-log.md');
 
-const page = (name: string) => pageNamed(`docs/reference/${name}.md`);
-
-interface Metric {
-  readonly name: string;
-  readonly type: string;
-  readonly labels: readonly string[];
-  readonly help: string;
-}
-
-/** What a service has said of itself after a lease was rejected behind a call to another service. */
-interface Observation {
-  readonly metrics: readonly Metric[];
-  readonly record: Record<string, unknown>;
-  readonly keepAlive: string | null;
-}
-
-let observation: Promise<Observation> | undefined;
-
-function observed(): Promise<Observation> {
+/** What a service reports after it asked another service, and then rejected the lease. */
+let observation: ReturnType<typeof observe> | undefined;
+function observed() {
   observation ??= observe();
   return observation;
 }
 
-async function observe(): Promise<Observation> {
+async function observe() {
   const external = await policyServer({ status: 204 });
   const log = join(temporaryFolder(), 'decisions.jsonl');
-  const service = await startService(
-    {
-      environment: {},
-      configFiles: [],
-      values: {
-        service: { port: 0, decision_log: log },
-        ledger: { connection: await newLedger() },
-        enforcement: {
-          enabled_filters: ['ExternalServiceFilter', 'MaxLeasesFilter', 'MaxLeaseDurationFilter'],
-          audit_filters: ['LeaseDatesFilter'],
-          lease_dates_latest_end: '2020-01-01',
-          external_service_base_endpoint: external.url,
-          max_lease_duration: 172_800,
-        },
-      },
+  const values = {
+    service: { port: 0, decision_log: log },
+    ledger: { connection: await newLedger() },
+    enforcement: {
+      enabled_filters: ['ExternalServiceFilter', 'MaxLeasesFilter', 'MaxLeaseDurationFilter'],
+      external_service_base_endpoint: external.url,
+      max_lease_duration: 172_800,
     },
-    { logger: recordingLogger() },
-  );
-  let answer: Response;
-  let exposition: string;
+  };
+  const sources = { environment: {}, configFiles: [], values };
+  const service = await startService(sources, { logger: recordingLogger() });
   try {
-    await fetch(`${service.url}/check-create`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(createLasting(TEN_DAYS)),
-    });
-    answer = await fetch(`${service.url}/metrics`);
-    exposition = await answer.text();
+    const body = JSON.stringify(createLasting(864_000));
+    await fetch(`${service.url}/check-create`, { method: 'POST', headers: JSON_TYPE, body });
+    const answer = await fetch(`${service.url}/metrics`);
+    const found = ownMetrics(await answer.text());
+    await service.close();
+    const record: Record<string, unknown> = JSON.parse(readFileSync(log, 'utf8'));
+    const [filter = {}] = record.filters as object[];
+    return {
+      found,
+      fields: [Object.keys(record), Object.keys(filter)],
+      keepAlive: answer.headers.get('Keep-Alive'),
+    };
   } finally {
     await service.close();
   }
-  return {
-    metrics: ownMetrics(exposition),
-    record: JSON.parse(readFileSync(log, 'utf8')),
-    keepAlive: answer.headers.get('Keep-Alive'),
-  };
 }
 
-/** Those of the service, in the order in which Prometheus reads them. Every histogram has `le` besides. */
-function ownMetrics(exposition: string): Metric[] {
-  return [...exposition.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)\n((?:[^#\n].*\n)*)/gm)]
-    .map(([, name = '', help = '', type = '', samples = '']) => {
-      const labels = [...samples.matchAll(/[{,](\w+)="/g)].map(([, label = '']) => label);
-      return { name, type, help, labels: [...new Set(labels)].filter((label) => label !== 'le') };
-    })
-    .filter(({ name }) => name.startsWith('blazar_enforcement_'));
+/** Those of the service, in the order of `/metrics`. Every histogram also has `le`. */
+function ownMetrics(exposition: string) {
+  return [...exposition.matchAll(/^# HELP (blazar_\S+) (.*)\n# TYPE \S+ (\S+)\n((?:[^#\n].*\n)*)/gm)].map(
+    ([, name = '', help = '', type = '', samples = '']) => {
+      const labels = new Set([...samples.matchAll(/[{,](\w+)="/g)].map(([, label = '']) => label));
+      return { name, type, help, labels: [...labels].filter((label) => label !== 'le') };
+    },
+  );
 }
 
 describe('the metrics', () => {
   it('are all on the page, with types, labels and meanings, and no others', async () => {
-    const { metrics } = await observed();
-    expect(metrics.length).toBeGreaterThan(10);
-    expect(tableUnder(page('metrics'), 'Metrics')).toEqual(
-      metrics.map(({ name, type, labels, help }) => [
+    const { found } = await observed();
+    expect(found.length).toBeGreaterThan(10);
+    expect(tableUnder(metrics, 'Metrics')).toEqual(
+      found.map(({ name, type, labels, help }) => [
         `\`${name}\``,
         type,
         labels.map((label) => `\`${label}\``).join(', '),
         help,
       ]),
     );
-  });
-
-  it('have labels that the page explains, and no others', async () => {
-    const { metrics } = await observed();
-    expect(namesUnder(page('metrics'), 'Labels').sort()).toEqual(
-      [...new Set(metrics.flatMap(({ labels }) => labels))].sort(),
+    expect(namesUnder(metrics, 'Labels').sort()).toEqual(
+      [...new Set(found.flatMap(({ labels }) => labels))].sort(),
     );
   });
 
   it('count calls by outcomes that the page names', () => {
-    const codes: Record<HttpCallErrorCode, true> = {
+    const codes = {
       connect: true,
       timeout: true,
       transport: true,
@@ -123,87 +95,63 @@ describe('the metrics', () => {
       aborted: true,
       closed: true,
       'invalid-url': true,
-    };
-    const [, values = ''] =
-      tableUnder(page('metrics'), 'Labels').find(([label]) => label === '`outcome`') ?? [];
-    expect(values).toContain(
-      `or ${Object.keys(codes)
-        .map((code) => `\`${code}\``)
-        .join(', ')}.`,
-    );
+    } satisfies Record<HttpCallErrorCode, true>;
+    const [, values] = tableUnder(metrics, 'Labels').find(([label]) => label === '`outcome`') ?? [];
+    const names = Object.keys(codes).map((code) => `\`${code}\``);
+    expect(values).toContain(`or ${names.join(', ')}.`);
   });
 });
 
 describe('the alerts', () => {
-  const rules = readFileSync(projectFile(RULES), 'utf8');
-  /** `up` is Prometheus's own. */
-  const expressions = (source: string) =>
-    source
-      .split('\n')
-      .map((line) => line.replace(/^ *expr: /, ''))
-      .filter((line) => line.includes('blazar_enforcement_'));
+  const rules = readFileSync(projectFile('etc/prometheus/blazar-enforcement.rules.yml'), 'utf8');
 
   it('are explained one by one', () => {
-    expect(namesUnder(page('metrics'), 'Alerts')).toEqual(
+    expect(namesUnder(metrics, 'Alerts')).toEqual(
       [...rules.matchAll(/^ *- alert: (\w+)$/gm)].map(([, name]) => name),
     );
   });
 
-  it('and the panels ask for metrics and labels that there are', async () => {
-    const { metrics } = await observed();
-    const panels = page('metrics')
-      .blocks.filter(({ language }) => language === 'text')
-      .map((block) => block.text);
-    const asked = [rules, ...panels].flatMap(expressions);
-    expect(asked.length).toBeGreaterThan(15);
-    const strange = asked.flatMap((expression) =>
-      [...expression.matchAll(/blazar_enforcement_\w+/g)].flatMap(([series]) => {
+  it('and the panels use metrics and labels that exist', async () => {
+    const { found } = await observed();
+    const panels = metrics.blocks.filter(({ language }) => language === 'text').map(({ text }) => text);
+    const expressions = [rules, ...panels]
+      .flatMap((text) => text.split('\n'))
+      .filter((line) => line.includes('blazar_enforcement_'));
+    expect(expressions.length).toBeGreaterThan(15);
+    const strange = expressions.flatMap((expression) => {
+      const grouped = [...expression.matchAll(/(?:by|on|ignoring) \(([^)]*)\)/g)];
+      const selected = [...expression.matchAll(/[{,](\w+)[=!]/g)].map(([, label = '']) => label);
+      const labels = [...grouped.flatMap(([, list = '']) => list.split(', ')), ...selected];
+      return [...expression.matchAll(/blazar_enforcement_\w+/g)].flatMap(([series]) => {
         const name = series.replace(/_(bucket|count|sum)$/, '');
-        const metric = metrics.find((candidate) => candidate.name === series || candidate.name === name);
+        const metric = found.find((one) => one.name === series || one.name === name);
         const isPart = series !== name && metric?.name === name;
-        const known = [...(metric?.labels ?? []), 'instance', 'le'];
-        const labels = [
-          ...[...expression.matchAll(/(?:by|on|ignoring) \(([^)]*)\)/g)].flatMap(([, list = '']) =>
-            list.split(', '),
-          ),
-          ...[...expression.matchAll(/[{,](\w+)[=!]/g)].map(([, label = '']) => label),
-        ];
-        const wrong =
-          metric === undefined || isPart !== (metric.type === 'histogram')
-            ? [series]
-            : labels.filter((label) => !known.includes(label));
-        return wrong.map((what) => `${what} in ${expression}`);
-      }),
-    );
+        if (metric === undefined || isPart !== (metric.type === 'histogram')) {
+          return [`${series} in ${expression}`];
+        }
+        const known = [...metric.labels, 'instance', 'le'];
+        return labels.filter((label) => !known.includes(label)).map((label) => `${label} in ${expression}`);
+      });
+    });
     expect(strange).toEqual([]);
   });
 });
 
 describe('the decision log', () => {
-  it('has the fields that the page explains, in this order', async () => {
-    const { record } = await observed();
-    const [filter] = record.filters as object[];
-    expect(namesUnder(page('decision-log'), 'Fields of a decision')).toEqual(Object.keys(record));
-    expect(namesUnder(page('decision-log'), 'Fields of each of its filters')).toEqual(
-      Object.keys(filter ?? {}),
-    );
-  });
-
-  it('is shown with a line that has all of them', async () => {
-    const { record } = await observed();
-    const shown = page('decision-log')
-      .blocks.filter(({ language }) => language === 'json')
-      .map((block) => JSON.parse(block.text));
-    expect(shown.map((line) => Object.keys(line))).toEqual([Object.keys(record)]);
-    expect(Object.keys(shown[0].filters[0])).toEqual(Object.keys((record.filters as object[])[0] ?? {}));
+  it('has the fields that the page explains and shows, in this order', async () => {
+    const { fields } = await observed();
+    const titles = ['Fields of a decision', 'Fields of each of its filters'];
+    expect(titles.map((title) => namesUnder(decisionLog, title))).toEqual(fields);
+    const [shown, ...others] = decisionLog.blocks
+      .filter(({ language }) => language === 'json')
+      .map(({ text }) => JSON.parse(text));
+    expect([Object.keys(shown), Object.keys(shown.filters[0]), ...others]).toEqual(fields);
   });
 
   it('has the operations that the page explains', () => {
     const ofBlazar = ['create', 'update', 'commit-create', 'commit-update', 'end'];
     const further = ['Operations of SkyPilot', 'Operations of Kubernetes'];
-    expect([...ofBlazar, ...further.flatMap((title) => namesUnder(page('decision-log'), title))]).toEqual(
-      OPERATIONS,
-    );
+    expect([...ofBlazar, ...further.flatMap((title) => namesUnder(decisionLog, title))]).toEqual(OPERATIONS);
   });
 
   it('has the outcomes that the page explains', () => {
@@ -215,65 +163,63 @@ describe('the decision log', () => {
       'allowed-on-error': true,
     };
     const ofDecisions: Record<DecisionOutcome, true> = { ...ofFilters, exempt: true, audit: true };
-    const rows = tableUnder(page('decision-log'), 'Outcomes');
-    const namesWhere = (column: number) =>
-      rows.filter((row) => row[column] !== '').map(([name = '']) => name.replaceAll('`', ''));
-    expect(namesWhere(1).sort()).toEqual(Object.keys(ofDecisions).sort());
-    expect(namesWhere(2).sort()).toEqual(Object.keys(ofFilters).sort());
+    const rows = tableUnder(decisionLog, 'Outcomes');
+    for (const [column, outcomes] of [ofDecisions, ofFilters].entries()) {
+      const explained = rows
+        .filter((row) => row[column + 1] !== '')
+        .map(([name = '']) => name.replaceAll('`', ''));
+      expect(explained.sort()).toEqual(Object.keys(outcomes).sort());
+    }
   });
 });
 
-it('the log says what the page explains', () => {
+it('the log has the messages that the page explains', () => {
   const source = readdirSync(projectFile('src'), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.tsx?$/.test(name))
     .map((name) => readFileSync(projectFile(`src/${name}`), 'utf8'))
     .join('\n');
-  const unknown = namesUnder(page('log'), 'Messages')
-    .filter((message) => message !== 'msg')
-    .filter((message) => !source.includes(`'${message}'`));
-  expect(unknown).toEqual([]);
+  const messages = namesUnder(pageNamed('docs/reference/log.md'), 'Messages');
+  expect(messages.length).toBeGreaterThan(10);
+  expect(messages.filter((message) => !source.includes(`'${message}'`))).toEqual([]);
 });
 
 it('the service keeps idle connections for as long as the page says', async () => {
   const { keepAlive } = await observed();
-  const [, seconds] = /keeps them for (\d+) seconds/.exec(page('policy-service').lines.join('\n')) ?? [];
-  expect(keepAlive).toBe(`timeout=${seconds}`);
+  const text = pageNamed('docs/reference/policy-service.md').lines.join('\n');
+  expect(keepAlive).toBe(`timeout=${/keeps them for (\d+) seconds/.exec(text)?.[1]}`);
 });
 
 it('the configuration for production starts, and asks for a certificate and a token', async () => {
-  const block = pageNamed('docs/operations.md').blocks.find((candidate) =>
-    candidate.text.includes('client_ca_file'),
-  );
+  const { blocks } = pageNamed('docs/operations.md');
+  const shown = blocks.find(({ text }) => text.includes('client_ca_file'))?.text ?? '';
   const folder = temporaryFolder();
   const tls = join(folder, 'tls');
   cpSync(projectFile('test/fixtures/tls'), tls, { recursive: true });
-  // Git gives everyone the right to read.
+  // Git lets everyone read it.
   chmodSync(join(tls, 'server.key'), 0o600);
-  const token = confFile('the-new-token\nthe-old-token\n');
-  const conf = confFile(
-    (block?.text ?? '')
-      .replace('/etc/blazar/tokens', token)
-      .replaceAll('/etc/blazar/tls', tls)
-      .replace('/var/log/blazar-enforcement', folder),
-  );
+  const conf = shown
+    .replace('/etc/blazar/tokens', confFile('the-new-token\nthe-old-token\n'))
+    .replaceAll('/etc/blazar/tls', tls)
+    .replace('/var/log/blazar-enforcement', folder);
+  const environment = { OS_SERVICE__HOST: '127.0.0.1', OS_SERVICE__PORT: '0' };
   const service = await startService(
-    { environment: { OS_SERVICE__HOST: '127.0.0.1', OS_SERVICE__PORT: '0' }, configFiles: [conf] },
+    { environment, configFiles: [confFile(conf)] },
     { logger: recordingLogger() },
   );
   onTestFinished(() => service.close());
   expect(service.warnings).toEqual([]);
   const read = (name: string) => readFileSync(join(tls, name));
+  const { port } = new URL(service.url);
   const ask = (path: string, certificate: object = {}, headers: Record<string, string> = {}) =>
     new Promise<number | string | undefined>((answered) => {
-      const { port } = new URL(service.url);
-      const options = { port, path, method: 'POST', ca: read('ca.pem'), ...certificate, headers };
-      request({ host: 'localhost', ...options }, (answer) => answered(answer.resume().statusCode))
+      const options = { host: 'localhost', port, path, method: 'POST', ca: read('ca.pem'), headers };
+      request({ ...options, ...certificate }, (answer) => answered(answer.resume().statusCode))
         .on('error', ({ code }: NodeJS.ErrnoException) => answered(code))
         .end(JSON.stringify(createLasting(60)));
     });
-  const shown = { cert: read('client.pem'), key: read('client.key') };
-  const json = { 'Content-Type': 'application/json' };
-  expect(await ask('/check-create', shown, { ...json, 'X-Auth-Token': 'the-old-token' })).toBe(204);
-  expect(await ask('/check-create', shown, json)).toBe(401);
+  const certificate = { cert: read('client.pem'), key: read('client.key') };
+  const withToken = { ...JSON_TYPE, 'X-Auth-Token': 'the-old-token' };
+  expect(await ask('/check-create', certificate, withToken)).toBe(204);
+  expect(await ask('/check-create', certificate, JSON_TYPE)).toBe(401);
   expect(await ask('/healthz')).toMatch(/CERTIFICATE_REQUIRED|ECONNRESET/);
 });
