@@ -1,11 +1,10 @@
-/** Dockerfile: what it says of the image, and that what it copies is enough to run the service. */
+/** Dockerfile: the image as it is described, and that the service runs with what is copied into it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as wholeText } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { serveCommand } from '../../src/cli/serve.ts';
 import { serviceOptions } from '../../src/server/options.ts';
 import { startService } from '../../src/server/service.ts';
 import { confFile, projectFile } from '../support/files.ts';
@@ -22,26 +21,15 @@ interface Instruction {
   readonly rest: string;
 }
 
-/** The stages from top to bottom, each with its instructions; what stands before the first one is in none. */
-function readStages(): Instruction[][] {
-  const lines = readFileSync(projectFile('Dockerfile'), 'utf8')
-    .replaceAll(/^#.*\n/gm, '')
-    .replaceAll(/\\\n\s*/g, '')
-    .split('\n')
-    .filter((line) => line !== '');
-  const stages: Instruction[][] = [];
-  for (const line of lines) {
-    const [, name = '', rest = ''] = /^([A-Z]+) (.*)$/.exec(line) ?? [];
-    expect(name, `an instruction: ${line}`).not.toBe('');
-    if (name === 'FROM') {
-      stages.push([]);
-    }
-    stages.at(-1)?.push({ name, rest });
-  }
-  return stages;
-}
-
-const [build = [], image = []] = readStages();
+const dockerfile = readFileSync(projectFile('Dockerfile'), 'utf8');
+/** The instructions of each stage. */
+const [, build = [], image = []] = dockerfile
+  .replaceAll(/^#.*\n/gm, '')
+  .replaceAll(/\\\n\s*/g, '')
+  .split(/^(?=FROM )/m)
+  .map((stage): Instruction[] =>
+    [...stage.matchAll(/^([A-Z]+) (.*)$/gm)].map(([, name = '', rest = '']) => ({ name, rest })),
+  );
 const only = (instructions: readonly Instruction[], name: string) => {
   const found = instructions.filter((instruction) => instruction.name === name).map(({ rest }) => rest);
   expect(found, name).toHaveLength(1);
@@ -51,17 +39,17 @@ const environment = () =>
   Object.fromEntries(
     [...only(image, 'ENV').matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),
   );
-/** What the first stage takes from the project. */
+/** The files of the project that the first stage copies. */
 const copied = () =>
   build
     .filter(({ name, rest }) => name === 'COPY' && !rest.startsWith('--from'))
     .flatMap(({ rest }) => rest.split(' ').slice(0, -1));
 
 describe('Dockerfile', () => {
-  it('has two stages on one Node.js, which is named to the last digit and new enough', () => {
+  it('has two stages on the same Node.js, of an exact version that is new enough', () => {
     const [, version = '', release] =
       /^ARG NODE_VERSION=(\d+\.\d+\.\d+)\n+FROM node:\$\{NODE_VERSION\}-(\w+)-slim AS build$/m.exec(
-        readFileSync(projectFile('Dockerfile'), 'utf8'),
+        dockerfile,
       ) ?? [];
     expect(image[0]?.rest).toBe(`node:\${NODE_VERSION}-${release}-slim`);
     const { engines } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
@@ -70,32 +58,25 @@ describe('Dockerfile', () => {
     expect(major > least || (major === least && minor >= leastMinor), version).toBe(true);
   });
 
-  it('runs the service as nobody, by number, and writes nothing that belongs to nobody', () => {
+  it('runs as the user nobody, by number, who owns no file', () => {
     expect(only(image, 'USER')).toBe('65534:65534');
     expect(image.filter(({ rest }) => rest.includes('--chown'))).toEqual([]);
   });
 
-  it('has Node itself as the first process, which gets the signals', () => {
+  it('has Node itself as the first process, which receives the signals', () => {
     expect(JSON.parse(only(image, 'ENTRYPOINT'))).toEqual(['node', '/app/dist/src/cli/main.js']);
     expect(only(image, 'WORKDIR')).toBe('/app');
     expect(only(image, 'STOPSIGNAL')).toBe('SIGTERM');
   });
 
-  it('calls a command and flags that there are', () => {
-    const [command, ...args] = JSON.parse(only(image, 'CMD')) as string[];
-    expect(command).toBe(serveCommand().name());
-    const flags = serveCommand().options.map(({ long }) => long);
-    expect(args.filter((argument) => argument.startsWith('-') && !flags.includes(argument))).toEqual([]);
-  });
-
-  it('listens where it says that it does', () => {
+  it('exposes the port on which it listens', () => {
     const { OS_SERVICE__PORT, OS_SERVICE__HOST } = environment();
     expect(only(image, 'EXPOSE')).toBe(OS_SERVICE__PORT);
     expect(Number(OS_SERVICE__PORT)).toBe(serviceOptions.parse({}).port);
     expect(OS_SERVICE__HOST).toBe('0.0.0.0');
   });
 
-  it('says what package.json says', () => {
+  it('has the labels of package.json', () => {
     const { description, license, name } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
     const labels = only(image, 'LABEL');
     expect(labels).toContain(`.title="${name}"`);
@@ -103,7 +84,7 @@ describe('Dockerfile', () => {
     expect(labels).toContain(`.licenses="${license}"`);
   });
 
-  it('is given what it copies, and nothing else of the project', () => {
+  it('gets the files that it copies, and no others of the project', () => {
     const [everything, ...exceptions] = readFileSync(projectFile('.dockerignore'), 'utf8')
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'));
@@ -115,10 +96,10 @@ describe('Dockerfile', () => {
     expect(copied().filter((path) => !isLetIn(path))).toEqual([]);
   });
 
-  it('copies all that the service needs: it answers, is healthy, and ends with 0', async () => {
+  it('copies everything that the service needs: it answers, is healthy, and exits with 0', async () => {
     const folder = temporaryFolder();
     for (const path of copied()) {
-      // As `npm run build` has made it of what is copied.
+      // `npm run build` has compiled it.
       const built = `dist/${path}`;
       const from = existsSync(projectFile(built)) ? built : path;
       cpSync(projectFile(from), join(folder, path === HEALTH_CHECK ? 'healthcheck.mjs' : from), {
@@ -156,17 +137,15 @@ describe(HEALTH_CHECK, () => {
   it.each([
     ['http', {}],
     ['https', overTls],
-    ['https that wants a certificate', { ...overTls, client_ca_file: `${tls}/ca.pem` }],
-  ])('finds a service healthy that speaks %s', async (_, service) => {
-    const { url, close } = await startService(
-      { environment: {}, configFiles: [], values: { service: { port: 0, ...service } } },
-      { logger: recordingLogger() },
-    );
+    ['https with client certificates', { ...overTls, client_ca_file: `${tls}/ca.pem` }],
+  ])('finds a service over %s healthy', async (_, service) => {
+    const sources = { environment: {}, configFiles: [], values: { service: { port: 0, ...service } } };
+    const { url, close } = await startService(sources, { logger: recordingLogger() });
     onTestFinished(close);
     expect(await healthOf(new URL(url).port)).toBe(0);
   });
 
-  it('finds nobody who does not answer healthy', async () => {
+  it('finds nothing healthy that does not answer', async () => {
     expect(await healthOf(String(await unusedPort()))).toBe(1);
   });
 });

@@ -1,4 +1,4 @@
-/** etc/nginx, as nginx runs it: behind it a service that is away costs a real Blazar a refused request, and not the lease. */
+/** etc/nginx with a real nginx: if the service is down, a real Blazar refuses the request and keeps the lease. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ if (!HAS_NGINX) {
 const blazar = peerProgram('BLAZAR_PEER');
 const SOON = { timeout: 20_000, interval: 50 };
 
-/** nginx with the file as it is, but for the ports. Resolves when it answers. */
+/** nginx with the file, except for ports and a time limit. Resolves when it answers. */
 async function startNginx(policyPort: number): Promise<string> {
   const port = await unusedPort();
   const folder = mkdtempSync(join(tmpdir(), 'nginx-'));
@@ -58,7 +58,7 @@ const ask = (url: string, headers: Record<string, string> = {}) =>
   });
 
 describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', { timeout: 60_000 }, () => {
-  it('hands questions and answers on as they are', async () => {
+  it('passes requests and answers on unchanged', async () => {
     const service = await policyServer({ status: 403, body: '{"message":"No."}' });
     const url = await startNginx(Number(new URL(service.url).port));
     const answer = await ask(url, { 'X-Auth-Token': 'secret' });
@@ -69,7 +69,7 @@ describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', { timeout: 60_000 }
     ]);
   });
 
-  it('answers 503 where nobody listens, and where nobody answers', async () => {
+  it('answers 503 if the service does not listen or does not answer', async () => {
     const silent = await startTcpService(() => {});
     for (const port of [await unusedPort(), silent.port]) {
       const answer = await ask(await startNginx(port));
@@ -88,7 +88,7 @@ describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', { timeout: 60_000 }
     service.server.close();
     expect(await behind.extend(kept)).toBe(400);
     expect(await behind.status(kept)).toBe('PENDING');
-    // What the page warns of.
+    // docs/operator.md warns of this.
     expect(await direct.extend(lost)).toBe(500);
     expect(await direct.status(lost)).toBe('ERROR');
   });
@@ -119,7 +119,7 @@ async function startBlazar(policy: string) {
       json: (await answer.json()) as { lease: { id: string; status: string } },
     };
   };
-  /** As Blazar's users write dates. */
+  /** In the format of Blazar's API. */
   const date = (hours: number) =>
     new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 16).replace('T', ' ');
   return {

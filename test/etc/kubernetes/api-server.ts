@@ -1,18 +1,18 @@
 /**
- * What the API server makes of a custom resource, as far as its schema goes.
+ * How the API server judges a custom resource by its schema.
  * Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", and its validation of schemas: kube-openapi.
  */
 import { Ajv } from 'ajv';
 import { isMapping, type Mapping } from '../../../src/yaml/tree.ts';
 
-/** Tells whether it accepts a value, unknown fields refused, as the webhook for policies does. */
+/** Whether the API server accepts a value. Unknown fields are refused, as by the webhook for policies. */
 export function validatorOf(structural: Mapping): (value: unknown) => boolean {
   const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false });
   const validate = ajv.compile(forAjv(structural));
   return (value) => validate(value);
 }
 
-/** It drops the fields that are null and must not be, before it looks at the rest. */
+/** The API server first drops null fields that must not be null. */
 export function asStored(value: unknown, structural: unknown): unknown {
   if (!isMapping(structural)) {
     return value;
@@ -36,7 +36,7 @@ export function asStored(value: unknown, structural: unknown): unknown {
   );
 }
 
-/** Of null the API server looks at the type, and at nothing else: not even at what must not hold. */
+/** For null the API server checks only the type, and ignores even `not`. */
 function forAjv({ nullable, ...structural }: Mapping): Mapping {
   const { type, properties, additionalProperties, items, not } = structural;
   const isClosed = type === 'object' && additionalProperties === undefined;
@@ -62,7 +62,7 @@ function mapped(properties: Mapping): Mapping {
   return Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, forAjv(one as Mapping)]));
 }
 
-/** ajv 8 takes a missing name that is empty for one that is there. */
+/** For ajv 8 an object always has the empty name. */
 function notForAjv(not: Mapping): Mapping {
   return JSON.stringify(not) === '{"required":[""]}'
     ? { not: { type: 'object', not: { propertyNames: { minLength: 1 } } } }

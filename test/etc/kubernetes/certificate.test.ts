@@ -1,4 +1,4 @@
-/** certificate.sh of etc/kubernetes: the API server believes the service, by the name under which it asks. */
+/** certificate.sh of etc/kubernetes: the API server trusts the service under the name that it calls. */
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -21,21 +21,16 @@ const NAME = `${service.name}.${service.namespace}.svc`;
 const certificateAt = (path: string) => new X509Certificate(readFileSync(path));
 
 describe('etc/kubernetes/certificate.sh', () => {
-  it('makes a certificate for the name under which the API server asks', (context) => {
+  it('makes a certificate for the name that the API server calls', (context) => {
     need(context, 'openssl', 'version');
     const folder = copyOfFolder();
     const { status, stdout, stderr } = makeCertificate(folder);
     expect({ status, stderr }).toEqual({ status: 0, stderr: expect.stringContaining(NAME) });
     const made = join(folder, 'certificate');
-    expect(readdirSync(made).sort()).toEqual([
-      'ca.crt',
-      'ca.key',
-      'kubernetes-token',
-      'service-token',
-      'tls.crt',
-      'tls.key',
-    ]);
-    for (const token of ['kubernetes-token', 'service-token']) {
+    const tokens = ['kubernetes-token', 'service-token'];
+    const secret = ['ca.key', 'tls.key', ...tokens];
+    expect(readdirSync(made).sort()).toEqual(['ca.crt', 'tls.crt', ...secret].sort());
+    for (const token of tokens) {
       expect(readFileSync(join(made, token), 'utf8')).toMatch(/^[0-9a-f]{64}$/);
     }
 
@@ -48,12 +43,12 @@ describe('etc/kubernetes/certificate.sh', () => {
     const days = (Date.parse(certificate.validTo) - Date.now()) / 86_400_000;
     expect(Math.round(days)).toBe(730);
     expect(Buffer.from(stdout.trim(), 'base64').toString()).toBe(authority.toString());
-    for (const key of ['.', 'ca.key', 'tls.key', 'kubernetes-token', 'service-token']) {
+    for (const key of ['.', ...secret]) {
       expect(statSync(join(made, key)).mode & 0o077, key).toBe(0);
     }
   });
 
-  it('keeps the authority when it is run again, so that the certificate before it is believed too', (context) => {
+  it('keeps the authority when it runs again, so that the previous certificate is trusted too', (context) => {
     need(context, 'openssl', 'version');
     const folder = copyOfFolder();
     const made = join(folder, 'elsewhere');
@@ -76,7 +71,7 @@ describe('etc/kubernetes/certificate.sh', () => {
 });
 
 describe('etc/kubernetes/policy-service.conf', () => {
-  it('starts a service that the API server can ask', async (context) => {
+  it('starts a service that the API server can call', async (context) => {
     need(context, 'openssl', 'version');
     const folder = copyOfFolder();
     const caBundle = Buffer.from(makeCertificate(folder).stdout, 'base64').toString();
@@ -86,7 +81,7 @@ describe('etc/kubernetes/policy-service.conf', () => {
     mount(root, 'tokens', ['kubernetes-token', 'service-token'], join(folder, 'certificate'));
     const conf = join(folder, 'policy-service.conf');
     writeFileSync(conf, readFileSync(conf, 'utf8').replaceAll(MOUNTS, root));
-    // Where the image listens, all doors are closed.
+    // On the address of the image, no protocol is open to everyone.
     const values = { service: { host: '0.0.0.0' } };
     const configuration = await requireConfiguration(
       { environment: {}, configFiles: [conf], values },
@@ -116,17 +111,13 @@ describe('etc/kubernetes/policy-service.conf', () => {
       const token = readFileSync(join(folder, 'certificate/kubernetes-token'), 'utf8');
       const path = webhooks[0].clientConfig.service.path.replace(/[^/]+$/, token);
       expect((await ask(path, {})).response).toMatchObject({ uid: 'one', allowed: true });
-      expect((await ask(path, { tolerations: [{ key: 'gpu', operator: 'Exists' }] })).response).toMatchObject(
-        {
-          allowed: false,
-          status: { code: 403 },
-        },
-      );
+      const refused = await ask(path, { tolerations: [{ key: 'gpu', operator: 'Exists' }] });
+      expect(refused.response).toMatchObject({ allowed: false, status: { code: 403 } });
     }
   });
 });
 
-/** As the kubelet does it: links to a folder that it replaces. */
+/** Like the kubelet: links to a folder that it replaces. */
 function mount(root: string, volume: string, files: string[], from: string): void {
   const current = join(root, volume, '..2026_11_21');
   mkdirSync(current, { recursive: true });

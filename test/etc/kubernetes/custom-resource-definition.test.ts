@@ -1,4 +1,4 @@
-/** The CustomResourceDefinition: the API server takes it, and refuses by it what the policy service would not read. */
+/** The CustomResourceDefinition: the API server accepts it, and then refuses what the policy service could not read. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -28,7 +28,7 @@ const specSchema = schema.properties.spec as Mapping;
 const accepts = validatorOf(specSchema);
 
 describe('etc/kubernetes/custom-resource-definition.yaml', () => {
-  it('defines a resource of the whole cluster, by names that the roles use', () => {
+  it('defines a resource of the whole cluster, with the names that the roles use', () => {
     expect(definition.metadata.name).toBe(`${spec.names.plural}.${spec.group}`);
     expect(spec).toMatchObject({
       scope: 'Cluster',
@@ -45,7 +45,7 @@ describe('etc/kubernetes/custom-resource-definition.yaml', () => {
     expect(schema.required).toEqual(['spec']);
   });
 
-  it('says of a spec what the policy service reads', async () => {
+  it('has the schema of the policy service for `spec`', async () => {
     const current = structuralSchema(z.toJSONSchema(policySpecSchema));
     expect.soft(specSchema).toEqual(current);
     // `npx vitest run test/etc/kubernetes --update` brings the file up to date.
@@ -68,7 +68,7 @@ describe('etc/kubernetes/custom-resource-definition.yaml', () => {
     expect(spellings).toContain('allowedAffinities');
   });
 
-  it('accepts and refuses what else may be written as the policy service does', () => {
+  it('accepts and refuses random specs as the policy service does', () => {
     const count = { accepted: 0, refused: 0 };
     fc.assert(
       fc.property(changed(specsOf(specSchema)), (one) => {

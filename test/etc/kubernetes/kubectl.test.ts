@@ -1,4 +1,4 @@
-/** What kubectl itself makes of etc/kubernetes, without a cluster. */
+/** etc/kubernetes, read by kubectl itself, without a cluster. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { kubernetesPathOf } from '../../../src/server/own-paths.ts';
 import { copyOfFolder, makeCertificate, need } from './certificate.ts';
 import { FOLDER, type Manifest, manifests, only, parse } from './manifests.ts';
 
-/** The first whose kustomize knows `replacements`. */
+/** The first version whose kustomize knows `replacements`. */
 const OLDEST_MINOR = 22;
 
 function kubectl(...args: string[]) {
@@ -18,7 +18,7 @@ function needKubectl(context: TestContext): void {
   need(context, 'kubectl', 'version', '--client');
 }
 
-/** A copy of etc/kubernetes that it can read: an older one, such as that of Debian 12, gets it without `replacements`. */
+/** A copy of etc/kubernetes that kubectl can read: an older one, such as that of Debian 12, without `replacements`. */
 function kustomizable(context: TestContext): { folder: string; isOlder: boolean } {
   needKubectl(context);
   const { clientVersion } = JSON.parse(kubectl('version', '--client', '--output', 'json').stdout);
@@ -32,8 +32,8 @@ function kustomizable(context: TestContext): { folder: string; isOlder: boolean 
   return { folder, isOlder };
 }
 
-describe('kubectl, of etc/kubernetes', () => {
-  it('builds all that is to be applied, with the authority of the certificate in the webhooks', (context) => {
+describe('kubectl, with etc/kubernetes', () => {
+  it('builds everything, with the authority of the certificate in the webhooks', (context) => {
     need(context, 'openssl', 'version');
     const { folder, isOlder } = kustomizable(context);
     const caBundle = makeCertificate(folder).stdout.trim();
@@ -69,7 +69,7 @@ describe('kubectl, of etc/kubernetes', () => {
     expect(only(built, 'RoleBinding').metadata.namespace).toBe('kube-system');
   });
 
-  it('builds nothing where there is no certificate', (context) => {
+  it('builds nothing without a certificate', (context) => {
     const { status, stdout, stderr } = kubectl('kustomize', kustomizable(context).folder);
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
     expect(stderr).toContain('certificate/');
@@ -83,7 +83,7 @@ describe('kubectl, of etc/kubernetes', () => {
     const local = ['--local', '--filename', join(FOLDER, name), '--output', 'json'];
     const { status, stdout, stderr } = kubectl(...command, ...local, change);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    // It leaves out what it does not know.
+    // kubectl drops fields that it does not know.
     expect(JSON.parse(stdout)).toMatchObject(manifests(name)[0]);
   });
 });

@@ -1,4 +1,4 @@
-/** The manifests of etc/kubernetes: what they say of each other, of the image and of the policy service is so. */
+/** The manifests of etc/kubernetes agree with each other, with the image and with the policy service. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import { FOLDER, MANIFESTS, type Manifest, manifests, only, parse } from './mani
 
 const NAMESPACE = 'blazar-enforcement';
 const CONFIGURATION = 'policy-service.conf';
-/** As Kubernetes has them since 1.25 at the latest. */
+/** Kubernetes has had them since 1.25 at the latest. */
 const VERSIONS: Readonly<Record<string, string>> = {
   Namespace: 'v1',
   Service: 'v1',
@@ -27,7 +27,12 @@ const VERSIONS: Readonly<Record<string, string>> = {
   MutatingWebhookConfiguration: 'admissionregistration.k8s.io/v1',
   ValidatingWebhookConfiguration: 'admissionregistration.k8s.io/v1',
 };
-const NAMESPACED = ['Service', 'Deployment', 'PodDisruptionBudget', 'RoleBinding'];
+const NAMESPACE_OF: Readonly<Record<string, string>> = {
+  Service: NAMESPACE,
+  Deployment: NAMESPACE,
+  PodDisruptionBudget: NAMESPACE,
+  RoleBinding: 'kube-system',
+};
 
 const all = manifests();
 const [kustomization] = parse(readFileSync(join(FOLDER, 'kustomization.yaml'), 'utf8'));
@@ -44,9 +49,10 @@ const { sections } = parseIni(readFileSync(join(FOLDER, CONFIGURATION), 'utf8'),
 const option = (section: string, name: string) => sections.get(section)?.get(name)?.value ?? '';
 const generated = (name: string): Manifest =>
   [...kustomization.configMapGenerator, ...kustomization.secretGenerator].find((one) => one.name === name);
+const dockerfile = readFileSync(projectFile('Dockerfile'), 'utf8');
 const mountOf = (volume: string) =>
   container.volumeMounts.find((one: Manifest) => one.name === volume)?.mountPath;
-/** Where a file is in the container; of a folder, that of a volume. */
+/** Whether the container has this file, or this folder of a volume. */
 const mounted = (path: string) =>
   pod.volumes.some(({ name, configMap, secret }: Manifest) => {
     const { files } = generated(configMap?.name ?? secret?.secretName);
@@ -57,7 +63,7 @@ const mounted = (path: string) =>
   });
 
 describe('the manifests of etc/kubernetes', () => {
-  it('are all applied, and nothing else is', () => {
+  it('are all applied, and no other files are', () => {
     expect([...kustomization.resources].sort()).toEqual([...MANIFESTS].sort());
     const handedOver = kustomization.configMapGenerator
       .filter(({ name }: Manifest) => name !== 'webhook-token')
@@ -68,17 +74,12 @@ describe('the manifests of etc/kubernetes', () => {
     expect(handedOver.filter((name: string) => !readdirSync(FOLDER).includes(name))).toEqual([]);
   });
 
-  it('are of versions that Kubernetes has, each once, in a namespace where they need one', () => {
+  it('have versions that Kubernetes knows, and namespaces where they need one, and occur once', () => {
     const ids = all.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { apiVersion, kind, metadata } of all) {
       expect(apiVersion, kind).toBe(VERSIONS[kind]);
-      const expected = NAMESPACED.includes(kind)
-        ? kind === 'RoleBinding'
-          ? 'kube-system'
-          : NAMESPACE
-        : undefined;
-      expect(metadata.namespace, `${kind} ${metadata.name}`).toBe(expected);
+      expect(metadata.namespace, `${kind} ${metadata.name}`).toBe(NAMESPACE_OF[kind]);
     }
     expect(only(all, 'Namespace').metadata.name).toBe(NAMESPACE);
     for (const { namespace } of [...kustomization.configMapGenerator, ...kustomization.secretGenerator]) {
@@ -88,31 +89,28 @@ describe('the manifests of etc/kubernetes', () => {
   });
 
   it('select the same pods everywhere', () => {
-    const labels = template.metadata.labels;
-    expect(deployment.spec.selector).toEqual({ matchLabels: labels });
-    expect(service.spec.selector).toEqual(labels);
-    expect(only(all, 'PodDisruptionBudget').spec.selector).toEqual({ matchLabels: labels });
-    for (const { labelSelector } of pod.topologySpreadConstraints) {
-      expect(labelSelector).toEqual({ matchLabels: labels });
+    const matchLabels = template.metadata.labels;
+    expect(service.spec.selector).toEqual(matchLabels);
+    const budget = only(all, 'PodDisruptionBudget');
+    const spread = pod.topologySpreadConstraints.map(({ labelSelector }: Manifest) => labelSelector);
+    for (const selector of [deployment.spec.selector, budget.spec.selector, ...spread]) {
+      expect(selector).toEqual({ matchLabels });
     }
   });
 
-  it('find the port on which the image listens', () => {
+  it('use the port of the image', () => {
     expect(container.ports).toEqual([
       { name: service.spec.ports[0].targetPort, containerPort: serviceOptions.parse({}).port },
     ]);
-    const dockerfile = readFileSync(projectFile('Dockerfile'), 'utf8');
     expect(dockerfile).toContain(`EXPOSE ${container.ports[0].containerPort}\n`);
     expect(option('service', 'port') + option('service', 'host')).toBe('');
-  });
-
-  it('name an image that the operator replaces', () => {
+    // The operator names the image in kustomization.yaml.
     expect(kustomization.images.map(({ name }: Manifest) => name)).toEqual([container.image]);
   });
 });
 
 describe('the webhooks of etc/kubernetes', () => {
-  it('ask the service at the paths that it has', () => {
+  it('call the service at its paths', () => {
     for (const { clientConfig } of webhooks) {
       expect(clientConfig.service).toMatchObject({
         name: service.metadata.name,
@@ -121,14 +119,14 @@ describe('the webhooks of etc/kubernetes', () => {
       expect(clientConfig.service.port ?? 443).toBe(service.spec.ports[0].port);
     }
     const paths = webhooks.map(({ clientConfig }) => clientConfig.service.path);
-    // The last part is where kustomization.yaml puts the token.
+    // kustomization.yaml replaces the last part by the token.
     const { admission, validation } = KUBERNETES_PATHS;
     expect(paths.map((path) => kubernetesPathOf(path))).toEqual(
       [admission, validation, validation, validation].map((path) => ({ path, token: 'token' })),
     );
   });
 
-  it('are asked about all that puts a pod on a node, and about policies', () => {
+  it('are called for everything that puts a pod on a node, and for policies', () => {
     const of = (resources: string[], operations: string[], apiGroups = ['']) => [
       { apiGroups, apiVersions: ['v1'], operations, resources, scope: 'Namespaced' },
     ];
@@ -159,11 +157,11 @@ describe('the webhooks of etc/kubernetes', () => {
         sideEffects: webhook === policies ? 'None' : 'NoneOnDryRun',
         admissionReviewVersions: ['v1'],
       });
-      expect(webhook.name.split('.').length, 'Kubernetes wants three parts').toBeGreaterThanOrEqual(3);
+      expect(webhook.name.split('.').length, 'Kubernetes requires three parts').toBeGreaterThanOrEqual(3);
     }
   });
 
-  it('leave alone the updates that change nothing that the service compares', () => {
+  it('are not called for updates that change nothing that the service compares', () => {
     const [{ name, expression }] = validating.webhooks[0].matchConditions;
     expect(name).toBe('can-move-a-pod');
     const empty: Readonly<Record<string, string>> = {
@@ -184,7 +182,7 @@ describe('the webhooks of etc/kubernetes', () => {
     expect(SCHEDULERS.map((user) => `request.userInfo.username != '${user}'`)).toEqual([bindings]);
   });
 
-  it('leave out their own namespace, so that the service can always be started, and kube-system', () => {
+  it('skip kube-system and their own namespace, so that the service can always start', () => {
     for (const { namespaceSelector, objectSelector } of webhooks.filter((one) => one !== policies)) {
       expect(namespaceSelector).toEqual({
         matchExpressions: [
@@ -195,18 +193,18 @@ describe('the webhooks of etc/kubernetes', () => {
           },
         ],
       });
-      expect(objectSelector, 'labels are for everybody to write').toBeUndefined();
+      expect(objectSelector, 'everyone may change labels').toBeUndefined();
     }
   });
 
-  it('wait longer than the service takes, and together not as long as the API server has', () => {
+  it('wait longer than the service, and together less than the API server', () => {
     const seconds = webhooks.map(({ timeoutSeconds }) => timeoutSeconds);
     expect(Math.min(...seconds)).toBeGreaterThan(Number(option('service', 'deadline')));
     const [first = 0, second = 0] = seconds;
     expect(2 * first + second).toBeLessThan(30);
   });
 
-  it('can only be installed with the authority that vouches for the service', () => {
+  it('can only be installed with the authority of the certificate', () => {
     for (const { clientConfig } of webhooks) {
       // Not base64: without kustomization.yaml the API server refuses it.
       expect(clientConfig.caBundle).toMatch(/[^A-Za-z0-9+/=]/);
@@ -225,7 +223,7 @@ describe('the webhooks of etc/kubernetes', () => {
 });
 
 describe('the deployment of etc/kubernetes', () => {
-  it('starts a command that there is, with files that are there', () => {
+  it('starts an existing command with existing files', () => {
     const [command, ...args] = container.args as string[];
     expect(command).toBe(serveCommand().name());
     const flags = serveCommand().options.map(({ long }) => long);
@@ -235,7 +233,7 @@ describe('the deployment of etc/kubernetes', () => {
     expect(paths.filter((path) => !mounted(path))).toEqual([]);
   });
 
-  it('mounts what the configuration names, where it says', () => {
+  it('mounts the files of the configuration at their paths', () => {
     const named = [
       option('service', 'tls_cert_file'),
       option('service', 'tls_key_file'),
@@ -252,7 +250,7 @@ describe('the deployment of etc/kubernetes', () => {
     expect(mounts.filter(({ readOnly, subPath }) => readOnly !== true || subPath !== undefined)).toEqual([]);
   });
 
-  it('hands the service the policies and roles that are applied to the cluster', () => {
+  it('gives the service the policies and roles that are applied to the cluster', () => {
     const { files } = generated('blazar-enforcement-policies');
     expect(files.filter((name: string) => !kustomization.resources.includes(name))).toEqual([]);
     const handedOver = manifests(...files);
@@ -261,7 +259,7 @@ describe('the deployment of etc/kubernetes', () => {
     expect(read(all)).toHaveLength(handedOver.length);
   });
 
-  it('is looked after at paths that there are, over https', () => {
+  it('has probes at existing paths, over https', () => {
     const probes: Manifest[] = [container.startupProbe, container.readinessProbe, container.livenessProbe];
     expect(probes.map(({ httpGet }) => httpGet.path)).toEqual(['/readyz', '/healthz', '/healthz']);
     for (const { httpGet } of probes) {
@@ -270,7 +268,7 @@ describe('the deployment of etc/kubernetes', () => {
     }
   });
 
-  it('may do nothing that it needs not', () => {
+  it('has no rights that it does not need', () => {
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
@@ -281,7 +279,6 @@ describe('the deployment of etc/kubernetes', () => {
       capabilities: { drop: ['ALL'] },
     });
     const { runAsUser, runAsGroup, fsGroup } = pod.securityContext;
-    const dockerfile = readFileSync(projectFile('Dockerfile'), 'utf8');
     expect(dockerfile).toContain(`\nUSER ${runAsUser}:${runAsGroup}\n`);
     for (const volume of ['tls', 'tokens']) {
       const { secret } = pod.volumes.find(({ name }: Manifest) => name === volume);
@@ -292,7 +289,7 @@ describe('the deployment of etc/kubernetes', () => {
     }
   });
 
-  it('always leaves one to answer, and lets each end in peace', () => {
+  it('always keeps one pod, and lets each finish', () => {
     const { replicas, strategy } = deployment.spec;
     const { minAvailable } = only(all, 'PodDisruptionBudget').spec;
     expect(replicas).toBeGreaterThan(minAvailable);

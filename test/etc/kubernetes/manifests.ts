@@ -1,4 +1,4 @@
-/** What is in etc/kubernetes. */
+/** The manifests of etc/kubernetes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
@@ -6,7 +6,7 @@ import { projectFile } from '../../support/files.ts';
 
 export const FOLDER = projectFile('etc/kubernetes');
 
-/** An object of Kubernetes, of which each test looks at other fields. */
+/** An object of Kubernetes. Each test looks at other fields. */
 // biome-ignore lint/suspicious/noExplicitAny: the fields of a manifest are not known to the types; a test that reads a wrong one fails.
 export type Manifest = any;
 
@@ -22,7 +22,7 @@ export function manifests(...names: string[]): Manifest[] {
   );
 }
 
-/** @throws the mistakes of a text that is no YAML. */
+/** @throws the mistakes of invalid YAML. */
 export function parse(text: string): Manifest[] {
   return parseAllDocuments(text).map((document) => {
     if (document.errors.length > 0) {
@@ -32,13 +32,11 @@ export function parse(text: string): Manifest[] {
   });
 }
 
-/** That of a kind, and maybe of a name, of which there is one. */
-export function only(objects: readonly Manifest[], kind: string, name?: string): Manifest {
-  const found = objects.filter(
-    (one) => one.kind === kind && (name === undefined || one.metadata.name === name),
-  );
-  if (found.length !== 1) {
-    throw new Error(`expected one ${kind} ${name ?? ''}, found ${found.length}`);
+/** The only object of a kind. */
+export function only(objects: readonly Manifest[], kind: string): Manifest {
+  const [found, ...others] = objects.filter((one) => one.kind === kind);
+  if (found === undefined || others.length > 0) {
+    throw new Error(`expected one ${kind}, found ${found === undefined ? 0 : others.length + 1}`);
   }
-  return found[0];
+  return found;
 }

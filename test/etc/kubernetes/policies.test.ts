@@ -1,4 +1,4 @@
-/** The policies and roles of etc/kubernetes: who gets through with them, and who doesn't. */
+/** The policies and roles of etc/kubernetes: which pods they allow and refuse. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { serviceAccount } from '../../../src/kubernetes/access.ts';
@@ -10,7 +10,7 @@ import { FOLDER, manifests } from './manifests.ts';
 
 const FILES = [join(FOLDER, 'policies.yaml'), join(FOLDER, 'roles.yaml')];
 
-/** As the API server fills it in before webhooks see a pod. */
+/** What the API server fills in before webhooks see a pod. */
 const FILLED_IN = {
   schedulerName: 'default-scheduler',
   serviceAccountName: 'default',
@@ -23,7 +23,7 @@ const FILLED_IN = {
     tolerationSeconds: 300,
   })),
 };
-/** As the controller of DaemonSets makes one. */
+/** A pod of the DaemonSet controller. */
 const OF_DAEMON_SET = {
   ...FILLED_IN,
   tolerations: [
@@ -53,7 +53,7 @@ const review = (namespace: string, spec: unknown, isForOneNode = false): PodRevi
   policies
     .effectiveFor(serviceAccount(namespace, 'default'))
     .review(pod(spec), { addDefaults: true, isForOneNode });
-/** By one of the policies alone, as where an account may use no other. */
+/** With one of the policies alone. */
 const reviewBy = (name: string, spec: unknown): PodReview =>
   new EffectivePolicy(
     policies.policies.filter((one) => one.name === name),
@@ -68,7 +68,7 @@ describe('the policies and roles of etc/kubernetes', () => {
     expect([read.length, roles.length, bindings.length]).toEqual([4, 2, 2]);
   });
 
-  it('give everybody the restricted one, and kube-system all', () => {
+  it('give everyone `restricted`, and kube-system also `privileged`', () => {
     expect(policies.effectiveFor(serviceAccount('shop', 'web')).policies).toEqual(['restricted']);
     expect(policies.effectiveFor(serviceAccount('kube-system', 'coredns')).policies).toEqual([
       'privileged',
@@ -81,7 +81,7 @@ describe('the policies and roles of etc/kubernetes', () => {
     ).toEqual([]);
   });
 
-  it('are about the group in which the policies are', () => {
+  it('name the API group of the policies', () => {
     const roles = manifests('roles.yaml').filter(({ kind }) => kind === 'ClusterRole');
     for (const { rules } of roles) {
       expect(rules).toHaveLength(1);
@@ -89,14 +89,14 @@ describe('the policies and roles of etc/kubernetes', () => {
     }
   });
 
-  it('let an ordinary pod through as it is', () => {
+  it('allow an ordinary pod and change nothing', () => {
     for (const spec of [{}, FILLED_IN]) {
       const before = pod(spec);
       expect(review('shop', spec)).toEqual({ allowed: true, pod: before, reasons: [] });
     }
   });
 
-  it('let the pods of an ordinary DaemonSet through', () => {
+  it('allow the pods of an ordinary DaemonSet', () => {
     expect(reasonsOf(review('shop', { ...OF_DAEMON_SET, affinity: forNode() }, true))).toEqual([]);
   });
 
@@ -107,14 +107,14 @@ describe('the policies and roles of etc/kubernetes', () => {
     ['a priority class', { priorityClassName: 'high' }, 'priorityClassName'],
     ['an affinity', { affinity: forNode() }, 'affinity'],
     ['a node', { nodeName: 'node-1' }, 'nodeName'],
-  ])('refuse an ordinary pod with %s, and let it through in kube-system', (_, asked, field) => {
+  ])('refuse an ordinary pod with %s, and allow it in kube-system', (_, asked, field) => {
     const spec = { ...FILLED_IN, ...asked };
     expect(review('shop', spec).allowed).toBe(false);
     expect(reasonsOf(review('shop', spec)).join()).toContain(field);
     expect(reasonsOf(review('kube-system', spec))).toEqual([]);
   });
 
-  it('give a pod a kind of node where nodes differ, by node selector', () => {
+  it('choose an architecture and a system by node selector', () => {
     const name = 'restricted-multiarch-by-node-selector';
     const { allowed, pod: completed } = reviewBy(name, FILLED_IN);
     expect(allowed).toBe(true);
@@ -126,7 +126,7 @@ describe('the policies and roles of etc/kubernetes', () => {
     expect(reviewBy(name, { nodeSelector: { 'kubernetes.io/arch': 's390x' } }).allowed).toBe(false);
   });
 
-  it('give a pod a kind of node where nodes differ, by affinity: both labels, not one of them', () => {
+  it('choose an architecture and a system by affinity: both labels, not one of them', () => {
     const name = 'restricted-multiarch-by-affinity';
     const { allowed, pod: completed } = reviewBy(name, FILLED_IN);
     expect(allowed).toBe(true);

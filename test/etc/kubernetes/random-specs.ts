@@ -1,10 +1,10 @@
-/** Specs of scheduling policies as somebody might write them: most of the parts are right, some of the whole is. */
+/** Random specs of scheduling policies: most of their parts are right, and so are some of the specs. */
 import fc from 'fast-check';
 import { isMapping, type Mapping } from '../../../src/yaml/tree.ts';
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
-/** One name for another: the draft's for that which is meant, and names that are nobody's. */
+/** Other names for fields: those of the draft, and unknown ones. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   schedulerNames: 'SchedulerNames',
   schedulerName: 'SchedulerName',
@@ -35,7 +35,7 @@ const VALUES: readonly Json[] = [
   { '': '' },
 ];
 
-/** What is made of one place of a spec. */
+/** Changes at one place of a spec. */
 const CHANGES: Readonly<Record<string, (holder: Json, step: string | number, value: Json) => void>> = {
   remove: (holder, step) => {
     if (Array.isArray(holder)) {
@@ -66,7 +66,7 @@ const CHANGES: Readonly<Record<string, (holder: Json, step: string | number, val
   },
 };
 
-/** A spec of some fields that a structural schema knows, and below the values of a few. */
+/** A spec with some of the fields of a structural schema. */
 export function specsOf(schema: Mapping): fc.Arbitrary<Json> {
   const { type, nullable, enum: only, properties, additionalProperties, items, required } = schema;
   if (nullable === true) {
@@ -96,7 +96,7 @@ export function specsOf(schema: Mapping): fc.Arbitrary<Json> {
   return type === 'integer' ? fc.constantFrom(1, 50, 100, 0, 101) : fc.constantFrom('gpu', 'amd64', 'x', '');
 }
 
-/** One that was changed at up to two places. */
+/** A spec that was changed at up to two places. */
 export function changed(spec: fc.Arbitrary<Json>): fc.Arbitrary<Json> {
   const change = fc.record({
     at: fc.nat(),

@@ -1,5 +1,5 @@
 /**
- * What the API server refuses of a CustomResourceDefinition's schema.
+ * What the API server refuses in the schema of a CustomResourceDefinition.
  * Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", specifying a structural schema.
  */
 import { isMapping, type Mapping } from '../../../src/yaml/tree.ts';
@@ -18,7 +18,7 @@ const STRUCTURE = [
   'x-kubernetes-map-type',
 ];
 const JUNCTORS = ['allOf', 'anyOf', 'oneOf', 'not'];
-/** Value validations: what may stand inside of junctors too. */
+/** Value validations, which are also allowed in junctors. */
 const VALIDATIONS = [
   'enum',
   'format',
@@ -29,7 +29,7 @@ const VALIDATIONS = [
 ];
 const TYPES = ['object', 'array', 'string', 'integer', 'number', 'boolean'];
 
-/** Each with its place, such as `spec.required: …`; empty where the API server takes the schema. */
+/** Each with its place, such as `spec.required: …`. Empty if the API server accepts the schema. */
 export function structuralMistakes(schema: unknown, at = 'schema'): string[] {
   if (!isMapping(schema)) {
     return [`${at}: no schema`];
@@ -52,7 +52,7 @@ export function structuralMistakes(schema: unknown, at = 'schema'): string[] {
   ];
 }
 
-/** Inside of a junctor there are only value validations, of fields that are specified outside of it. */
+/** A junctor contains only value validations, of fields that are specified outside of it. */
 function junctorMistakes(schema: unknown, outside: unknown, at: string): string[] {
   if (!isMapping(schema)) {
     return [`${at}: no schema`];
