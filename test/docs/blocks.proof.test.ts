@@ -1,4 +1,4 @@
-/** Every code block of every page is tried, page by page from top to bottom. CONTRIBUTING.md has the rules. */
+/** Tries every code block of every page, from top to bottom. CONTRIBUTING.md has the rules. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';
@@ -16,7 +16,7 @@ const PARSERS = { create: parseCreateRequest, update: parseUpdateRequest, end: p
 const HAS_CURL = spawnSync('curl', ['--version']).status === 0;
 
 const tries: Readonly<Record<string, Try>> = {
-  /** Each command is run, and prints what is shown. */
+  /** Runs each command and compares what it prints. */
   async console({ text }, _follower, workshop) {
     for (const { command, shown } of commands(text)) {
       const { output } = await workshop.run(command, (soFar) => shown !== '' && matchesShown(soFar, shown));
@@ -24,14 +24,14 @@ const tries: Readonly<Record<string, Try>> = {
     }
   },
 
-  /** The whole configuration from here on; `config validate` says what is shown behind it, else nothing. */
+  /** The whole configuration from here on. `config validate` prints the `problems` that follow, or nothing. */
   async ini({ file = '/etc/blazar/blazar.conf', text }, follower, workshop) {
     workshop.write(file, text);
     const problems = follower?.words.includes('problems') ? follower.text : '';
     expectShown(await workshop.problems(file), problems, file);
   },
 
-  /** Types are checked below, all at once. */
+  /** types.test.ts checks the types. */
   async ts(block, follower, workshop) {
     const { outputText } = ts.transpileModule(block.text, {
       compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext },
@@ -44,7 +44,7 @@ const tries: Readonly<Record<string, Try>> = {
     await tryScript(block, block.text, follower, workshop);
   },
 
-  /** JSON, and a request where it says which. */
+  /** JSON, and a request if a word says which. */
   json({ file, text, words }, _follower, workshop) {
     const value: unknown = JSON.parse(text);
     for (const operation of ['create', 'update', 'end'] as const) {
@@ -57,7 +57,7 @@ const tries: Readonly<Record<string, Try>> = {
     }
   },
 
-  /** YAML, as PyYAML reads it, of one document or several. */
+  /** YAML as PyYAML reads it, one document or several. */
   yaml({ file, text }, _follower, workshop) {
     YamlDocument.parseAll(text);
     if (file !== undefined) {
@@ -65,7 +65,7 @@ const tries: Readonly<Record<string, Try>> = {
     }
   },
 
-  /** Not run, since it builds or goes on; what it names exists. */
+  /** Not run, because it installs or does not end. Its scripts exist. */
   sh({ text }) {
     const { scripts } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8')) as {
       scripts: Readonly<Record<string, string>>;
@@ -77,7 +77,7 @@ const tries: Readonly<Record<string, Try>> = {
     expect(spawnSync('sh', ['-n'], { input: text }).status).toBe(0);
   },
 
-  /** `output` and `problems` belong to the block above; a drawing has nothing to try. */
+  /** `output` and `problems` belong to the block before. Others cannot be tried. */
   text() {},
 };
 

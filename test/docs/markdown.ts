@@ -1,11 +1,11 @@
-/** What the pages hold that can be checked: code blocks, code spans, tables, headings, links. */
+/** The parts of the pages that can be checked: code blocks, code spans, tables, headings, links. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { projectFile } from '../support/files.ts';
 
-/** A fenced code block. CONTRIBUTING.md says what its language and the words behind it make of it. */
+/** A fenced code block. CONTRIBUTING.md explains its language and the words after it. */
 export interface Block {
   readonly page: string;
-  /** Of the opening fence, counting from 1. */
+  /** The line of the opening fence, from 1. */
   readonly line: number;
   readonly language: string;
   readonly words: readonly string[];
@@ -19,11 +19,11 @@ export interface Page {
   readonly name: string;
   readonly lines: readonly string[];
   readonly blocks: readonly Block[];
-  /** The page without its code blocks, as many lines as before. */
+  /** The page with its code blocks replaced by empty lines. */
   readonly prose: readonly string[];
 }
 
-/** Pages that this folder keeps true. The example's README is the example's own; its links and settings are checked. */
+/** The pages that these tests check. */
 export const PAGES: readonly Page[] = [
   'README.md',
   'CONTRIBUTING.md',
@@ -45,51 +45,31 @@ export function pageNamed(name: string): Page {
 function readPage(name: string): Page {
   const lines = readFileSync(projectFile(name), 'utf8').split('\n');
   const blocks: Block[] = [];
-  const prose: string[] = [];
-  let open: { line: number; info: string; content: string[] } | undefined;
-  for (const [index, line] of lines.entries()) {
-    const fence = /^```(.*)$/.exec(line);
-    if (/^\s+```/.test(line)) {
-      throw new Error(`${name}:${index + 1}: a code block that is indented is not tried`);
+  const prose = [...lines];
+  const fences = [...lines.keys()].filter((index) => /^\s*```/.test(lines[index] ?? ''));
+  for (let index = 0; index < fences.length; index += 2) {
+    const [start = 0, end] = fences.slice(index, index + 2);
+    const [, info] = /^```(.*)$/.exec(lines[start] ?? '') ?? [];
+    if (info === undefined || end === undefined || lines[end] !== '```') {
+      throw new Error(`${name}:${start + 1}: a code block starts and ends with \`\`\`, not indented`);
     }
-    if (open === undefined && fence !== null) {
-      open = { line: index + 1, info: fence[1] ?? '', content: [] };
-    } else if (open !== undefined && fence !== null) {
-      const [language = '', ...words] = open.info.split(' ');
-      const file = words.find((word) => word.startsWith('file='))?.slice('file='.length);
-      blocks.push({
-        page: name,
-        line: open.line,
-        language,
-        words,
-        file,
-        text: `${open.content.join('\n')}\n`,
-      });
-      open = undefined;
-    } else if (open !== undefined) {
-      open.content.push(line);
-      prose.push('');
-      continue;
-    } else {
-      prose.push(line);
-      continue;
-    }
-    prose.push('');
-  }
-  if (open !== undefined) {
-    throw new Error(`${name}:${open.line}: this code block does not end`);
+    const [language = '', ...words] = info.split(' ');
+    const file = words.find((word) => word.startsWith('file='))?.slice('file='.length);
+    const text = `${lines.slice(start + 1, end).join('\n')}\n`;
+    blocks.push({ page: name, line: start + 1, language, words, file, text });
+    prose.fill('', start, end + 1);
   }
   return { name, lines, blocks, prose };
 }
 
-/** `{ line, text }` of everything between single backticks. */
+/** Everything between single backticks. */
 export function codeSpans({ prose }: Page): { line: number; text: string }[] {
   return prose.flatMap((line, index) =>
     [...line.matchAll(/`([^`]+)`/g)].map(([, text = '']) => ({ line: index + 1, text })),
   );
 }
 
-/** The rows of the table under a heading, without its head; each cell as it is written. */
+/** The rows of the table under a heading, without its head. */
 export function tableUnder(page: Page, heading: string): string[][] {
   const start = page.prose.findIndex((line) => /^#+ /.test(line) && line.replace(/^#+ /, '') === heading);
   if (start === -1) {
@@ -126,7 +106,7 @@ export function anchors({ prose }: Page): string[] {
     );
 }
 
-/** `{ line, target }` of every link that stays inside the project. */
+/** Every link to a file of the project. */
 export function relativeLinks({ prose }: Page): { line: number; target: string }[] {
   return prose.flatMap((line, index) =>
     [...line.replace(/`[^`]*`/g, '').matchAll(/\]\(([^)\s]+)\)/g)]
@@ -135,7 +115,4 @@ export function relativeLinks({ prose }: Page): { line: number; target: string }
   );
 }
 
-/** Whether a path names something in the project. */
-export function isProjectPath(path: string): boolean {
-  return existsSync(projectFile(path));
-}
+export const isProjectPath = (path: string): boolean => existsSync(projectFile(path));

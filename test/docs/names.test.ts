@@ -1,4 +1,4 @@
-/** What stands between backticks in prose exists: options, attributes, files, flags, scripts. */
+/** Names between backticks in prose exist: options, attributes, files, flags, scripts. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { budgetCommand } from '../../src/cli/budget.ts';
@@ -16,10 +16,10 @@ import * as library from '../../src/index.ts';
 import { projectFile } from '../support/files.ts';
 import { codeSpans, isProjectPath, PAGES } from './markdown.ts';
 
-/** Pages about this package, not the diary of its releases and not the example, which has names of its own. */
+/** Without the changelog, and without the example, which has names of its own. */
 const pages = PAGES.filter(({ name }) => name !== 'CHANGELOG.md' && !name.startsWith('external-'));
 
-/** Whether a word stands in a code block of the pages or in a request that a real Blazar sent. */
+/** The code blocks of the pages, and requests that a real Blazar sent. */
 const shownText = [
   ...pages.flatMap(({ blocks }) => blocks.map(({ text }) => text)),
   ...readdirSync(projectFile('test/fixtures/blazar-wire')).map((name) =>
@@ -41,14 +41,14 @@ const commands = [
   budgetCommand(),
 ];
 const COMMANDS = commands.map((command) => command.name());
-/** The last two are there for every command. */
+/** Every command has the last two. */
 const FLAGS = [
   ...commands.flatMap((command) => [command, ...command.commands]).flatMap(({ options }) => options),
   { long: '--help' },
   { long: '--version' },
 ].map(({ long }) => long);
 
-/** Names that others gave, or that stand in the log alone: upstream's hook, the documented field, alternatives of a SkyPilot task, Blazar's flavours, parameters of PostgreSQL. */
+/** Names of others, or only in the log: upstream's hook, the documented field, SkyPilot's alternatives, Blazar's flavours, parameters of PostgreSQL. */
 const FOREIGN = [
   'on_end',
   'end_time',
@@ -66,7 +66,7 @@ const METRIC = /^blazar_enforcement_/;
 
 describe.each(pages)('$name', (page) => {
   const spans = codeSpans(page);
-  /** What the pattern finds in code spans and is not there. */
+  /** Names in code spans that the pattern finds and that do not exist. */
   const strange = (pattern: RegExp, exists: (name: string) => boolean) =>
     spans
       .map(({ line, text }) => ({ line, name: pattern.exec(text)?.[1] }))

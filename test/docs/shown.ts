@@ -1,6 +1,6 @@
-/** Whether what came is what a page shows. */
+/** Compares output with what a page shows. */
 
-/** `…` on a page stands for whatever is there: within a line, or on a line of its own for any number of lines. */
+/** `…` on a page stands for anything: within a line, or on a line of its own for any number of lines. */
 export function matchesShown(output: string, shown: string): boolean {
   const pattern = trimmed(shown)
     .split('\n')
@@ -21,7 +21,7 @@ function literal(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
-/** The commands of a `console` block, each with the output that the page shows behind it. */
+/** The commands of a `console` block, each with the output that the page shows. */
 export function commands(text: string): { command: string; shown: string }[] {
   const found: { command: string; shown: string }[] = [];
   let continued = false;

@@ -1,10 +1,10 @@
-/** The TypeScript on the pages, checked against the types that the package ships. */
+/** Checks the TypeScript on the pages with the types that the package ships. */
 import ts from 'typescript';
 import { expect, it } from 'vitest';
 import { PAGES } from './markdown.ts';
 import { openWorkshop } from './workshop.ts';
 
-it('every TypeScript block is right by the types that are shipped', async () => {
+it('every TypeScript block is correct with the types of the package', async () => {
   const workshop = await openWorkshop();
   const files = PAGES.flatMap(({ blocks }) => blocks)
     .filter(({ language }) => language === 'ts')

@@ -1,6 +1,6 @@
 /**
- * Where the blocks of one page are tried, from top to bottom, as its reader would: a folder of its own with the package
- * installed, `etc/` and `examples/` beside it, a folder that stands for /etc/blazar, and ports of its own.
+ * The place where the blocks of one page are tried: a folder with the package installed, `etc/` and `examples/`, folders
+ * that replace /etc/blazar, /var/lib and /var/log, and free ports.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
@@ -23,29 +23,29 @@ import { formatProblem } from '../../src/errors.ts';
 import { SECTIONS } from '../../src/server/sections.ts';
 import { projectFile } from '../support/files.ts';
 
-/** A command that has not ended by then, or not printed what the page shows, is ended. */
+/** A command that takes longer to end, or to print what the page shows, is killed. */
 const DEADLINE_MILLISECONDS = 15_000;
 
-/** Commands that go on to the end of the page; every other one is run to its own end. */
+/** Commands that run until the end of the page. All others run to their own end. */
 const GOES_ON = /^(?:npm start|npm run external-service-example|blazar-enforcement serve)(?: |$)/;
 
 export interface Tried {
-  /** What it printed on both streams, in the words of the page; of a command that goes on, so far. */
+  /** What it has printed on both streams so far, with the paths and ports of the page. */
   readonly output: string;
-  /** `null` when it goes on. */
+  /** `null` if it still runs. */
   readonly code: number | null;
 }
 
 export interface Workshop {
-  /** Writes a file; its path and its text are as on the page. */
+  /** Writes a file. Path and text are as on the page. */
   write(path: string, text: string): void;
-  /** What `config validate` prints about a file, without the cost of a process: `severity: problem`, one a line. */
+  /** What `config validate` prints about a file, without a process: `severity: problem`, one a line. */
   problems(file: string): Promise<string>;
-  /** Runs a shell command to its end; one that goes on is left to it when `done` has seen what was expected. */
+  /** Runs a shell command to its end, or until `done` has seen what was expected of one that keeps running. */
   run(command: string, done?: (output: string) => boolean): Promise<Tried>;
   /** Where a file of the page really is. */
   path(shown: string): string;
-  /** Ends what still runs and removes everything. */
+  /** Stops everything that still runs and removes the folder. */
   close(): Promise<void>;
 }
 
@@ -123,7 +123,7 @@ export async function openWorkshop(): Promise<Workshop> {
     write(shown, text) {
       const file = path(shown);
       if (!file.startsWith(`${folder}/`)) {
-        throw new Error(`a page writes nowhere but to /etc/blazar and its own folder: ${shown}`);
+        throw new Error(`a page can write only to /etc/blazar and its own folder: ${shown}`);
       }
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, here(text), { mode: 0o600 });
@@ -137,14 +137,14 @@ export async function openWorkshop(): Promise<Workshop> {
   };
 }
 
-/** The shell and what it has started: it leads a group of its own. */
+/** The shell and everything that it has started: it leads a process group. */
 function end(shell: ChildProcess): void {
   if (shell.pid !== undefined) {
     process.kill(-shell.pid, 'SIGTERM');
   }
 }
 
-/** As `npm install` leaves it, and the two commands that pages call. */
+/** The package as `npm install` leaves it, and the two commands that pages call. */
 function installPackage(folder: string): void {
   const modules = join(folder, 'node_modules');
   mkdirSync(join(modules, '@types'), { recursive: true });
@@ -155,14 +155,14 @@ function installPackage(folder: string): void {
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}\n');
   symlinkSync(projectFile('dist'), join(folder, 'dist'));
 
-  // A terminal shows no progress of so short an answer; a pipe would.
+  // Without a terminal curl would print progress.
   writeFileSync(join(folder, '.curlrc'), 'silent\nshow-error\n');
   const bin = join(folder, 'bin');
   mkdirSync(bin);
   const command = (name: string, text: string) =>
     writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   command('blazar-enforcement', `exec "${process.execPath}" dist/src/cli/main.js "$@"`);
-  // npm itself would build first, under the feet of the other tests.
+  // npm itself would build first, while other tests use the build.
   const { scripts } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8')) as {
     scripts: Readonly<Record<string, string>>;
   };
@@ -181,9 +181,9 @@ function environment(folder: string, places: readonly (readonly [string, string]
   return {
     PATH: `${join(folder, 'bin')}:${dirname(process.execPath)}:${process.env.PATH ?? ''}`,
     HOME: folder,
-    // What stands for the default of /etc/blazar/blazar.conf.
+    // Instead of the default, /etc/blazar/blazar.conf.
     ...(existsSync(configuration) ? { BLAZAR_ENFORCEMENT_CONFIG: configuration } : {}),
-    // What stands for the default of the external-service-example.
+    // Instead of the default of the external-service-example.
     PORT: places.find(([shown]) => shown === '8643')?.[1],
   };
 }
