@@ -1,0 +1,148 @@
+/** The package as npm packs it, in a folder with nothing else: no source tree, no development dependencies. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { projectFile } from './support/files.ts';
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly optional?: boolean }>>;
+}
+
+/** As a careful user has it: nothing is skipped, and no types are loaded that nobody asks for. */
+const STRICT = {
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  exactOptionalPropertyTypes: true,
+  skipLibCheck: false,
+  module: 'nodenext',
+  target: 'es2022',
+  types: [],
+  noEmit: true,
+};
+
+let folder: string;
+let tarball: string;
+
+const run = (command: string, args: readonly string[]) => {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: folder, encoding: 'utf8' });
+  return { status, output: stdout + stderr };
+};
+const node = (...args: string[]) => run(process.execPath, args);
+const tool = (name: string, ...args: string[]) => node(projectFile(`node_modules/${name}`), ...args);
+
+beforeAll(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'blazar-enforcement-package-')));
+  // No scripts: they would build again while other files use the built command.
+  const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
+    cwd: projectFile('.'),
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const [{ filename = '' } = {}] = JSON.parse(packed) as { filename?: string }[];
+  tarball = join(folder, filename);
+
+  const modules = join(folder, 'node_modules');
+  const unpacked = join(modules, 'blazar-enforcement');
+  mkdirSync(unpacked, { recursive: true });
+  execFileSync('tar', ['-xzf', tarball, '-C', unpacked, '--strip-components=1']);
+  for (const name of productionPackages()) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true });
+    symlinkSync(projectFile(`node_modules/${name}`), join(modules, name));
+  }
+  writeFileSync(join(folder, 'package.json'), '{"type":"module","private":true}');
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What npm installs beside the package: links to this project's own, so that no network is needed. */
+function productionPackages(): string[] {
+  const { packages } = JSON.parse(readFileSync(projectFile('package-lock.json'), 'utf8')) as Lock;
+  return Object.entries(packages)
+    .filter(([path, { dev, optional }]) => path !== '' && dev !== true && optional !== true)
+    .map(([path]) => path.replace('node_modules/', ''))
+    .filter((name) => !name.includes('node_modules/'));
+}
+
+describe('the packed package', () => {
+  it('has no mistake that publint finds', () => {
+    expect(tool('publint/src/cli.js', 'run', tarball, '--strict')).toEqual({
+      status: 0,
+      output: expect.stringContaining('All good!'),
+    });
+  });
+
+  it('has types that every way of importing it finds', () => {
+    const { status, output } = tool('@arethetypeswrong/cli/dist/index.js', tarball, '--profile', 'esm-only');
+    expect(output).toContain('blazar-enforcement/kubernetes');
+    expect(status, output).toBe(0);
+  });
+
+  it('runs its command', () => {
+    const { version } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8')) as { version: string };
+    const command = 'node_modules/blazar-enforcement/dist/src/cli/main.js';
+    expect(node(command, '--version')).toEqual({ status: 0, output: `${version}\n` });
+    expect(node(command, 'filters', 'list', '--config', 'enforcement.enabled_filters=').output).toContain(
+      'MaxLeaseDurationFilter',
+    );
+  });
+
+  it('decides about a lease', () => {
+    writeFileSync(
+      join(folder, 'decide.js'),
+      `import { UsageEnforcement } from 'blazar-enforcement';
+      const enforcement = await UsageEnforcement.load({
+        configFiles: [],
+        environment: {},
+        values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 60 } },
+      });
+      const { allowed } = await enforcement.checkCreate({
+        context: { user_id: 'alice', project_id: 'climate' },
+        lease: { start_date: '2026-12-01T09:00:00', end_date: '2026-12-02T09:00:00', reservations: [] },
+      });
+      console.log(allowed);
+      await enforcement.close();`,
+    );
+    expect(node('decide.js')).toEqual({ status: 0, output: 'false\n' });
+  });
+
+  it('has types without a gap for strict TypeScript that checks libraries too', () => {
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: STRICT }));
+    // A date is a date: with luxon's types missing it would be "any", and take a number.
+    writeFileSync(
+      join(folder, 'consumer.ts'),
+      `import { BaseFilter, LedgerFilter, type Lease, type Reservation, UsageEnforcement } from 'blazar-enforcement';
+      import { SchedulingPolicies } from 'blazar-enforcement/kubernetes';
+      import { AdminPolicy } from 'blazar-enforcement/skypilot';
+      export const used = [BaseFilter, LedgerFilter, UsageEnforcement, AdminPolicy, SchedulingPolicies];
+      export const lease: Lease = { start_date: new Date(), end_date: '2026-12-01T09:00:00', reservations: [] };
+      // @ts-expect-error
+      export const dated: Lease = { start_date: 1 };
+      export const reservation: Reservation = { resource_type: 'physical:host', min: 1, max: 1 };`,
+    );
+    expect(tool('typescript/bin/tsc', '-p', '.')).toEqual({ status: 0, output: '' });
+  });
+
+  it('names the line of its source in a stack trace, and shows it', () => {
+    writeFileSync(
+      join(folder, 'stack.js'),
+      `import { withinDeadline } from 'blazar-enforcement';
+      await withinDeadline(0, async (deadline) => deadline.throwIfOver());`,
+    );
+    const { output } = node('--enable-source-maps', 'stack.js');
+    const [, line = ''] = /blazar-enforcement\/src\/deadline\.ts:(\d+)/.exec(output) ?? [];
+    const source = readFileSync(projectFile('src/deadline.ts'), 'utf8').split('\n')[Number(line) - 1] ?? '';
+    expect(source).toContain('new Error(');
+    // The package holds no src/: the line comes from the map.
+    expect(output).toContain(`\n${source}\n`);
+  });
+});
