@@ -30,8 +30,8 @@ const bare = (markdown: string) => markdown.trim().replace(/ +/g, ' ').replace(/
 describe('README.md', () => {
   const page = pageNamed('README.md');
 
-  it('fits on one screen and has the two commands', () => {
-    expect(page.lines.length).toBeLessThanOrEqual(80);
+  it('fits on a screen and a half and has the two commands', () => {
+    expect(page.lines.length).toBeLessThanOrEqual(90);
     const text = page.lines.join('\n');
     expect(text).toContain('npm ci && npm start');
     expect(text).toContain('npm ci && npm test');
