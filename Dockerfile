@@ -1,14 +1,14 @@
-# The policy service in a container: docs/operations.md.
+# The policy service in a container. docs/operations.md shows how to run it.
 #
 #   docker build --tag blazar-enforcement .
 #   docker run --read-only --publish 8642:8642 --volume /etc/blazar:/etc/blazar:ro blazar-enforcement
 
-# The oldest Node.js that this package needs; newer ones do as well: --build-arg NODE_VERSION=24.21.0
-ARG NODE_VERSION=20.20.2
+# A supported LTS. The package needs Node.js 20.19 or newer: --build-arg NODE_VERSION=26.10.0
+ARG NODE_VERSION=24.21.0
 
 FROM node:${NODE_VERSION}-bookworm-slim AS build
 WORKDIR /build
-# SQLite is compiled where there is nothing compiled for this Node.js.
+# For SQLite, which is compiled where no binary for this Node.js can be downloaded.
 RUN apt-get update && apt-get install --yes --no-install-recommends g++ make python3 && rm -rf /var/lib/apt/lists/*
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
@@ -16,14 +16,14 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY filters filters
 COPY LICENSE etc/container/healthcheck.mjs ./
-# Readable for everyone, whatever the modes of the files were where they came from.
+# Readable for everyone, whatever the modes of the copied files are.
 RUN npm run build && npm prune --omit=dev --no-audit --no-fund && chmod -R a+rX .
 
 FROM node:${NODE_VERSION}-bookworm-slim
 LABEL org.opencontainers.image.title="blazar-enforcement" \
       org.opencontainers.image.description="Usage enforcement for reservable clouds: who may lease what, for how long, how much." \
       org.opencontainers.image.licenses="Apache-2.0"
-# Inside, it always listens here; which port it has outside says --publish. As variables they are over those of blazar.conf.
+# The address inside the container, where variables override blazar.conf. --publish sets the port outside.
 ENV NODE_ENV=production \
     OS_SERVICE__HOST=0.0.0.0 \
     OS_SERVICE__PORT=8642
@@ -31,12 +31,12 @@ WORKDIR /app
 COPY --from=build /build/package.json /build/LICENSE /build/healthcheck.mjs ./
 COPY --from=build /build/node_modules node_modules
 COPY --from=build /build/dist dist
-# nobody, as a number: Kubernetes can tell that it is not root. All of the above belongs to root, and nothing is written.
+# nobody, as a number, so that Kubernetes can tell that it is not root. All files above belong to root, and nothing is written.
 USER 65534:65534
 EXPOSE 8642
-# It finishes what is under way, for as long as shutdown_grace says: stop it with more time than that.
+# It finishes requests under way for up to shutdown_grace seconds: give it more time than that to stop.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["node", "/app/healthcheck.mjs"]
-# Node itself is the first process, so that signals reach it: no shell and no npm between.
+# Node is the first process, without a shell or npm in between, so that it gets the signals.
 ENTRYPOINT ["node", "/app/dist/src/cli/main.js"]
 CMD ["serve", "--config-file", "/etc/blazar/blazar.conf"]

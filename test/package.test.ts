@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { projectFile } from './support/files.ts';
 
 const read = (path: string) => readFileSync(projectFile(path), 'utf8');
@@ -64,6 +65,30 @@ describe('package.json', () => {
     expect(scripts.lint).toMatch(/^biome check \. && depcruise --config \.dependency-cruiser\.cjs /);
     expect(scripts['test:only']).toBe('vitest run --project suite');
     expect(scripts['test:proofs']).toBe('npm run build && vitest run --project proofs');
+  });
+});
+
+describe('.github/workflows', () => {
+  const workflows = readdirSync(projectFile('.github/workflows')).map((name) => {
+    const text = read(`.github/workflows/${name}`);
+    return { name, text, workflow: parse(text) };
+  });
+
+  it('test on the oldest Node.js that package.json allows, and on newer ones', () => {
+    const { matrix } = workflows.find(({ name }) => name === 'test.yml')?.workflow.jobs.suite.strategy ?? {};
+    expect(matrix).toEqual({ node: [manifest.engines.node.replace('>=', ''), 22, 24, 26] });
+  });
+
+  it('run scripts that exist, with actions pinned to a major version', () => {
+    const all = workflows.map(({ text }) => text).join('\n');
+    const scripts = [...all.matchAll(/npm (?:run )?([a-z][a-z:-]+)/g)].map(([, script]) => script);
+    expect(
+      scripts.filter(
+        (script = '') => !['ci', 'pack', 'publish'].includes(script) && !(script in manifest.scripts),
+      ),
+    ).toEqual([]);
+    const actions = [...all.matchAll(/uses: (.*)/g)].map(([, action]) => action);
+    expect(actions.filter((action = '') => !/^actions\/[a-z-]+@v\d+$/.test(action))).toEqual([]);
   });
 });
 

@@ -14,7 +14,7 @@ const widthOf = (picture: Buffer) => picture.readUInt32BE(16);
 describe.skipIf(!existsSync('/usr/bin/chromium'))('the screenshot', () => {
   it('is as wide as the one that README.md shows, and small enough to load at once', () => {
     const taken = join(temporaryFolder(), 'page.png');
-    execFileSync(process.execPath, [projectFile('dist/docs/images/screenshot.js'), taken]);
+    execFileSync(process.execPath, [projectFile('dist/tools/screenshot.js'), taken]);
     const [now, shown] = [readFileSync(taken), readFileSync(projectFile('docs/images/page.png'))];
     expect(widthOf(now)).toBe(widthOf(shown));
     expect(Math.max(now.length, shown.length)).toBeLessThan(MAX_BYTES);

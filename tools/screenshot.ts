@@ -6,15 +6,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
-import { parseUnitHours } from '../../src/filter/amount.ts';
-import { createLogger, UsageEnforcement } from '../../src/index.ts';
-import { setBudget } from '../../src/ledger/budgets.ts';
-import { parseConnection } from '../../src/ledger/connection.ts';
-import { upgradeTables } from '../../src/ledger/migrations/index.ts';
-import { openLedger } from '../../src/ledger/open.ts';
-import { startService } from '../../src/server/service.ts';
+import { parseUnitHours } from '../src/filter/amount.ts';
+import { createLogger, UsageEnforcement } from '../src/index.ts';
+import { setBudget } from '../src/ledger/budgets.ts';
+import { parseConnection } from '../src/ledger/connection.ts';
+import { upgradeTables } from '../src/ledger/migrations/index.ts';
+import { openLedger } from '../src/ledger/open.ts';
+import { startService } from '../src/server/service.ts';
 
 interface Wish {
   readonly user: string;
@@ -44,7 +43,7 @@ const TODAY: readonly Wish[] = [
   { user: 'bob', name: 'ensemble-3', start: 6, days: 6, hosts: 4 },
 ];
 
-const output = process.argv[2] ?? fileURLToPath(new URL('../../../docs/images/page.png', import.meta.url));
+const output = process.argv[2] ?? 'docs/images/page.png';
 const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-screenshot-'));
 const now = Math.floor(Date.now() / 60_000) * 60_000;
 const dateOf = (days: number) => new Date(now + days * DAY).toISOString().slice(0, 19);

@@ -1,0 +1,36 @@
+/**
+ * `npm run dev`: compiles on every change and starts the policy service again. Arguments go to `serve`; without any it reads
+ * etc/policy-service.conf. The service itself reloads when its configuration changes.
+ */
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+
+const COMPILED = /Found 0 errors?\. Watching for file changes/;
+
+const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+const flags = process.argv.length > 2 ? process.argv.slice(2) : ['--config-file', 'etc/policy-service.conf'];
+
+const compiler = start([tsc, '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'], 'pipe');
+let service;
+compiler.stdout.setEncoding('utf8').on('data', (text) => {
+  process.stdout.write(text);
+  if (COMPILED.test(text)) {
+    service ??= start(
+      ['--watch', '--watch-preserve-output', 'dist/src/cli/main.js', 'serve', '--watch', ...flags],
+      'inherit',
+    );
+  }
+});
+
+process.on('SIGINT', stop);
+process.on('SIGTERM', stop);
+
+/** A process that ends the other one when it ends. */
+function start(args, stdout) {
+  return spawn(process.execPath, args, { stdio: ['inherit', stdout, 'inherit'] }).on('close', stop);
+}
+
+function stop() {
+  compiler.kill();
+  service?.kill();
+}
