@@ -73,12 +73,12 @@ it('every page quotes the sentence for a failure exactly', async () => {
   expect(new Set(sentences.map((text) => text.trim()))).toEqual(new Set([message]));
 });
 
-describe('docs/reference', () => {
+describe('the reference', () => {
   const page = (name: string) => pageNamed(`docs/reference/${name}.md`);
 
   it('has the generated table of options', async () => {
-    const text = page('options').lines.join('\n');
-    const [, table = ''] = /<!-- options -->(.*)<!-- \/options -->/s.exec(text) ?? [];
+    const [, table = ''] =
+      /<!-- options -->(.*)<!-- \/options -->/s.exec(page('options').lines.join('\n')) ?? [];
     expect(bare(table)).toBe(bare(optionsTable(await knownOptions())));
   });
 
@@ -92,6 +92,52 @@ describe('docs/reference', () => {
 
   it('names every exit code', () => {
     expect(namesUnder(page('exit-codes'), 'Exit codes').map(Number)).toEqual(Object.values(ExitCode));
+  });
+});
+
+describe('docs/integrator.md', () => {
+  const page = pageNamed('docs/integrator.md');
+
+  it('names the fields of decisions, outcomes and reports', async () => {
+    const enforcement = await UsageEnforcement.load({
+      configFiles: [],
+      environment: {},
+      values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] } },
+    });
+    const decision = await enforcement.checkCreate(createPhysicalHost());
+    const report = await enforcement.onEnd(endActive());
+    await enforcement.close();
+    expect(namesUnder(page, 'Decision').sort()).toEqual(Object.keys(decision).sort());
+    expect(namesUnder(page, 'Outcome').sort()).toEqual(Object.keys(decision.outcomes[0] ?? {}).sort());
+    expect(namesUnder(page, 'EndReport').sort()).toEqual(Object.keys(report).sort());
+  });
+
+  it('names all that can be passed in', () => {
+    const sources: Record<keyof ConfigSources, true> = {
+      configFiles: true,
+      configDirs: true,
+      environment: true,
+      config: true,
+      values: true,
+    };
+    const services: Record<keyof EnforcementServices, true> = {
+      logger: true,
+      httpObserver: true,
+      ledgerObserver: true,
+      clock: true,
+    };
+    const options: Record<keyof CheckOptions, true> = {
+      signal: true,
+      deadline: true,
+      explain: true,
+      acceptsChanges: true,
+      dryRun: true,
+      requestId: true,
+      idempotencyKey: true,
+    };
+    expect(namesUnder(page, 'Sources')).toEqual(Object.keys(sources));
+    expect(namesUnder(page, 'Services')).toEqual(Object.keys(services));
+    expect(namesUnder(page, 'CheckOptions')).toEqual(Object.keys(options));
   });
 });
 
