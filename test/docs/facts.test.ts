@@ -95,8 +95,8 @@ describe('the reference', () => {
   });
 });
 
-describe('docs/integrator.md', () => {
-  const page = pageNamed('docs/integrator.md');
+describe('docs/reference/library.md', () => {
+  const page = pageNamed('docs/reference/library.md');
 
   it('names the fields of decisions, outcomes and reports', async () => {
     const enforcement = await UsageEnforcement.load({
