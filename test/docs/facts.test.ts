@@ -148,6 +148,10 @@ describe('docs/filter-author.md', () => {
     const block = page.blocks.find(({ file }) => file?.endsWith('/no-op-filter.js'));
     expect(block?.text).toBe(readFileSync(projectFile('examples/filters/no-op-filter.js'), 'utf8'));
   });
+});
+
+describe('docs/reference/filter-contract.md', () => {
+  const page = pageNamed('docs/reference/filter-contract.md');
 
   it('names everything that a schema can say about an option', () => {
     const source = readFileSync(projectFile('src/config/option.ts'), 'utf8');
