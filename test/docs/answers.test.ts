@@ -13,7 +13,7 @@ import { getWhileStopping } from '../support/stopping.ts';
 import { pageNamed, tableUnder } from './markdown.ts';
 import { matchesShown } from './shown.ts';
 
-const page = pageNamed('docs/protocol.md');
+const page = pageNamed('docs/reference/protocol.md');
 const TEN_DAYS = 864_000;
 
 /** The text of a cell that is a code span, or the cell. */
@@ -36,7 +36,7 @@ async function expectShown(answers: Response[], rows: string[][], status: number
   }
 }
 
-it('docs/protocol.md says what the policy service answers', async () => {
+it('docs/reference/protocol.md says what the policy service answers', async () => {
   const { url: base, raw } = await runService({ service: { tokens: ['secret'] } });
   const { url: broken } = await runService({
     filters: { 'broken-filter.js': filterSource('BrokenFilter', { create: 'throw new Error("x");' }) },
@@ -69,7 +69,7 @@ it('docs/protocol.md says what the policy service answers', async () => {
   await expectShown(answers, tableUnder(page, 'What the policy service answers'), 0, 2);
 });
 
-it('docs/protocol.md says which headers tell what', async () => {
+it('docs/reference/protocol.md says which headers tell what', async () => {
   const rows = tableUnder(page, 'Headers').map(([name, of]) => `${content(name)} of ${of}`);
   expect(rows).toEqual([
     'X-Openstack-Request-Id of requests',
@@ -108,7 +108,7 @@ it('docs/protocol.md says which headers tell what', async () => {
   ]);
 });
 
-it('docs/protocol.md says how the service tells how it is', async () => {
+it('docs/reference/protocol.md says how the service tells how it is', async () => {
   const conf = (duration: string) =>
     `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = ${duration}\n[service]\nport = 0\ntokens = secret\n`;
   const file = confFile(conf('172800'));
@@ -124,7 +124,7 @@ it('docs/protocol.md says how the service tells how it is', async () => {
   const metrics = await get('/metrics');
   const [firstLine = ''] = (await metrics.text()).split('\n');
 
-  const rows = tableUnder(page, 'How the service is');
+  const rows = tableUnder(page, 'Health and metrics');
   expect(rows.map(([path]) => content(path))).toEqual([
     ...['/healthz', '/readyz', '/readyz', '/readyz', '/metrics', '/openapi.json'],
   ]);
@@ -173,21 +173,27 @@ function answerOf(raw: string): Response {
 
 it('docs/policy-service-author.md says what the filter makes of an answer', async () => {
   const external = await policyServer({ status: 204 });
-  const waiting = async (seconds: number) => {
-    const values = {
-      enforcement: {
-        enabled_filters: ['ExternalServiceFilter'],
-        external_service_base_endpoint: external.url,
-        external_service_timeout: seconds,
-        external_service_breaker_failures: 0,
+  const filterWaiting = async (seconds: number) => {
+    const enforcement = await UsageEnforcement.load(
+      {
+        configFiles: [],
+        environment: {},
+        values: {
+          enforcement: {
+            enabled_filters: ['ExternalServiceFilter'],
+            external_service_base_endpoint: external.url,
+            external_service_timeout: seconds,
+            external_service_breaker_failures: 0,
+          },
+        },
       },
-    };
-    const sources = { configFiles: [], environment: {}, values };
-    const enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
+      { logger: recordingLogger() },
+    );
     onTestFinished(() => enforcement.close());
     return enforcement;
   };
-  const [patient, hasty] = [await waiting(60), await waiting(1)];
+  const patient = await filterWaiting(60);
+  const hasty = await filterWaiting(1);
 
   const rows = tableUnder(pageNamed('docs/policy-service-author.md'), 'What the filter makes of your answer');
   const statuses = ['204', '204', '403', '403', '200', '302', '401', '500', undefined];
@@ -209,6 +215,7 @@ it('docs/policy-service-author.md says what the filter makes of an answer', asyn
         : [[{ status: Number(status), body: body ?? '', headers: headersOf(body ?? '') }, patient]];
     for (const [variant, enforcement] of variants) {
       external.answer = variant;
+      const enforcement = typeof variant === 'function' ? hasty : patient;
       const decision = await enforcement.checkCreate(createPhysicalHost());
       const word = decision.failed ? 'failed' : decision.allowed ? 'allowed' : 'rejected';
       expect({ answer, lease: word, message: decision.message ?? '' }).toEqual({ answer, lease, message });

@@ -81,8 +81,8 @@ describe('the description', () => {
     }
   });
 
-  it('has the statuses and headers that docs/protocol.md has', () => {
-    const protocol = pageNamed('docs/protocol.md');
+  it('has the statuses and headers that docs/reference/protocol.md has', () => {
+    const protocol = pageNamed('docs/reference/protocol.md');
     const written = (heading: string) =>
       new Set(tableUnder(protocol, heading).map(([cell = '']) => cell.replaceAll('`', '')));
     const statuses = operations
@@ -163,9 +163,9 @@ describe('a request that is known to be right', () => {
     }
   });
 
-  it('is shown on docs/protocol.md as it is in the description', () => {
+  it('is shown on docs/reference/protocol.md as it is in the description', () => {
     const shown = (word: string) => {
-      const block = pageNamed('docs/protocol.md').blocks.find(({ words }) => words.includes(word));
+      const block = pageNamed('docs/reference/protocol.md').blocks.find(({ words }) => words.includes(word));
       return JSON.parse(block?.text ?? '') as unknown;
     };
     expect(createExample).toEqual(shown('create'));

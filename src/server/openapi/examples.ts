@@ -1,4 +1,4 @@
-/** The requests of docs/protocol.md, as examples in /openapi.json. */
+/** The requests of docs/reference/protocol.md, for who reads /openapi.json. */
 
 export const createExample = {
   context: {
