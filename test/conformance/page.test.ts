@@ -1,4 +1,4 @@
-/** docs/conformance.md, held against the code. */
+/** The guide and the reference of `conformance`, held against the code. */
 import { describe, expect, it } from 'vitest';
 import { conformanceCommand } from '../../src/cli/conformance.ts';
 import { CHECKS } from '../../src/conformance/checks.ts';
@@ -8,10 +8,11 @@ import { runConformance } from '../../src/conformance/run.ts';
 import { namesUnder, pageNamed, tableUnder } from '../docs/markdown.ts';
 import { daysLong, endpointsAt, smallService, TOKEN } from './services.ts';
 
-const page = pageNamed('docs/conformance.md');
+const page = pageNamed('docs/reference/conformance-checks.md');
 const text = page.lines.join('\n');
+const guide = pageNamed('docs/conformance.md').lines.join('\n');
 
-describe('docs/conformance.md', () => {
+describe('docs/conformance.md and docs/reference/conformance-checks.md', () => {
   it('names every check and what it proves', () => {
     expect(tableUnder(page, 'The checks')).toEqual(CHECKS.map(({ id, title }) => [`\`${id}\``, title]));
   });
@@ -35,18 +36,17 @@ describe('docs/conformance.md', () => {
       allowLease: daysLong(1),
       denyLease: daysLong(9),
     });
-    const [, shown] = /^Some (\d+) requests/m.exec(text) ?? [];
+    const [, shown] = /^About (\d+) requests/m.exec(guide) ?? [];
     expect(Math.round(requests / 10) * 10).toBe(Number(shown));
     const lengths = asked.map((one) => one.text.length);
     expect(Math.round(Math.max(...lengths) / 1e6)).toBe(5);
 
     const owners = asked
-
       .flatMap(({ json }) => json ?? [])
       .map(({ context }) => `${context.project_id} ${context.user_id}`);
     expect(new Set(owners)).toEqual(new Set([`${PROJECT_ID} ${USER_ID}`, 'climate alice']));
-    expect(text).toContain(`\`${PROJECT_ID}\``);
-    expect(text).toContain(`\`${USER_ID}\``);
+    expect(guide).toContain(`\`${PROJECT_ID}\``);
+    expect(guide).toContain(`\`${USER_ID}\``);
   });
 
   it('names every flag', () => {
