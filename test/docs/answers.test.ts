@@ -173,27 +173,21 @@ function answerOf(raw: string): Response {
 
 it('docs/policy-service-author.md says what the filter makes of an answer', async () => {
   const external = await policyServer({ status: 204 });
-  const filterWaiting = async (seconds: number) => {
-    const enforcement = await UsageEnforcement.load(
-      {
-        configFiles: [],
-        environment: {},
-        values: {
-          enforcement: {
-            enabled_filters: ['ExternalServiceFilter'],
-            external_service_base_endpoint: external.url,
-            external_service_timeout: seconds,
-            external_service_breaker_failures: 0,
-          },
-        },
+  const waiting = async (seconds: number) => {
+    const values = {
+      enforcement: {
+        enabled_filters: ['ExternalServiceFilter'],
+        external_service_base_endpoint: external.url,
+        external_service_timeout: seconds,
+        external_service_breaker_failures: 0,
       },
-      { logger: recordingLogger() },
-    );
+    };
+    const sources = { configFiles: [], environment: {}, values };
+    const enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
     onTestFinished(() => enforcement.close());
     return enforcement;
   };
-  const patient = await filterWaiting(60);
-  const hasty = await filterWaiting(1);
+  const [patient, hasty] = [await waiting(60), await waiting(1)];
 
   const rows = tableUnder(pageNamed('docs/policy-service-author.md'), 'What the filter makes of your answer');
   const statuses = ['204', '204', '403', '403', '200', '302', '401', '500', undefined];
@@ -215,7 +209,6 @@ it('docs/policy-service-author.md says what the filter makes of an answer', asyn
         : [[{ status: Number(status), body: body ?? '', headers: headersOf(body ?? '') }, patient]];
     for (const [variant, enforcement] of variants) {
       external.answer = variant;
-      const enforcement = typeof variant === 'function' ? hasty : patient;
       const decision = await enforcement.checkCreate(createPhysicalHost());
       const word = decision.failed ? 'failed' : decision.allowed ? 'allowed' : 'rejected';
       expect({ answer, lease: word, message: decision.message ?? '' }).toEqual({ answer, lease, message });
