@@ -73,12 +73,12 @@ it('every page quotes the sentence for a failure exactly', async () => {
   expect(new Set(sentences.map((text) => text.trim()))).toEqual(new Set([message]));
 });
 
-describe('the reference', () => {
+describe('docs/reference', () => {
   const page = (name: string) => pageNamed(`docs/reference/${name}.md`);
 
   it('has the generated table of options', async () => {
-    const [, table = ''] =
-      /<!-- options -->(.*)<!-- \/options -->/s.exec(page('options').lines.join('\n')) ?? [];
+    const text = page('options').lines.join('\n');
+    const [, table = ''] = /<!-- options -->(.*)<!-- \/options -->/s.exec(text) ?? [];
     expect(bare(table)).toBe(bare(optionsTable(await knownOptions())));
   });
 
@@ -92,52 +92,6 @@ describe('the reference', () => {
 
   it('names every exit code', () => {
     expect(namesUnder(page('exit-codes'), 'Exit codes').map(Number)).toEqual(Object.values(ExitCode));
-  });
-});
-
-describe('docs/reference/library.md', () => {
-  const page = pageNamed('docs/reference/library.md');
-
-  it('names the fields of decisions, outcomes and reports', async () => {
-    const enforcement = await UsageEnforcement.load({
-      configFiles: [],
-      environment: {},
-      values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] } },
-    });
-    const decision = await enforcement.checkCreate(createPhysicalHost());
-    const report = await enforcement.onEnd(endActive());
-    await enforcement.close();
-    expect(namesUnder(page, 'Decision').sort()).toEqual(Object.keys(decision).sort());
-    expect(namesUnder(page, 'Outcome').sort()).toEqual(Object.keys(decision.outcomes[0] ?? {}).sort());
-    expect(namesUnder(page, 'EndReport').sort()).toEqual(Object.keys(report).sort());
-  });
-
-  it('names all that can be passed in', () => {
-    const sources: Record<keyof ConfigSources, true> = {
-      configFiles: true,
-      configDirs: true,
-      environment: true,
-      config: true,
-      values: true,
-    };
-    const services: Record<keyof EnforcementServices, true> = {
-      logger: true,
-      httpObserver: true,
-      ledgerObserver: true,
-      clock: true,
-    };
-    const options: Record<keyof CheckOptions, true> = {
-      signal: true,
-      deadline: true,
-      explain: true,
-      acceptsChanges: true,
-      dryRun: true,
-      requestId: true,
-      idempotencyKey: true,
-    };
-    expect(namesUnder(page, 'Sources')).toEqual(Object.keys(sources));
-    expect(namesUnder(page, 'Services')).toEqual(Object.keys(services));
-    expect(namesUnder(page, 'CheckOptions')).toEqual(Object.keys(options));
   });
 });
 
@@ -161,11 +115,11 @@ describe('docs/reference/filter-contract.md', () => {
   });
 });
 
-it('docs/integrator.md names the fields of decisions, outcomes and reports', async () => {
+it('docs/reference/library.md names the fields of decisions, outcomes and reports', async () => {
   const enforcement = await loaded();
   const decision = await enforcement.checkCreate(createPhysicalHost());
   const report = await enforcement.onEnd(endActive());
-  const page = pageNamed('docs/integrator.md');
+  const page = pageNamed('docs/reference/library.md');
   expect(namesUnder(page, 'Decision').sort()).toEqual(Object.keys(decision).sort());
   expect(namesUnder(page, 'Outcome').sort()).toEqual(Object.keys(decision.outcomes[0] ?? {}).sort());
   expect(namesUnder(page, 'EndReport').sort()).toEqual(Object.keys(report).sort());
@@ -176,7 +130,7 @@ const named = <T>(names: Record<keyof T, true>) => Object.keys(names);
 
 it.each([
   [
-    'docs/integrator.md',
+    'docs/reference/library.md',
     'Sources',
     named<ConfigSources>({
       configFiles: true,
@@ -187,12 +141,12 @@ it.each([
     }),
   ],
   [
-    'docs/integrator.md',
+    'docs/reference/library.md',
     'Services',
     named<EnforcementServices>({ logger: true, httpObserver: true, ledgerObserver: true, clock: true }),
   ],
   [
-    'docs/integrator.md',
+    'docs/reference/library.md',
     'CheckOptions',
     named<CheckOptions>({
       signal: true,
@@ -205,7 +159,7 @@ it.each([
     }),
   ],
   [
-    'docs/filter-author.md',
+    'docs/reference/filter-contract.md',
     'Services',
     named<FilterServices>({ logger: true, clock: true, http: true, ledger: true }),
   ],

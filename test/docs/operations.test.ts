@@ -36,6 +36,8 @@ async function observe() {
       enabled_filters: ['ExternalServiceFilter', 'MaxLeasesFilter', 'MaxLeaseDurationFilter'],
       external_service_base_endpoint: external.url,
       max_lease_duration: 172_800,
+      audit_filters: ['LeaseDatesFilter'],
+      lease_dates_latest_end: '2020-01-01',
     },
   };
   const sources = { environment: {}, configFiles: [], values };

@@ -140,9 +140,9 @@ describe(HEALTH_CHECK, () => {
     ['https with client certificates', { ...overTls, client_ca_file: `${tls}/ca.pem` }],
   ])('finds a service over %s healthy', async (_, service) => {
     const sources = { environment: {}, configFiles: [], values: { service: { port: 0, ...service } } };
-    const { url, close } = await startService(sources, { logger: recordingLogger() });
-    onTestFinished(close);
-    expect(await healthOf(new URL(url).port)).toBe(0);
+    const running = await startService(sources, { logger: recordingLogger() });
+    onTestFinished(() => running.close());
+    expect(await healthOf(new URL(running.url).port)).toBe(0);
   });
 
   it('finds nothing healthy that does not answer', async () => {

@@ -89,14 +89,14 @@ describe('etc/kubernetes/policy-service.conf', () => {
     );
     expect(startProblems(configuration)).toEqual([]);
 
-    const { url, close } = await startService(
+    const running = await startService(
       { environment: {}, configFiles: [conf], values: { service: { host: '127.0.0.1', port: 0 } } },
       { logger: recordingLogger() },
     );
-    onTestFinished(close);
+    onTestFinished(() => running.close());
 
     const ask = async (path: string, spec: unknown) => {
-      const asking = request(new URL(`${path}?timeout=5s`, url), {
+      const asking = request(new URL(`${path}?timeout=5s`, running.url), {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
         ca: caBundle,
