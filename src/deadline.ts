@@ -1,17 +1,17 @@
-/** How long it is waited for an answer. */
+/** How long to wait for an answer. */
 export interface Wait {
-  /** Fires when the wait is over; `undefined` = it never is. */
+  /** Fires when the wait is over; `undefined` = it never ends. */
   readonly signal: AbortSignal | undefined;
-  /** Throws why the wait is over, if it is. */
+  /** Throws the reason if the wait is over. */
   throwIfOver(): void;
 }
 
 /**
- * A time by which an answer must be there. Signal and timer are made when somebody asks for the signal, as everyone does
- * who waits: most filters answer at once, and the two would cost more than their answer.
+ * A time by which an answer must arrive. Signal and timer are created when `signal` is read first: most filters answer at once, and
+ * the two would cost more than the answer.
  *
- * Unlike `AbortSignal.timeout` the timer keeps the process alive until then: what never answers must end in a refusal, not
- * in a program that ends without a word.
+ * Unlike `AbortSignal.timeout` the timer keeps the process alive: a missing answer must end in a refusal, not in a process that
+ * exits silently.
  */
 export class Deadline implements Wait {
   readonly #seconds: number;
@@ -32,20 +32,20 @@ export class Deadline implements Wait {
     return this.#controller.signal;
   }
 
-  /** How long it is until then; 0 when it is over. */
+  /** The time that is left; 0 when it is over. */
   get milliseconds(): number {
     return Math.max(0, this.#at - performance.now());
   }
 
   throwIfOver(): void {
     if (performance.now() >= this.#at) {
-      // Whoever waits finds out now, and not when the timer gets its turn.
+      // Fires the signal now, not when the timer gets its turn.
       this.#expire();
       throw this.#reason();
     }
   }
 
-  /** Nobody waits any longer; the signal will not fire. */
+  /** Stops the timer: the signal will not fire. */
   end(): void {
     clearTimeout(this.#timer);
   }
@@ -59,7 +59,7 @@ export class Deadline implements Wait {
   }
 }
 
-/** Does some work that must be done in time, in seconds. The work itself looks at the deadline. */
+/** Runs some work with a deadline, which the work itself must respect. */
 export async function withinDeadline<Result>(
   seconds: number,
   work: (deadline: Deadline) => Promise<Result>,
@@ -74,12 +74,12 @@ export async function withinDeadline<Result>(
 
 const FOREVER: Wait = { signal: undefined, throwIfOver() {} };
 
-/** The wait that a caller's own signal ends. */
+/** A wait that ends when the caller's signal fires. */
 export function waitFor(signal: AbortSignal | undefined): Wait {
   return signal === undefined ? FOREVER : { signal, throwIfOver: () => signal.throwIfAborted() };
 }
 
-/** Waits for a promise, but not for too long. What is answered because the time is over is no answer. */
+/** Waits for a promise until the wait is over. An answer that comes later is ignored. */
 export async function inTime(answer: PromiseLike<unknown>, wait: Wait): Promise<unknown> {
   const { signal } = wait;
   if (signal === undefined) {

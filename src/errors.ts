@@ -1,6 +1,6 @@
 /**
- * The two kinds of mistake that somebody outside can mend. Everything else that is thrown is a fault of ours
- * or of a filter, and its text stays in the log.
+ * The mistakes that users and operators can fix. Any other error is a fault of ours or of a filter, and its message stays in
+ * the log.
  */
 
 /** Where a value was written: a line of a file, an environment variable, a flag, or the code of a caller. */
@@ -13,12 +13,12 @@ export type Origin =
 
 /** One thing that is wrong with a configuration, in words that an operator can act on. */
 export interface Problem {
-  /** An error keeps everything from starting; a warning is printed. */
+  /** An error prevents the start; a warning is printed. */
   readonly severity: 'error' | 'warning';
   readonly origin?: Origin | undefined;
   readonly section?: string | undefined;
   readonly option?: string | undefined;
-  /** What was expected, what came and what to do. Never holds the value of a secret. */
+  /** What was expected, what came and what to do. Never contains the value of a secret. */
   readonly message: string;
 }
 
@@ -46,10 +46,7 @@ export function formatProblem(problem: Problem): string {
   return `${place}${section}${option}${problem.message}`;
 }
 
-/**
- * The configuration can't be used. `problems` holds every mistake that was found, not only the first, and the
- * warnings beside them; `message` is the errors, one a line.
- */
+/** The configuration cannot be used. `problems` has every error and warning that was found; `message` has the errors, one per line. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
   readonly problems: readonly Problem[];
@@ -66,8 +63,8 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * What came is no enforcement request. `field` is the path of the attribute (`lease.end_date`; empty when the
- * whole is wrong) and `message` says what was expected there: both may be shown to whoever sent it.
+ * The body is not an enforcement request. `field` is the path of the attribute (`lease.end_date`; empty for the whole body) and
+ * `message` says what was expected there. Both may be shown to the sender.
  */
 export class InvalidRequestError extends Error {
   override readonly name = 'InvalidRequestError';
@@ -88,17 +85,17 @@ export class EnforcementClosedError extends Error {
   }
 }
 
-/** The text of whatever was thrown, for the log. */
+/** The message of anything that was thrown, for the log. */
 export function errorText(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** The ledger's database does not answer, or not as it should: nothing was recorded that was not acknowledged. */
+/** The ledger's database does not answer, or answers with an error. Only what was acknowledged has been recorded. */
 export class LedgerUnavailableError extends Error {
   override readonly name = 'LedgerUnavailableError';
 }
 
-/** A text or number of a lease that the ledger's database can't keep: the lease is refused, and nothing is broken. */
+/** The ledger's database cannot store a text or number of a lease: the lease is refused. This is not a fault. */
 export class LedgerContentError extends Error {
   override readonly name = 'LedgerContentError';
 }

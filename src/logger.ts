@@ -2,21 +2,18 @@ import { createRequire } from 'node:module';
 import type { DestinationStream, Logger as PinoLogger } from 'pino';
 import { onOneLine, visibleJson, visibleValue } from './visible-text.ts';
 
-/** The part of pino that the core and its filters use; any object with these methods will do. */
+/** The part of pino that the core and the filters use. Any object with these methods will do. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
-/** `silent` writes nothing at all. */
+/** `silent` writes nothing. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** One JSON object a line, or lines for people. */
+/** One JSON object per line, or lines for people. */
 export type LogFormat = 'json' | 'pretty';
 
 const require = createRequire(import.meta.url);
 
-/**
- * Lines on standard error, in JSON, at `warn` and above unless told otherwise. pino is loaded by the first line that is
- * written: most commands write none.
- */
+/** Logs to standard error. Default: `warn` and above, as JSON. pino is loaded with the first line, because most commands write none. */
 export function createLogger(level: LogLevel = 'warn', format: LogFormat = 'json'): Logger {
   let logger: PinoLogger | undefined;
   const write = (method: 'debug' | 'info' | 'warn' | 'error') =>
@@ -27,7 +24,7 @@ export function createLogger(level: LogLevel = 'warn', format: LogFormat = 'json
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** Synchronous, so that what is logged just before a process ends is written. Nothing in a line steers the terminal that shows it. */
+/** Writes synchronously, so that lines from just before the process ends are not lost. Control characters are escaped. */
 function startPino(level: LogLevel, format: LogFormat): PinoLogger {
   const pino = require('pino') as typeof import('pino');
   if (format === 'json') {
@@ -43,7 +40,7 @@ function startPino(level: LogLevel, format: LogFormat): PinoLogger {
   return pino({ level, base: null }, { write: (line) => lines.write(forPeople(line)) });
 }
 
-/** Before it is coloured: behind that, nobody can tell whose escape sequences they are. The message is printed as it is, on a line. */
+/** Must run before colours are added, whose escape sequences look like any other. The message is kept on one line. */
 function forPeople(line: string): string {
   const { msg, ...fields } = JSON.parse(line) as { readonly msg?: unknown };
   const shown = visibleValue(fields) as object;

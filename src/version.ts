@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The version in package.json: beside `src/` here, one folder further up where it is built. `unknown` in neither. */
+/** The version of package.json, which is beside `src/`, or one folder above it in `dist`; `unknown` when neither exists. */
 export function packageVersion(): string {
   for (const path of ['../package.json', '../../package.json']) {
     try {
@@ -9,7 +9,7 @@ export function packageVersion(): string {
       };
       return version;
     } catch {
-      // The other place, then.
+      // Not there: try the other place.
     }
   }
   return 'unknown';

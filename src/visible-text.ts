@@ -1,6 +1,6 @@
 /**
- * Texts come from users, configurations, filters and services. Where people read them, nothing in them may steer a terminal, turn
- * the reading order around, begin a line of its own, or be there without being seen.
+ * Escapes texts from users, configurations, filters and services for people to read. They must not control a terminal, change the
+ * reading order, start a line, or contain invisible characters.
  */
 
 /** Controls (C0, DEL, C1), formats (bidi, zero width, tags), line and paragraph separators, and halves of surrogate pairs. */
@@ -9,7 +9,7 @@ const NOT_PLAIN = /[^ -~]/;
 const LINES: ReadonlySet<string> = new Set(['\n', '\t']);
 const BLANKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
 
-/** As `\u202e`, as JSON writes it: beyond the first plane as two. */
+/** As `\u202e`, in the form of JSON: a surrogate pair beyond the first plane. */
 function escaped(character: string): string {
   return Array.from(
     { length: character.length },
@@ -17,27 +17,27 @@ function escaped(character: string): string {
   ).join('');
 }
 
-/** What is not seen is escaped, line breaks too: for a cell of a table, or a message. */
+/** Escapes invisible characters, line breaks included: for a cell of a table, or a message. */
 export function visibleText(text: string): string {
   return NOT_PLAIN.test(text) ? text.replace(UNSEEN, escaped) : text;
 }
 
-/** As `visibleText`, with blanks in place of line breaks and tabs. */
+/** As `visibleText`, with blanks instead of line breaks and tabs. */
 export function onOneLine(text: string): string {
   return NOT_PLAIN.test(text) ? visibleText(text.replace(BLANKS, ' ')) : text;
 }
 
-/** As `visibleText`, but for line breaks and tabs: for texts of several lines. */
+/** As `visibleText`, but keeps line breaks and tabs: for texts of several lines. */
 export function visibleLines(text: string): string {
   return NOT_PLAIN.test(text) ? text.replace(UNSEEN, (one) => (LINES.has(one) ? one : escaped(one))) : text;
 }
 
-/** Whole JSON, in which line breaks stand between values only: the same to a program. */
+/** For whole JSON, which has line breaks only between values: its value does not change. */
 export function visibleJson(json: string): string {
   return visibleLines(json);
 }
 
-/** The same value with `visibleText` of each of its texts, names too; only what is called `stack` keeps its lines. */
+/** Applies `visibleText` to every text and name in a value; `stack` keeps its lines. */
 export function visibleValue(value: unknown, name?: string): unknown {
   if (typeof value === 'string') {
     return name === 'stack' ? visibleLines(value) : visibleText(value);
@@ -52,7 +52,7 @@ export function visibleValue(value: unknown, name?: string): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [visibleText(key), visibleValue(item, key)]));
 }
 
-/** Whole XML 1.0: the same to a program, but inside CDATA. */
+/** For whole XML 1.0: its content does not change, except in CDATA. */
 export function visibleXml(xml: string): string {
   return NOT_PLAIN.test(xml)
     ? xml.replace(UNSEEN, (character) =>

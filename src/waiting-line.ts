@@ -1,11 +1,11 @@
 import type { Wait } from './deadline.ts';
 
-/** There is no room, or none came in time: 503, and try again. */
+/** There is no room, or none in time: answered with 503, to be tried again. */
 export class OverloadedError extends Error {
   override readonly name = 'OverloadedError';
 }
 
-/** Who waits for room, first come first served. Who has waited for too long leaves the line. */
+/** A queue for room, first come first served. Waiting ends in an error when it takes too long. */
 export class WaitingLine {
   readonly #waiting = new Set<() => void>();
 
@@ -22,7 +22,7 @@ export class WaitingLine {
       const { signal } = wait;
       const reason = () => (message === undefined ? signal?.reason : new OverloadedError(message));
       if (signal?.aborted) {
-        // It will not fire again.
+        // It has fired already.
         reject(reason());
         return;
       }
@@ -39,7 +39,7 @@ export class WaitingLine {
     });
   }
 
-  /** Lets the first one in. Returns whether there was one. */
+  /** Lets the first waiter in. Returns whether there was one. */
   letIn(): boolean {
     const [first] = this.#waiting;
     if (first === undefined) {

@@ -1,12 +1,11 @@
-/** `check`: requests from files, judged as the policy service would. */
+/** `check`: judges requests from files as the policy service would. */
 import { Argument, Command } from 'commander';
-import { readTextFile } from '../config/read-file.ts';
 import { withinDeadline } from '../deadline.ts';
 import { errorText, InvalidRequestError } from '../errors.ts';
 import { createLogger, type LogLevel } from '../logger.ts';
+import { readText, shownName } from './input.ts';
 import { ExitCode, printJson, printTable, printWarnings, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from './sources.ts';
-import { readStandardInput } from './standard-input.ts';
 
 type Operation = 'create' | 'update' | 'end';
 
@@ -35,12 +34,14 @@ type UsageEnforcement = import('../enforcement/enforcement.ts').UsageEnforcement
 export function checkCommand(): Command {
   const command = new Command('check')
     .description(
-      'Judge requests with the configuration, and record nothing. Exit code: 0 all allowed, 1 some rejected, 2 a mistake in the configuration, the requests or the command, 3 a filter failed.',
+      'Check requests against the configuration, without recording anything. Exit code: 0 all allowed, 1 some rejected, 2 a mistake in the configuration, the requests or the command line, 3 a filter failed.',
     )
-    .addArgument(new Argument('<operation>', 'What is asked for.').choices(['create', 'update', 'end']))
-    .argument('<file...>', 'Files with the JSON body of such a request; - is standard input.')
+    .addArgument(
+      new Argument('<operation>', 'Operation of the requests.').choices(['create', 'update', 'end']),
+    )
+    .argument('<file...>', 'Files with the JSON body of a request; - reads standard input.')
     .addOption(formatFlag('table', 'json'))
-    .option('--explain', 'Ask every filter, also behind the first rejection, and show what each says.')
+    .option('--explain', 'Run every filter, also after the first rejection, and show each verdict.')
     .addOption(logLevelFlag('warn'));
   return addSourceFlags(command).action(check);
 }
@@ -77,7 +78,7 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
   process.exitCode = exitCode(judgements);
 }
 
-/** All of them before the first is judged: a mistake in one is found before any answer is printed. */
+/** Reads all requests before the first is judged, so that mistakes are found before any answer is printed. */
 async function readRequests(
   operation: Operation,
   files: readonly string[],
@@ -92,21 +93,23 @@ async function readRequests(
   const parse = { create: parseCreateRequest, update: parseUpdateRequest, end: parseEndRequest }[operation];
   const requests = [];
   for (const file of files) {
+    const text = await readText(file, maxBytes);
     try {
-      const text = file === '-' ? await readStandardInput(maxBytes) : readTextFile(file, maxBytes);
       const body = JSON.parse(text) as unknown;
       parse(body);
       requests.push({ file, body });
     } catch (thrown) {
-      if (thrown instanceof InvalidRequestError) {
-        throw new UsageError(`${shownName(file)}: ${thrown.message}`);
-      }
-      throw new UsageError(
-        `${shownName(file)}: ${thrown instanceof SyntaxError ? 'expected JSON' : `could not be read: ${errorText(thrown)}`}`,
-      );
+      throw new UsageError(`${shownName(file)}: ${whyNoRequest(thrown)}`);
     }
   }
   return requests;
+}
+
+function whyNoRequest(thrown: unknown): string {
+  if (thrown instanceof InvalidRequestError) {
+    return thrown.message;
+  }
+  return thrown instanceof SyntaxError ? 'expected JSON' : `could not be read: ${errorText(thrown)}`;
 }
 
 async function judge(
@@ -116,7 +119,7 @@ async function judge(
   body: unknown,
   { explain, deadline }: { explain: boolean; deadline: Deadline },
 ): Promise<Judgement> {
-  // `readRequests` has seen that it is one.
+  // `readRequests` has parsed it.
   const request = body as Parameters<UsageEnforcement['checkUpdate']>[0];
   if (operation === 'end') {
     const { failed, warnings, outcomes } = await enforcement.onEnd(request, { deadline, dryRun: true });
@@ -155,16 +158,12 @@ async function printJudgements(judgements: readonly Judgement[], explain: boolea
   );
 }
 
-/** An end is no question: filters are told of it. */
+/** An end is a notification, which is neither allowed nor rejected. */
 function answer(operation: Operation, { allowed, failed }: { allowed: boolean; failed: boolean }): string {
   if (failed) {
     return 'failed';
   }
   return operation === 'end' ? 'told' : allowed ? 'allowed' : 'rejected';
-}
-
-function shownName(file: string): string {
-  return file === '-' ? 'standard input' : file;
 }
 
 function exitCode(judgements: readonly Judgement[]): number {

@@ -1,4 +1,4 @@
-/** `config`: what the configuration is, whether it is right, and what it could say. */
+/** `config`: shows and validates the configuration, and prints a sample. */
 import { Command } from 'commander';
 import { showValue } from '../config/secret.ts';
 import { assignmentText, optionsTable, sampleText, valueText } from '../config/text.ts';
@@ -19,17 +19,17 @@ interface ShowFlags extends SourceFlags {
 
 export function configCommand(): Command {
   return new Command('config')
-    .description('Look at the configuration.')
+    .description('Show and validate the configuration.')
     .addCommand(
       addSourceFlags(
         new Command('show').description(
-          'Print the effective options of [enforcement], [service], [ledger], [skypilot] and [kubernetes]. Constructs no filter.',
+          'Print the effective configuration: [enforcement], [service], [ledger], [skypilot] and [kubernetes]. Constructs no filter.',
         ),
       )
         .addOption(formatFlag('table', 'json', 'ini'))
         .option(
           '--origin',
-          'Say where each value comes from, and what it has beaten: file and line, variable, flag or default.',
+          'Show the source of each value and those that it overrides: file and line, variable, flag or default.',
         )
         .option('--show-secrets', 'Print tokens and other secrets instead of hiding them.')
         .action(show),
@@ -37,19 +37,19 @@ export function configCommand(): Command {
     .addCommand(
       addSourceFlags(
         new Command('validate').description(
-          'Exit with 0 if the configuration is right, else with 2 and every mistake.',
+          'Print every mistake in the configuration. Exit code: 0 valid, 2 not valid.',
         ),
       ).action(validate),
     )
     .addCommand(
       new Command('sample')
-        .description('Print a commented blazar.conf of every option.')
+        .description('Print a commented blazar.conf with every option.')
         .addOption(formatFlag('ini', 'markdown'))
         .action(sample),
     );
 }
 
-/** `projectFolder` = with the files of the user and of the project, which a service does not read. */
+/** With a `projectFolder` it includes the files of the user and the project, which a service does not read. */
 async function read(flags: SourceFlags, projectFolder?: string): Promise<Configuration> {
   const { readConfiguration } = await import('../enforcement/configuration.ts');
   const { SECTIONS } = await import('../server/sections.ts');
@@ -64,7 +64,7 @@ async function show(flags: ShowFlags): Promise<void> {
     return;
   }
   const shown = settings.map((setting) => {
-    // A default stands in the documentation: it is nobody's secret.
+    // A default is public.
     const isShown = flags.showSecrets === true || setting.origin.kind === 'default';
     return { ...setting, value: isShown ? setting.value : showValue(setting.value, setting.secret) };
   });
@@ -83,7 +83,7 @@ async function show(flags: ShowFlags): Promise<void> {
   }
 }
 
-/** With origins a dictionary that came from several sources has a row for each of its members. */
+/** With origins, a dictionary from several sources has a row for each member. */
 function rowsOf({ option, value, origin, beats, members = [] }: Setting, withOrigin: boolean): string[][] {
   const row = (name: string, shown: unknown, place: Placed) => [
     option.section,
@@ -100,7 +100,7 @@ function rowsOf({ option, value, origin, beats, members = [] }: Setting, withOri
 
 type Placed = Pick<Setting, 'origin' | 'beats'>;
 
-/** Of a default that nobody wrote; the sample has the whole. */
+/** Longer defaults are cut; the sample shows all of them. */
 const MAX_DEFAULT = 39;
 
 function cellText(value: unknown, { origin }: Placed): string {
@@ -156,12 +156,12 @@ function asIni(settings: readonly Setting[], withOrigin: boolean): string {
     .join('\n');
 }
 
-/** As it can be read back: nothing keeps anybody out, and an option that should must not be written as empty. */
+/** Not written: an option with `guard` may not be empty when the file is read back. */
 function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** On one line, whatever a file or a member is called: what stood on a second one would be an option. */
+/** On one line, whatever the name of a file or member: a second line would be read as an option. */
 function comment(text: string): string {
   return `# ${onOneLine(text)}`;
 }
@@ -173,7 +173,7 @@ function sectionsOf(settings: readonly Setting[]): [string, Setting[]][] {
 
 async function validate(flags: SourceFlags): Promise<void> {
   const all = await read(flags, process.cwd());
-  // What a file of the user has replaced may be what keeps the service from starting.
+  // A file of the user may hide a mistake that would keep the service from starting.
   const served = all.clientFiles.length === 0 ? all : await read(flags);
   const { startProblems } = await import('../server/start-checks.ts');
   const { groundProblems } = await import('../server/ground-checks.ts');

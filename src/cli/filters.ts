@@ -1,4 +1,4 @@
-/** `filters`: which rules there are to choose from. */
+/** `filters`: lists the filters to choose from. */
 import { Command } from 'commander';
 import { ExitCode, printJson, printProblems, printTable } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './sources.ts';
@@ -9,11 +9,11 @@ interface ListFlags extends SourceFlags {
 
 export function filtersCommand(): Command {
   return new Command('filters')
-    .description('Look at the filters.')
+    .description('List the filters.')
     .addCommand(
       addSourceFlags(
         new Command('list').description(
-          'Print every filter that can be named in enabled_filters: name, use, file, options.',
+          'List every filter that enabled_filters can name: name, use, file, options.',
         ),
       )
         .addOption(formatFlag('table', 'json'))

@@ -1,4 +1,4 @@
-/** The options of what comes with the package, for the sample, the docs and `--help`: no configuration is read. */
+/** The options of the package itself, for the sample, the docs and `--help`: no configuration is read. */
 import type { Configuration } from '../enforcement/configuration.ts';
 
 export type Option = Configuration['settings'][number]['option'];
@@ -11,7 +11,7 @@ export async function knownOptions(): Promise<Option[]> {
   return settings.map(({ option }) => option);
 }
 
-/** The options of some sections, as they stand behind a command's own flags in its help: name and what is expected. */
+/** The help text for the options of some sections: name and expected value. */
 export async function optionsHelp(sections: readonly string[]): Promise<string> {
   const options = (await knownOptions()).filter(({ section }) => sections.includes(section));
   const width = Math.max(...options.map(({ name }) => name.length));
@@ -21,5 +21,5 @@ export async function optionsHelp(sections: readonly string[]): Promise<string> 
       .map(({ name, expected }) => `  ${name.padEnd(width)}  ${expected}`);
     return `\nOptions of [${section}]:\n${lines.join('\n')}\n`;
   });
-  return `${lists.join('')}\nWhat they mean: blazar-enforcement config sample\n`;
+  return `${lists.join('')}\nFor their meaning, run: blazar-enforcement config sample\n`;
 }

@@ -1,18 +1,18 @@
 #!/usr/bin/env node
-/** The process of `blazar-enforcement`: what it does when what is around it breaks. */
+/** The process of `blazar-enforcement`: handles broken pipes and uncaught exceptions. */
 import { errorText } from '../errors.ts';
 import { ExitCode, onOneLine } from './output.ts';
 import { runProgram } from './program.ts';
 
-// The reader of a pipe may go away; that is no mistake of ours.
+// A reader that closes the pipe is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? ExitCode.nobodyReads : ExitCode.fault);
 });
 process.stderr.on('error', () => {});
-// A filter that leaves a promise to itself, for one: no stack trace, and no exit code that means something else.
+// For example from a promise that a filter does not await: no stack trace, and an exit code of its own.
 process.on('uncaughtException', (thrown) => {
   if (process.listenerCount('uncaughtException') > 1) {
-    // `serve` ends in its own time.
+    // `serve` has a handler of its own.
     return;
   }
   process.stderr.write(`error: ${onOneLine(errorText(thrown))}\n`);

@@ -1,10 +1,10 @@
-/** What all commands share in what they print and how they end. */
+/** The output and the exit codes of all commands. */
 import { formatProblem, type Problem } from '../errors.ts';
 import { onOneLine, visibleJson } from '../visible-text.ts';
 
 export { onOneLine } from '../visible-text.ts';
 
-/** How a command ends. */
+/** The exit codes. */
 export const ExitCode = {
   ok: 0,
   /** At least one lease was rejected, or a check of `conformance` failed. */
@@ -13,20 +13,20 @@ export const ExitCode = {
   usage: 2,
   /** A filter failed. */
   failed: 3,
-  /** The reader of standard output went away: 128 + SIGPIPE, as of other commands. */
+  /** The reader of standard output closed the pipe: 128 + SIGPIPE, as with other commands. */
   nobodyReads: 141,
-  /** A fault of ours. */
+  /** A fault of this program. */
   fault: 70,
-  /** `serve`: a filter held the process for longer than `hang_timeout`, or a stop for longer than `shutdown_grace`. */
+  /** `serve`: a filter blocked the process for longer than `hang_timeout`, or its stop for longer than `shutdown_grace`. */
   held: 75,
 } as const;
 
-/** The command was not called as it should be: one line, exit code 2. */
+/** Wrong usage of a command: one line, exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** `error: etc/blazar.conf:7: …`, one line each, on standard error. */
+/** Prints `error: etc/blazar.conf:7: …` to standard error, one line per problem. */
 export function printProblems(problems: readonly Problem[]): void {
   for (const problem of problems) {
     process.stderr.write(`${problem.severity}: ${onOneLine(formatProblem(problem))}\n`);
@@ -37,7 +37,7 @@ export function printWarnings(problems: readonly Problem[]): void {
   printProblems(problems.filter(({ severity }) => severity === 'warning'));
 }
 
-/** As JSON; a number that JavaScript can't hold is written out. */
+/** JSON, in which a `bigint` is a text. */
 export function jsonText(value: unknown, indent = 0): string {
   const text = JSON.stringify(
     value,
@@ -55,7 +55,7 @@ export function printJson(value: unknown): void {
   process.stdout.write(jsonLine(value));
 }
 
-/** Columns without borders, as wide as what stands in them. */
+/** Prints columns without borders, as wide as their content. */
 export async function printTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -76,7 +76,7 @@ export async function printTable(
   process.stdout.write(`${text.join('\n')}\n`);
 }
 
-/** Ideographs and emoji take two columns of a terminal, what is put onto another character none. */
+/** In a terminal ideographs and emoji take two columns, combining characters none. */
 const WIDE =
   /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]|\p{Emoji_Presentation})/u;
 const NONE = /^[\p{Mn}\p{Me}\p{Cf}]/u;

@@ -1,10 +1,10 @@
-/** `blazar-enforcement`: which commands there are, and what becomes of whatever they throw. */
+/** `blazar-enforcement`: its commands, and how it reports their errors. */
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError, errorText } from '../errors.ts';
 import { packageVersion } from '../version.ts';
 import { ExitCode, onOneLine, printProblems, UsageError } from './output.ts';
 
-/** In the order of the help. Only the one that is called is loaded: the others would make it start later. */
+/** In the order of the help. Only the called one is loaded: the others would delay the start. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   check: async () => (await import('./check.ts')).checkCommand(),
   serve: async () => (await import('./serve.ts')).serveCommand(),
@@ -32,7 +32,7 @@ const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
   ),
 };
 
-/** `named`: the command that is called, if it is one; else all of them are there, for help and suggestions. */
+/** `named`: the called command. If there is none of that name, all are loaded, for help and suggestions. */
 async function createProgram(named = ''): Promise<Command> {
   const program = new Command('blazar-enforcement').description(
     'Usage enforcement for reservable clouds: who may lease what, for how long, how much.',
@@ -47,7 +47,7 @@ async function createProgram(named = ''): Promise<Command> {
       .version(packageVersion(), '-V, --version', 'Print the version.')
       .helpOption('-h, --help', 'Print this help.')
       .helpCommand(false)
-      // One line: commander puts its suggestion on a second one.
+      // On one line: commander writes its suggestion on a second one.
       .configureOutput({
         outputError: (text) => process.stderr.write(`${onOneLine(text.trim())}\n`),
         // The whole help, where a command was expected: `reportFailure` writes one line instead.
@@ -61,13 +61,13 @@ function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
 
-/** With those of the commands that it is below, but for the program's. */
+/** The name with those of its parent commands, without the program's. */
 function nameOf(command: Command): string {
   const { parent } = command;
   return parent === null || parent.parent === null ? command.name() : `${nameOf(parent)} ${command.name()}`;
 }
 
-/** Behind the flags of a command, the options of the sections that it reads: from the filters, which take time to load. */
+/** Adds the options of the sections that a command reads to its help. Only for --help: loading the filters takes time. */
 async function addOptionsHelp(program: Command): Promise<void> {
   const { optionsHelp } = await import('./known-options.ts');
   for (const command of allCommands(program)) {
@@ -78,7 +78,7 @@ async function addOptionsHelp(program: Command): Promise<void> {
   }
 }
 
-/** Runs the command that the arguments say; how it ends is the exit code of the process. */
+/** Runs the command of the arguments, and sets the exit code of the process. */
 export async function runProgram(args: readonly string[]): Promise<void> {
   try {
     const program = await createProgram(args[0]);
@@ -97,7 +97,7 @@ export function reportFailure(thrown: unknown): number {
     if (thrown.code === 'commander.help' && thrown.exitCode !== 0) {
       process.stderr.write('error: expected a command; --help lists them\n');
     }
-    // Help and version come this way too; commander has written what else there was to write.
+    // Help and version come this way too; commander has written all other messages.
     return thrown.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
   }
   if (thrown instanceof ConfigurationError) {

@@ -1,4 +1,4 @@
-/** The flags that say where the configuration is, the same for every command that reads one. */
+/** The flags for the sources of the configuration, which every command that reads it has. */
 import { type Command, Option } from 'commander';
 import type { ConfigSources } from '../config/sources.ts';
 import type { LogLevel } from '../logger.ts';
@@ -18,19 +18,19 @@ export function addSourceFlags(command: Command): Command {
     .addOption(
       new Option(
         '--config-file <path>',
-        "A file of the server's configuration; repeatable, a later one wins. Default: $BLAZAR_ENFORCEMENT_CONFIG, else /etc/blazar/blazar.conf.",
+        'Configuration file of the server; repeatable, later files override earlier ones. Default: $BLAZAR_ENFORCEMENT_CONFIG, else /etc/blazar/blazar.conf.',
       ).argParser(repeatable),
     )
     .addOption(
       new Option(
         '--config-dir <folder>',
-        'A folder whose *.conf and *.yaml files are read after the files, sorted by name; repeatable.',
+        'Folder whose *.conf and *.yaml files are read after the files, sorted by name; repeatable.',
       ).argParser(repeatable),
     )
     .addOption(
       new Option(
         '--config <section.option=value>',
-        'Sets one option, over files and environment, with a value in YAML; repeatable. Or one file with options.',
+        'Set an option to a YAML value, which overrides files and environment; repeatable. Or the path of one file.',
       ).argParser(repeatable),
     );
 }
@@ -39,14 +39,13 @@ export function sourcesOf(flags: SourceFlags): ConfigSources {
   return { configFiles: flags.configFile, configDirs: flags.configDir, config: flags.config };
 }
 
-/** `--format`, with the formats that a command knows; the first is the default. */
+/** `--format` with the formats of a command; the first is the default. */
 export function formatFlag(...formats: [string, ...string[]]): Option {
-  return new Option('--format <format>', 'How to print it.').choices(formats).default(formats[0]);
+  return new Option('--format <format>', 'Output format.').choices(formats).default(formats[0]);
 }
 
-/** What is written to standard error, as JSON lines. */
 export function logLevelFlag(level: LogLevel): Option {
-  return new Option('--log-level <level>', 'What is logged, as JSON lines on standard error.')
+  return new Option('--log-level <level>', 'Verbosity of the log, which is JSON lines on standard error.')
     .choices(LOG_LEVELS)
     .default(level);
 }

@@ -1,19 +1,19 @@
-/** What files of users and projects may set: options of `[enforcement]` that are not the server's alone. */
+/** The files of users and projects may set only those options of `[enforcement]` that are not reserved for the server. */
 import { formatOrigin, type Problem } from '../errors.ts';
 import { type Entry, type Layer, shownName } from './layer.ts';
 import type { Setting } from './resolve.ts';
 import type { ReadSources } from './sources.ts';
 
-/** Layers without what their source may not set. */
+/** Layers without the options that their source may not set. */
 export interface PermittedLayers {
   readonly layers: readonly Layer[];
-  /** One warning that names all options that were taken out, or none. */
+  /** One warning with all removed options; empty when there are none. */
   readonly problems: readonly Problem[];
 }
 
 /**
- * Takes out of the layers of users and projects what `isServers` says of a section and an option, and what they say to other
- * sections: `$name` in an option of the server's may refer to them.
+ * Removes the options for which `isServers` is true from the layers of users and projects. It must be true for every option of
+ * another section too, because `$name` in an option of the server may refer to it.
  */
 export function permittedLayers(
   { layers, clientLayers }: Pick<ReadSources, 'layers' | 'clientLayers'>,
@@ -45,7 +45,7 @@ export function permittedLayers(
   };
 }
 
-/** One warning that names what such files have set: a service would go by something else. */
+/** One warning with the options that come from such files: a service does not read them. */
 export function notServed(
   { clientFiles }: Pick<ReadSources, 'clientFiles'>,
   settings: readonly Setting[],

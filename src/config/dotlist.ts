@@ -1,5 +1,5 @@
 /**
- * What stands behind `--config`: pairs such as `kubernetes.provision_timeout=600`, one a flag, or one file.
+ * The values of `--config`: pairs such as `kubernetes.provision_timeout=600`, one per flag, or one file.
  * Source: SkyPilot docs, "Configuration Sources and Overrides", CLI flag.
  */
 import { existsSync, statSync } from 'node:fs';
@@ -14,19 +14,19 @@ export interface Pair {
   readonly value: YamlDocument;
 }
 
-/** What the flags name, or what is wrong with them: sentences that never hold a value, which may be a secret. */
+/** What the flags name, and what is wrong with them. Problems never contain a value, which may be a secret. */
 export type Dotlist =
   | { readonly file: string }
   | { readonly pairs: readonly Pair[]; readonly problems: readonly string[] };
 
-/** `~` and `~/…` = the home folder. */
+/** Replaces a leading `~` by the home folder. */
 export function expandHome(path: string, home: string = homedir()): string {
   return path === '~' || path.startsWith('~/') ? join(home, path.slice(2)) : path;
 }
 
 /**
- * Reads the values of `--config`, in their order. The first one that names a file is that file, and then it must be alone;
- * else each is split at the first `=`, its key at the dots, and its value is read as YAML.
+ * Reads the values of `--config` in their order. If the first one is the path of a file, it must be the only one. Otherwise each
+ * is split at the first `=`, its key at the dots, and its value is read as YAML.
  */
 export function readDotlist(texts: readonly string[], home?: string): Dotlist {
   const [first] = texts;
@@ -53,19 +53,19 @@ function isFile(path: string): boolean {
   return existsSync(path) && !statSync(path).isDirectory();
 }
 
-/** A pair, or what is wrong with it. */
+/** A pair, or what is wrong with the text. */
 function readPair(text: string): Pair | string {
   const equals = text.indexOf('=');
   if (equals === -1) {
-    // Only what can be no part of a value is shown.
+    // Shows only characters that cannot belong to a secret value.
     const shown = /^[\w./~-]*/.exec(text)?.[0] ?? '';
     return `expected key=value or a file that exists, got "${shown}"`;
   }
   const key = text.slice(0, equals).trim();
   if (key === '') {
-    return 'expected key=value, got no key before "="';
+    return 'expected key=value, got nothing before "="';
   }
-  // Behind a space stands what was meant as a value.
+  // What follows a space or a colon was meant as a value.
   const shown = key.split(/[\s:]/, 1)[0];
   const path = key.split('.').map((name) => name.trim());
   if (path.includes('')) {
@@ -73,13 +73,13 @@ function readPair(text: string): Pair | string {
   }
   const value = text.slice(equals + 1);
   if (value.trim() === '') {
-    return `expected a value behind "${shown}=", got none; write '' or null`;
+    return `expected a value after "${shown}=", got none; write '' or null`;
   }
   try {
     return { path, value: YamlDocument.parse(value) };
   } catch (thrown) {
     if (thrown instanceof YamlError) {
-      return `the value of ${shown} is no YAML (${thrown.reason}); put it in quotes`;
+      return `the value of ${shown} is not YAML (${thrown.reason}); put it in quotes`;
     }
     throw thrown;
   }

@@ -1,4 +1,4 @@
-/** Who else may write, or read, what the configuration consists of. By the mode alone, as ssh looks at its keys. */
+/** Whether other users may write or read the files of the configuration. Judged by the mode alone, as ssh does with its keys. */
 import { accessSync, constants, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
@@ -7,28 +7,28 @@ const OTHERS_WRITE = 0o002;
 const STICKY = 0o1000;
 
 /**
- * Why nobody can tell who has written a file: everyone may write to it, or to a folder on its way, and so put another in its
- * place. The file itself may be a folder, whose files are read. `undefined` = no reason, or nothing is there.
+ * Why a file or folder cannot be trusted: everyone may write to it, or to a folder above it and so replace it. `undefined` when
+ * there is no reason, or no such file.
  */
 export function whyWritable(path: string): string | undefined {
   const stats = look(path);
-  // Pipes, /dev/null and the like are nobody's files.
+  // Pipes, /dev/null and the like have no content of their own.
   if (stats === undefined || !(stats.isFile() || stats.isDirectory())) {
     return undefined;
   }
   if (isWritable(path, stats)) {
-    const what = stats.isDirectory() ? 'everyone may put files into it' : 'everyone may write to it';
-    return `${what}; take that right away: chmod o-w`;
+    const what = stats.isDirectory() ? 'everyone may create files in it' : 'everyone may write to it';
+    return `${what}; remove that permission: chmod o-w`;
   }
   const folder = [...foldersOn(path)].find((one) => {
     const above = look(one);
-    // In a sticky one nobody may replace what is somebody else's.
+    // In a sticky folder users can replace only their own files.
     return above !== undefined && (above.mode & STICKY) === 0 && isWritable(one, above);
   });
   return folder && `everyone may write to the folder ${folder} and replace what is in it; chmod o-w`;
 }
 
-/** As `whyWritable`, of a path and, where it is a folder, of each file in it that has such a name. */
+/** As `whyWritable`, for a path and, if it is a folder, for each file in it for whose name `isRead` is true. */
 export function whyAnyWritable(path: string, isRead: (name: string) => boolean): string | undefined {
   const own = whyWritable(path);
   if (own !== undefined || look(path)?.isDirectory() !== true) {
@@ -49,10 +49,10 @@ export function isReadByEveryone(path: string): boolean {
   return stats?.isFile() === true && (stats.mode & OTHERS_READ) !== 0 && hasModes;
 }
 
-/** On Windows modes say nothing. */
+/** On Windows modes have no meaning. */
 const hasModes = process.platform !== 'win32';
 
-/** `undefined` for what can't be looked at: whoever reads it says why. */
+/** `undefined` when it fails: reading the file fails too, and reports the reason. */
 function look(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -65,7 +65,7 @@ function isWritable(path: string, { mode }: Stats): boolean {
   return hasModes && (mode & OTHERS_WRITE) !== 0 && !isOnReadOnlyFileSystem(path);
 }
 
-/** A ConfigMap of Kubernetes is mounted with the mode 0777, and nobody may write there. */
+/** Kubernetes mounts a ConfigMap read-only, with the mode 0777. */
 function isOnReadOnlyFileSystem(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
@@ -75,7 +75,7 @@ function isOnReadOnlyFileSystem(path: string): boolean {
   }
 }
 
-/** All folders above a path: those of its name, and those to which links lead. */
+/** All folders above a path, as written and with links resolved. */
 function foldersOn(path: string): Set<string> {
   const folders = new Set<string>();
   for (const start of [resolve(path), realpathSync(path)]) {

@@ -1,25 +1,25 @@
 /**
- * The INI dialect that a blazar.conf is written in: oslo.config's, on top of the `ini` package.
+ * The INI dialect of oslo.config, in which blazar.conf is written, on top of the `ini` package.
  *
- * `ini` alone reads another dialect. It cuts values at `#` and `;`, turns `true` and `null` into other types, splits
- * section names at dots, drops `__proto__`, makes lists of `key[]`, knows neither `:` nor continuation lines, and
- * skips what it can't read. So each statement is recognised here, by oslo.config's rules, and handed to `ini` with
- * its names and its value shielded (base64url behind a letter, in which none of that means anything). `ini` builds
- * the sections from it: a repeated section merges, of a repeated key the last value wins.
+ * `ini` alone reads another dialect: it cuts values at `#` and `;`, converts `true` and `null`, splits section names at dots,
+ * drops `__proto__`, makes lists of `key[]`, supports neither `:` nor continuation lines, and skips lines that it cannot read.
+ * So this file recognises each statement by the rules of oslo.config, and passes it to `ini` with names and values encoded (a
+ * letter and base64url, which mean nothing to `ini`). `ini` builds the sections: a repeated section is merged, and the last
+ * value of a repeated key wins.
  */
 import { parse } from 'ini';
 import type { Problem } from '../errors.ts';
 
-/** One `name = value` as it was written; `line` counts from 1. */
+/** One `name = value` as written; `line` starts at 1. */
 export interface IniEntry {
   readonly value: string;
   readonly line: number;
 }
 
-/** Section name (lower case) → option name (as written) → entry. Maps, since `__proto__` is a plain name. */
+/** Section name (lower case) → option name (as written) → entry. Maps, so that `__proto__` is a name like any other. */
 export type IniSections = ReadonlyMap<string, ReadonlyMap<string, IniEntry>>;
 
-/** What a text holds, and every syntax error in it with file and line. */
+/** The sections of a text, and every syntax error in it with file and line. */
 export interface IniDocument {
   readonly sections: IniSections;
   readonly problems: readonly Problem[];
@@ -28,15 +28,14 @@ export interface IniDocument {
 interface Assignment {
   readonly line: number;
   readonly key: string;
-  /** False below a broken header: nobody knows whose option it is. */
+  /** False below a broken header: the section of the option is unknown. */
   readonly belongs: boolean;
   readonly values: string[];
 }
 
 /**
- * Reads a text in the dialect of oslo.config. `file` only names the place in problems. A line that can't be read
- * is reported and skipped, so that all mistakes of a file are found at once. The text of a broken line is never
- * repeated: it may be half a secret.
+ * Reads a text in the dialect of oslo.config. `file` is only used in problems. A line with a syntax error is reported and
+ * skipped, so that all mistakes of a file are found at once. Problems never show the text of a line: it may be part of a secret.
  *
  * Source of the rules: oslo.config, `iniparser.py`.
  */
@@ -50,7 +49,7 @@ export function parseIni(text: string, file: string): IniDocument {
   let current: Assignment | undefined;
   const finish = () => {
     if (current?.belongs) {
-      statements.push(`${shield(current.key)}=${current.line}.${shield(current.values.join('\n'))}`);
+      statements.push(`${encode(current.key)}=${current.line}.${encode(current.values.join('\n'))}`);
     }
     current = undefined;
   };
@@ -76,12 +75,12 @@ export function parseIni(text: string, file: string): IniDocument {
     }
     if (line.startsWith('[')) {
       if (!line.endsWith(']') || line.length <= 2) {
-        report(number, 'expected a section header such as "[enforcement]", with nothing behind it');
+        report(number, 'expected a section header such as "[enforcement]", with nothing after it');
         section = 'broken';
         return;
       }
       section = 'read';
-      statements.push(`[${shield(line.slice(1, -1).toLowerCase())}]`);
+      statements.push(`[${encode(line.slice(1, -1).toLowerCase())}]`);
       return;
     }
     const delimiter = line.search(/[:=]/);
@@ -107,10 +106,10 @@ export function parseIni(text: string, file: string): IniDocument {
   });
   finish();
 
-  return { sections: unshieldSections(parse(statements.join('\n'))), problems };
+  return { sections: decodeSections(parse(statements.join('\n'))), problems };
 }
 
-/** A value as it has to be written to be read back the same by `parseIni` and left alone by interpolation. */
+/** A value in the form that `parseIni` reads back unchanged, and in which interpolation replaces nothing. */
 export function formatIniValue(value: string): string {
   const [first = '', ...continuation] = value
     .replace(/(\\?)\$/g, (_, backslash) => (backslash === '' ? '$$' : '\\\\$'))
@@ -119,7 +118,7 @@ export function formatIniValue(value: string): string {
   return [quoted, ...continuation].join('\n    ');
 }
 
-/** Removes one pair of surrounding quotes of the same kind; what they hold stays as it is. */
+/** Removes one pair of surrounding quotes of the same kind. */
 function unquote(value: string): string {
   const first = value[0];
   return value.length >= 2 && (first === '"' || first === "'") && value.endsWith(first)
@@ -127,24 +126,24 @@ function unquote(value: string): string {
     : value;
 }
 
-/** A name or value in letters that mean nothing to `ini`; the leading `x` keeps it from being empty or `true`. */
-function shield(text: string): string {
+/** A name or value in letters without meaning to `ini`; the leading `x` prevents an empty text and `true`. */
+function encode(text: string): string {
   return `x${Buffer.from(text).toString('base64url')}`;
 }
 
-function unshield(text: string): string {
+function decode(text: string): string {
   return Buffer.from(text.slice(1), 'base64url').toString();
 }
 
-function unshieldSections(shielded: Record<string, unknown>): IniSections {
+function decodeSections(encoded: Record<string, unknown>): IniSections {
   const sections = new Map<string, Map<string, IniEntry>>();
-  for (const [section, entries] of Object.entries(shielded)) {
+  for (const [section, entries] of Object.entries(encoded)) {
     const options = new Map<string, IniEntry>();
     for (const [key, entry] of Object.entries(entries as Record<string, string>)) {
       const [line = '', value = ''] = entry.split('.');
-      options.set(unshield(key), { line: Number(line), value: unshield(value) });
+      options.set(decode(key), { line: Number(line), value: decode(value) });
     }
-    sections.set(unshield(section), options);
+    sections.set(decode(section), options);
   }
   return sections;
 }

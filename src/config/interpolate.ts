@@ -1,21 +1,20 @@
 /**
- * `$name`, `${name}`, `${group.name}` and `$$` in values, as oslo.config substitutes them (`cfg.py`, PEP 292 with
- * dots in names): a bare name means the same section first, then `[DEFAULT]`.
+ * Replaces `$name`, `${name}`, `${group.name}` and `$$` in values, as oslo.config does (`cfg.py`; PEP 292 with dots in names).
+ * A name without a group is looked up in the same section first, then in `[DEFAULT]`.
  */
 
-/** The text of an option that another one refers to; `secret` when it must not be shown. */
+/** The text of an option that another one refers to. `secret`: it must not be shown. */
 export interface Reference {
   readonly text: string;
   readonly secret: boolean;
 }
 
-/** Finds the effective text of an option, or `undefined` when no such option exists. May throw an `Error`. */
+/** The effective text of an option; `undefined` when there is no such option. May throw an `Error`. */
 export type Lookup = (section: string, option: string) => Reference | undefined;
 
 /**
- * The text with its references replaced. A `$` before anything that is no name stays as it is.
- * Throws an `Error` with the name that nothing sets: oslo.config fails there too, and a URL with a
- * hole in it would be asked in vain.
+ * The text with its references replaced. A `$` that no name follows stays as it is. Throws an `UnknownReferenceError` for an
+ * option that is not set, as oslo.config does: a URL with a part missing would be of no use.
  */
 export function interpolate(text: string, section: string, lookup: Lookup): Reference {
   let secret = false;
@@ -44,7 +43,7 @@ function find(name: string, section: string, lookup: Lookup): Reference {
   return reference;
 }
 
-/** A `$name` that nothing sets. The name may be a piece of a secret: the caller decides whether to show it. */
+/** A `$name` of an option that is not set. The name may be part of a secret: the caller decides whether to show it. */
 export class UnknownReferenceError extends Error {
   override readonly name = 'UnknownReferenceError';
   readonly reference: string;

@@ -1,4 +1,4 @@
-/** One source as a layer: it knows names, values and origins, and nothing of what the options mean. */
+/** Each source becomes a layer of names, values and origins. A layer does not know what the options mean. */
 import { extname } from 'node:path';
 import type { Origin, Problem } from '../errors.ts';
 import type { YamlDocument as YamlDocumentType } from '../yaml/document.ts';
@@ -7,13 +7,13 @@ import type { Pair } from './dotlist.ts';
 import { parseIni } from './ini.ts';
 import { readTextFile, systemErrorText } from './read-file.ts';
 
-/** A value as a source gave it: text that still wants a type, lists and mappings of such, or a value of code. */
+/** A value as its source has it: a text that has no type yet, a list or mapping of such texts, or a value from code. */
 export interface Entry {
   readonly value: unknown;
   readonly origin: Origin;
-  /** Of a mapping: where each of its members was written. */
+  /** For a mapping: where each of its members was written. */
   readonly members?: ReadonlyMap<string, Origin>;
-  /** Behind a flag: the YAML itself. `-` and `[::]` are lists to YAML, and an option that is a text takes them as they are. */
+  /** The YAML of a flag. `-` and `[::]` are lists in YAML, but an option of type text takes them literally. */
   readonly written?: string;
 }
 
@@ -24,18 +24,18 @@ type Sections = Map<string, Map<string, Entry>>;
 
 const YAML_FILE = /^\.(ya?ml|json)$/;
 
-/** Whether a file holds YAML, by its name; JSON is YAML. Any other is in the INI form of blazar.conf. */
+/** Whether a file is YAML, by its name; JSON is YAML too. Any other file is INI. */
 export function isYamlFile(file: string): boolean {
   return YAML_FILE.test(extname(file));
 }
 
-/** A name as it may be shown: behind a space, a "=" or a ":" stands what was meant as a value, and may be a secret. */
+/** A name without what follows a space, "=" or ":": that was meant as a value, and may be a secret. */
 export function shownName(name: string): string {
   const [shown = '', ...further] = name.trim().split(/[\s=:]/);
   return further.length === 0 ? name : `${shown} …`;
 }
 
-/** The layer of a file; empty when it can't be read, which is a problem. `hint` stands behind its sentence. */
+/** The layer of a file. A file that cannot be read is a problem, which ends with `hint`, and an empty layer. */
 export async function fileLayer(file: string, problems: Problem[], hint = ''): Promise<Layer> {
   try {
     const text = readTextFile(file);
@@ -63,9 +63,9 @@ function iniLayer(text: string, file: string, problems: Problem[]): Layer {
   return layer;
 }
 
-/** Sections and options as mappings. Scalars stay texts: an option reads them by its type, as it reads those of an INI file. */
+/** Sections and options are mappings. Scalars stay texts: the type of the option decides how they are read, as for INI. */
 async function yamlLayer(text: string, file: string, problems: Problem[]): Promise<Layer> {
-  // Loaded where there is YAML only: it takes as long as all else that a command does at its start.
+  // Loaded only for YAML: it takes as long as the rest of the start of a command.
   const { YamlDocument } = await import('../yaml/document.ts');
   const { YamlError } = await import('../yaml/error.ts');
   const report = (line: number, message: string) =>
@@ -81,7 +81,7 @@ async function yamlLayer(text: string, file: string, problems: Problem[]): Promi
     return new Map();
   }
   for (const line of await repeatedNames(text)) {
-    report(line, 'this name stands here for the second time');
+    report(line, 'this name is repeated');
   }
   const { texts } = document;
   const layer: Sections = new Map();
@@ -118,7 +118,7 @@ async function yamlLayer(text: string, file: string, problems: Problem[]): Promi
   return layer;
 }
 
-/** The lines of names that their mapping already has: the last one alone would count. */
+/** The lines of names that repeat another one of their mapping: only the last value would count. */
 async function repeatedNames(text: string): Promise<number[]> {
   const { isScalar, LineCounter, parseDocument, visit } = await import('yaml');
   const lineCounter = new LineCounter();
@@ -140,7 +140,7 @@ async function repeatedNames(text: string): Promise<number[]> {
   return lines;
 }
 
-/** `OS_<SECTION>__<OPTION>`, as in oslo.config; other variables are none of ours. */
+/** `OS_<SECTION>__<OPTION>`, as in oslo.config. Other variables are ignored. */
 export function environmentLayer(environment: Readonly<Record<string, string | undefined>>): Layer {
   const layer: Sections = new Map();
   for (const [variable, value] of Object.entries(environment)) {
@@ -155,7 +155,7 @@ export function environmentLayer(environment: Readonly<Record<string, string | u
   return layer;
 }
 
-/** Pairs of `--config`: `section.option=value`, or `section.option.name=value` for one member of a dictionary. */
+/** Pairs of `--config`: `section.option=value`, or `section.option.name=value` for a member of a dictionary. */
 export function pairsLayer(pairs: readonly Pair[], problems: Problem[]): Layer {
   const layer: Sections = new Map();
   for (const { path, value } of pairs) {
@@ -180,7 +180,7 @@ export function pairsLayer(pairs: readonly Pair[], problems: Problem[]): Layer {
   return layer;
 }
 
-/** A later pair adds to the members that earlier ones have set. */
+/** A pair adds its member to those of earlier pairs. */
 function withMember(before: Entry | undefined, name: string, value: unknown, origin: Origin): Entry {
   const known = before !== undefined && isMapping(before.value) ? before : undefined;
   return {

@@ -1,36 +1,36 @@
 /**
- * How two configurations become one: mappings merge member by member, everything else replaces what stood there, lists
- * included. Where lists are joined instead, a schema says so.
+ * Merges two configurations: mappings are merged member by member, everything else replaces the value before, lists included.
+ * A schema can say that certain lists are joined instead.
  *
- * Nothing that is merged is changed; what neither side changes is shared with the result, not copied.
+ * The inputs are not changed. The result shares their unchanged parts.
  */
 import { formatPath, isMapping, type Mapping, member, type Path, setMember } from '../yaml/tree.ts';
 
-/** What becomes of a list that is laid over a list. */
+/** How a list of the overlay and a list of the base are combined. */
 export type ListRule =
-  /** It takes its place. */
+  /** The overlay replaces the base. */
   | { readonly kind: 'replace' }
-  /** Its items come behind the others. */
+  /** The items of the overlay follow those of the base. */
   | { readonly kind: 'append' }
-  /** Its one item is merged into the first of the others. */
+  /** The overlay has one item, which is merged into the first one of the base. */
   | { readonly kind: 'single' }
-  /** An item is merged into the one with the same value of `key`, or comes behind the others. One without that key: `unnamed`. */
+  /** An item is merged into the one with the same value of `key`, else appended. `unnamed`: what to do with one without the key. */
   | { readonly kind: 'match'; readonly key: string; readonly unnamed: 'append' | 'first' };
 
-/** The rules of one level of a configuration. They are data: a level names the rules of the levels below it. */
+/** The rules of one level of a configuration, which name the rules of the levels below it. */
 export interface MergeSchema {
-  /** Of a member that is a list on both sides. */
+  /** For a member that is a list on both sides. */
   readonly list: (name: string) => ListRule;
-  /** Of what stands in a member. */
+  /** For the content of a member. */
   readonly member: (name: string) => MergeSchema;
-  /** Whether a list may only be laid over a list. Default: it replaces whatever stands there. */
+  /** Whether a list may replace only a list. Default: it replaces anything. */
   readonly strictLists?: boolean;
 }
 
-/** Is told where a value of the overlay now stands as a whole, and where it stood in the overlay. */
+/** Called for each value that was taken from the overlay as a whole: its path in the result, and in the overlay. */
 export type Placed = (path: Path, from: Path, value: unknown) => void;
 
-/** The overlay has something that can't be merged at this place. */
+/** The value of the overlay at this path cannot be merged. */
 export class MergeError extends Error {
   override readonly name = 'MergeError';
   readonly path: Path;
@@ -43,13 +43,13 @@ export class MergeError extends Error {
 
 const REPLACE: ListRule = { kind: 'replace' };
 
-/** Mappings merge, lists are replaced, at every level. */
+/** At every level mappings are merged and lists are replaced. */
 export const generalRules: MergeSchema = { list: () => REPLACE, member: () => generalRules };
 
 /**
- * Lays one mapping over another. `placed` is told of every value of the overlay that is in the result.
+ * Merges a mapping over another. `placed` is called for every value of the overlay that is in the result.
  *
- * @throws MergeError where the schema does not allow what the overlay has.
+ * @throws MergeError for a value of the overlay that the schema does not allow.
  */
 export function merge(
   base: Mapping,
@@ -86,7 +86,7 @@ function mergeMappings(
       setMember(merged, name, mergeLists(before, value, schema, at, origin, placed));
     } else {
       if (schema.strictLists && Array.isArray(value) && before !== undefined && before !== null) {
-        throw new MergeError(at, 'expected no list, since what it is laid over is none');
+        throw new MergeError(at, 'expected no list, because the value that it overrides is not one');
       }
       setMember(merged, name, value);
       placed?.(at, origin, value);
@@ -127,7 +127,7 @@ function mergeLists(
   return merged;
 }
 
-/** The position of the item that another is merged into; one that does not exist = none. */
+/** The position of the item to merge into; -1 or a position that does not exist when there is none. */
 function targetOf(rule: ListRule, items: readonly unknown[], item: unknown): number {
   if (rule.kind === 'single') {
     return 0;

@@ -1,4 +1,4 @@
-/** Names in lists and dictionaries: ids, and resource types. One that nothing has is a limit that nobody comes to. */
+/** Names in lists and dictionaries: ids and resource types. A limit for a name that does not exist would never apply. */
 
 import { isMapping } from '../yaml/tree.ts';
 import { shownName } from './layer.ts';
@@ -8,8 +8,8 @@ import { showText } from './secret.ts';
 import { MismatchError } from './typed.ts';
 
 /**
- * Those of Blazar's own plug-ins, and of those for networks and devices that sites use with it. Others are named by
- * `[enforcement] resource_types`. Source: Blazar, `RESOURCE_TYPE` of each plug-in.
+ * The types of Blazar's own plug-ins, and of the network and device plug-ins that sites use. `[enforcement] resource_types` adds
+ * others. Source: Blazar, `RESOURCE_TYPE` of each plug-in.
  */
 export const RESOURCE_TYPES = [
   'physical:host',
@@ -20,12 +20,12 @@ export const RESOURCE_TYPES = [
   'device',
 ] as const;
 
-/** Blanks, what nobody sees, and wildcards, which there are none of. No id of Keystone or Blazar has them. */
+/** Blanks, invisible characters and wildcards: no id of Keystone or Blazar contains them. */
 const NO_ID = /[\s\p{C}*]/u;
 
 /**
- * Throws a `MismatchError` that names all of the names that are wrong. `secret` = they are not shown. `isContinued` = one may be
- * an option of its own on an indented line, and is shown up to where its value would begin.
+ * Throws a `MismatchError` with all wrong names. `secret`: they are not shown. `isContinued`: one may be an option of its own on
+ * an indented line, and is shown without the value.
  */
 export function checkNames(
   value: unknown,
@@ -40,7 +40,6 @@ export function checkNames(
   const names = Array.isArray(value) ? value.map(String) : isMapping(value) ? Object.keys(value) : [];
   const wrong = names.flatMap((name) => {
     const reason = whyWrong(name, kinds, resourceTypes);
-    // What stands behind it may be a secret.
     const shown = secret ? 'a value that is not shown' : showText(isContinued ? shownName(name) : name);
     return reason === undefined ? [] : [{ name, message: `${shown} ${reason}` }];
   });
@@ -71,16 +70,16 @@ function whyNoId(id: string): string | undefined {
     return undefined;
   }
   return id.includes('*')
-    ? 'is no id: there are no wildcards'
-    : 'is no id: it has a blank or an invisible character in it; ids are separated by commas';
+    ? 'is not an id: wildcards are not supported'
+    : 'is not an id: it contains a blank or an invisible character; separate ids by commas';
 }
 
 function whyNoType(type: string, resourceTypes: readonly string[]): string | undefined {
   if (resourceTypes.includes(type)) {
     return undefined;
   }
-  // Half of a name is nearer to the whole than to another that is as short.
+  // `host` means `physical:host`, although other names are nearer letter by letter.
   const whole = resourceTypes.find((one) => one.split(':').includes(type.toLowerCase().replace(/s$/, '')));
   const nearest = whole === undefined ? nearestName(type, resourceTypes) : nearestName(whole, [whole]);
-  return `is no resource type${nearest}; types of other plug-ins belong in [enforcement] resource_types`;
+  return `is not a resource type${nearest}; types of other plug-ins belong in [enforcement] resource_types`;
 }

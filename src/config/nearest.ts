@@ -1,12 +1,12 @@
 import { closest } from 'fastest-levenshtein';
 
-/** Names in real configurations that nothing ever had, of what is meant by them: letter by letter, others are nearer. */
+/** Wrong names from real configurations → what they mean, although other names are nearer letter by letter. */
 const MEANT: Readonly<Record<string, string>> = {
   MaxReservationLengthFilter: 'MaxLeaseDurationFilter',
   max_reservation_length: 'max_lease_duration',
 };
 
-/** `; the nearest right name is "enabled_filters"`, or nothing when there is no name at all. */
+/** `; the nearest right name is "enabled_filters"`; empty when there are no names. */
 export function nearestName(name: string, names: readonly string[]): string {
   if (names.length === 0) {
     return '';

@@ -1,4 +1,4 @@
-/** Options that belong together: what their schema, their files and whoever declares them have against their values. */
+/** Checks options that belong together: against their schema, the files that they name, and a check of their own. */
 import { accessSync, constants } from 'node:fs';
 import type { z } from 'zod';
 import type { Problem } from '../errors.ts';
@@ -14,39 +14,39 @@ export interface SectionProblem {
   readonly message: string;
 }
 
-/** Looks at the values of a group of options. A mistake in a file that they name has its own place: it is a whole problem. */
+/** Checks the values of a group of options. For a mistake in a file that they name it returns a whole `Problem`, with its place. */
 export type OptionsCheck = (
   values: never,
 ) => readonly (SectionProblem | Problem)[] | Promise<readonly (SectionProblem | Problem)[]>;
 
-/** A section that is not `[enforcement]` and is checked along with it, such as `[service]`. */
+/** A section other than `[enforcement]`, such as `[service]`. */
 export interface FurtherSection {
   readonly section: string;
   readonly schema: z.ZodObject;
-  /** What a schema can't see, such as what is in a file. Called when the schema has nothing against the values. */
+  /** Checks what a schema cannot, such as the content of a file. Called when the values match the schema. */
   readonly check?: OptionsCheck | undefined;
-  /** Options that come with what its values name, such as those of policies. Called with its values at a first look. */
+  /** Adds options that depend on its values, such as those of policies. Called with the values of a first pass. */
   readonly extend?: (values: never) => Promise<SectionExtension>;
 }
 
-/** What belongs to a section besides its own options. */
+/** Options of a section beside its own. */
 export interface SectionExtension {
   readonly schemas: readonly z.ZodObject[];
   readonly problems: readonly SectionProblem[];
 }
 
-/** Options that one schema holds together: those of a filter that runs, or of a section. */
+/** Options of one schema: those of an enabled filter, or of a section. */
 export interface OptionGroup {
   readonly section: string;
   readonly schema: z.ZodObject;
   readonly check?: OptionsCheck | undefined;
-  /** Where a mistake is reported that is no single option's. */
+  /** The option at which to report a mistake that concerns no single option. */
   readonly named: string | undefined;
 }
 
 /**
- * The options of a group, held against its whole schema: what they must fulfil together, and their files. With an option
- * that is wrong by itself (`wrong`) there is nothing to say about them together.
+ * Checks the options of a group against its whole schema, and the files that they name. If an option is wrong by itself
+ * (`wrong`), the options are not checked together.
  */
 export async function checkTogether(
   { section, schema, named, check }: OptionGroup,
@@ -91,7 +91,7 @@ function unreadableFile({ option, value, origin, secret }: Setting): Problem[] {
   }
 }
 
-/** What everyone may write is no file of the operator's; what everyone may read is no secret. */
+/** A file that everyone may write is an error; a secret that everyone may read is a warning. */
 function openFile({ option, value, origin, secret }: Setting): Problem[] {
   const named = option.file || option.watched ? [value].flat().filter((one) => typeof one === 'string') : [];
   const problem = (severity: Problem['severity'], file: string, reason: string): Problem => {
@@ -103,7 +103,7 @@ function openFile({ option, value, origin, secret }: Setting): Problem[] {
     return [
       ...(reason === undefined ? [] : [problem('error', file, reason)]),
       ...(option.secretFile && isReadByEveryone(file)
-        ? [problem('warning', file, 'everyone may read this secret; take that right away: chmod o-r')]
+        ? [problem('warning', file, 'everyone may read this secret; remove that permission: chmod o-r')]
         : []),
     ];
   });
@@ -113,7 +113,7 @@ export function optionId(section: string | undefined, option: string | undefined
   return `${section}.${option}`;
 }
 
-/** A problem of a section that says nothing of where, with the place where its option was set. Its words hold no secret. */
+/** Adds the place where the option was set to a problem without an origin. The message contains no secret. */
 export function withOrigin(problem: Problem, settings: readonly Setting[]): Problem {
   const setting = settings.find(
     ({ option }) => option.section === problem.section && option.name === problem.option,
@@ -123,7 +123,7 @@ export function withOrigin(problem: Problem, settings: readonly Setting[]): Prob
     : { ...problem, origin: setting.origin };
 }
 
-/** A problem about a list is reported where that list was written. */
+/** Adds the place where the option was set, and hides the message of a secret. */
 export function atOrigin(problem: Problem, settings: readonly Setting[]): Problem {
   const setting = settings.find(
     ({ option }) => option.section === problem.section && option.name === problem.option,

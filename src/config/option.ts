@@ -1,40 +1,40 @@
 /**
- * What an option is, read off its zod schema. The schema is the one place where name, type, unit, range, default and
- * help are written; the reader, `config sample`, the docs and `--help` all start from what stands here.
+ * Describes options by their zod schema, the one place for name, type, unit, range, default and help. The reader, `config sample`,
+ * the docs and `--help` all use this description.
  */
 import type { z } from 'zod';
 import { showText } from './secret.ts';
 
 declare module 'zod' {
-  /** What a schema says of itself with `.meta({ … })`, next to `description`. */
+  /** What `.meta({ … })` of a schema can hold beside `description`. */
   interface GlobalMeta {
-    /** Of a number: `seconds`, `bytes`. */
+    /** The unit of a number: `seconds`, `bytes`. */
     unit?: string;
-    /** The value is a secret: it is never shown. */
+    /** The value is a secret, and never shown. */
     secret?: boolean;
-    /** A path that must lead to a readable file when the filter is enabled. */
+    /** The value is the path of a file, which must be readable when the filter is enabled. */
     file?: boolean;
-    /** What is expected, where the schema's type and range don't say it well. */
+    /** Completes "expected …" where type and range of the schema do not describe it well. */
     expected?: string;
-    /** What the items of a list, or the names of a dictionary, are. */
+    /** The kinds of the items of a list, or of the names in a dictionary. */
     names?: readonly NameKind[];
-    /** The file that it names holds a secret: everyone may read it is a warning. */
+    /** The file that it names holds a secret: if everyone may read it, that is a warning. */
     secretFile?: boolean;
-    /** It keeps somebody out: set and empty is an error, since what was left of it would let everyone in. */
+    /** The option restricts access: an empty value is an error, because it would let everyone in. */
     guard?: boolean;
-    /** Neither a user's nor a project's file may set it. */
+    /** The files of users and projects may not set it. */
     serverOnly?: boolean;
-    /** A path, or a list of paths: `serve --watch` reloads when what is there changes. */
+    /** A path, or a list of paths: `serve --watch` reloads when their content changes. */
     watched?: boolean;
-    /** Of a dictionary: what its pairs are, such as `project id:seconds`. */
+    /** The form of the pairs of a dictionary, such as `project id:seconds`. */
     pairs?: string;
   }
 }
 
-/** What the items of a list, or the names of a dictionary, are. With several kinds one has to fit; `*` stands for itself. */
+/** The kind of an item of a list, or of a name in a dictionary. With several kinds, one must match; `*` is the literal `*`. */
 export type NameKind = 'id' | 'resource type' | 'id/resource type' | '*';
 
-/** The JSON types that a value of blazar.conf can have. */
+/** The types that a value in blazar.conf can have. */
 export type OptionType = 'integer' | 'number' | 'boolean' | 'list' | 'dictionary' | 'text';
 
 /** The parts of a JSON Schema that options use. */
@@ -65,11 +65,11 @@ export interface Option {
   readonly name: string;
   readonly schema: z.ZodType;
   readonly type: OptionType;
-  /** Of the items of a list or the values of a dictionary. */
+  /** The type of the items of a list, or of the values of a dictionary. */
   readonly itemType: OptionType;
   readonly secret: boolean;
   readonly file: boolean;
-  /** Empty = they may be anything. */
+  /** Empty = any name. */
   readonly names: readonly NameKind[];
   readonly secretFile: boolean;
   readonly guard: boolean;
@@ -79,13 +79,13 @@ export interface Option {
   readonly unit: string | undefined;
   /** Completes "expected …". */
   readonly expected: string;
-  /** The value when nothing sets it; `undefined` = not set. */
+  /** The value when no source sets the option; `undefined` = not set. */
   readonly default: unknown;
 }
 
-/** Describes every option of an object schema. Throws an `Error` for a schema that can't be read from text. */
+/** Describes every option of an object schema. Throws an `Error` for an option without a default, or with a wrong one. */
 export function describeOptions(section: string, schema: z.ZodObject): Option[] {
-  // All at once: each conversion has a price of its own, and every command pays it.
+  // One conversion for all options: each is expensive, and every command pays for it.
   const { properties = {} } = schema.toJSONSchema({ io: 'input', unrepresentable: 'any' });
   return Object.entries(schema.shape).map(([name, option]) =>
     describeOption(section, name, option as z.ZodType, properties[name] as JsonSchema),
@@ -96,7 +96,7 @@ function describeOption(section: string, name: string, schema: z.ZodType, json: 
   const unset = schema.safeParse(undefined);
   if (!unset.success) {
     throw new Error(
-      `option ${name}: expected a default, or .optional(): an option that is not written must have a meaning`,
+      `option ${name}: expected a default, or .optional(): every option must have a meaning when it is not set`,
     );
   }
   refuseDefault(name, schema, unset.data);
@@ -121,19 +121,19 @@ function describeOption(section: string, name: string, schema: z.ZodType, json: 
   };
 }
 
-/** A default is not held against its schema by zod: it would be a limit that nobody may set. */
+/** zod does not check a default against its schema: it could be a value that cannot be written. */
 function refuseDefault(name: string, schema: z.ZodType, value: unknown): void {
   if (value === undefined || transforms(schema)) {
     return;
   }
   const parsed = schema.safeParse(value);
   if (!parsed.success) {
-    const message = parsed.error.issues[0]?.message ?? 'it is none of its values';
+    const message = parsed.error.issues[0]?.message ?? 'invalid value';
     throw new Error(`option ${name}: its own schema refuses its default ${showText(value)}: ${message}`);
   }
 }
 
-/** Whether what comes out of a schema may be nothing that goes into it. By its form: filters may have a zod of their own. */
+/** Whether the output of a schema may differ from its input. Looks at its form, because a filter may have another copy of zod. */
 function transforms(schema: unknown, depth = 0): boolean {
   if (typeof schema !== 'object' || schema === null || depth > 20) {
     return false;

@@ -1,16 +1,16 @@
-/** Who may set what: keys that a source may not set, and the only ones that it may. */
+/** Which keys a source may not set, or may set alone. */
 import { isMapping, type Mapping, member, type Path, setMember } from '../yaml/tree.ts';
 
-/** `['jobs', 'controller']` stands for that key and all below it. */
+/** `['jobs', 'controller']` is that key and everything below it. */
 export type Key = readonly string[];
 
-/** A configuration without the keys that its source may not set, and which of them it had set. */
+/** A configuration without the keys that its source may not set. */
 export interface Permitted {
   readonly tree: Mapping;
   readonly taken: readonly Key[];
 }
 
-/** Takes keys out of a configuration, with the mappings that are empty without them. */
+/** Removes keys from a configuration, and the mappings that become empty. `taken`: the keys that it had set. */
 export function withoutKeys(tree: Mapping, keys: readonly Key[]): Permitted {
   const taken = keys.filter((key) => has(tree, key));
   return { tree: taken.reduce<Mapping>((rest, key) => without(rest, key), tree), taken };
@@ -37,8 +37,8 @@ function without(tree: Mapping, [name = '', ...below]: Key): Mapping {
 }
 
 /**
- * The paths of a configuration that stand at none of the keys and below none of them, each as short as it can be named.
- * Looked for down to the leaf, whatever another configuration has there: a text in place of a mapping is refused too.
+ * The shortest paths of a configuration that are neither at nor below one of the keys. A text where a key expects a mapping is
+ * among them.
  */
 export function keysOutside(tree: Mapping, allowed: readonly Key[], path: Path = []): Path[] {
   return Object.entries(tree).flatMap(([name, value]) => {

@@ -1,4 +1,4 @@
-/** Where configuration files are: the server's, the user's, the project's. */
+/** Finds the configuration files of the server, the user and the project. */
 import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import { systemErrorText } from './read-file.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Used when no file is named, by flag or by `BLAZAR_ENFORCEMENT_CONFIG`. */
+/** Used when neither a flag nor `BLAZAR_ENFORCEMENT_CONFIG` names a file. */
 export const DEFAULT_CONFIG_FILE = '/etc/blazar/blazar.conf';
 
 export const SERVER_VARIABLE = 'BLAZAR_ENFORCEMENT_CONFIG';
@@ -15,7 +15,7 @@ const USER_VARIABLE = 'BLAZAR_ENFORCEMENT_USER_CONFIG';
 const PROJECT_VARIABLE = 'BLAZAR_ENFORCEMENT_PROJECT_CONFIG';
 const PROJECT_FILES = ['.blazar-enforcement.conf', '.blazar-enforcement.yaml'];
 
-/** What a variable names: it must be there, whereas a file at its usual place need not. */
+/** The file that a variable names. It must exist, unlike a file at its default place. */
 export function namedBy(variable: string, environment: Environment, problems: Problem[]): string | undefined {
   const file = environment[variable];
   if (file === undefined || file === '') {
@@ -30,7 +30,7 @@ export function namedBy(variable: string, environment: Environment, problems: Pr
   return file;
 }
 
-/** The user's own: the files in `~/.config/blazar-enforcement/`, by name. None where no home is known. */
+/** The files of the user in `~/.config/blazar-enforcement/`, sorted by name; none when the home folder is unknown. */
 export function userFiles(environment: Environment, problems: Problem[]): string[] {
   const named = namedBy(USER_VARIABLE, environment, problems);
   if (named !== undefined) {
@@ -42,7 +42,7 @@ export function userFiles(environment: Environment, problems: Problem[]): string
   return own !== undefined && existsSync(own) ? configFilesIn(own, problems).filter(isTrusted(problems)) : [];
 }
 
-/** That of the working directory, `.blazar-enforcement.conf` or `.yaml`. */
+/** The file of the project: `.blazar-enforcement.conf` or `.yaml` in the working directory. */
 export function projectFiles(folder: string, environment: Environment, problems: Problem[]): string[] {
   const named = namedBy(PROJECT_VARIABLE, environment, problems);
   if (named !== undefined) {
@@ -56,7 +56,7 @@ export function projectFiles(folder: string, environment: Environment, problems:
   return found.filter(isTrusted(problems));
 }
 
-/** Whether a file of a folder is a configuration file, by its name. */
+/** Whether a file in a folder is a configuration file, by its name. */
 export function isConfigFile(name: string): boolean {
   return /\.(conf|ya?ml)$/.test(name) && !name.startsWith('.');
 }
@@ -78,8 +78,8 @@ export function configFilesIn(folder: string, problems: Problem[]): string[] {
 }
 
 /**
- * Nobody has named these files: whoever can put one where the service runs would change its limits. So they must be those
- * of who runs it, or of root, and nobody else may write to them.
+ * These files were found, not named, so that anyone who can create one there could change the limits. They must belong to the user
+ * of this process or to root, and others may not write to them.
  */
 function isTrusted(problems: Problem[]): (file: string) => boolean {
   return (file) => {
@@ -87,7 +87,7 @@ function isTrusted(problems: Problem[]): (file: string) => boolean {
     if (reason !== undefined) {
       problems.push({
         severity: 'error',
-        message: `${file}: not read, since ${reason}; name it with --config-file if it is meant`,
+        message: `${file}: not read, because ${reason}; to read it all the same, pass it with --config-file`,
       });
     }
     return reason === undefined;
@@ -96,19 +96,19 @@ function isTrusted(problems: Problem[]): (file: string) => boolean {
 
 function whyNotTrusted(file: string): string | undefined {
   try {
-    // A link is somebody's as the file is: it says which file is read.
+    // The owner of a link decides which file is read.
     const [link, target] = [lstatSync(file), statSync(file)];
     const mine = process.getuid?.() ?? target.uid;
     if ([link, target].some(({ uid }) => uid !== 0 && uid !== mine)) {
-      return 'it belongs to somebody else';
+      return 'it belongs to another user';
     }
-    return target.mode & 0o002 ? 'everybody may write to it' : undefined;
+    return target.mode & 0o002 ? 'everyone may write to it' : undefined;
   } catch (thrown) {
     return `it could not be looked at: ${systemErrorText(thrown)}`;
   }
 }
 
-/** Where `~` is, for the paths of flags. */
+/** The folder for `~` in the paths of flags. */
 export function homeOf({ HOME }: Environment): string {
   return HOME === undefined || HOME === '' ? homedir() : HOME;
 }

@@ -1,30 +1,30 @@
-/** Where each value of a merged configuration comes from, and what it has beaten. */
+/** Tracks where each value of a merged configuration comes from, and which sources it overrides. */
 import { isMapping, type Mapping, type Path } from '../yaml/tree.ts';
 
-/** A value that is no mapping, or an empty one, with the sources that set it. */
+/** A value that is not a mapping, or an empty mapping, with the sources that set it. */
 export interface Leaf<Source> {
   readonly path: Path;
   readonly value: unknown;
   readonly source: Source;
-  /** The sources whose values stood here before, the last one first. */
+  /** The sources whose values it overrides, the last one first. */
   readonly beats: readonly Source[];
 }
 
 interface Node<Source> {
   readonly children: Map<string | number, Node<Source>>;
-  /** Of a leaf. */
+  /** Only of a leaf. */
   source?: Source;
   beats: readonly Source[];
 }
 
 /**
- * Is told by `merge` what the overlays have set, one overlay after the other. A list is one leaf as long as all of it comes
- * from one source; where lists were joined, each of their items has its own.
+ * `merge` reports to it what each overlay sets. A list from one source is one leaf; in a list that was joined, each item is a leaf
+ * of its own.
  */
 export class Provenance<Source> {
   readonly #root: Node<Source> = { children: new Map(), beats: [] };
 
-  /** A value of an overlay stands at the path now, as a whole. `sourceOf` = the source of what stands at a path in the value. */
+  /** The value at the path now comes from an overlay. `sourceOf` = the source of a path within the value. */
   placed(path: Path, value: unknown, sourceOf: (below: Path) => Source): void {
     let node = this.#root;
     for (const step of path) {
@@ -90,7 +90,7 @@ function partsOf(value: unknown): [string | number, unknown][] {
   return isMapping(value) ? Object.entries(value) : [];
 }
 
-/** Each source once, with what it had beaten. */
+/** Each source of a node once, with those that it overrides. */
 function sourcesOf<Source>(node: Node<Source>): Source[] {
   const sources = new Set<Source>();
   const visit = ({ source, beats, children }: Node<Source>): void => {

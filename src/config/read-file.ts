@@ -1,14 +1,14 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** No configuration is this long; `/dev/zero` is. */
+/** No configuration is longer; `/dev/zero` is. */
 const MAX_BYTES = 1024 * 1024;
 
-/** Most files are no longer; what is, gets more room step by step. */
+/** Enough for most files; the buffer grows for longer ones. */
 const FIRST_BYTES = 64 * 1024;
 
 /**
- * The text of a file in UTF-8, of at most so many bytes; by default 1 MiB. Reads pipes too (`--config-file <(…)`).
- * Throws an `Error` whose message completes "could not be read: …".
+ * The text of a UTF-8 file of at most `maxBytes` (default: 1 MiB). Reads pipes too (`--config-file <(…)`). Throws an `Error` whose
+ * message completes "could not be read: …".
  */
 export function readTextFile(path: string, maxBytes = MAX_BYTES): string {
   const bytes = readBounded(path, maxBytes);
@@ -47,7 +47,7 @@ function readBounded(path: string, maxBytes: number): Buffer {
   }
 }
 
-/** What went wrong with a file, in words instead of `ENOENT: …, open '…'`. */
+/** Why a file could not be used, in words instead of `ENOENT: …, open '…'`. */
 export function systemErrorText(thrown: unknown): string {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   switch (code) {
@@ -61,8 +61,8 @@ export function systemErrorText(thrown: unknown): string {
     case 'ENOTDIR':
       return 'a part of its path is not a folder';
     case 'ERR_INVALID_ARG_VALUE':
-      // Node's own sentence repeats the path.
-      return 'no path has such a name';
+      // Node's own message repeats the path.
+      return 'it is not a valid path';
     default:
       return thrown instanceof Error ? thrown.message : String(thrown);
   }

@@ -1,6 +1,6 @@
 /**
- * Layers and options → one typed value an option, with its origin, and everything that is wrong with them.
- * Nothing is thrown here: all mistakes of all sources are collected, so that an operator mends them in one go.
+ * Layers and options → one typed value per option, with its origin, and every problem. Nothing is thrown: the problems of all
+ * sources are collected, so that an operator can fix them at once.
  */
 import { distance } from 'fastest-levenshtein';
 import type { Origin, Problem } from '../errors.ts';
@@ -17,22 +17,22 @@ import { checkedValue, MismatchError, typedValue } from './typed.ts';
 import { unknownNames } from './unknown-names.ts';
 import { ValueError } from './value.ts';
 
-/** A chain of references that doubles at each step (`a = $b$b`) would otherwise fill the memory. */
+/** Without it a chain of references that doubles at each step (`a = $b$b`) would fill the memory. */
 const MAX_REFERENCES = 10_000;
 
 /** The effective value of an option. */
 export interface Setting {
   readonly option: Option;
-  /** As the option's schema returned it; `undefined` = not set. */
+  /** The output of the option's schema; `undefined` = not set. */
   readonly value: unknown;
-  /** What the schema was given; `undefined` where it chose its default. A schema may turn one into the other. */
+  /** The input of the schema; `undefined` when it used its default. A schema may transform one into the other. */
   readonly input: unknown;
   readonly origin: Origin;
-  /** Where it was set too, by sources that this one has beaten; the last one first. */
+  /** The origins that this one overrides, the last one first. */
   readonly beats: readonly Origin[];
-  /** Of a dictionary that was put together from several sources: where each member comes from. */
+  /** For a dictionary from several sources: where each member comes from. */
   readonly members?: readonly Member[];
-  /** The option is a secret, or its value was put together from one. */
+  /** The option is a secret, or its value refers to one. */
   readonly secret: boolean;
 }
 
@@ -44,12 +44,12 @@ export interface Member {
 }
 
 export interface Resolution {
-  /** In the order of the options; one with a wrong value has its default here and a problem in `problems`. */
+  /** In the order of the options. One with a wrong value has its default here, and a problem in `problems`. */
   readonly settings: readonly Setting[];
   readonly problems: readonly Problem[];
 }
 
-/** Resolves the options over the layers, lowest layer first. `resourceTypes` = those that names may stand for. */
+/** Resolves the options over the layers, lowest layer first. `resourceTypes`: the known ones. */
 export function resolve(
   layers: readonly Layer[],
   options: readonly Option[],
@@ -66,7 +66,7 @@ export function resolve(
     const { origin } = entry;
     const beats = entries.slice(1).map((beaten) => beaten.origin);
     let secret = option.secret;
-    // What stands on an indented line may have been meant as an option of its own, and be a secret.
+    // An indented line may have been meant as an option of its own, and be a secret.
     const isContinued = entries.some(({ value }) => typeof value === 'string' && value.includes('\n'));
     let at: Entry | Merged = entry;
     try {
@@ -115,7 +115,7 @@ export function resolve(
   return { settings, problems: [...problems, ...unknownNames(layers, options)] };
 }
 
-/** What a schema of several options takes, by name; options that are not set are left to it. */
+/** The input for a schema of several options, by name, without the options that are not set. */
 export function schemaInput(
   settings: readonly Setting[],
   names: ReadonlySet<string>,
@@ -131,24 +131,24 @@ function unset(option: Option, origin: Origin): Setting {
   return { option, value: option.default, input: undefined, origin, beats: [], secret: option.secret };
 }
 
-/** What the sources say of an option, the highest first. */
+/** The entries of an option in all layers, the highest first. */
 function entriesOf(layers: readonly Layer[], section: string, option: string): Entry[] {
   return layers.flatMap((layer) => layer.get(section)?.get(option) ?? []).reverse();
 }
 
 /**
- * How many of the entries make up the value. A mapping is laid over what lower sources say of a dictionary; a text is the whole
- * of it, as in oslo.config, and so is any value of another option.
+ * How many of the entries make up the value. A mapping is merged over the lower sources of a dictionary. A text replaces the whole
+ * dictionary, as in oslo.config, and a value of any other type replaces the one before.
  */
 function wholeEntries(entries: readonly Entry[], { type }: Option): number {
   const whole = type === 'dictionary' ? entries.findIndex(({ value }) => !isMapping(value)) : 0;
   return whole === -1 ? entries.length : whole + 1;
 }
 
-/** Where a value was written that several sources have made. */
+/** The place of a value that several sources have set. */
 type Merged = Pick<Entry, 'origin' | 'members'>;
 
-/** Entries of a dictionary, the highest first, as one. */
+/** Merges the entries of a dictionary, the highest first. */
 function mergedDictionary(typed: readonly { readonly entry: Entry; readonly value: unknown }[]): {
   value: Mapping;
   members: Member[];
@@ -165,7 +165,7 @@ function mergedDictionary(typed: readonly { readonly entry: Entry; readonly valu
   return { value, members };
 }
 
-/** What stands at another place than the option. */
+/** A mistake at another line than that of the option. */
 class MisplacedError extends Error {
   readonly place: Pick<Problem, 'origin' | 'message'>;
 
@@ -175,7 +175,7 @@ class MisplacedError extends Error {
   }
 }
 
-/** The value with its references replaced, in all texts of it. What code passes is meant as it is: a "$" in its token is none. */
+/** The value with the references in all its texts replaced. Values from code are literal: a "$" in a token is no reference. */
 function replaced(
   { value, origin }: Entry,
   section: string,
@@ -198,7 +198,7 @@ function replaced(
   return { value: origin.kind === 'code' ? value : replace(value), secret };
 }
 
-/** What is written behind a flag, for an option that is a text. */
+/** For an option of type text: the value of a flag as it was written. */
 function asText(entry: Entry, { type }: Option): Entry {
   const { value, written } = entry;
   return type === 'text' && typeof value !== 'string' && written !== undefined
@@ -206,7 +206,7 @@ function asText(entry: Entry, { type }: Option): Entry {
     : entry;
 }
 
-/** What `$name` stands for. A reference may lead to further references; a circle is a mistake. */
+/** Looks up the value of `$name`. It may contain further references; a circular one is a mistake. */
 function textLookup(layers: readonly Layer[], options: readonly Option[]) {
   const visiting = new Set<string>();
   let count = 0;
@@ -227,14 +227,14 @@ function textLookup(layers: readonly Layer[], options: readonly Option[]) {
     visiting.add(id);
     try {
       if (isMapping(entry.value)) {
-        throw new ValueError(`$${name} has no text that could stand here: it is a mapping`);
+        throw new ValueError(`$${name} cannot be used here: it is a mapping`);
       }
       const text = valueText(entry.value);
       const reference =
         entry.origin.kind === 'code' ? { text, secret: false } : interpolate(text, section, lookup);
       return { text: reference.text, secret: reference.secret || option?.secret === true };
     } catch (thrown) {
-      // What stands behind its "$" may be a piece of a secret, and is reported with the option itself.
+      // The name after its "$" may be part of a secret, and is reported with that option.
       throw thrown instanceof UnknownReferenceError
         ? new ValueError(`$${name} has no value: it refers to an option that is not set`)
         : thrown;
@@ -247,7 +247,7 @@ function textLookup(layers: readonly Layer[], options: readonly Option[]) {
 
 function referenceText(thrown: unknown, secret: boolean): string {
   if (thrown instanceof UnknownReferenceError) {
-    // Of a secret not even the name behind the "$" is shown: it is a piece of it.
+    // In a secret the name after the "$" is part of the secret.
     const subject = secret ? 'a "$" in the value' : `"$${thrown.reference}"`;
     return `${subject} refers to an option that is not set; write "$$" for a dollar sign`;
   }
@@ -255,8 +255,8 @@ function referenceText(thrown: unknown, secret: boolean): string {
 }
 
 /**
- * An indented `name = value` continues the option above it, in the dialect, and what it was to set is not set: a limit
- * that everyone thinks is enforced. No option of ours has a value that looks like this.
+ * An indented `name = value` continues the option above it, so that the option it was meant to set is not set: a limit that everyone
+ * believes is enforced. No option has values of this form.
  */
 function swallowedOption(
   { value, origin }: Entry,
@@ -285,7 +285,7 @@ function swallowedOption(
       };
 }
 
-/** In YAML lines that belong together are one when they are read. Only what must not be shown is looked for, also misspelled. */
+/** YAML joins the lines of a value when it is read. Looks for names of secret options only, also misspelled ones. */
 function holdsSecret(value: unknown, options: readonly Option[]): boolean {
   if (typeof value !== 'string') {
     const parts = Array.isArray(value) || isMapping(value) ? Object.entries(value).flat() : [];

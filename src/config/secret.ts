@@ -1,11 +1,11 @@
-/** How values are shown: shortened, without the credentials that a URL may carry, and secrets not at all. */
+/** Shows values in messages: shortened, without the credentials in URLs, and never a secret. */
 
 const HIDDEN = '****';
 const MAX_SHOWN = 120;
 
 /**
- * A value inside an error message: as JSON, of bounded length, without credentials. Of several lines only the first: an
- * indented `token = …` continues the option above it, and is no part of what was meant there.
+ * A value in an error message: as JSON, of limited length, without credentials. Only the first of several lines: an indented
+ * `token = …` continues the option above it.
  */
 export function showText(value: unknown): string {
   const [first = '', ...further] = typeof value === 'string' ? hideCredentials(value).split('\n') : [];
@@ -18,14 +18,14 @@ function json(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
   } catch {
-    // A circle, or a BigInt: only code can give such a value.
+    // A circular reference or a BigInt, which only code can pass.
     return undefined;
   }
 }
 
 /**
- * `https://user:password@host/` → `https://****@host/`, anywhere in a text. Up to the last `@` of a word, since a
- * password that is not escaped may hold `/` and `#`: a path with an `@` is rather hidden too.
+ * `https://user:password@host/` → `https://****@host/`, anywhere in a text. Hides up to the last `@` of a word, because a password
+ * that is not escaped may contain `/` and `#`, even if that hides part of a path with an `@`.
  */
 export function hideCredentials(text: string): string {
   return text.replace(/\S+/g, (word) => {
@@ -39,7 +39,7 @@ export function hideCredentials(text: string): string {
   });
 }
 
-/** The value of a setting as it may be printed; an empty secret is no secret. */
+/** The value of a setting as it may be printed. An empty secret is shown. */
 export function showValue(value: unknown, secret: boolean): unknown {
   if (secret) {
     return value === undefined || value === '' || (Array.isArray(value) && value.length === 0)

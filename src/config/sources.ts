@@ -1,4 +1,4 @@
-/** Which sources there are, and in which order. A further source or file format is a further function that makes a layer. */
+/** The sources of the configuration and their order. To add a source or a file format, add a function that makes a layer. */
 import { existsSync } from 'node:fs';
 import type { Problem } from '../errors.ts';
 import { whyWritable } from './file-modes.ts';
@@ -22,44 +22,44 @@ import {
 } from './places.ts';
 
 /**
- * What a caller names. Lowest first: the server's files in order and its folders in order, the environment, `config`,
- * `values`. Nothing is read from the home or the working directory of whoever starts the process.
+ * The sources, lowest first: the server's files and folders in their order, the environment, `config`, `values`. Nothing is read
+ * from the home or the working directory of the process.
  */
 export interface ConfigSources {
   /**
-   * Paths of the server's configuration files; a later one wins. Default: the one that `BLAZAR_ENFORCEMENT_CONFIG` names, else
-   * `/etc/blazar/blazar.conf`. An empty list = no file. `.yaml` and `.json` are YAML, any other name is the INI form.
+   * Paths of the server's configuration files; later ones override earlier ones. Default: the file that `BLAZAR_ENFORCEMENT_CONFIG`
+   * names, else `/etc/blazar/blazar.conf`. An empty list = no file. `.yaml`, `.yml` and `.json` are YAML, all others INI.
    */
   readonly configFiles?: readonly string[] | undefined;
-  /** Folders whose `*.conf` and `*.yaml` files are read in the order of their names, after the files. */
+  /** Folders whose `*.conf` and `*.yaml` files are read after the files, sorted by name. */
   readonly configDirs?: readonly string[] | undefined;
   /**
-   * Variables such as `OS_ENFORCEMENT__MAX_LEASE_DURATION`, and `BLAZAR_ENFORCEMENT_CONFIG`, which names a file. Default:
+   * Variables such as `OS_ENFORCEMENT__MAX_LEASE_DURATION`, and `BLAZAR_ENFORCEMENT_CONFIG`, the path of a file. Default:
    * `process.env`.
    */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** What stands behind `--config`: `enforcement.max_lease_duration=60`, a later one wins; or one file. Options with a flag of their own. */
+  /** Values of `--config`: `enforcement.max_lease_duration=60`, later ones override earlier ones; or one file. Options with a flag of their own. */
   readonly config?: readonly (string | FlagSetting)[] | undefined;
-  /** Values from code: section, option, value of the option's type, or text that is read as in a file but for `$`. They win over everything else. */
+  /** Values from code: section → option → a value of the option's type, or a text as in a file, in which `$` is literal. They override all others. */
   readonly values?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
 }
 
-/** What has been read of the sources. */
+/** What the sources contain. */
 export interface ReadSources {
   /** Lowest first. */
   readonly layers: readonly Layer[];
-  /** The files that were read, lowest first, with what was in them. */
+  /** The files that were read, lowest first, with their layers. */
   readonly files: readonly { readonly file: string; readonly layer: Layer }[];
-  /** The layers of the user and of the project, who may not set everything. */
+  /** The layers of the user and of the project, which may not set every option. */
   readonly clientLayers: ReadonlySet<Layer>;
-  /** Where those layers are from. */
+  /** The files of those layers. */
   readonly clientFiles: readonly string[];
   readonly problems: readonly Problem[];
 }
 
 /**
- * Reads everything, and throws nothing: what could not be read is a problem. The user's and the project's files come between the
- * server's and the environment, and only where a command names a `projectFolder`: no service is configured by them.
+ * Reads all sources. Throws nothing: a source that cannot be read is a problem. With a `projectFolder` it also reads the files of the
+ * user and of the project, between those of the server and the environment. A service never does.
  */
 export async function readSources(sources: ConfigSources, projectFolder?: string): Promise<ReadSources> {
   const problems: Problem[] = [];
@@ -112,14 +112,14 @@ function defaultFiles(
   if (named !== undefined) {
     return existsSync(named) ? [named] : [];
   }
-  // Unless something else says what to enforce, going on without the file would allow every lease.
+  // Without the file, and without another source of enabled_filters, every lease would be allowed.
   const mayBeMissing =
     (sources.configDirs ?? []).length > 0 ||
     settings.some((layer) => layer.get('enforcement')?.has('enabled_filters'));
   return mayBeMissing && !existsSync(DEFAULT_CONFIG_FILE) ? [] : [DEFAULT_CONFIG_FILE];
 }
 
-/** A file that is named behind `--config` is read last of all files: it is what was said for this once. */
+/** A file that `--config` names overrides all other files. */
 async function commandLineLayers(
   config: readonly (string | FlagSetting)[],
   environment: Readonly<Record<string, string | undefined>>,

@@ -2,7 +2,7 @@
 import { formatIniValue } from './ini.ts';
 import type { Option } from './option.ts';
 
-/** A value as it stands behind `name = `, in the form that it is read from. */
+/** A value in the form that is read after `name = `. */
 export function valueText(value: unknown): string {
   if (value === undefined || value === null) {
     return '';
@@ -23,7 +23,7 @@ export function assignmentText(name: string, value: unknown): string {
   return value === undefined ? `# ${name} =` : `${name} = ${formatIniValue(valueText(value))}`.trimEnd();
 }
 
-/** A commented blazar.conf of the options: help, type with unit and range, default. */
+/** A blazar.conf with every option in comments: help, type with unit and range, default. */
 export function sampleText(options: readonly Option[]): string {
   const sections = [...new Set(options.map((option) => option.section))];
   return sections
@@ -48,7 +48,7 @@ function wrap(text: string): string[] {
   return (text.match(/\S.{0,95}(?=\s|$)/g) ?? []).map((line) => `# ${line}`);
 }
 
-/** The options as Markdown, one table a section: what the operator's page shows. */
+/** The options as Markdown, with a table per section, for the operator's page. */
 export function optionsTable(options: readonly Option[]): string {
   const sections = [...new Set(options.map((option) => option.section))];
   return sections

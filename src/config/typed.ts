@@ -1,11 +1,10 @@
-/** What a source says of an option → a value of the option's type, held against its schema. */
-
+/** Converts what a source says to the type of the option, and checks it against the option's schema. */
 import { isMapping } from '../yaml/tree.ts';
 import type { Option } from './option.ts';
 import { hideCredentials, showText } from './secret.ts';
 import { readValue, ValueError } from './value.ts';
 
-/** What came is no value of the option. The message says what was expected, and never holds a secret. */
+/** The value does not match its option. The message says what was expected, and never shows a secret. */
 export class MismatchError extends Error {
   override readonly name = 'MismatchError';
   /** The member of a dictionary that is wrong. */
@@ -18,8 +17,8 @@ export class MismatchError extends Error {
 }
 
 /**
- * Texts by the option's type, and so the texts within lists and mappings. Unless they are those of `code` they must be such
- * that a blazar.conf can say the same. Other values are left to the schema. Throws `MismatchError`.
+ * Reads texts, also in lists and mappings, by the option's type. Unless they come from `code`, a blazar.conf must be able to express
+ * them too. Other values are returned unchanged, for the schema. Throws `MismatchError`.
  */
 export function typedValue(value: unknown, option: Option, secret: boolean, code = false): unknown {
   let at: string | undefined;
@@ -59,28 +58,30 @@ function itemText(text: string, { type }: Option): string {
     throw new ValueError('an item is empty');
   }
   if (text.includes(',')) {
-    throw new ValueError('an item has a comma');
+    throw new ValueError('an item contains a comma');
   }
   return text.trim();
 }
 
 function nameText(name: string, { itemType }: Option, code: boolean): string {
-  // A zod record leaves out this one name without a word, and with it the limit that was written for it.
+  // zod would drop this name from a record silently, and the limit with it.
   if (name === '__proto__') {
     throw new ValueError('__proto__ cannot be the name of a pair');
   }
   if (code) {
     return name;
   }
-  // In blazar.conf a pair of texts ends its name at the first colon, any other pair at the last.
+  // In blazar.conf the name of a pair ends at the first colon if the value is a text, otherwise at the last.
   if (name.trim() === '' || (itemType === 'text' ? /[:,]/ : /,/).test(name)) {
-    throw new ValueError(`a name is empty, or has ${itemType === 'text' ? 'a ":" or a comma' : 'a comma'}`);
+    throw new ValueError(
+      `a name is empty, or contains ${itemType === 'text' ? 'a ":" or a comma' : 'a comma'}`,
+    );
   }
   return name.trim();
 }
 
 /**
- * Held against the option's schema. `written` = the value as its source has it, for the message. Throws `MismatchError`.
+ * Checks a value against the option's schema. `written` = the value in its source, for the message. Throws `MismatchError`.
  */
 export function checkedValue(
   input: unknown,
@@ -89,7 +90,7 @@ export function checkedValue(
   written: unknown = input,
 ): { readonly value: unknown; readonly input: unknown } {
   if (option.guard && isEmpty(input)) {
-    const message = `expected ${option.expected}, got nothing; empty, it would keep nobody out: remove the option if that is meant`;
+    const message = `expected ${option.expected}, got nothing, which would let everyone in: remove the option if you want that`;
     throw new MismatchError(message, undefined);
   }
   if (input === undefined) {
@@ -125,7 +126,7 @@ function expectation(value: unknown, option: Option, secret: boolean, details: r
   return `expected ${option.expected}, got ${got}${all === '' ? '' : ` (${all})`}`;
 }
 
-/** Before it is shortened: a URL that is cut off within its password would not be known for one. */
+/** Must run before the text is shortened: a URL that is cut in its password would not be recognised. */
 function withoutCredentials(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) {
     return value;
@@ -135,7 +136,7 @@ function withoutCredentials(value: unknown): unknown {
       JSON.stringify(value, (_, one: unknown) => (typeof one === 'string' ? hideCredentials(one) : one)),
     );
   } catch {
-    // A circle, or a BigInt: only code can give such a value, and it is not shown as JSON.
+    // A circular reference or a BigInt, which only code can pass, and which is not shown as JSON.
     return value;
   }
 }

@@ -1,11 +1,11 @@
-/** Names that nobody knows: an option that is misspelled is a limit that everyone thinks is enforced. */
+/** Finds unknown names: a misspelled option is a limit that everyone believes is enforced. */
 import { distance } from 'fastest-levenshtein';
 import type { Problem } from '../errors.ts';
 import { type Layer, shownName } from './layer.ts';
 import { nearestName } from './nearest.ts';
 import type { Option } from './option.ts';
 
-/** Options that a section of ours does not have, and sections that are nearly one of ours. */
+/** Unknown options of known sections, and sections whose name is nearly that of a known one. */
 export function unknownNames(layers: readonly Layer[], options: readonly Option[]): Problem[] {
   const problems: Problem[] = [];
   const sections = [...new Set(options.map((option) => option.section))];

@@ -1,12 +1,12 @@
-/** Text of a configuration source → a value of the option's type, as oslo.config's types read it (`types.py`). */
+/** Reads the text of a configuration source by the option's type, as oslo.config does (`types.py`). */
 import type { Option, OptionType } from './option.ts';
 
-/** The text does not have the form of the type. The message completes a sentence and never holds the text. */
+/** The text does not have the form of the type. The message completes a sentence, and never shows the text. */
 export class ValueError extends Error {
   override readonly name = 'ValueError';
 }
 
-/** Reads a text by an option's type. Ranges and the like are the schema's business. Throws `ValueError`. */
+/** Reads a text by an option's type. The schema checks ranges and the like. Throws `ValueError`. */
 export function readValue(text: string, option: Pick<Option, 'type' | 'itemType'>): unknown {
   switch (option.type) {
     case 'list':
@@ -31,7 +31,7 @@ function readScalar(text: string, type: OptionType): unknown {
   }
 }
 
-/** As Python's `int()` reads it: a sign, leading zeros and single underscores between digits; no `0x10`, `1e3`, `1.5`. */
+/** As Python's `int()`: a sign, leading zeros and single underscores between digits are allowed; `0x10`, `1e3`, `1.5` are not. */
 function readInteger(text: string): number {
   const trimmed = text.trim();
   if (!/^[+-]?\d+(_\d+)*$/.test(trimmed)) {
@@ -73,7 +73,7 @@ function readBoolean(text: string): boolean {
   }
 }
 
-/** Commas at the end are ignored, as in oslo.config; an empty item between two commas is a slip, and refused. */
+/** Ignores commas at the end, as oslo.config does. An empty item between two commas is refused. */
 function readList(text: string): string[] {
   const trimmed = text.trim().replace(/,+$/, '');
   if (trimmed === '') {
@@ -89,13 +89,13 @@ function readList(text: string): string[] {
 function readDictionary(text: string, itemType: OptionType): Record<string, unknown> {
   const dictionary: Record<string, unknown> = {};
   for (const pair of readList(text)) {
-    // A number has no colon, and a name may have one: physical:host:10.
+    // A name may contain a colon, a number cannot: physical:host:10.
     const colon = itemType === 'text' ? pair.indexOf(':') : pair.lastIndexOf(':');
     const key = pair.slice(0, colon).trim();
     if (colon <= 0 || key === '') {
       throw new ValueError('a pair has no name or no ":"');
     }
-    // A zod record leaves out this one name without a word, and with it the limit that was written for it.
+    // zod would drop this name from a record silently, and the limit with it.
     if (key === '__proto__') {
       throw new ValueError('__proto__ cannot be the name of a pair');
     }

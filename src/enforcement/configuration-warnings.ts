@@ -67,7 +67,7 @@ export function openSecrets({ files }: Pick<ReadSources, 'files'>, options: read
         .map((place) => ({
           severity: 'warning' as const,
           ...place,
-          message: 'everyone may read the file of this secret; take that right away: chmod o-r',
+          message: 'everyone may read the file of this secret; remove that permission: chmod o-r',
         })),
     );
 }

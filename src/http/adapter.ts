@@ -4,15 +4,15 @@ import { type Dispatcher, Pool } from 'undici';
 import type { HttpAnswer, HttpClientTls } from './contract.ts';
 import { announcesBody, endedByStrayBytes } from './left-over.ts';
 
-/** One try of a call, as the transport and whoever started it see it. */
+/** One try of a call: shared by the transport and its caller. */
 export interface Attempt {
-  /** Whether any of it may have reached the other side. Set by the transport. */
+  /** Whether any part of it may have reached the service. Set by the transport. */
   sent: boolean;
-  /** Ends the try at once with `reason` and drops its connection. Set by the transport, while the try runs. */
+  /** Ends the try at once with `reason` and closes its connection. Set by the transport while the try runs. */
   cancel: ((reason: Error) => void) | undefined;
-  /** In lower case. */
+  /** Names of the response headers to return, in lower case. */
   readonly answerHeaders: readonly string[];
-  /** Names and values by turns: of this call alone. */
+  /** Names and values in turn, for this call only. */
   readonly headers: readonly string[];
 }
 
@@ -26,35 +26,35 @@ export interface TransportOptions {
 
 /** The kept-alive connections to one origin. */
 export interface Transport {
-  /** One try, a POST or without a body a GET. Rejects with what undici or Node says, or with the reason given to `attempt.cancel`. */
+  /** One try: a POST, or without a body a GET. Rejects with the error of undici or Node, or with the reason of `attempt.cancel`. */
   request(path: string, json: string | undefined, attempt: Attempt): Promise<HttpAnswer>;
   close(): Promise<void>;
 }
 
-/** Enough for a burst of leases, and far from the limit of open files. More calls at once wait their turn. */
+/** Enough for a burst of leases, and far from the limit of open files. Further calls wait. */
 const MAX_CONNECTIONS = 128;
 
 /**
- * How long an idle connection is kept when the service doesn't say: less than the shortest default in use (gunicorn's
- * 2 s), since a request that crosses the closing of its connection is lost and may not be sent again. A service that
- * says how long it waits (`Keep-Alive: timeout=5`) is believed, less a second.
+ * How long an idle connection is kept when the service does not say: less than the shortest common default (gunicorn's 2 s),
+ * because a request on a connection that the service closes is lost, and may not be repeated. If a service announces its
+ * timeout (`Keep-Alive: timeout=5`), connections are kept for one second less.
  */
 const IDLE_MS = 1_000;
 const MAX_IDLE_MS = 60_000;
 
 const utf8 = new TextDecoder();
 
-/** `origin` is `scheme://host[:port]`. Nothing is opened before the first `request`. */
+/** `origin` is `scheme://host[:port]`. Opens no connection before the first `request`. */
 export function createTransport(origin: string, options: TransportOptions): Transport {
   const closing = new AbortController();
   setMaxListeners(0, closing.signal);
   const pool = new Pool(origin, {
     connect: {
       ...options.tls,
-      // Said here, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not unsay it.
+      // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 has no effect.
       rejectUnauthorized: true,
       timeout: options.connectTimeout,
-      // Ends connections in the making too, which the pool forgets and which would keep the process alive.
+      // Also ends attempts to connect, which the pool forgets and which would keep the process alive.
       signal: closing.signal,
     },
     allowH2: false,
@@ -63,23 +63,23 @@ export function createTransport(origin: string, options: TransportOptions): Tran
     keepAliveTimeout: IDLE_MS,
     keepAliveMaxTimeout: MAX_IDLE_MS,
     maxResponseSize: options.maxAnswerBytes,
-    // The call as a whole has a deadline; these would only cost timers.
+    // The whole call has a deadline; these would only cost timers.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
   let reset = false;
   pool.on('disconnect', (_origin, _targets, error) => {
-    // Bytes that are not HTTP may be the rest of the answer before them. Such a service gets a connection for each call.
+    // Bytes that are not HTTP may belong to the answer before them. Such a service gets a new connection for each call.
     reset ||= endedByStrayBytes(error);
   });
-  // The same on every call, so axios need not copy and check them each time, which would be a quarter of its cost.
+  // Not passed through axios, which would copy and check them on every call: a quarter of its cost.
   const headers = Object.entries(options.headers);
   const sent = {
     POST: headers.flat(),
-    // There is no body that it could say something of.
+    // A GET has no body.
     GET: headers.filter(([name]) => name !== 'content-type').flat(),
   };
-  // Not `axios.create`: without axios's defaults there are no transforms to run and little to merge.
+  // Not `axios.create`: without the defaults of axios it runs no transforms and merges little.
   const axios = new Axios();
   return {
     async request(path, json, attempt) {
@@ -102,14 +102,14 @@ export function createTransport(origin: string, options: TransportOptions): Tran
   };
 }
 
-/** Of an answer what is not handed through axios, which would make an object of its own of it. */
+/** The parts of an answer that do not pass through axios, which would copy them into an object of its own. */
 interface Aside {
-  /** Those that were asked for. */
+  /** The requested ones. */
   headers: Record<string, string>;
   bodyDropped: boolean;
 }
 
-/** Hands the request that axios made to the pool and collects the answer. Follows, decodes and judges nothing. */
+/** Passes the request of axios to the pool and collects the answer. Follows no redirect and decodes nothing. */
 function poolAdapter(
   pool: Pool,
   request: Pick<Dispatcher.DispatchOptions, 'method' | 'headers' | 'reset'>,
@@ -122,7 +122,7 @@ function poolAdapter(
       let cancelled: Error | undefined;
       let status = 0;
       const chunks: Buffer[] = [];
-      // What refers to a finished exchange keeps it through a garbage collection: that alone took a tenth of the time.
+      // References to finished exchanges keep them in memory, and cost a tenth of the time in garbage collection.
       const finish = () => {
         exchange = undefined;
         attempt.cancel = undefined;
@@ -146,7 +146,7 @@ function poolAdapter(
           },
           onResponseStart(controller, statusCode, received) {
             status = statusCode;
-            // Begun anew, since an early hint may have come before.
+            // Reset, because an early hint may have come before.
             aside.headers = {};
             for (const name of attempt.answerHeaders) {
               const value = received[name];

@@ -2,13 +2,13 @@ import { errorText } from '../errors.ts';
 
 /**
  * Why there is no answer:
- * - `connect`: nothing was sent, since there was no connection
- * - `transport`: the connection broke, or what came back is no HTTP; the service may have acted on the call
- * - `timeout` and `answer-too-large`: the same, by our own limits
- * - `breaker-open`: not tried, since the calls before it failed
- * - `aborted`: the caller gave up
+ * - `connect`: no connection, so that nothing was sent
+ * - `transport`: the connection broke, or the answer is not HTTP; the service may have processed the call
+ * - `timeout` and `answer-too-large`: the same, by the limits of the client
+ * - `breaker-open`: not sent, because the calls before it failed
+ * - `aborted`: the caller aborted it
  * - `closed`: the client was closed
- * - `invalid-url`: no http or https address, or one with credentials, which would end up in somebody's log
+ * - `invalid-url`: not an http or https URL, or one with credentials, which would end up in logs
  */
 export type HttpCallErrorCode =
   | 'connect'
@@ -21,8 +21,8 @@ export type HttpCallErrorCode =
   | 'invalid-url';
 
 /**
- * A call without an answer. `message` says where to (origin and path, nothing else) and why. `cause` has the name, message
- * and code of what failed underneath, and is never that error itself: axios's hold the request, undici's what came back.
+ * A call without an answer. `message` has the origin and path of the address, and the reason. `cause` has name, message and code of
+ * the underlying error, and is never that error itself: those of axios contain the request, those of undici the response.
  */
 export class HttpCallError extends Error {
   override readonly name = 'HttpCallError';
@@ -34,13 +34,13 @@ export class HttpCallError extends Error {
   }
 }
 
-/** What is called. */
+/** The target of a call. */
 export interface Called {
   readonly method: 'GET' | 'POST';
   readonly url: URL;
 }
 
-/** `POST https://host/path: why: what failed underneath`. */
+/** `POST https://host/path: why: the message of the underlying error`. */
 export function callError(
   code: HttpCallErrorCode,
   { method, url }: Called,
@@ -56,7 +56,7 @@ function bareError(thrown: unknown): Error {
   if (!(thrown instanceof Error)) {
     return new Error(typeof thrown === 'string' ? thrown : `a thrown ${typeof thrown}`);
   }
-  // Node says what failed for each address of a name, and nothing of all together.
+  // Node reports an error for each address of a name, and no message for all of them.
   const parts: unknown[] =
     thrown instanceof AggregateError && thrown.message === '' ? thrown.errors : [thrown];
   const bare = new Error(parts.map(errorText).join('; '));

@@ -12,14 +12,14 @@ export function createHttpClient(options: HttpClientOptions, observer?: HttpObse
 
 const DEFAULT_HEADERS = { 'content-type': 'application/json', 'user-agent': 'blazar-enforcement' };
 const DEFAULT_MAX_ANSWER_BYTES = 65_536;
-/** What a timer can hold; a longer one would fire at once. */
+/** The maximum of a timer; a longer one would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** One call from its first try to its last. */
 interface Call extends Attempt, Called {
   /** `undefined` = GET. */
   readonly json: string | undefined;
-  /** Why it has ended before there was an answer; no further try then. */
+  /** Why it ended before there was an answer. Then it is not tried again. */
   ended: HttpCallError | undefined;
 }
 
@@ -30,7 +30,7 @@ interface Origin {
 
 type Libraries = typeof import('./adapter.ts') & typeof import('./guard.ts');
 
-// Loading these takes longer than most commands run, and most have nothing to call.
+// Loading them takes longer than most commands run, and most commands call nothing.
 let libraries: Promise<Libraries> | undefined;
 
 async function loadLibraries(): Promise<Libraries> {
@@ -96,7 +96,7 @@ class PooledHttpClient implements HttpClient {
         if (call.cancel === undefined) {
           reject(error);
         } else {
-          // Comes back through `#perform`, where the circuit breaker counts it first.
+          // Rejects through `#perform`, so that the circuit breaker counts it.
           call.cancel(error);
         }
       };
@@ -106,7 +106,7 @@ class PooledHttpClient implements HttpClient {
       const timer = setTimeout(expire, this.#timeoutMs);
       this.#pending.add(end);
       if (signal !== undefined) {
-        // One signal may well watch over many calls; Node takes more than ten listeners for a leak.
+        // One signal may serve many calls; Node would warn of a leak at more than ten listeners.
         setMaxListeners(0, signal);
         signal.addEventListener('abort', abort);
       }
@@ -166,7 +166,7 @@ class PooledHttpClient implements HttpClient {
       tls = {},
     } = this.#options;
     const transport = loaded.createTransport(origin, {
-      // Leaves time for each of the tries, to a second or so: undici's timers are no finer.
+      // Divides the time among the tries, accurate to about a second, as undici's timers are.
       connectTimeout: this.#timeoutMs / (connectRetries + 1),
       maxAnswerBytes,
       headers: { ...DEFAULT_HEADERS, ...lowerCaseKeys(headers) },
@@ -189,7 +189,7 @@ function attemptError(call: Call, error: unknown): HttpCallError {
 }
 
 function abortedError(called: Called, signal: AbortSignal | undefined): HttpCallError {
-  return callError('aborted', called, 'given up by the caller', signal?.reason);
+  return callError('aborted', called, 'aborted by the caller', signal?.reason);
 }
 
 function closedError(): HttpCallError {
@@ -199,7 +199,7 @@ function closedError(): HttpCallError {
 function parseAddress(address: string): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new HttpCallError('invalid-url', 'the address to call is no http or https URL');
+    throw new HttpCallError('invalid-url', 'the address to call is not an http or https URL');
   }
   if (url.username !== '' || url.password !== '') {
     throw new HttpCallError(

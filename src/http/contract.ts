@@ -1,70 +1,70 @@
-/** What a caller of other services is promised: types alone. `client.ts` keeps the promise. */
+/** The interface of the HTTP client: types only. `client.ts` implements it. */
 import type { HttpCallErrorCode } from './call-error.ts';
 
 /** Times are in seconds and may have fractions. */
 export interface HttpClientOptions {
   /** For a whole call: connecting, trying again, sending, waiting, reading the answer. More than 0. */
   readonly timeout: number;
-  /** How often a call is tried again when nothing of it was sent: refused, unreachable, no such name. 0 or more. */
+  /** How often a call is retried when nothing of it was sent: refused, unreachable, unknown name. 0 or more. */
   readonly connectRetries: number;
-  /** How many calls to one origin have to fail in a row for the next ones to fail at once. 0 = never. */
+  /** After this many failures in a row, further calls to the origin fail at once. 0 = never. */
   readonly breakerFailures: number;
-  /** For how long they do, until a single call is let through to try. 0 or more. */
+  /** How long they fail at once, until a single call is let through as a trial. 0 or more. */
   readonly breakerCooldown: number;
-  /** An answer with a longer body is a failure, and its connection is dropped. Default 65536. */
+  /** An answer with a longer body is a failure, and its connection is closed. Default: 65536. */
   readonly maxAnswerBytes?: number | undefined;
-  /** Sent with every call. They never pass through axios, and no error holds them. */
+  /** Sent with every call. They never pass through axios, and no error contains them. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly tls?: HttpClientTls | undefined;
 }
 
 /** PEM texts, for https. */
 export interface HttpClientTls {
-  /** Who may vouch for the server, in place of the authorities that Node trusts. */
+  /** The authorities to trust, instead of those that Node trusts. */
   readonly ca?: string | Buffer | undefined;
-  /** What to show to a server that asks who is calling. */
+  /** The client certificate. */
   readonly cert?: string | Buffer | undefined;
   readonly key?: string | Buffer | undefined;
 }
 
-/** Whatever came back: a redirect is not followed, an error status is not thrown, a compressed body stays so. */
+/** The answer as it came: redirects are not followed, error statuses are not thrown, bodies are not decompressed. */
 export interface HttpAnswer {
   readonly status: number;
-  /** Read as UTF-8; empty when there was none. */
+  /** Decoded as UTF-8; empty when there was none. */
   readonly body: string;
-  /** Those that were asked for and came once, by their names in lower case. Not there when none were asked for. */
+  /** The requested headers that came exactly once, by their names in lower case. Missing when none were requested. */
   readonly headers?: Readonly<Record<string, string>>;
   /** A `204` announced a body, against HTTP. It was not read, and its connection was closed. */
   readonly bodyDropped?: true;
 }
 
-/** What a call is told besides its address. */
+/** Options of one call. */
 export interface HttpCallOptions {
-  /** Ends the call at once and drops its connection; for the circuit breaker it is then as if there had been no call. */
+  /** Ends the call at once and closes its connection. The circuit breaker does not count such a call. */
   readonly signal?: AbortSignal | undefined;
-  /** Names of headers of the answer to be handed back, in lower case. */
+  /** Names of the response headers to return, in lower case. */
   readonly answerHeaders?: readonly string[] | undefined;
-  /** Sent with this call besides those of the client. */
+  /** Sent with this call, in addition to those of the client. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Is told of the calls of clients: what a service counts. It must not throw. `origin` is `scheme://host[:port]`. */
+/** Notified of calls, for metrics. It must not throw. `origin` is `scheme://host[:port]`. */
 export interface HttpObserver {
   /** `outcome` is the status of the answer, or the code of the `HttpCallError`. */
   called(origin: string, outcome: number | HttpCallErrorCode, seconds: number): void;
-  /** The first time when the first call is made: `closed`. */
+  /** Called first with `closed`, at the first call. */
   breakerChanged(origin: string, state: BreakerState): void;
 }
 
-/** `closed` lets calls through, `open` lets none, `half-open` waits for the one that is tried. */
+/** `closed`: calls pass. `open`: calls fail at once. `half-open`: one trial call is in progress. */
 export type BreakerState = 'closed' | 'half-open' | 'open';
 
 /** Calls to other services, bounded in time and size, on kept-alive connections. */
 export interface HttpClient {
-  /** Posts a text that is JSON already. Rejects with an `HttpCallError` and nothing else. */
+  /** Posts a JSON text. Rejects only with an `HttpCallError`. */
   postJson(url: string, json: string, call?: HttpCallOptions): Promise<HttpAnswer>;
-  /** The same without a body. */
+  /** A GET request. Rejects only with an `HttpCallError`. */
   get(url: string, call?: HttpCallOptions): Promise<HttpAnswer>;
-  /** Drops all connections. Calls under way fail, and so does every later one. */
+  /** Closes all connections. Calls in progress and later calls fail. */
   close(): Promise<void>;
 }

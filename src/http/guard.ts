@@ -11,10 +11,10 @@ import {
 import { type Called, callError, type HttpCallError, hasCode } from './call-error.ts';
 import type { BreakerState, HttpAnswer, HttpClientOptions } from './contract.ts';
 
-/** Runs the tries of one call: again after a failed connection, not at all while the circuit breaker is open. */
+/** Runs the tries of one call: retries after a failed connection, fails at once while the circuit breaker is open. */
 export type Guard = (called: Called, attempt: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
 
-/** A service that restarts is away for a moment. */
+/** A service that restarts is back after a moment. */
 const RETRY_PAUSE_MS = 100;
 
 const STATES: Readonly<Record<CircuitState, BreakerState>> = {
@@ -24,7 +24,7 @@ const STATES: Readonly<Record<CircuitState, BreakerState>> = {
   [CircuitState.Isolated]: 'open',
 };
 
-/** A guard for one origin. `breakerChanged` hears of the state that it starts with, and of each that follows. */
+/** A guard for one origin. Calls `breakerChanged` with its first state and with each following one. */
 export function createGuard(
   options: HttpClientOptions,
   breakerChanged: (state: BreakerState) => void = () => {},
@@ -41,47 +41,47 @@ export function createGuard(
   }
 
   const breaker = circuitBreaker(
-    handleWhen((error) => !isWithdrawn(error)).orWhenResult((answer) => (answer as HttpAnswer).status >= 500),
+    handleWhen((error) => !isAborted(error)).orWhenResult((answer) => (answer as HttpAnswer).status >= 500),
     {
       breaker: new ConsecutiveBreaker(options.breakerFailures),
-      // A trial that was withdrawn told nothing: the next call is a trial again.
+      // A trial that was aborted says nothing about the service: the next call is a trial again.
       halfOpenAfter: new DelegateBackoff(({ result }) =>
-        'error' in result && result.error instanceof WithdrawnTrial ? 0 : options.breakerCooldown * 1000,
+        'error' in result && result.error instanceof AbortedTrial ? 0 : options.breakerCooldown * 1000,
       ),
     },
   );
   breakerChanged('closed');
   breaker.onStateChange((state) => breakerChanged(STATES[state]));
   return async (called, attempt) => {
-    // cockatiel would have these wait for the trial, and nobody should have to wait for a dead service.
+    // cockatiel would make these wait for the trial, and nobody should wait for a dead service.
     if (breaker.state === CircuitState.HalfOpen) {
       throw brokenError(called);
     }
     const trial = breaker.state === CircuitState.Open;
     try {
       return await breaker.execute(() =>
-        trial ? retries.execute(attempt).catch(markWithdrawn) : retries.execute(attempt),
+        trial ? retries.execute(attempt).catch(markAborted) : retries.execute(attempt),
       );
     } catch (error) {
       if (isBrokenCircuitError(error)) {
         throw brokenError(called);
       }
-      throw error instanceof WithdrawnTrial ? error.cause : error;
+      throw error instanceof AbortedTrial ? error.cause : error;
     }
   };
 }
 
-/** cockatiel takes a trial that ends with an error it does not handle for a success; this one it does handle. */
-class WithdrawnTrial extends Error {}
+/** For cockatiel a trial that ends with an error that it does not handle is a success. It handles this one. */
+class AbortedTrial extends Error {}
 
-function markWithdrawn(error: unknown): never {
-  throw isWithdrawn(error) ? new WithdrawnTrial('', { cause: error }) : error;
+function markAborted(error: unknown): never {
+  throw isAborted(error) ? new AbortedTrial('', { cause: error }) : error;
 }
 
-function isWithdrawn(error: unknown): boolean {
+function isAborted(error: unknown): boolean {
   return hasCode(error, 'aborted') || hasCode(error, 'closed');
 }
 
 function brokenError(called: Called): HttpCallError {
-  return callError('breaker-open', called, 'not tried, since the calls before it failed');
+  return callError('breaker-open', called, 'not sent, because the calls before it failed');
 }

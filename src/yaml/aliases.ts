@@ -1,12 +1,12 @@
-/** Aliases and merge keys, replaced by what they stand for: then a change at one place is a change at that place only. */
+/** Replaces aliases and merge keys by copies of what they refer to, so that a change in one place changes that place only. */
 import { isAlias, isMap, isScalar, isSeq, type Node, type Pair, visit } from 'yaml';
 import { Special } from './dialect.ts';
 import { YamlError } from './error.ts';
 
-/** A few lines of aliases to aliases stand for billions of nodes. */
+/** A few lines of aliases to aliases can expand to billions of nodes. */
 const MAX_NODES = 20_000;
 
-/** The same tree without aliases and anchors. Throws `YamlError` for an alias to nothing, to what it is in, or to too much. */
+/** The same tree without aliases and anchors. Throws `YamlError` for an alias without an anchor, to itself, or to too much. */
 export function withoutAliases(root: Node): Node {
   if (!hasAliases(root)) {
     return root;
@@ -23,11 +23,11 @@ export function withoutAliases(root: Node): Node {
         throw new YamlError('an alias has no anchor before it');
       }
       if (open.has(target)) {
-        throw new YamlError('an alias stands for what it is a part of');
+        throw new YamlError('an alias refers to a node that contains it');
       }
       added += sizeOf(target, sizes);
       if (added > MAX_NODES) {
-        throw new YamlError(`its aliases stand for more than ${MAX_NODES} nodes`);
+        throw new YamlError(`its aliases expand to more than ${MAX_NODES} nodes`);
       }
       return target.clone() as Node;
     }
@@ -58,11 +58,11 @@ export function withoutAliases(root: Node): Node {
       return;
     }
     const own = map.items.filter((pair) => !isMerge(pair));
-    // Of a list of mappings the first one wins, of several "<<" the last one, and the mapping's own names always.
+    // The first mapping of a list wins, the last of several "<<", and the mapping's own names over both.
     const sources = merges.flatMap(({ value }) => (isSeq(value) ? value.items.toReversed() : [value]));
     const merged = sources.flatMap((source) => {
       if (!isMap(source)) {
-        throw new YamlError('"<<" stands for what is no mapping');
+        throw new YamlError('"<<" refers to something that is not a mapping');
       }
       return source.items;
     });
@@ -86,7 +86,7 @@ function hasAliases(root: Node): boolean {
   return found;
 }
 
-/** What tells one key of a mapping from another: `8080` is not `'8080'`. */
+/** The identity of a key in a mapping: `8080` is not `'8080'`. */
 function nameOf({ key }: Pair): unknown {
   return isScalar(key) ? key.value : key;
 }

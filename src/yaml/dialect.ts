@@ -1,10 +1,9 @@
 /**
- * YAML as PyYAML reads it: version 1.1, in which `yes`, `012`, `1:30`, `2026-11-21` and `~` are no texts. SkyPilot and the
- * tools around OpenStack read their files with it, so a value means here what it means there, and what is written here
- * is quoted where PyYAML would take it for something else.
+ * YAML as PyYAML reads it: version 1.1, in which `yes`, `012`, `1:30`, `2026-11-21` and `~` are not texts. SkyPilot and the tools
+ * around OpenStack use it, so values must mean the same here. Texts that PyYAML would read as another type are written in quotes.
  *
- * The `yaml` package knows 1.1 too, but not PyYAML's: to it `y` is true and `1e3` a number. Source: PyYAML 6, `resolver.py`
- * and `constructor.py`.
+ * The 1.1 of the `yaml` package differs from PyYAML's: it reads `y` as true and `1e3` as a number. Source: PyYAML 6,
+ * `resolver.py` and `constructor.py`.
  */
 import {
   type CollectionTag,
@@ -30,7 +29,7 @@ function inThreeCases(words: readonly string[]): RegExp {
   return new RegExp(`^(?:${forms.join('|')})$`);
 }
 
-/** As it was written where it was read, so that nothing is lost of `0x1F`, `1.50` or twenty digits. */
+/** A value that was read is written as it was, so that `0x1F`, `1.50` and twenty digits are preserved. */
 function asWritten({ source, value }: Scalar): string {
   return source ?? plainText(value);
 }
@@ -71,7 +70,7 @@ const floatTag: ScalarTag = {
   stringify: asWritten,
 };
 
-/** A scalar that is neither text nor number: what it is written as stands for it. */
+/** A scalar that is neither a text nor a number, with the text that it is written as. */
 export class Special {
   readonly kind: 'moment' | 'merge';
   readonly text: string;
@@ -82,7 +81,7 @@ export class Special {
   }
 }
 
-/** A date or a moment. Which value it becomes is the business of who reads it. */
+/** A date or a time. The reader decides what value it becomes. */
 const timestampTag: ScalarTag = {
   tag: 'tag:yaml.org,2002:timestamp',
   default: true,
@@ -92,7 +91,7 @@ const timestampTag: ScalarTag = {
   stringify: ({ value }) => (value as Special).text,
 };
 
-/** `<<: *base`: what another mapping holds belongs to this one. */
+/** `<<: *base`: merges the members of another mapping into this one. */
 const mergeTag: ScalarTag = {
   tag: 'tag:yaml.org,2002:merge',
   default: true,
@@ -102,7 +101,7 @@ const mergeTag: ScalarTag = {
   stringify: ({ value }) => (value as Special).text,
 };
 
-/** PyYAML knows a type for this one character, and no value of it. */
+/** PyYAML has a type for this character, but cannot construct a value of it. */
 const valueTag: ScalarTag = {
   tag: 'tag:yaml.org,2002:value',
   default: true,
@@ -110,7 +109,7 @@ const valueTag: ScalarTag = {
   resolve: (_, onError) => onError('a lone "="'),
 };
 
-/** The package's own texts, written as `textForm` says. */
+/** The text tag of the package, with `textForm` to write it. */
 function textTag(own: ScalarTag): ScalarTag {
   return own.stringify === undefined ? own : { ...own, stringify: textForm(own.stringify) };
 }
@@ -134,16 +133,16 @@ export const dialect = {
     valueTag,
   ],
   resolveKnownTags: false,
-  // Python takes the last of them.
+  // As in Python, the last of them wins.
   uniqueKeys: false,
   prettyErrors: false,
   logLevel: 'silent',
 } as const satisfies ParseOptions & DocumentOptions & SchemaOptions;
 
-/** How a document is written: no line is broken anew. */
+/** How a document is written: long lines are not wrapped. */
 export const layout = { lineWidth: 0, minContentWidth: 0 } as const satisfies ToStringOptions;
 
-/** Python reads no longer one; to read them costs the square of it. */
+/** Python's limit too; the cost of reading a number is quadratic. */
 const MAX_DIGITS = 4300;
 
 function readInteger(text: string, onError: (message: string) => void): number | bigint {
@@ -180,7 +179,7 @@ function readFloat(text: string): number {
   return negative ? -magnitude : magnitude;
 }
 
-/** A number that came from code, in a form that PyYAML takes for one: its floats have a point, and a sign in the exponent. */
+/** A number from code in a form that PyYAML reads as a number: its floats have a point, and a sign in the exponent. */
 function plainText(value: unknown): string {
   if (typeof value !== 'number') {
     return String(value);

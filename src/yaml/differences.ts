@@ -1,6 +1,6 @@
 /**
- * Where a text is one thing to PyYAML and another to the `yaml` package, although neither says so. Such a text is refused:
- * what is checked here must be what SkyPilot sees. Found by reading random texts with both.
+ * Refuses texts that PyYAML and the `yaml` package read differently without an error: what is checked here must be what SkyPilot
+ * sees. The differences were found by reading random texts with both.
  */
 import { isAlias, isMap, isScalar, isSeq, type Node, Scalar } from 'yaml';
 import { Special } from './dialect.ts';
@@ -8,16 +8,16 @@ import { asNode } from './edit.ts';
 import { YamlError } from './error.ts';
 
 /**
- * What PyYAML refuses to read, and what it alone takes for the end of a line: a comment would end there to it, and what
- * follows would be read. Such characters can be written as escapes, between double quotes.
+ * Characters that PyYAML refuses, or that end a line only in PyYAML: it would read what follows them in a comment. They can be
+ * written as escapes in double quotes.
  */
 const UNREADABLE =
   /[^\t\n\r -~\u{a0}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]|[\u2028\u2029]|\r(?!\n)|(?!^)\ufeff/u;
 
-/** PyYAML looks no further for the colon behind a key. */
+/** PyYAML looks no further for the colon after a key. */
 const MAX_KEY = 1024;
 
-/** @throws YamlError for a text with such a character. */
+/** @throws YamlError for a text with one of these characters. */
 export function refuseUnreadable(text: string): void {
   const found = UNREADABLE.exec(text);
   if (found !== null) {
@@ -35,7 +35,7 @@ export function refuseAmbiguous(root: Node, lineAt: (offset: number) => number):
     }
     if (isMap(node)) {
       const isFlow = node.flow === true;
-      // Here they have the names that they are written as.
+      // Only here: in the value, `~` and `null` have different names.
       if (node.items.filter(({ key }) => isNull(asNode(key))).length > 1) {
         throw new YamlError('a mapping with two names that are null', lineAt(node.range?.[0] ?? 0));
       }
@@ -58,10 +58,10 @@ export function refuseAmbiguous(root: Node, lineAt: (offset: number) => number):
   check(root, false, false);
 }
 
-/** Between brackets. */
+/** For nodes in flow collections, `[…]` and `{…}`. */
 function ambiguityInFlow(node: Scalar, isKey: boolean): string | undefined {
   if (node.type === Scalar.PLAIN && node.source?.startsWith('?')) {
-    return 'a text without quotes begins with "?" between brackets';
+    return 'an unquoted text between brackets begins with "?"';
   }
   const [start = 0, end = 0] = node.range ?? [];
   return isKey && end - start > MAX_KEY
@@ -72,14 +72,14 @@ function ambiguityInFlow(node: Scalar, isKey: boolean): string | undefined {
 function ambiguityOf(node: Node): string | undefined {
   const name = isAlias(node) ? node.source : (node as { anchor?: string }).anchor;
   if (name !== undefined && /[^\w-]/.test(name)) {
-    return 'the name of an anchor has more than letters, digits, "-" and "_"';
+    return 'an anchor has characters in its name other than letters, digits, "-" and "_"';
   }
   return node.tag === undefined || isOfTag(node, node.tag)
     ? undefined
-    : 'a tag is none of the value behind it';
+    : 'a tag does not match the value after it';
 }
 
-/** Whether a tag leaves a node what it was read as, or at least what it looks like. */
+/** Whether a tag matches the type that the node was read as. */
 function isOfTag(node: Node, tag: string): boolean {
   switch (tag.replace('tag:yaml.org,2002:', '!!')) {
     case '!!map':

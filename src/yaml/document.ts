@@ -1,6 +1,6 @@
 /**
- * A YAML text that is read, changed and written back. Where nothing is changed the nodes stay as they were read, so that
- * what nobody touched means what it meant: `0o14`, dates, numbers of forty digits, block texts, the order of keys.
+ * A YAML text that is read, changed and written back. Unchanged nodes are written as they were read: `0o14`, dates, numbers of forty
+ * digits, block texts and the order of keys are preserved.
  */
 import {
   Composer,
@@ -25,9 +25,9 @@ import { YamlError } from './error.ts';
 import type { Path } from './tree.ts';
 import { MAX_DEPTH, TOO_DEEP, view } from './view.ts';
 
-/** A configuration or a task has some hundreds. A million lines would keep everybody else waiting for seconds. */
+/** A configuration or a task has some hundreds. A million lines would block the process for seconds. */
 const MAX_TOKENS = 250_000;
-/** Of the parser, which has the document and the scalar on it too. */
+/** For the stack of the parser, which holds the document and the scalar too. */
 const MAX_STACK = MAX_DEPTH + 10;
 
 /** A text that has been read. */
@@ -41,26 +41,27 @@ export class YamlDocument {
   readonly #text: string;
   #content: Content | undefined;
 
-  /** What is written here is read again only if somebody asks what it means. */
+  /** A text that was written by this class is read again only when needed. */
   private constructor(text: string, content?: Content) {
     this.#text = text;
     this.#content = content;
   }
 
   /**
-   * Reads a text of one document, as PyYAML's `safe_load` does: whoever sees only the first of several has not seen it all.
+   * Reads a text with one document, as PyYAML's `safe_load` does. Several are an error, because only the first would be seen.
    *
-   * @throws YamlError for what is no YAML, several documents, too much, or too deep. `maxTokens`: fewer where it comes from a stranger.
+   * @throws YamlError for a text that is not YAML, several documents, too many tokens, or too deep nesting. Pass a lower
+   * `maxTokens` for texts from outside.
    */
   static parse(written: string, maxTokens = MAX_TOKENS): YamlDocument {
     return new YamlDocument(written, read(withoutMark(written), maxTokens));
   }
 
   /**
-   * Reads all documents of a text, such as a file of Kubernetes; those that hold nothing are left out. Lines are those of the
-   * text. Each may be as large as the only one of `parse`.
+   * Reads all documents of a text, such as a Kubernetes manifest, without the empty ones. Line numbers count from the start of the
+   * text. `maxTokens` of `parse` applies to each document.
    *
-   * @throws YamlError as `parse`.
+   * @throws YamlError as `parse` does.
    */
   static parseAll(written: string): YamlDocument[] {
     return streamOf(written, ({ contents, errors }) => errors.length > 0 || !isNothing(contents)).map(
@@ -68,30 +69,30 @@ export class YamlDocument {
     );
   }
 
-  /** The same with those that hold nothing, as PyYAML's `safe_load_all` has them. */
+  /** As `parseAll`, with the empty documents, as PyYAML's `safe_load_all` does. */
   static parseStream(written: string): YamlDocument[] {
     return streamOf(written, () => true).map((part) => new YamlDocument(...part));
   }
 
-  /** A new one, from plain data. */
+  /** A new document from plain data. */
   static from(value: unknown): YamlDocument {
     return YamlDocument.parse('null').with(value);
   }
 
   /**
-   * What it means, as plain data that nobody else has: a whole number that is not safe is a `bigint`, a date the text that
-   * it is written as. Of a name that stands twice the last one counts.
+   * The value as a fresh copy of plain data. A whole number that is not safe is a `bigint`, a date is the text that it is written
+   * as. Of repeated names the last one counts.
    */
   get value(): unknown {
     return view(this.#read().root, 'values');
   }
 
-  /** The same with all scalars as the texts that they are written as; nothing is the empty text. */
+  /** As `value`, but every scalar is the text that it is written as; an empty one is the empty text. */
   get texts(): unknown {
     return view(this.#read().root, 'texts');
   }
 
-  /** Where a name stands in a mapping that has it already: of these the value has only the last one. */
+  /** Names that repeat another one of their mapping: `value` has only the last one. */
   repetitions(): { readonly name: string; readonly line: number }[] {
     const { root, lines } = this.#read();
     return [...repeatedKeys(root)].map((key) => ({
@@ -100,7 +101,7 @@ export class YamlDocument {
     }));
   }
 
-  /** The line of what stands at a path, from 1; of what is nearest to it where nothing does. */
+  /** The line of the node at a path, from 1; if there is none, of the nearest node above. */
   lineOf(path: Path): number {
     const { root, lines } = this.#read();
     let node = root;
@@ -113,19 +114,19 @@ export class YamlDocument {
     return lines.linePos(start).line;
   }
 
-  /** The document with another value: what is equal stays as it is written. Plain data is expected: see `plainCopy`. */
+  /** The document with another value, in which equal parts stay as they are written. Expects plain data: see `plainCopy`. */
   with(value: unknown): YamlDocument {
     const { document, root } = this.#read();
     const changed = edited(root, this.value, value);
     return changed === root ? this : new YamlDocument(printed(document, changed));
   }
 
-  /** As PyYAML reads it with the same meaning. */
+  /** The text, which PyYAML reads with the same meaning. */
   toString(): string {
     return this.#text;
   }
 
-  /** Written anew, as it would be if something was changed: for comparing the two. */
+  /** The text as `with` would write it, for comparison with a changed document. */
   format(): string {
     const { document, root } = this.#read();
     return printed(document, root);
@@ -138,8 +139,8 @@ export class YamlDocument {
 }
 
 /**
- * A byte order mark at the start says nothing, and the package takes it for a column where a list begins. A second one would
- * be a letter to PyYAML.
+ * Removes a byte order mark, which the package would count as a column of the first line. A second one would be a letter to
+ * PyYAML.
  */
 function withoutMark(text: string): string {
   refuseUnreadable(text);
@@ -156,12 +157,12 @@ function read(text: string, maxTokens = MAX_TOKENS): Content {
     content = contentOf(document, text, lines);
   }
   if (content === undefined) {
-    throw new YamlError('it holds no document');
+    throw new YamlError('it contains no document');
   }
   return content;
 }
 
-/** The documents of a text that are wanted, each with its own piece of it. */
+/** The wanted documents of a text, each with its own part of the text. */
 function streamOf(
   written: string,
   isWanted: (document: Document.Parsed) => boolean,
@@ -177,7 +178,7 @@ function streamOf(
 function contentOf(document: Document.Parsed, text: string, lines: LineCounter): Content {
   const [error] = document.errors;
   if (error !== undefined) {
-    // Its message may hold a piece of the text.
+    // Its message may contain a part of the text.
     const reason =
       error.code === 'TAG_RESOLVE_FAILED'
         ? 'a number without digits or with thousands of them, or a lone "="'
@@ -192,12 +193,12 @@ function contentOf(document: Document.Parsed, text: string, lines: LineCounter):
   const own = text.slice(document.range[0], document.range[2]);
   const mayHaveAliases = own.includes('*') || own.includes('<<');
   const root = contents !== null && mayHaveAliases ? withoutAliases(contents) : contents;
-  // Everything below walks down the same levels.
+  // Refuses what is too deep: everything else descends the same levels.
   view(root, 'values');
   return { document, root, lines };
 }
 
-/** As a whole document a block text may begin at the margin here; to PyYAML it is over there, and `#` begins a comment. */
+/** For the package a block text that is a whole document need not be indented. For PyYAML it ends there, and `#` starts a comment. */
 function refuseUnindented(root: Node, text: string, lines: LineCounter): void {
   if (isBlock(root)) {
     const [start = 0, end = 0] = root.range ?? [];
@@ -212,10 +213,10 @@ function isBlock(node: Node | null): node is Scalar {
   return isScalar(node) && (node.type === Scalar.BLOCK_LITERAL || node.type === Scalar.BLOCK_FOLDED);
 }
 
-/** The contents are put back: a copy of the document would cost more than all that is written. */
+/** Replaces the contents and restores them: a copy of the document would cost more than writing it. */
 function printed(document: Document, root: Node | null): string {
   const { contents } = document;
-  // As the whole of a document the lines of such a text would not be indented, which PyYAML expects.
+  // A block text that is a whole document would not be indented, as PyYAML requires.
   const shown = isBlock(root) ? Object.assign(root.clone(), { type: Scalar.QUOTE_DOUBLE }) : root;
   try {
     document.contents = shown as ParsedNode;
@@ -225,12 +226,12 @@ function printed(document: Document, root: Node | null): string {
   }
 }
 
-/** Between two `---`, say, or in a file of comments. */
+/** Whether a document is empty, such as one between two `---`, or one of comments. */
 function isNothing(contents: ParsedNode | null): boolean {
   return contents === null || (isScalar(contents) && contents.value === null && contents.source === '');
 }
 
-/** Token by token, so that the rest of what is too much, or of no interest, is never read. */
+/** Reads token by token, and stops when there are too many or the caller needs no more. */
 function* documentsOf(
   text: string,
   lineCounter: LineCounter,
@@ -246,7 +247,7 @@ function* documentsOf(
       throw new YamlError(`it has more than ${maxTokens} tokens`);
     }
     for (const token of parser.next(lexeme)) {
-      // The composer gives a document away only when it has met the end of the next one.
+      // The composer yields a document only at the end of the next one.
       if (token.type === 'document') {
         tokens = 0;
       }
@@ -254,7 +255,7 @@ function* documentsOf(
         yield document as Document.Parsed;
       }
     }
-    // Before the composer meets it: where it runs out of stack, a regular expression that is compiled ends the process.
+    // Before the composer recurses: when V8 compiles a regular expression without stack left, the process crashes.
     if (parser.stack.length > MAX_STACK) {
       throw new YamlError(TOO_DEEP);
     }

@@ -1,26 +1,26 @@
-/** A changed value in the nodes of the one before: what is equal stays as it is written. */
+/** Applies a changed value to the nodes of the value before: equal parts keep their nodes. */
 import { isDeepStrictEqual } from 'node:util';
 import { diffArrays } from 'diff';
 import { isAlias, isMap, isScalar, isSeq, type Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { YamlError } from './error.ts';
 import { isMapping, type Mapping, member } from './tree.ts';
 
-/** Finding which items of a list are still there costs the square of this; beyond it they are told by their position. */
+/** Comparing lists costs the square of this. With more changes, items are compared by position. */
 const MAX_EDITS = 200;
 
 export function asNode(value: unknown): Node | null {
   return isMap(value) || isSeq(value) || isScalar(value) || isAlias(value) ? value : null;
 }
 
-/** `8080:` and `'8080':` have one name here; in the document they stay two. */
+/** `8080:` and `'8080':` have the same name here, although they are two keys of the document. */
 export function nameOf(key: unknown): string {
   if (!isScalar(key)) {
-    throw new YamlError('the key of a mapping is no scalar');
+    throw new YamlError('a key of a mapping is not a scalar');
   }
   return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
 }
 
-/** A node for `after`, in which is kept what stands in `node` for an equal part of `before`. No node is changed. */
+/** A node for `after` that shares the nodes of the parts that are equal in `before`. No node is changed. */
 export function edited(node: Node | null, before: unknown, after: unknown): Node | null {
   if (isDeepStrictEqual(before, after)) {
     return node;
@@ -65,7 +65,7 @@ function editedSeq(seq: YAMLSeq, before: readonly unknown[], after: readonly unk
   let replaced = 0;
   const found = parts.flatMap(({ added, removed, value }) => {
     if (added) {
-      // What is removed comes first: an item that has changed is both.
+      // A changed item is removed, then added.
       return value.map((item) => {
         const from = replaced < index ? replaced++ : items.length;
         return edited(asNode(items[from]), before[from], item);
@@ -79,13 +79,13 @@ function editedSeq(seq: YAMLSeq, before: readonly unknown[], after: readonly unk
   return likeIt(seq, new YAMLSeq(), found);
 }
 
-/** A collection in the form of another. The other one stays as it was, and shares what is equal. */
+/** Gives a new collection the form of another, which is not changed. */
 function likeIt<Collection extends YAMLMap | YAMLSeq>(
   { items: { length }, flow, tag, comment, commentBefore, spaceBefore }: YAMLMap | YAMLSeq,
   collection: Collection,
   items: Collection['items'],
 ): Collection {
-  // `{}` and `[]` were written so because there was nothing to write in lines.
+  // An empty `{}` or `[]` says nothing about the form.
   const form = { flow: length > 0 && flow, tag, comment, commentBefore, spaceBefore, items };
   return Object.assign(collection, form);
 }
@@ -106,7 +106,7 @@ function nodeOf(value: unknown): Node {
   return typeof value === 'string' ? textNode(value) : new Scalar(value);
 }
 
-/** Plain where nobody could take it for something else; PyYAML's rules for what may stand there differ from version to version. */
+/** Plain only where it is certain to be read as a text: PyYAML's rules for plain texts differ between versions. */
 function textNode(text: string): Scalar {
   const node = new Scalar(text);
   if (/^[A-Za-z_/][\w./@%+-]*(?: [\w./@%+-]+)*$/.test(text)) {

@@ -1,9 +1,9 @@
-/** The text is no YAML that can be used. The message never holds a piece of it. */
+/** The text is not usable YAML. The message never contains a part of the text. */
 export class YamlError extends Error {
   override readonly name = 'YamlError';
-  /** Without the line. */
+  /** The message without the line. */
   readonly reason: string;
-  /** From 1; `undefined` when it is about the whole. */
+  /** From 1; `undefined` for the whole text. */
   readonly line: number | undefined;
 
   constructor(reason: string, line?: number) {

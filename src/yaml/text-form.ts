@@ -1,25 +1,25 @@
 /**
- * How a text is written, so that it is read to the letter. The `yaml` package chooses between five forms, and breaks long
- * ones over lines; PyYAML reads some of what it writes then as another text, such as a line of one blank in a script. So
- * quotes stand on one line here, with everything unusual escaped, and lines are only kept where nothing about them is special.
+ * Writes texts so that PyYAML reads them back unchanged. The `yaml` package chooses between five forms and wraps long lines, and
+ * PyYAML reads some of the results as another text, for example a script with a line of one blank. So quoted texts are written on
+ * one line with everything unusual escaped, and block texts only when nothing about their lines is special.
  */
 import { Scalar, type ScalarTag } from 'yaml';
 
 /**
- * What PyYAML takes for the end of a line, or refuses to read, although YAML 1.2 does not, and what cannot be seen: only ever
- * escaped. A tab and the end of a line may stand as they are.
+ * Always escaped: invisible characters, and those that PyYAML refuses or reads as the end of a line, unlike YAML 1.2. Tabs and line
+ * ends are allowed.
  */
 const ESCAPED = /(?![\t\n])[\p{Cc}\u2028\u2029\ufeff\ufffe\uffff\p{Surrogate}]/u;
 const EVERY_ESCAPED = new RegExp(ESCAPED, 'gu');
 
-/** No blank decides where the text begins, and none is left alone at its end. */
+/** Whether the text has several lines, does not begin with a blank, and does not end with a line of blanks. */
 function mayKeepLines(text: string): boolean {
   return text.includes('\n') && /^\S/.test(text) && !/\n[\t ]+$/.test(text);
 }
 
 type Stringify = NonNullable<ScalarTag['stringify']>;
 
-/** `own` = the package's way, which is asked where its answer is one that can be read in one way only. */
+/** `own` = the function of the package, which is used where its result is unambiguous. */
 export function textForm(own: Stringify): Stringify {
   return (item, context, onComment, onChompKeep) => {
     const text = String(item.value);
@@ -51,7 +51,7 @@ export function textForm(own: Stringify): Stringify {
   };
 }
 
-/** Between double quotes, on one line. */
+/** In double quotes, on one line. */
 function quoted(text: string): string {
   return JSON.stringify(text).replace(EVERY_ESCAPED, escapeOf);
 }

@@ -1,4 +1,4 @@
-/** Trees of plain data: what a configuration is once it is read, whatever it was written in. */
+/** Trees of plain data: a configuration after it was read, whatever its format. */
 
 /** A mapping by name. `__proto__` is a name like any other: see `setMember`. */
 export type Mapping = { readonly [name: string]: unknown };
@@ -6,7 +6,7 @@ export type Mapping = { readonly [name: string]: unknown };
 /** From the root to a value: names, and positions in lists. */
 export type Path = readonly (string | number)[];
 
-/** No configuration and no task is nested or as large as this; a circle is. */
+/** No configuration or task is deeper or larger; a circular reference is. */
 const MAX_DEPTH = 100;
 const MAX_VALUES = 50_000;
 
@@ -14,12 +14,12 @@ export function isMapping(value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The member of that name, never what every object inherits. */
+/** The own member of that name, never an inherited one. */
 export function member(mapping: Mapping, name: string): unknown {
   return Object.hasOwn(mapping, name) ? mapping[name] : undefined;
 }
 
-/** Sets a member whatever its name: an assignment to `__proto__` would set no member at all. */
+/** Sets a member of any name: an assignment to `__proto__` would not create a member. */
 export function setMember(mapping: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__') {
     Object.defineProperty(mapping, name, { value, enumerable: true, configurable: true, writable: true });
@@ -28,7 +28,7 @@ export function setMember(mapping: Record<string, unknown>, name: string, value:
   }
 }
 
-/** What stands at a path; `undefined` when nothing does, or when a step is no mapping or list. */
+/** The value at a path; `undefined` when there is none. */
 export function valueAt(tree: unknown, path: Path): unknown {
   let value = tree;
   for (const step of path) {
@@ -49,12 +49,12 @@ export function formatPath(path: Path): string {
 }
 
 /**
- * A copy that shares nothing with the value, which must be plain data: `null`, booleans, numbers, texts, lists and mappings
- * of such. A member that is `undefined` is left out. Throws a `TypeError` that names the place of what is none.
+ * A deep copy of plain data: `null`, booleans, numbers, texts, and lists and mappings of these. Leaves out members that are
+ * `undefined`. Throws a `TypeError` with the path of anything else.
  */
 export function plainCopy<Value>(value: Value): Value {
   let count = 0;
-  // One for all: most copies meet nothing that is worth a name.
+  // One array for the whole copy: most copies never need a path.
   const path: (string | number)[] = [];
   const refuse = (expectation: string): never => {
     throw new TypeError(`${shown(path)}: ${expectation}`);
@@ -68,7 +68,9 @@ export function plainCopy<Value>(value: Value): Value {
   const copy = (from: unknown): unknown => {
     count += 1;
     if (path.length > MAX_DEPTH || count > MAX_VALUES) {
-      return refuse('expected less deep and less data, or no circle');
+      return refuse(
+        `expected at most ${MAX_DEPTH} levels and ${MAX_VALUES} values, and no circular reference`,
+      );
     }
     switch (typeof from) {
       case 'string':
@@ -103,6 +105,6 @@ export function plainCopy<Value>(value: Value): Value {
 }
 
 function shown(path: Path): string {
-  // Deep enough to find it, short enough to read.
-  return formatPath(path.slice(0, 8)) || 'the whole';
+  // Long enough to find the place, short enough to read.
+  return formatPath(path.slice(0, 8)) || 'the value';
 }

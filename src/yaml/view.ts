@@ -1,4 +1,4 @@
-/** What the nodes of a document are to whoever reads them. */
+/** The nodes of a document as plain data. */
 import { isMap, isScalar, isSeq, type Node } from 'yaml';
 import { Special } from './dialect.ts';
 import { asNode, nameOf } from './edit.ts';
@@ -8,10 +8,10 @@ import { setMember } from './tree.ts';
 export const MAX_DEPTH = 100;
 export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
 
-/** How scalars are seen: as what they are to PyYAML, or all as the texts that they are written as. */
+/** Scalars as the values that PyYAML reads, or as the texts that they are written as. */
 export type View = 'values' | 'texts';
 
-/** As plain data that nobody else has. @throws YamlError for what is too deep */
+/** A fresh copy. @throws YamlError for nodes that are nested too deep. */
 export function view(node: Node | null, as: View, depth = 0): unknown {
   if (depth > MAX_DEPTH) {
     throw new YamlError(TOO_DEEP);

@@ -250,14 +250,14 @@ describe('a mistake in a file or a flag', () => {
     ['--server home', 'home: could not be read: it is a folder'],
     [
       '--server none.yaml --user list-over-none.yaml',
-      'list-over-none.yaml:3: kubernetes.pod_config.tolerations: expected no list, since what it is laid over is none',
+      'list-over-none.yaml:3: kubernetes.pod_config.tolerations: expected no list, because the value that it overrides is not one',
     ],
     [
       '--config good.yaml --config a=1',
       '--config: good.yaml is a file, and a file must be the only --config',
     ],
-    ['--config a=1 --config =s3cret', '--config: expected key=value, got no key before "="'],
-    ['--config a=[s3cret', /^--config: the value of a is no YAML .+/],
+    ['--config a=1 --config =s3cret', '--config: expected key=value, got nothing before "="'],
+    ['--config a=[s3cret', /^--config: the value of a is not YAML .+/],
   ])('ends with 2 and one sentence: %s', async ([line, message]) => {
     const { code, stdout, stderr } = await config(files, ...line.split(' '));
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

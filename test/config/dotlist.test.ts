@@ -57,16 +57,16 @@ describe('a mistake has its own sentence', () => {
     ['~/no-such.yaml', '--config: expected key=value or a file that exists, got "~/no-such.yaml"'],
     ['', '--config: expected key=value or a file that exists, got ""'],
     ['a: hidden', '--config: expected key=value or a file that exists, got "a"'],
-    ['=hidden', '--config: expected key=value, got no key before "="'],
-    ['  = hidden', '--config: expected key=value, got no key before "="'],
+    ['=hidden', '--config: expected key=value, got nothing before "="'],
+    ['  = hidden', '--config: expected key=value, got nothing before "="'],
     ['a..b=hidden', '--config: expected names with one dot between them, got "a..b"'],
     ['.a=hidden', '--config: expected names with one dot between them, got ".a"'],
     ['a. =hidden', '--config: expected names with one dot between them, got "a."'],
-    ['a=', `--config: expected a value behind "a=", got none; write '' or null`],
-    ['a.b=  ', `--config: expected a value behind "a.b=", got none; write '' or null`],
-    ['a=[hidden', '--config: the value of a is no YAML (missing char); put it in quotes'],
-    ['a=@hidden', '--config: the value of a is no YAML (bad scalar start); put it in quotes'],
-    ['a=*hidden', '--config: the value of a is no YAML (an alias has no anchor before it); put it in quotes'],
+    ['a=', `--config: expected a value after "a=", got none; write '' or null`],
+    ['a.b=  ', `--config: expected a value after "a.b=", got none; write '' or null`],
+    ['a=[hidden', '--config: the value of a is not YAML (missing char); put it in quotes'],
+    ['a=@hidden', '--config: the value of a is not YAML (bad scalar start); put it in quotes'],
+    ['a=*hidden', '--config: the value of a is not YAML (an alias has no anchor before it); put it in quotes'],
   ])('%s', (text, problem) => {
     expect(problems(text)).toEqual([problem]);
   });

@@ -41,7 +41,7 @@ async function problemsOf(sources: ConfigSources): Promise<string[]> {
 }
 
 const named = (path: string) => problemsOf({ configFiles: [path] });
-const EVERYONE = 'everyone may write to it; take that right away: chmod o-w';
+const EVERYONE = 'everyone may write to it; remove that permission: chmod o-w';
 
 describe('a file that everyone may write to is refused:', () => {
   it('a configuration file, at the start and at a reload', async () => {
@@ -106,7 +106,7 @@ describe('a file that everyone may write to is refused:', () => {
       expect.stringContaining('policy.yaml in it: everyone may write to it'),
     );
     expect(await named(conf(text(open)))).toContainEqual(
-      expect.stringContaining('everyone may put files into it'),
+      expect.stringContaining('everyone may create files in it'),
     );
   });
 
@@ -124,7 +124,7 @@ describe('a file that everyone may write to is refused:', () => {
     chmodSync(join(folder, 'mine-filter.js'), 0o644);
     chmodSync(folder, 0o777);
     expect(await problemsOf(sources)).toContainEqual(
-      expect.stringMatching(/^error: .*filters_path.*everyone may put files into it/),
+      expect.stringMatching(/^error: .*filters_path.*everyone may create files in it/),
     );
   });
 });
@@ -150,7 +150,7 @@ describe('a folder that everyone may write to', () => {
     const path = file(sticky, 'blazar.conf', CHAIN, 0o600);
     expect(await named(path)).toEqual([]);
     expect(await problemsOf({ configFiles: [], configDirs: [sticky] })).toContainEqual(
-      `error: ${sticky}: everyone may put files into it; take that right away: chmod o-w`,
+      `error: ${sticky}: everyone may create files in it; remove that permission: chmod o-w`,
     );
   });
 });
@@ -167,7 +167,7 @@ describe('a secret that everyone may read is a warning:', () => {
     const [warning, ...others] = (await named(path)).filter((line) => line.startsWith('warning'));
     expect(others).toEqual([]);
     expect(warning).toBe(
-      `warning: ${path}:6: [service] tokens: everyone may read the file of this secret; take that right away: chmod o-r`,
+      `warning: ${path}:6: [service] tokens: everyone may read the file of this secret; remove that permission: chmod o-r`,
     );
   });
 

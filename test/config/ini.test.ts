@@ -226,19 +226,19 @@ describe('a syntax error', () => {
       'an open header',
       '[sEcReT\n',
       1,
-      'expected a section header such as "[enforcement]", with nothing behind it',
+      'expected a section header such as "[enforcement]", with nothing after it',
     ],
     [
       'an empty header',
       '[]\n',
       1,
-      'expected a section header such as "[enforcement]", with nothing behind it',
+      'expected a section header such as "[enforcement]", with nothing after it',
     ],
     [
       'a comment behind a header',
       '[s] # sEcReT\n',
       1,
-      'expected a section header such as "[enforcement]", with nothing behind it',
+      'expected a section header such as "[enforcement]", with nothing after it',
     ],
     [
       'an option before the first header',

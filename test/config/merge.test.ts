@@ -185,7 +185,7 @@ describe('what cannot be merged', () => {
       expect(mistake({ a: { b: before } }, { a: { b: ['secret'] } }, strict)).toMatchObject({
         name: 'MergeError',
         path: ['a', 'b'],
-        message: 'a.b: expected no list, since what it is laid over is none',
+        message: 'a.b: expected no list, because the value that it overrides is not one',
       });
       expect(mistake({ a: { b: before } }, { a: { b: [1] } }, schema)).toEqual({ a: { b: [1] } });
     },

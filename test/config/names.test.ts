@@ -33,7 +33,7 @@ describe('a resource type', () => {
       const [problem, ...others] = await conf(`${option} = ${text}`);
       expect(others).toEqual([]);
       expect(problem).toMatch(new RegExp(`:2: \\[enforcement\\] ${option}: expected `));
-      expect(problem).toContain(`"${name}" is no resource type`);
+      expect(problem).toContain(`"${name}" is not a resource type`);
       expect(problem).toContain('[enforcement] resource_types');
       if (nearest !== undefined) {
         expect(problem).toContain(`the nearest right name is "${nearest}"`);
@@ -66,7 +66,7 @@ describe('a resource type', () => {
 
   it('is reported with all the others, at its own line in YAML, and from code', async () => {
     expect(await conf('max_reservation_size = hosts:1, physical:host:2, networks:3')).toEqual([
-      expect.stringMatching(/"hosts" is no resource type.*"networks" is no resource type/),
+      expect.stringMatching(/"hosts" is not a resource type.*"networks" is not a resource type/),
     ]);
     const yaml = configFile('enforcement:\n  usage_budget_rates:\n    device: 1\n    hosts: 2\n', 'x.yaml');
     expect(await errorsOf([yaml])).toEqual([expect.stringMatching(/x\.yaml:4: /)]);
@@ -96,7 +96,7 @@ describe('an id', () => {
     async ([option = '', text = '']) => {
       const [problem, ...others] = await conf(`${option} = ${text}`);
       expect(others).toEqual([]);
-      expect(problem).toMatch(new RegExp(`:2: \\[enforcement\\] ${option}: expected .* is no id: `));
+      expect(problem).toMatch(new RegExp(`:2: \\[enforcement\\] ${option}: expected .* is not an id: `));
     },
   );
 

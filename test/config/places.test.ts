@@ -163,7 +163,7 @@ it('an embedder reads neither of them with named or not', async () => {
 
 describe('a file that nobody has named', () => {
   const refused = (file: string, reason: string) =>
-    `error: ${file}: not read, since ${reason}; name it with --config-file if it is meant`;
+    `error: ${file}: not read, because ${reason}; to read it all the same, pass it with --config-file`;
   /** One of each kind. */
   function files() {
     const { own, project, ...rest } = places();
@@ -172,12 +172,12 @@ describe('a file that nobody has named', () => {
     return { ...rest, own, user, found: configFile(text, '.blazar-enforcement.conf', project) };
   }
 
-  it('is refused when everybody may write to it', async () => {
+  it('is refused when everyone may write to it', async () => {
     const { user, found, sources } = files();
     expect(await problems(sources)).toEqual([]);
     for (const file of [user, found]) {
       chmodSync(file, 0o646);
-      expect(await problems(sources)).toEqual([refused(file, 'everybody may write to it')]);
+      expect(await problems(sources)).toEqual([refused(file, 'everyone may write to it')]);
       expect(effective(await readAsClient({ ...sources, environment: {} }), 'max_lease_duration')).toBe(
         file === user ? 5 : -1,
       );
@@ -186,18 +186,18 @@ describe('a file that nobody has named', () => {
     }
   });
 
-  it.skipIf(!isRoot)('is refused when it belongs to somebody else, and so is a link of theirs', async () => {
+  it.skipIf(!isRoot)('is refused when it belongs to another user, and so is a link of theirs', async () => {
     const { user, found, own, sources } = files();
     for (const file of [user, found]) {
       chownSync(file, 12_345, 0);
-      expect(await problems(sources)).toEqual([refused(file, 'it belongs to somebody else')]);
+      expect(await problems(sources)).toEqual([refused(file, 'it belongs to another user')]);
       chownSync(file, 0, 0);
     }
     const link = join(own, 'link.conf');
     symlinkSync(configFile('', 'target.conf'), link);
     expect(await problems(sources)).toEqual([]);
     lchownSync(link, 12_345, 0);
-    expect(await problems(sources)).toEqual([refused(link, 'it belongs to somebody else')]);
+    expect(await problems(sources)).toEqual([refused(link, 'it belongs to another user')]);
   });
 
   it('is refused when it is a link to nothing', async () => {

@@ -194,18 +194,18 @@ describe('--config', () => {
     ['.a=sEcReT', 'expected names with one dot between them, got ".a"'],
     ['s.=sEcReT', 'expected names with one dot between them, got "s."'],
     ['s..a=sEcReT', 'expected names with one dot between them, got "s..a"'],
-    ['=sEcReT', 'expected key=value, got no key before "="'],
+    ['=sEcReT', 'expected key=value, got nothing before "="'],
     [
       'enforcement.max_lease_duration',
       'expected key=value or a file that exists, got "enforcement.max_lease_duration"',
     ],
     [
       'enforcement.max_lease_duration=',
-      `expected a value behind "enforcement.max_lease_duration=", got none; write '' or null`,
+      `expected a value after "enforcement.max_lease_duration=", got none; write '' or null`,
     ],
-    ['s.a=  ', `expected a value behind "s.a=", got none; write '' or null`],
-    ['s.a=[sEcReT', 'the value of s.a is no YAML (missing char); put it in quotes'],
-    ['s.a=@sEcReT', 'the value of s.a is no YAML (bad scalar start); put it in quotes'],
+    ['s.a=  ', `expected a value after "s.a=", got none; write '' or null`],
+    ['s.a=[sEcReT', 'the value of s.a is not YAML (missing char); put it in quotes'],
+    ['s.a=@sEcReT', 'the value of s.a is not YAML (bad scalar start); put it in quotes'],
     ['s.token:sEcReT=b64=', 'expected section.option=value, got "token …" before "="'],
     ['/no/such/file.yaml', 'expected key=value or a file that exists, got "/no/such/file.yaml"'],
   ])('is refused as %s, and the value is not repeated', async (text, problem) => {

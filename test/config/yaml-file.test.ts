@@ -91,7 +91,7 @@ describe('a value in YAML', () => {
     [
       'names: ["a, b"]',
       2,
-      'names: expected a list, with commas between its items, got ["a, b"] (an item has a comma; see "0")',
+      'names: expected a list, with commas between its items, got ["a, b"] (an item contains a comma; see "0")',
     ],
     [
       'limits:\n    a: 1\n    b: one day',
@@ -111,7 +111,7 @@ describe('a value in YAML', () => {
     [
       'limits: {"a,b": 1}',
       2,
-      'limits: expected name:value pairs with commas between them, each value a whole number, got {"a,b":"1"} (a name is empty, or has a comma; see "a,b")',
+      'limits: expected name:value pairs with commas between them, each value a whole number, got {"a,b":"1"} (a name is empty, or contains a comma; see "a,b")',
     ],
     ['__proto__: 1', 2, '__proto__: unknown option; the nearest right name is "rate"'],
     ['text: http://user:hush@h/', undefined, ''],
@@ -138,7 +138,7 @@ describe('a value in YAML', () => {
 
   it('has no text for "$" when it is a mapping', async () => {
     expect(await problems('s:\n  limits: {a: 1}\n  text: $limits\n')).toEqual([
-      'x.yaml:3: [s] text: $limits has no text that could stand here: it is a mapping',
+      'x.yaml:3: [s] text: $limits cannot be used here: it is a mapping',
     ]);
   });
 
@@ -182,9 +182,9 @@ describe('a file in YAML', () => {
     ],
     [`s: ${'['.repeat(200)}${']'.repeat(200)}`, 1, 'expected YAML: it is nested deeper than 100 levels'],
     ['s: {limit: 1}\n---\ns: {limit: 2}\n', 2, 'expected YAML: another document begins here'],
-    ['s:\n  limit: 1\nt: {}\ns:\n  on: yes\n', 4, 'this name stands here for the second time'],
-    ['s:\n  limit: 1\n  on: yes\n  limit: 2\n', 4, 'this name stands here for the second time'],
-    ['s:\n  limits: {a: 1, a: 2}\n', 2, 'this name stands here for the second time'],
+    ['s:\n  limit: 1\nt: {}\ns:\n  on: yes\n', 4, 'this name is repeated'],
+    ['s:\n  limit: 1\n  on: yes\n  limit: 2\n', 4, 'this name is repeated'],
+    ['s:\n  limits: {a: 1, a: 2}\n', 2, 'this name is repeated'],
   ])('is refused with its line, and never counts as empty: %j', async (text, line, problem) => {
     expect((await problems(text))[0]).toBe(`x.yaml:${line}: ${problem}`);
     const sources = { configFiles: [configFile(text, 'x.yaml')], environment: {} };

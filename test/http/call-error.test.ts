@@ -36,7 +36,7 @@ describe('callError', () => {
     [Symbol('s'), ': a thrown symbol'],
     [null, ': a thrown object'],
   ])('copes with %j in place of an error', (thrown, end) => {
-    expect(callError('aborted', { method: 'POST', url }, 'given up by the caller', thrown).message).toContain(
+    expect(callError('aborted', { method: 'POST', url }, 'aborted by the caller', thrown).message).toContain(
       `caller${end}`,
     );
   });

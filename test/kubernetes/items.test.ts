@@ -45,7 +45,7 @@ describe('a file is refused', () => {
       '/nowhere/a.yaml: could not be read: there is no such file',
       `${folder}: no *.yaml, *.yml or *.json file in this folder`,
       `${folder}/README.md/a.yaml: could not be read: a part of its path is not a folder`,
-      'a\0b: could not be read: no path has such a name',
+      'a\0b: could not be read: it is not a valid path',
     ]);
   });
 

@@ -246,7 +246,7 @@ gcp: {labels: [a]}
     [
       'a list over what is none',
       'tolerations: {key: a}',
-      'expected no list, since what it is laid over is none',
+      'expected no list, because the value that it overrides is not one',
     ],
     ['two imagePullSecrets over one', 'imagePullSecrets: [a]', 'expected a list of one item, got 2'],
   ])('refuses %s, with its line', ([, base, expectation]) => {
@@ -263,7 +263,7 @@ gcp: {labels: [a]}
     const server = pod('      - name: a\n      - name: b\n        args: x\n');
     const user = pod('      - name: b\n        args: [y]\n      - name: c\n');
     expect(problemsOf(() => merged({ server, user }))).toEqual([
-      'user:3: kubernetes.pod_config.containers[1].args: expected no list, since what it is laid over is none',
+      'user:3: kubernetes.pod_config.containers[1].args: expected no list, because the value that it overrides is not one',
     ]);
   });
 

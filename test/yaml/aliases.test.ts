@@ -43,10 +43,10 @@ describe('an alias', () => {
   it.each([
     ['*a', 'an alias has no anchor before it'],
     ['- *a\n- &a 1', 'an alias has no anchor before it'],
-    ['&a [*a]', 'an alias stands for what it is a part of'],
-    ['a: &a\n  b: [{c: *a}]', 'an alias stands for what it is a part of'],
-    ['&a {<<: *a}', 'an alias stands for what it is a part of'],
-    ['&a {*a : 1}', 'an alias stands for what it is a part of'],
+    ['&a [*a]', 'an alias refers to a node that contains it'],
+    ['a: &a\n  b: [{c: *a}]', 'an alias refers to a node that contains it'],
+    ['&a {<<: *a}', 'an alias refers to a node that contains it'],
+    ['&a {*a : 1}', 'an alias refers to a node that contains it'],
   ])('is refused in %j', (text, reason) => {
     expect(() => value(text)).toThrow(new YamlError(reason));
   });
@@ -93,7 +93,7 @@ describe('a merge key', () => {
   it.each(['<<: 1', '<<: ~', '<<: [1]', '<<: text'])(
     'is refused where it stands for no mapping: %s',
     (text) => {
-      expect(() => value(text)).toThrow(new YamlError('"<<" stands for what is no mapping'));
+      expect(() => value(text)).toThrow(new YamlError('"<<" refers to something that is not a mapping'));
     },
   );
 });

@@ -80,7 +80,7 @@ describe('a text that PyYAML would read differently', () => {
     'a: !!python/name:os.system x',
   ])('is refused for a tag that makes something else of the value: %s', (text) => {
     expect(mistakeOf(`# first\n${text}`)).toMatchObject({
-      reason: 'a tag is none of the value behind it',
+      reason: 'a tag does not match the value after it',
       line: 2,
     });
   });
@@ -92,11 +92,11 @@ describe('a text that PyYAML would read differently', () => {
   });
 
   it.each(['&a:b c', 'x: &ä 1', '- &a 1\n- *a:b'])('is refused for the name of an anchor: %s', (text) => {
-    expect(mistakeOf(text).reason).toContain('the name of an anchor');
+    expect(mistakeOf(text).reason).toContain('an anchor has characters in its name');
   });
 
   it.each(['[?a]', '{?a: b}', '[[b], ?a]'])('is refused for a question mark between brackets: %s', (text) => {
-    expect(mistakeOf(text).reason).toBe('a text without quotes begins with "?" between brackets');
+    expect(mistakeOf(text).reason).toBe('an unquoted text between brackets begins with "?"');
   });
 
   it('may have question marks in lines and in quotes', () => {

@@ -73,7 +73,7 @@ describe('the value of a document', () => {
   });
 
   it.each(['? [a]\n: 1', '{a: 1}: 2', '? {a: 1}\n: 2'])('has no names but scalars: refuses %j', (text) => {
-    expect(() => YamlDocument.parse(text)).toThrow(new YamlError('the key of a mapping is no scalar'));
+    expect(() => YamlDocument.parse(text)).toThrow(new YamlError('a key of a mapping is not a scalar'));
   });
 });
 

@@ -189,7 +189,7 @@ describe('how much there may be', { timeout: 20_000 }, () => {
     const aliases = (count: number) => `- &a ${list}\n${'- *a\n'.repeat(count)}`;
     expect(values(`${aliases(600)}---\n${aliases(600)}`)).toHaveLength(2);
     expect(refusal(`x: 1\n---\n${aliases(1000)}`)).toEqual(
-      new YamlError('its aliases stand for more than 20000 nodes'),
+      new YamlError('its aliases expand to more than 20000 nodes'),
     );
   });
 });

@@ -93,7 +93,7 @@ describe('a plain copy', () => {
     [{ a: { b: new Date(0) } }, 'a.b: expected plain data, got an instance of a class'],
     [{ a: new Map() }, 'a: expected plain data, got an instance of a class'],
     [[undefined], '[0]: expected plain data, got undefined'],
-    [undefined, 'the whole: expected plain data, got undefined'],
+    [undefined, 'the value: expected plain data, got undefined'],
   ])('is refused for what is none: %o', (value, message) => {
     expect(() => plainCopy(value)).toThrow(new TypeError(message));
   });
@@ -101,7 +101,7 @@ describe('a plain copy', () => {
   it('is refused for a circle, and for what is too much', () => {
     const circle: Record<string, unknown> = {};
     circle.again = circle;
-    const expected = 'expected less deep and less data, or no circle';
+    const expected = 'expected at most 100 levels and 50000 values, and no circular reference';
     expect(() => plainCopy(circle)).toThrow(expected);
     expect(() => plainCopy({ a: Array(50_001).fill(0) })).toThrow(expected);
     expect(plainCopy(Array(40_000).fill(0))).toHaveLength(40_000);
