@@ -66,7 +66,10 @@ describe('a mistake has its own sentence', () => {
     ['a.b=  ', `--config: expected a value after "a.b=", got none; write '' or null`],
     ['a=[hidden', '--config: the value of a is not YAML (missing char); put it in quotes'],
     ['a=@hidden', '--config: the value of a is not YAML (bad scalar start); put it in quotes'],
-    ['a=*hidden', '--config: the value of a is not YAML (an alias has no anchor before it); put it in quotes'],
+    [
+      'a=*hidden',
+      '--config: the value of a is not YAML (an alias has no anchor before it); put it in quotes',
+    ],
   ])('%s', (text, problem) => {
     expect(problems(text)).toEqual([problem]);
   });

@@ -1,66 +1,51 @@
 import { describe, expect, it } from 'vitest';
 import { hideCredentials, showText, showValue } from '../../src/config/secret.ts';
 
-describe('a value in an error', () => {
-  it.each([
-    ['one day', '"one day"'],
-    ['a "b"\t', '"a \\"b\\"\\t"'],
-    [60, '60'],
-    [undefined, 'undefined'],
-    [['a'], '["a"]'],
-  ])('is shown as JSON: %j', (value, text) => {
-    expect(showText(value)).toBe(text);
-  });
+const LONG = 'x'.repeat(5000);
+const MORE = 'and the indented lines below it';
 
-  it('is shortened', () => {
-    expect(showText('x'.repeat(5000))).toBe(`"${'x'.repeat(119)}…`);
-  });
-
-  it.each([
-    ['60\nexternal_service_token = s3cret', '"60" and the indented lines below it'],
-    ['\ns3cret', '"" and the indented lines below it'],
-    ['60\n', '"60" and the indented lines below it'],
-    [`${'x'.repeat(5000)}\ns3cret`, `"${'x'.repeat(119)}… and the indented lines below it`],
-    ['http://u:p\n@h', '"http://u:p" and the indented lines below it'],
-  ])('of several lines is its first one, and the rest is only mentioned: %j', (value, text) => {
-    expect(showText(value)).toBe(text);
-  });
-
-  it('does not show the credentials of a URL, however long it is', () => {
-    expect(showText('ftp://user:pässword@host/path')).toBe('"ftp://****@host/path"');
-    expect(showText(`http://user:${'p'.repeat(5000)}@host/`)).toBe('"http://****@host/"');
-  });
+it.each([
+  ['as JSON', 'a "b"\t', '"a \\"b\\"\\t"'],
+  ['as JSON', 60, '60'],
+  ['as JSON', undefined, 'undefined'],
+  ['as JSON', ['a'], '["a"]'],
+  ['shortened', LONG, `"${'x'.repeat(119)}…`],
+  ['with its first line only', '60\nexternal_service_token = s3cret', `"60" ${MORE}`],
+  ['with its first line only', '\ns3cret', `"" ${MORE}`],
+  ['with its first line only', '60\n', `"60" ${MORE}`],
+  ['with its first line only', `${LONG}\ns3cret`, `"${'x'.repeat(119)}… ${MORE}`],
+  ['with its first line only', 'http://u:p\n@h', `"http://u:p" ${MORE}`],
+  ['without credentials', 'ftp://user:pässword@host/path', '"ftp://****@host/path"'],
+  ['without credentials', `http://user:${LONG}@host/`, '"http://****@host/"'],
+])('a value in an error is shown %s: %j', (_how, value, text) => {
+  expect(showText(value)).toBe(text);
 });
 
-describe('credentials', () => {
-  it.each([
-    ['https://user:password@host/a', 'https://****@host/a'],
-    ['https://token@host', 'https://****@host'],
-    ['HTTPS://user:p@ss@host/', 'HTTPS://****@host/'],
-    ['see http://u:p@a/ and http://u:p@b/', 'see http://****@a/ and http://****@b/'],
-    ['postgresql+psycopg://u:p@h/db', 'postgresql+psycopg://****@h/db'],
-  ])('are hidden in %s', (text, shown) => {
-    expect(hideCredentials(text)).toBe(shown);
-  });
-
-  it.each(['https://host/path', 'https://host/a?mail=me', 'someone@example.org', 'a:b', ''])(
-    'are not looked for in %s',
-    (text) => {
-      expect(hideCredentials(text)).toBe(text);
-    },
-  );
+it.each([
+  ['https://user:password@host/a', 'https://****@host/a'],
+  ['https://token@host', 'https://****@host'],
+  ['HTTPS://user:p@ss@host/', 'HTTPS://****@host/'],
+  ['see http://u:p@a/ and http://u:p@b/', 'see http://****@a/ and http://****@b/'],
+  ['postgresql+psycopg://u:p@h/db', 'postgresql+psycopg://****@h/db'],
+  ...['https://host/path', 'https://host/a?mail=me', 'someone@example.org', 'a:b', ''].map((text) => [
+    text,
+    text,
+  ]),
+])('credentials are hidden in %s: %s', (text = '', shown) => {
+  expect(hideCredentials(text)).toBe(shown);
 });
 
 describe('a value that is printed', () => {
-  it.each(['hush', ['a', 'b'], { a: 1 }, 0, false])('is hidden when it is a secret: %j', (value) => {
-    expect(showValue(value, true)).toBe('****');
+  it('is hidden when it is a secret, unless it is empty', () => {
+    for (const value of ['hush', ['a', 'b'], { a: 1 }, 0, false]) {
+      expect(showValue(value, true)).toBe('****');
+    }
+    for (const value of [undefined, '', []]) {
+      expect(showValue(value, true)).toBe(value);
+    }
   });
 
-  it.each([undefined, '', []])('is no secret when it is empty: %j', (value) => {
-    expect(showValue(value, true)).toBe(value);
-  });
-
-  it('stays as it is otherwise, but for credentials', () => {
+  it('is unchanged otherwise, except for credentials', () => {
     const list = ['a'];
     expect(showValue(60, false)).toBe(60);
     expect(showValue(list, false)).toBe(list);
