@@ -1,53 +1,27 @@
-/** Whatever else is wrong around it, a secret is in no problem. */
+/** No problem shows a secret, whatever is wrong around it. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { ConfigSources } from '../../src/config/sources.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
+import { SECTIONS } from '../../src/server/sections.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { configFile, service } from './helpers.ts';
 
-/** Letters that no name or sentence of ours has in a row. */
+/** Letters that no name and no message contains in a row. */
 const secret = fc.string({ unit: fc.constantFrom(...'QXZJVKWqxzjvkw'), minLength: 8, maxLength: 40 });
 
 const options = [
-  'external_service_token',
-  'external_service_bearer_token',
-  'tokens',
-  'external_service_tokn',
-  'External_Service_Token',
+  ...['external_service_token', 'external_service_bearer_token', 'tokens', 'external_service_tokn'],
+  ...['External_Service_Token'],
 ];
 const headers = [
-  '[enforcement]',
-  '[Enforcement]',
-  '[enforcment]',
-  '[service]',
-  '[DEFAULT]',
-  '[servce',
-  '[]',
-  '',
+  ...['[enforcement]', '[Enforcement]', '[enforcment]', '[service]', '[DEFAULT]', '[servce', '[]', ''],
 ];
 const delimiters = ['=', ':', ' = ', ': ', ' ', '', '\t'];
 const around = [
-  '',
-  ' ',
-  '"',
-  "'",
-  '$',
-  '$$',
-  `\${`,
-  '}',
-  '\\',
-  ',',
-  ',,',
-  '#',
-  ' # ',
-  ';',
-  '=',
-  '@',
-  'é',
-  '\t',
-  '\0',
+  ...['', ' ', '"', "'", '$', '$$', `\${`, '}', '\\', ',', ',,', '#', ' # ', ';', '=', '@', 'é', '\t'],
+  ...['\0'],
 ];
 const lineBreaks = ['', '\n  ', '\n', '\n\n  ', '\r\n\t'];
 const mistakes = [
@@ -70,7 +44,7 @@ const references = [
   'port = $tokens',
 ];
 
-/** Options that an indented line continues, each right or wrong by itself. */
+/** Options that an indented line continues, with right and wrong values. */
 const above = [
   'max_lease_duration = 60',
   'max_lease_duration = one day',
@@ -86,7 +60,7 @@ const above = [
   '[service]\nport = 80',
 ];
 
-/** A line that sets a secret and is indented by mistake: what it continues is wrong, or takes it for a part of its own. */
+/** A line that sets a secret and is indented by mistake, so that it continues the option above it. */
 const indented = (value: string) =>
   fc
     .tuple(
@@ -94,7 +68,7 @@ const indented = (value: string) =>
       fc.constantFrom('\n  ', '\n\t', '\r\n '),
       fc.constantFrom(...options),
       fc.constantFrom(...delimiters),
-      // Behind a comma would be an item of a list above it.
+      // After a comma it would be an item of the list above it.
       fc.constantFrom(...around.filter((part) => !part.includes(','))),
       fc.constantFrom(...around),
     )
@@ -102,7 +76,7 @@ const indented = (value: string) =>
       ['[enforcement]\n', line, indent, option, delimiter, before, value, after].join(''),
     );
 
-/** A line that sets a secret, or nearly: the secret between odd characters, maybe on a line of its own. */
+/** A line that sets a secret, or tries to: the secret between odd characters, perhaps on a line of its own. */
 const written = (value: string) =>
   fc
     .tuple(
@@ -114,13 +88,13 @@ const written = (value: string) =>
       fc.constantFrom(...around),
     )
     .map(([header, option, delimiter, lineBreak, before, after]) => {
-      // On a line of its own, or grown together with the name, before a "=" it is a name, and names are what problems are about.
+      // On a line of its own, or joined to the name, it is a name if a "=" follows, and problems show names.
       const isName = lineBreak.endsWith('\n') || delimiter === '';
       const end = isName && after === '=' ? '' : after;
       return `${header}\n${option}${delimiter}${lineBreak}${before}${value}${end}`;
     });
 
-/** The secret in a file, and there only or in other sources too, which win over the file. */
+/** The secret in a file, and perhaps in other sources that override the file. */
 const example = fc.tuple(secret, fc.boolean()).chain(([value, overridden]) => {
   const others = fc.array(fc.constantFrom(...mistakes, ...references), { maxLength: 4 });
   return fc.record({
@@ -148,7 +122,7 @@ function sources(value: string, tail: string): ConfigSources {
   };
 }
 
-it('of a file, a variable or a flag', async () => {
+it('no problem shows a secret of a file, a variable or a flag', async () => {
   const folder = temporaryFolder();
   let count = 0;
   let found = 0;
@@ -166,4 +140,36 @@ it('of a file, a variable or a flag', async () => {
     { numRuns: 300 },
   );
   expect(found).toBeGreaterThan(count);
+});
+
+it('no problem shows a secret of a YAML file or of --config', async () => {
+  const around = fc.constantFrom(
+    ...['', ' ', '"', "'", '$', '{', '}', '[', ']', ',', ' #', '&', '*', '!', '|', '>', '%', '@', '`'],
+    ...['\n    ', 'é', '\u0000'],
+  );
+  const tokens = ['external_service_token', 'external_service_bearer_token', 'external_service_tokn'];
+  const lines = [
+    ...['max_lease_duration: 60', 'enabled_filters: [NoSuchFilter]', 'enabled_filters:\n    - A'],
+    ...['exempt_projects:', 'broken', '- x'],
+  ];
+  const option = fc.constantFrom(...tokens);
+  const line = fc.constantFrom(...lines);
+  const folder = temporaryFolder();
+  let found = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({ secret, option, line, before: around, after: around, isIndented: fc.boolean() }),
+      async ({ secret: value, option: name, line: first, before, after, isIndented }) => {
+        const text = isIndented ? `    ${name} = ` : `${name}: `;
+        const yaml = `enforcement:\n  ${first}\n  ${text}${before}${value}${after}\n`;
+        const configFiles = [configFile(yaml, 'x.yaml', folder)];
+        const config = [`enforcement.${name}=${before}${value}${after}`];
+        const { problems } = await readConfiguration({ configFiles, environment: {}, config }, SECTIONS);
+        found += problems.length;
+        expect(problems.map(formatProblem).join('\n')).not.toContain(value);
+      },
+    ),
+    { numRuns: 150 },
+  );
+  expect(found).toBeGreaterThan(150);
 });
