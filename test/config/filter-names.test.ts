@@ -1,4 +1,4 @@
-/** What may stand in enabled_filters and audit_filters, and what is said of the rest. */
+/** The names that enabled_filters and audit_filters accept. */
 import { describe, expect, it } from 'vitest';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { configuration, shown } from './helpers.ts';
@@ -9,40 +9,27 @@ async function problems(...lines: readonly string[]): Promise<string[]> {
   return found.map((problem) => `${problem.severity}: ${shown([problem])[0]}`);
 }
 
+const EXPECTED =
+  'error: blazar.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter';
+
 describe('the names of filters', () => {
-  const noNames = [
-    'BaseFilter',
-    'constructor',
-    '__proto__',
-    '../x',
-    '/etc/x-filter.js',
-    'maxLeaseDurationFilter',
-    'MaxLeaseDuration',
-    'pkg#BaseFilter',
-    '../pkg#XFilter',
-    '#XFilter',
-    '../x#MaxLeaseDurationFilter',
-  ];
-
-  it.each(noNames)('are class names or package#Name, not %s', async (name) => {
-    expect(await problems(`enabled_filters = ${name}`)).toEqual([
-      `error: blazar.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter, got "${name}"`,
-    ]);
+  it.each([
+    ...['BaseFilter', 'constructor', '__proto__', '../x', '/etc/x-filter.js', 'maxLeaseDurationFilter'],
+    ...['MaxLeaseDuration', 'pkg#BaseFilter', '../pkg#XFilter', '#XFilter', '../x#MaxLeaseDurationFilter'],
+  ])('are class names or package#Name, not %s', async (name) => {
+    expect(await problems(`enabled_filters = ${name}`)).toEqual([`${EXPECTED}, got "${name}"`]);
   });
 
-  it('need commas between them', async () => {
+  it('need commas between them, also on lines of their own', async () => {
     expect(await problems('enabled_filters = MaxLeaseDurationFilter ExternalServiceFilter')).toEqual([
-      'error: blazar.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter, got "MaxLeaseDurationFilter ExternalServiceFilter"; names are separated by commas',
+      `${EXPECTED}, got "MaxLeaseDurationFilter ExternalServiceFilter"; names are separated by commas`,
     ]);
-  });
-
-  it('need commas also where each has a line of its own', async () => {
     expect(await problems('enabled_filters = MaxLeaseDurationFilter', '  ExternalServiceFilter')).toEqual([
-      'error: blazar.conf:2: [enforcement] enabled_filters: expected the name of a filter, such as MaxLeaseDurationFilter, got "MaxLeaseDurationFilter" and the indented lines below it; names are separated by commas',
+      `${EXPECTED}, got "MaxLeaseDurationFilter" and the indented lines below it; names are separated by commas`,
     ]);
   });
 
-  it('may have a line each', async () => {
+  it('may be on lines of their own', async () => {
     const { filters } = await configuration(
       '[enforcement]\nenabled_filters =\n  MaxLeaseDurationFilter,\n  ExternalServiceFilter,\nexternal_service_base_endpoint = http://h\n',
     );
@@ -52,13 +39,13 @@ describe('the names of filters', () => {
     ]);
   });
 
-  it('are shortened when they are endless', async () => {
+  it('are shortened in messages', async () => {
     const [problem = ''] = await problems(`enabled_filters = ${'x'.repeat(10_000)}`);
     expect(problem.length).toBeLessThan(300);
   });
 
   it.each(['enabled_filters', 'audit_filters'])(
-    'are given once in %s, whatever package they come from',
+    'may not be repeated in %s, whatever their package',
     async (option) => {
       const names = 'MaxLeaseDurationFilter, pkg#MaxLeaseDurationFilter';
       expect(await problems(`${option} = ${names}`)).toContain(
@@ -74,7 +61,7 @@ describe('the names of filters', () => {
     );
   });
 
-  it('whose file is broken are an error with the reason; a broken file that nobody names is a warning', async () => {
+  it('of a broken file are an error with the reason; a broken file without a name is a warning', async () => {
     const folder = filterFolder({
       'half-filter.js': 'export class HalfFilter {}',
       'good-filter.js': filterSource('GoodFilter'),

@@ -31,11 +31,11 @@ describe('a reference', () => {
     [`\${OTHER.port}`, '80'],
     [`\${DEFAULT.region}`, 'RegionTwo'],
     [`\${other.a.b}`, 'dotted'],
-  ])('%s stands for the value of the option: %s', (written, value) => {
+  ])('%s is replaced by the value of the option: %s', (written, value) => {
     expect(text(written)).toBe(value);
   });
 
-  it('is replaced once: what it stands for is taken as it is', () => {
+  it('is replaced once: the references in its value are not', () => {
     expect(text('<$dollars>')).toBe('<$$ $& $1 $host>');
   });
 
@@ -48,12 +48,12 @@ describe('a reference', () => {
     ['$Host', 'Host'],
     ['$host.', 'host.'],
     ['$toString', 'toString'],
-  ])('%s to an option that nothing sets is an error', (written, reference) => {
+  ])('%s to an option that is not set is an error', (written, reference) => {
     expect(() => text(written)).toThrow(UnknownReferenceError);
     expect(() => text(written)).toThrow(expect.objectContaining({ reference }));
   });
 
-  it('to a secret makes the whole a secret', () => {
+  it('to a secret makes the whole text a secret', () => {
     expect(interpolate('a $token', 's', lookup)).toEqual({ text: 'a hush', secret: true });
     expect(interpolate('$token $host', 's', lookup)).toEqual({ text: 'hush h', secret: true });
     expect(interpolate('$host', 's', lookup)).toEqual({ text: 'h', secret: false });
@@ -76,7 +76,7 @@ describe('a dollar sign', () => {
   });
 
   it.each(['$', '5 $', '$1', '$ x', '$-', `\${}`, `\${host`, `\${1}`, `\${a b}`, '100%', '{host}'])(
-    'stays where no name is behind it: %s',
+    'stays when no name follows it: %s',
     (written) => {
       expect(text(written)).toBe(written);
     },

@@ -1,5 +1,6 @@
-/** Ids and resource types that nothing has are mistakes, wherever they are written. */
+/** Ids and resource types that cannot exist are mistakes in any source. */
 import { describe, expect, it } from 'vitest';
+import { RESOURCE_TYPES } from '../../src/config/names.ts';
 import { formatProblem } from '../../src/errors.ts';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
@@ -28,7 +29,7 @@ describe('a resource type', () => {
     ['max_leases_project_limits', 'climate/flavor:1', 'climate/flavor', 'flavor:instance'],
     ['max_leases_user_limits', 'alice/devices:1', 'alice/devices', 'device'],
   ])(
-    'that Blazar has not is a mistake at its line: %s = %s',
+    'that does not exist is a mistake at its line: %s = %s',
     async ([option = '', text = '', name, nearest]) => {
       const [problem, ...others] = await conf(`${option} = ${text}`);
       expect(others).toEqual([]);
@@ -41,16 +42,8 @@ describe('a resource type', () => {
     },
   );
 
-  it('may be any of those that Blazar has, or that resource_types names, or * for rates', async () => {
-    const types = [
-      'physical:host',
-      'virtual:instance',
-      'flavor:instance',
-      'virtual:floatingip',
-      'network',
-      'device',
-    ];
-    const all = types.map((type) => `${type}:1`).join();
+  it('may be one of Blazar, one of resource_types, or * for rates', async () => {
+    const all = RESOURCE_TYPES.map((type) => `${type}:1`).join();
     expect(await conf(`max_reservation_size = ${all}\nusage_budget_rates = ${all},*:0.5`)).toEqual([]);
     expect(await conf('max_reservation_size = fpga:1\nresource_types = fpga, my:thing')).toEqual([]);
     expect(await conf('max_reservation_size = fgpa:1\nresource_types = fpga')).toEqual([
@@ -58,7 +51,7 @@ describe('a resource type', () => {
     ]);
   });
 
-  it('in resource_types has no blank, no slash and no wildcard', async () => {
+  it('in resource_types contains no blank, slash or wildcard', async () => {
     for (const wrong of ['my thing', 'a/b', '*', 'a*']) {
       expect(await conf(`resource_types = ${wrong}`), wrong).toHaveLength(1);
     }
@@ -92,7 +85,7 @@ describe('an id', () => {
     ['max_leases_user_limits', 'alice bob/network:1'],
     ['usage_budget_flavor_rates', 'm1 large:1'],
   ])(
-    'with a blank, something invisible or a wildcard is a mistake: %s = %s',
+    'with a blank, an invisible character or a wildcard is a mistake: %s = %s',
     async ([option = '', text = '']) => {
       const [problem, ...others] = await conf(`${option} = ${text}`);
       expect(others).toEqual([]);
@@ -106,7 +99,7 @@ describe('an id', () => {
   });
 });
 
-it("a default that its own schema refuses is found when the filter is loaded, also an operator's own", async () => {
+it('a default that its own schema refuses is a mistake of the filter', async () => {
   const withOptions = (schema: string) =>
     filterFolder({
       'mine-filter.js': `import { z } from 'zod';\n${filterSource('MineFilter', { extra: `static options = z.object({ mine: ${schema} });` })}`,

@@ -11,7 +11,7 @@ function option(schema: z.ZodType): Option {
 }
 
 describe('the description of an option', () => {
-  it('is read off its schema', () => {
+  it('comes from its schema', () => {
     const schema = z.int().min(0).default(60).meta({ description: 'How long.', unit: 'seconds' });
     expect(option(schema)).toEqual({
       section: 's',
@@ -33,29 +33,29 @@ describe('the description of an option', () => {
     });
   });
 
-  it('comes in the order of the schema', () => {
+  it('is in the order of the schema', () => {
     const names = describeOptions('s', z.object({ b: z.string().default(''), a: z.string().default('') }));
     expect(names.map(({ name }) => name)).toEqual(['b', 'a']);
   });
 
-  it('knows what only the server may set', () => {
-    expect(option(z.string().default('').meta({ serverOnly: true })).serverOnly).toBe(true);
-  });
+  it.each(['secret', 'file', 'secretFile', 'guard', 'serverOnly', 'watched'] as const)(
+    'has the flag %s',
+    (flag) => {
+      const text = z.string().default('');
+      expect(option(text.meta({ [flag]: true }))).toEqual({
+        ...option(text),
+        schema: expect.anything(),
+        [flag]: true,
+      });
+    },
+  );
 
-  it('knows secrets and files', () => {
-    expect(option(z.string().default('').meta({ secret: true }))).toMatchObject({
-      secret: true,
-      file: false,
-    });
-    expect(option(z.string().optional().meta({ file: true }))).toMatchObject({ secret: false, file: true });
-  });
-
-  it('says that an optional option is not set', () => {
+  it('has no default for an optional option', () => {
     expect(option(z.string().optional()).default).toBeUndefined();
     expect(option(z.int().optional())).toMatchObject({ type: 'integer', default: undefined });
   });
 
-  it('is refused where an option that is not written has no meaning', () => {
+  it('is refused for an option without a default', () => {
     expect(() => option(z.string())).toThrow(/^option name: expected a default, or \.optional\(\)/);
   });
 });
@@ -103,7 +103,7 @@ describe('the type of an option', () => {
   });
 });
 
-describe('what is expected', () => {
+describe('the expectation', () => {
   it.each<[z.ZodType, string]>([
     [z.int().min(-1).default(-1), 'a whole number or -1'],
     [z.int().min(0).max(65535).default(0), 'a whole number from 0 to 65535'],
@@ -111,7 +111,7 @@ describe('what is expected', () => {
     [z.int().max(9).default(1), 'a whole number, 9 or less'],
     [z.number().min(0.5).max(1.5).default(1).meta({ unit: 'hours' }), 'a number of hours from 0.5 to 1.5'],
     [z.string().default('').meta({ expected: 'a host name' }), 'a host name'],
-  ])('tells range and unit: %#', (schema, expected) => {
+  ])('has range and unit: %#', (schema, expected) => {
     expect(option(schema).expected).toBe(expected);
   });
 });

@@ -13,7 +13,7 @@ const schema = z.object({
   odd: z.string().default(' "$x" # ').meta({ description: 'Odd text.' }),
 });
 
-/** Every option of the package: those of the chain, of both filters and of the service. */
+/** Every option of the package. */
 async function allOptions(): Promise<Option[]> {
   const { settings } = await configuration('[enforcement]\n');
   return settings.map(({ option }) => option);
@@ -30,7 +30,7 @@ describe('a value as text', () => {
     [{}, ''],
     [undefined, ''],
     [null, ''],
-  ])('%j is written in the form that it is read from', (value, text) => {
+  ])('%j is written as it is read', (value, text) => {
     expect(valueText(value)).toBe(text);
   });
 
@@ -41,7 +41,7 @@ describe('a value as text', () => {
     ['odd', ' a', 'odd = " a"'],
     ['odd', '$x', 'odd = $$x'],
     ['odd', 'a\nb', 'odd = a\n    b'],
-  ])('stands behind its name: %s = %j', (name, value, text) => {
+  ])('follows its name: %s = %j', (name, value, text) => {
     expect(assignmentText(name, value)).toBe(text);
   });
 
@@ -58,7 +58,7 @@ describe('a value as text', () => {
 });
 
 describe('a sample', () => {
-  it('is the commented file of every option: help, what is expected, default', () => {
+  it('has help, expected value and default of every option in comments', () => {
     expect(sampleText(describeOptions('s', schema))).toBe(`[s]
 
 # How long a lease may be.
@@ -93,7 +93,7 @@ describe('a sample', () => {
 `);
   });
 
-  it('wraps long help, and loses no word of it', () => {
+  it('wraps long help without losing a word', () => {
     const description = Array.from({ length: 60 }, (_, index) => `word${index}`).join(' ');
     const long = z.object({ a: z.string().default('').meta({ description }) });
     const help = sampleText(describeOptions('s', long))
@@ -104,12 +104,12 @@ describe('a sample', () => {
     expect(help.map((line) => line.slice(2)).join(' ')).toBe(description);
   });
 
-  it('has a section for each section of the options', () => {
+  it('has every section of the options', () => {
     const options = [...describeOptions('s', schema), ...describeOptions('t', schema)];
     expect(sampleText(options).match(/^\[.*\]$/gm)).toEqual(['[s]', '[t]']);
   });
 
-  it('of the package sets nothing, and with the comment signs away what is the default anyway', async () => {
+  it('of the package sets nothing, and without the comment signs the defaults', async () => {
     const options = await allOptions();
     const sample = sampleText(options);
     expect((await configuration(sample)).settings.every(({ origin }) => origin.kind === 'default')).toBe(
@@ -130,7 +130,7 @@ describe('a sample', () => {
 });
 
 describe('the table of the options', () => {
-  it('has a row for each: name, what is expected, default, meaning', () => {
+  it('has a row per option: name, expected value, default, meaning', () => {
     expect(optionsTable(describeOptions('s', schema))).toBe(`### [s]
 
 | option | expected | default | meaning |
@@ -144,7 +144,7 @@ describe('the table of the options', () => {
 `);
   });
 
-  it('and the sample name every option of the package, with help', async () => {
+  it('has every option of the package, as the sample does, with help', async () => {
     const options = await allOptions();
     const [table, sample] = [optionsTable(options), sampleText(options)];
     expect(options.length).toBeGreaterThan(20);
