@@ -1,4 +1,4 @@
-/** Dictionaries that several sources make together: whose member is whose, and which it has beaten. */
+/** Dictionaries from several sources: the origin of each member, and those that it overrides. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { describeOptions } from '../../src/config/option.ts';
@@ -19,7 +19,7 @@ const options = describeOptions(
 
 const short = (origin: Origin) => formatOrigin(origin).replace(/^\/.*\//, '');
 
-/** What an option comes to over files with these texts (`.yaml` where they begin with `s:`) and other sources. */
+/** The setting of an option over files with these texts (YAML when they begin with `s:`) and other sources. */
 async function resolved(texts: readonly string[], sources: ConfigSources = {}, name = 'limits') {
   const folder = temporaryFolder();
   const configFiles = texts.map((text, index) =>
@@ -46,7 +46,7 @@ async function resolved(texts: readonly string[], sources: ConfigSources = {}, n
 }
 
 describe('a mapping', () => {
-  it('is laid over what lower sources say, and each member knows its place and those it has beaten', async () => {
+  it('is merged over lower sources, and each member has its origin and those that it overrides', async () => {
     expect(
       await resolved(
         ['[s]\nlimits = a:1,b:2,c:3\n', 's:\n  limits:\n    b: 20\n    d: 40\n', 's: {limits: {b: 200}}'],
@@ -67,7 +67,7 @@ describe('a mapping', () => {
     });
   });
 
-  it('is laid over variables too, and code over it', async () => {
+  it('is merged over variables, and code over it', async () => {
     const { value, members } = await resolved([], {
       environment: { OS_S__LIMITS: 'a:1,b:2' },
       config: ['s.limits={b: 3, c: 4}'],
@@ -81,15 +81,15 @@ describe('a mapping', () => {
     ]);
   });
 
-  it('without members changes nothing, and does not empty what is below', async () => {
+  it('without members changes nothing', async () => {
     expect((await resolved(['s: {limits: {a: 1}}', 's: {limits: {}}'])).value).toEqual({ a: 1 });
   });
 
-  it('is not laid over the default: what is set is set', async () => {
+  it('replaces the default', async () => {
     expect(await resolved(['s: {limits: {a: 1}}'])).toMatchObject({ value: { a: 1 }, beats: [] });
   });
 
-  it('has members that are named like those of every object', async () => {
+  it('may have members with the names of inherited ones', async () => {
     const { value, members } = await resolved([
       's: {limits: {constructor: 1, a: 1}}',
       's: {limits: {toString: 2}}',
@@ -98,7 +98,7 @@ describe('a mapping', () => {
     expect(members?.map(([name]) => name)).toEqual(['constructor', 'a', 'toString']);
   });
 
-  it('cannot have __proto__ as a name, wherever it comes from', async () => {
+  it('cannot have the name __proto__ from any source', async () => {
     const hostile = JSON.parse('{"__proto__": 5}') as Record<string, unknown>;
     for (const sources of [
       { config: ['s.limits.__proto__=5'] },
@@ -115,7 +115,7 @@ describe('a mapping', () => {
 });
 
 describe('a text', () => {
-  it('is the whole of a dictionary, as in oslo.config: nothing below it counts', async () => {
+  it('replaces the whole dictionary of lower sources, as in oslo.config', async () => {
     expect(
       await resolved(['s: {limits: {a: x}}', 's: {limits: {b: 2}}', '[s]\nlimits = c:3\n']),
     ).toMatchObject({ value: { c: 3 }, beats: ['2.yaml:1', '1.yaml:1'], members: undefined, problems: [] });
@@ -125,7 +125,7 @@ describe('a text', () => {
     expect((await resolved(['s: {limits: {a: 1}}', 's: {limits: "b:2"}'])).value).toEqual({ b: 2 });
   });
 
-  it('ends what a mapping above it is laid over', async () => {
+  it('hides the sources below it from a mapping above it', async () => {
     const { value, members } = await resolved([
       's: {limits: {a: 1, b: 1}}',
       '[s]\nlimits = b:2\n',
@@ -139,7 +139,7 @@ describe('a text', () => {
   });
 });
 
-it('a list is replaced, and so is everything else that is no dictionary', async () => {
+it('a list is replaced, not merged', async () => {
   expect(await resolved(['s: {names: [a, b]}', 's: {names: [c]}'], {}, 'names')).toMatchObject({
     value: ['c'],
     origin: '2.yaml:1',
@@ -160,11 +160,11 @@ describe('a wrong member', () => {
       ['s:\n  limits:\n    a: 1\n    b: -5\n', 's:\n  limits: {c: 1}\n'],
       `1.yaml:4: [s] limits: ${expected}, got {"a":1,"b":-5,"c":1} (see "b")`,
     ],
-  ])('is reported where it was written, not where the last source wrote: %j', async (texts, problem) => {
+  ])('is reported at its own line: %j', async (texts, problem) => {
     expect((await resolved(texts)).problems).toEqual([problem]);
   });
 
-  it('of a secret is not shown, nor is any other', async () => {
+  it('of a secret is not shown, nor are the others', async () => {
     const { problems } = await resolved(['s: {tokens: {a: sEcReT, b: sEcRe2}}'], {
       config: ['s.tokens.c=sEcRe3'],
     });

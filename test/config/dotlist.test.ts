@@ -36,11 +36,11 @@ describe('a pair', () => {
     ['a= # nothing', ['a'], null],
     ['__proto__.x=1', ['__proto__', 'x'], 1],
     ['a=~/x', ['a'], '~/x'],
-  ])('%s', (text, path, value) => {
+  ])('is split at the first "=" and read as YAML: %s', (text, path, value) => {
     expect(pairs(text)).toEqual([[path, value]]);
   });
 
-  it('stands once a flag, in its order, as often as it is given', () => {
+  it('comes once per flag, in the order of the flags', () => {
     expect(pairs('a=1', 'b=2', 'a=3')).toEqual([
       [['a'], 1],
       [['b'], 2],
@@ -50,31 +50,28 @@ describe('a pair', () => {
   });
 });
 
-describe('a mistake has its own sentence', () => {
-  it.each([
-    ['nothing', '--config: expected key=value or a file that exists, got "nothing"'],
-    ['/no/such.yaml', '--config: expected key=value or a file that exists, got "/no/such.yaml"'],
-    ['~/no-such.yaml', '--config: expected key=value or a file that exists, got "~/no-such.yaml"'],
-    ['', '--config: expected key=value or a file that exists, got ""'],
-    ['a: hidden', '--config: expected key=value or a file that exists, got "a"'],
-    ['=hidden', '--config: expected key=value, got nothing before "="'],
-    ['  = hidden', '--config: expected key=value, got nothing before "="'],
-    ['a..b=hidden', '--config: expected names with one dot between them, got "a..b"'],
-    ['.a=hidden', '--config: expected names with one dot between them, got ".a"'],
-    ['a. =hidden', '--config: expected names with one dot between them, got "a."'],
-    ['a=', `--config: expected a value after "a=", got none; write '' or null`],
-    ['a.b=  ', `--config: expected a value after "a.b=", got none; write '' or null`],
-    ['a=[hidden', '--config: the value of a is not YAML (missing char); put it in quotes'],
-    ['a=@hidden', '--config: the value of a is not YAML (bad scalar start); put it in quotes'],
+describe('a mistake', () => {
+  it.each<[string, string[]]>([
     [
-      'a=*hidden',
-      '--config: the value of a is not YAML (an alias has no anchor before it); put it in quotes',
+      'expected key=value or a file that exists, got "TEXT"',
+      ['nothing', '/no/such.yaml', '~/no-such.yaml', ''],
     ],
-  ])('%s', (text, problem) => {
-    expect(problems(text)).toEqual([problem]);
+    ['expected key=value or a file that exists, got "a"', ['a: hidden']],
+    ['expected key=value, got nothing before "="', ['=hidden', '  = hidden']],
+    ['expected names with one dot between them, got "a..b"', ['a..b=hidden']],
+    ['expected names with one dot between them, got ".a"', ['.a=hidden']],
+    ['expected names with one dot between them, got "a."', ['a. =hidden']],
+    [`expected a value after "a=", got none; write '' or null`, ['a=', 'a=  ']],
+    ['the value of a is not YAML (missing char); put it in quotes', ['a=[hidden']],
+    ['the value of a is not YAML (bad scalar start); put it in quotes', ['a=@hidden']],
+    ['the value of a is not YAML (an alias has no anchor before it); put it in quotes', ['a=*hidden']],
+  ])('is reported: %s', (problem, texts) => {
+    for (const text of texts) {
+      expect(problems(text)).toEqual([`--config: ${problem.replace('TEXT', text)}`]);
+    }
   });
 
-  it('each of them, beside the pairs that are right', () => {
+  it('is reported for each value, beside the right pairs', () => {
     const dotlist = readDotlist(['a=1', 'b', 'c=', 'd=2']);
     expect(dotlist).toMatchObject({
       pairs: [{ path: ['a'] }, { path: ['d'] }],
@@ -83,16 +80,9 @@ describe('a mistake has its own sentence', () => {
   });
 
   it.each([
-    'token: hidden',
-    'token hidden',
-    'x"hidden',
-    'a=[hidden',
-    'a={hidden: hidden: x}',
-    'a="hidden',
-    'a=\u0007hidden',
-    'a=!hidden x',
-    '{hidden}',
-  ])('and never shows a value: %j', (text) => {
+    ...['token: hidden', 'token hidden', 'x"hidden', 'a=[hidden', 'a={hidden: hidden: x}', 'a="hidden'],
+    ...['a=\u0007hidden', 'a=!hidden x', '{hidden}'],
+  ])('never shows a value: %j', (text) => {
     expect(problems(text)).toHaveLength(1);
     expect(problems(text).join()).not.toContain('hidden');
   });
@@ -109,15 +99,15 @@ describe('a file', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('is the file that the one value names, whatever its name', () => {
+  it('is the only value, whatever its name', () => {
     expect(readDotlist([file])).toEqual({ file });
   });
 
-  it('may be named from the home folder', () => {
+  it('may be below ~', () => {
     expect(readDotlist(['~/a=b.yaml'], folder)).toEqual({ file });
   });
 
-  it.each([['c=1'], ['second.yaml']])('must be alone: not with %s', (second) => {
+  it.each([['c=1'], ['second.yaml']])('must be the only value: not with %s', (second) => {
     expect(readDotlist([file, second])).toEqual({
       pairs: [],
       problems: [`--config: ${file} is a file, and a file must be the only --config`],
@@ -125,7 +115,7 @@ describe('a file', () => {
     expect(readDotlist([file, file])).toMatchObject({ pairs: [] });
   });
 
-  it('is looked for in the first value only: behind a pair it is another pair', () => {
+  it('is looked for in the first value only', () => {
     expect(pairs('x=1', file)).toEqual([
       [['x'], 1],
       [[...(file.split('=')[0]?.split('.') ?? [])], 'b.yaml'],
@@ -146,7 +136,7 @@ describe('a file', () => {
     ['~other/x', '~other/x'],
     ['x/~', 'x/~'],
     ['/x', '/x'],
-  ])('from home: %s is %s', (path, expanded) => {
+  ])('has its home folder expanded: %s is %s', (path, expanded) => {
     expect(expandHome(path, '/home/me')).toBe(expanded);
   });
 

@@ -22,29 +22,28 @@ function errors(text: string): string[] {
 }
 
 describe('a value', () => {
-  it.each([
-    'abc#def',
-    'abc;def;g',
-    'a # b',
-    'a ; b',
-    'a=b=c',
-    'a:b',
-    '#',
-    ';x',
-    '100%',
-    '\\#',
-    'a\\;b',
-    'π ≠ 3',
-  ])('keeps %s as it stands', (value) => {
-    expect(valueIn(`k = ${value}`)).toBe(value);
-  });
-
-  it.each(['true', 'false', 'null', '[1]', '{"a":1}', '"a":1', '60', '007', 'undefined', '__proto__'])(
-    'stays the text %s',
-    (value) => {
+  it('is literal: comments, other types and quotes that are no pair mean nothing', () => {
+    for (const value of [
+      ...[
+        'abc#def',
+        'abc;def;g',
+        'a # b',
+        'a ; b',
+        'a=b=c',
+        'a:b',
+        '#',
+        ';x',
+        '100%',
+        '\\#',
+        'a\\;b',
+        'π ≠ 3',
+      ],
+      ...['true', 'false', 'null', '[1]', '{"a":1}', '"a":1', '60', '007', 'undefined', '__proto__'],
+      ...[`"open`, `open"`, `"mixed'`, `a"b"c`, `"`, `'`],
+    ]) {
       expect(valueIn(`k = ${value}`)).toBe(value);
-    },
-  );
+    }
+  });
 
   it.each([
     ['"quoted value"', 'quoted value'],
@@ -59,18 +58,14 @@ describe('a value', () => {
     expect(valueIn(`k = ${written}`)).toBe(value);
   });
 
-  it.each([`"open`, `open"`, `"mixed'`, `a"b"c`, `"`, `'`])('keeps quotes that are no pair: %s', (value) => {
-    expect(valueIn(`k = ${value}`)).toBe(value);
-  });
-
-  it('begins behind the delimiter that comes first, ":" or "="', () => {
+  it('begins after the first delimiter, ":" or "="', () => {
     expect(valueIn('k: http://h:80/a?b=c')).toBe('http://h:80/a?b=c');
     expect(valueIn('k = a:b')).toBe('a:b');
     expect(valueIn('k:=b')).toBe('=b');
     expect(valueIn('k=:b')).toBe(':b');
   });
 
-  it('loses the spaces around it and around its name', () => {
+  it('is trimmed, and so is its name', () => {
     expect(entries('[s]\nk\t =  v \t \nj=\t\n')).toEqual(['s.k = v', 's.j = ']);
   });
 
@@ -80,15 +75,15 @@ describe('a value', () => {
 });
 
 describe('a continuation line', () => {
-  it('is joined with a line break and without its indentation', () => {
+  it('is joined with a line break, without its indentation', () => {
     expect(entries('[s]\nk = a,\n  b,\n\tc\nj = d\n')).toEqual(['s.k = a,\nb,\nc', 's.j = d']);
   });
 
-  it('may follow an empty first line, and looks like anything', () => {
+  it('may follow an empty first line, and contain anything', () => {
     expect(entries('[s]\nk =\n  x = y\n  [t]\n  "q"\n')).toEqual(['s.k = \nx = y\n[t]\n"q"']);
   });
 
-  it('is a part of the value also when it looks like a comment', () => {
+  it('belongs to the value even when it looks like a comment', () => {
     expect(entries('[s]\nk = a\n  # b\n  ; c\n')).toEqual(['s.k = a\n# b\n; c']);
   });
 
@@ -112,20 +107,20 @@ describe('a continuation line', () => {
     ]);
   });
 
-  it('does not begin with a space that is neither blank nor tab', () => {
+  it('begins with a blank or a tab, and no other space', () => {
     expect(entries('[s]\nk = a\n\u00a0j = b\n')).toEqual(['s.k = a', 's.j = b']);
   });
 });
 
 describe('a section', () => {
-  it('is found whatever the case of its name', () => {
+  it('has a name in any case', () => {
     expect(entries('[Enforcement]\na = 1\n[ENFORCEMENT]\nb = 2\n')).toEqual([
       'enforcement.a = 1',
       'enforcement.b = 2',
     ]);
   });
 
-  it('keeps the case of the names in it', () => {
+  it('keeps the case of option names', () => {
     expect(entries('[s]\nKey = 1\nkey = 2\n')).toEqual(['s.Key = 1', 's.key = 2']);
   });
 
@@ -138,7 +133,7 @@ describe('a section', () => {
     expect([...parseIni('[a.b]\nk = 1\n', 'f').sections.keys()]).toEqual(['a.b']);
   });
 
-  it('merges when it is repeated, and the last of a repeated name wins, with its line', () => {
+  it('is merged when it is repeated; the last value of a repeated option wins, with its line', () => {
     const { sections } = parseIni('[s]\na = 1\nb = 1\n[t]\na = 2\n[S]\nb = 3\nb = 4\nc = 5\n', 'f');
     expect(Object.fromEntries(sections.get('s') ?? [])).toEqual({
       a: { value: '1', line: 2 },
@@ -153,10 +148,10 @@ describe('a section', () => {
   });
 });
 
-describe('names that mean something to JavaScript', () => {
+describe('a name', () => {
   const strange = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', '0'];
 
-  it.each(strange)('%s is a plain name of a section and of an option', (name) => {
+  it.each(strange)('may be %s, for a section and an option', (name) => {
     expect(entries(`[${name}]\n${name} = 1\n[s]\n${name} = 2\n`)).toEqual([
       `${name.toLowerCase()}.${name} = 1`,
       `s.${name} = 2`,
@@ -164,11 +159,11 @@ describe('names that mean something to JavaScript', () => {
     expect({}).not.toHaveProperty('1');
   });
 
-  it('a name in brackets makes no list', () => {
+  it('with brackets makes no list', () => {
     expect(entries('[s]\nk[] = 1\nk[] = 2\nk = 3\n')).toEqual(['s.k[] = 2', 's.k = 3']);
   });
 
-  it('keeps the order in which names were written, numbers among them', () => {
+  it('keeps its place, even when it is a number', () => {
     expect(entries('[b]\n2 = x\n1 = y\n[1]\na = z\n')).toEqual(['b.2 = x', 'b.1 = y', '1.a = z']);
   });
 });
@@ -192,65 +187,32 @@ describe('a file', () => {
     expect(entries('\uFEFF[s]\na = 1\n')).toEqual(['s.a = 1']);
   });
 
-  it('may lack the newline at its end', () => {
+  it('may lack the final newline', () => {
     expect(entries('[s]\na = 1')).toEqual(['s.a = 1']);
     expect(entries('[s]\na = 1\n  2')).toEqual(['s.a = 1\n2']);
   });
 
-  it.each(['', '\n\n', '# only a comment', '[s]\n'])('may hold no option: %j', (text) => {
+  it.each(['', '\n\n', '# only a comment', '[s]\n'])('may have no option: %j', (text) => {
     expect(entries(text)).toEqual([]);
   });
 });
 
 describe('a syntax error', () => {
+  const HEADER = 'expected a section header such as "[enforcement]"';
+  const ASSIGNMENT = 'expected "name = value", got a line without';
   it.each([
-    [
-      'a line without a delimiter',
-      '[s]\nsEcReT\n',
-      2,
-      'expected "name = value", got a line without "=" or ":"',
-    ],
-    [
-      'a line without a name',
-      '[s]\n= sEcReT\n',
-      2,
-      'expected "name = value", got a line without a name before "="',
-    ],
-    [
-      'a line without a name',
-      '[s]\n: sEcReT\n',
-      2,
-      'expected "name = value", got a line without a name before ":"',
-    ],
-    [
-      'an open header',
-      '[sEcReT\n',
-      1,
-      'expected a section header such as "[enforcement]", with nothing after it',
-    ],
-    [
-      'an empty header',
-      '[]\n',
-      1,
-      'expected a section header such as "[enforcement]", with nothing after it',
-    ],
-    [
-      'a comment behind a header',
-      '[s] # sEcReT\n',
-      1,
-      'expected a section header such as "[enforcement]", with nothing after it',
-    ],
-    [
-      'an option before the first header',
-      '\nsEcReT = sEcReT\n',
-      2,
-      'expected a section header such as "[enforcement]" before the first option',
-    ],
-  ])('names file and line of %s, and repeats nothing of it', (_, text, line, message) => {
+    ['a line without a delimiter', '[s]\nsEcReT\n', 2, `${ASSIGNMENT} "=" or ":"`],
+    ['a line without a name', '[s]\n= sEcReT\n', 2, `${ASSIGNMENT} a name before "="`],
+    ['a line without a name', '[s]\n: sEcReT\n', 2, `${ASSIGNMENT} a name before ":"`],
+    ['an open header', '[sEcReT\n', 1, `${HEADER}, with nothing after it`],
+    ['an empty header', '[]\n', 1, `${HEADER}, with nothing after it`],
+    ['a comment after a header', '[s] # sEcReT\n', 1, `${HEADER}, with nothing after it`],
+    ['an option before the first header', '\nsEcReT = sEcReT\n', 2, `${HEADER} before the first option`],
+  ])('has file and line, and does not show the text: %s', (_, text, line, message) => {
     expect(errors(text)).toEqual([`blazar.conf:${line}: ${message}`]);
   });
 
-  it('keeps no other from being reported, nor the right lines from being read', () => {
+  it('hides no other error, and the right lines are read', () => {
     const text = 'early = 1\n[s]\na = 1\nbroken\n = 2\n[open\n\n  indented\nb = 3\n';
     const { sections, problems } = parseIni(text, 'blazar.conf');
     expect(problems.map(({ origin }) => origin)).toEqual(

@@ -11,19 +11,9 @@ const RULES: readonly ListRule[] = [
   { kind: 'match', key: 'name', unnamed: 'first' },
 ];
 const name = fc.constantFrom(
-  'a',
-  'b',
-  'bb',
-  'ccc',
-  'name',
-  '__proto__',
-  'constructor',
-  'toString',
-  '1',
-  '0',
-  '',
+  ...['a', 'b', 'bb', 'ccc', 'name', '__proto__', 'constructor', 'toString', '1', '0', ''],
 );
-/** Every rule has names: which it is follows from the length. */
+/** The rule of a name follows from its length. */
 const mixedRules: MergeSchema = {
   list: (key) => RULES[key.length % RULES.length] ?? { kind: 'replace' },
   member: () => mixedRules,
@@ -46,7 +36,7 @@ const { mapping } = fc.letrec<{ value: unknown; mapping: Mapping }>((tie) => ({
   }),
 }));
 
-/** Whether every name of the base is still there, down to where the overlay has something else. */
+/** Whether the result has every name of the base, except below a value of the overlay that is not a mapping. */
 function isKept(base: unknown, over: unknown, result: unknown): boolean {
   if (!isMapping(base) || (over !== undefined && !isMapping(over))) {
     return true;
@@ -60,7 +50,7 @@ function isKept(base: unknown, over: unknown, result: unknown): boolean {
 }
 
 describe('for any configurations', () => {
-  it('no key of the base gets lost', () => {
+  it('the result has every key of the base', () => {
     fc.assert(
       fc.property(mapping, mapping, rules, (base, over, schema) => {
         expect(isKept(base, over, merge(base, over, schema))).toBe(true);
@@ -68,7 +58,7 @@ describe('for any configurations', () => {
     );
   });
 
-  it('every key of the overlay is there', () => {
+  it('the result has every key of the overlay', () => {
     fc.assert(
       fc.property(mapping, mapping, rules, (base, over, schema) => {
         expect(isKept(over, undefined, merge(base, over, schema))).toBe(true);
@@ -85,7 +75,7 @@ describe('for any configurations', () => {
     );
   });
 
-  it('the same one again changes nothing where lists are replaced', () => {
+  it('merging the same again changes nothing when lists are replaced', () => {
     fc.assert(
       fc.property(mapping, mapping, (base, over) => {
         const once = merge(base, over);
@@ -94,12 +84,12 @@ describe('for any configurations', () => {
     );
   });
 
-  it('overlaying in order equals folding: it does not matter which two are merged first', () => {
+  it('the order in which pairs are merged does not matter', () => {
     fc.assert(
       fc.property(fc.array(mapping, { maxLength: 5 }), (sources) => {
         const folded = sources.reduce((lower, over) => merge(lower, over), {});
         const fromTheTop = sources.reduceRight((upper, lower) => merge(lower, upper), {});
-        // A mapping that stands over a text and under a mapping is the only case in which the order of merging shows.
+        // Only a mapping over a text and under a mapping makes a difference.
         if (!hasKindChanges(sources)) {
           expect(fromTheTop).toEqual(folded);
         }
@@ -111,7 +101,7 @@ describe('for any configurations', () => {
     );
   });
 
-  it('nothing of an input is changed, and the prototype of nothing', () => {
+  it('no input and no prototype is changed', () => {
     // The inputs are frozen all the way down: a change would throw.
     fc.assert(
       fc.property(mapping, mapping, rules, (base, over, schema) => {
@@ -124,7 +114,7 @@ describe('for any configurations', () => {
     );
   });
 
-  it('what is told to be placed is what the result has from the overlay', () => {
+  it('the placed values are those that the result has from the overlay', () => {
     fc.assert(
       fc.property(mapping, mapping, rules, (base, over, schema) => {
         const told: [Path, Path, unknown][] = [];
@@ -132,7 +122,7 @@ describe('for any configurations', () => {
         for (const [, from, value] of told) {
           expect(valueAt(over, from)).toBe(value);
         }
-        // The last one at a place is what stands there, unless something was merged into it afterwards.
+        // Later values replace earlier ones at the same path.
         let rebuilt: unknown = structuredClone(base);
         for (const [path, , value] of told) {
           rebuilt = withValue(rebuilt, path, value);
@@ -159,7 +149,7 @@ function withValue(tree: unknown, [step, ...rest]: Path, value: unknown): unknow
   return copy;
 }
 
-/** Whether one name stands for a mapping in one source, and for something else in another. */
+/** Whether a name is a mapping in one source and something else in another. */
 function hasKindChanges(sources: readonly unknown[]): boolean {
   const present = sources.filter((source) => source !== undefined);
   if (!present.every(isMapping)) {

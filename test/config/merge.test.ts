@@ -39,7 +39,7 @@ describe('by the general rules', () => {
     expect(Object.keys(merged({ b: 1, a: 2 }, { c: 3, a: 4 }))).toEqual(['b', 'a', 'c']);
   });
 
-  it('what neither side changes is shared, not copied', () => {
+  it('unchanged parts are shared, not copied', () => {
     const [base, over] = [
       { kept: { x: 1 }, both: { y: [1] } },
       { new: { z: 1 }, both: { w: 1 } },
@@ -50,7 +50,7 @@ describe('by the general rules', () => {
     expect(result.both.y).toBe(base.both.y);
   });
 
-  it('hostile names are names', () => {
+  it('a name may be that of an inherited member', () => {
     const base = JSON.parse('{"__proto__": {"a": 1}, "10": 1, "constructor": {"b": 1}}') as Mapping;
     const over = JSON.parse(
       '{"__proto__": {"c": 2}, "toString": {"d": 1}, "9": 2, "constructor": 3}',
@@ -65,10 +65,10 @@ describe('by the general rules', () => {
   });
 });
 
-describe('a list laid over a list', () => {
+describe('a list merged over a list', () => {
   it.each([
     [
-      'append: comes behind, doubles kept',
+      'append: is appended, with duplicates',
       'appended',
       [1, { a: 1 }],
       [1, { a: 2 }],
@@ -81,22 +81,16 @@ describe('a list laid over a list', () => {
       [{ a: 2, c: 3 }],
       [{ a: 2, c: 3 }, { b: 1 }],
     ],
-    ['single: comes behind where the first is no mapping', 'one', ['x'], [{ a: 2 }], ['x', { a: 2 }]],
+    ['single: is appended when the first is not a mapping', 'one', ['x'], [{ a: 2 }], ['x', { a: 2 }]],
     ['single: becomes the first of none', 'one', [], [{ a: 2 }], [{ a: 2 }]],
     [
-      'match: is merged into the one with its name, or comes behind',
+      'match: is merged into the one with its name, or appended',
       'named',
       [{ name: 'a', x: 1 }, { name: 'b' }],
       [{ name: 'b', y: 2 }, { name: 'c' }, { name: 'a', x: 2 }],
       [{ name: 'a', x: 2 }, { name: 'b', y: 2 }, { name: 'c' }],
     ],
-    [
-      'match: without a name it comes behind',
-      'named',
-      [{ name: 'a' }],
-      [{ x: 1 }],
-      [{ name: 'a' }, { x: 1 }],
-    ],
+    ['match: without a name it is appended', 'named', [{ name: 'a' }], [{ x: 1 }], [{ name: 'a' }, { x: 1 }]],
     [
       'match: without a name it is merged into the first',
       'containers',
@@ -106,7 +100,7 @@ describe('a list laid over a list', () => {
     ],
     ['match: without a name it becomes the first of none', 'containers', [], [{ x: 1 }], [{ x: 1 }]],
     [
-      'match: one that is no mapping comes behind',
+      'match: one that is not a mapping is appended',
       'containers',
       [{ name: 'a' }],
       ['x'],
@@ -114,19 +108,13 @@ describe('a list laid over a list', () => {
     ],
     ['match: 1 is not the text 1', 'named', [{ name: 1 }], [{ name: '1' }], [{ name: 1 }, { name: '1' }]],
     ['match: null is a name', 'named', [{ name: null }], [{ name: null, x: 1 }], [{ name: null, x: 1 }]],
-    [
-      'match: no item has what every object inherits',
-      'named',
-      [{}],
-      [{ name: undefined }],
-      [{}, { name: undefined }],
-    ],
-    ['replace: takes its place', 'other', [{ name: 'a' }], [{ name: 'a', x: 1 }], [{ name: 'a', x: 1 }]],
+    ['match: an item has no inherited name', 'named', [{}], [{ name: undefined }], [{}, { name: undefined }]],
+    ['replace: replaces it', 'other', [{ name: 'a' }], [{ name: 'a', x: 1 }], [{ name: 'a', x: 1 }]],
   ])('%s', (_, name, base, over, expected) => {
     expect(merged({ [name]: base }, { [name]: over })).toEqual({ [name]: expected });
   });
 
-  it('follows the rules of the level that it stands in', () => {
+  it('follows the rules of its level', () => {
     const appending: MergeSchema = { list: () => ({ kind: 'append' }), member: () => appending };
     const rules: MergeSchema = {
       list: () => ({ kind: 'replace' }),
@@ -154,7 +142,7 @@ describe('a list laid over a list', () => {
   });
 });
 
-describe('what cannot be merged', () => {
+describe('a merge fails for', () => {
   function mistake(base: Mapping, over: Mapping, rules: MergeSchema): unknown {
     try {
       return merged(base, over, rules);
@@ -166,7 +154,7 @@ describe('what cannot be merged', () => {
   it.each([
     [[], 0],
     [[{}, {}], 2],
-  ])('is a list of another length where one is expected', (over, length) => {
+  ])('a list of another length than one', (over, length) => {
     const error = mistake(
       { a: [{ one: [{}] }] },
       { a: [{ one: over }] },
@@ -180,7 +168,7 @@ describe('what cannot be merged', () => {
   });
 
   it.each([['text'], [1], [false], [{ x: 1 }]])(
-    'is a list over %j, where lists are laid over lists only',
+    'a list over %j, when lists may replace lists only',
     (before) => {
       expect(mistake({ a: { b: before } }, { a: { b: ['secret'] } }, strict)).toMatchObject({
         name: 'MergeError',
@@ -191,13 +179,13 @@ describe('what cannot be merged', () => {
     },
   );
 
-  it('is no list over null or over nothing', () => {
+  it('no list over null or over nothing', () => {
     expect(merged({ a: null }, { a: [1], b: [2] }, strict)).toEqual({ a: [1], b: [2] });
   });
 });
 
-describe('what is placed', () => {
-  it('is told with its path in the result and in the overlay', () => {
+describe('placed', () => {
+  it('is called with the path in the result and in the overlay', () => {
     const placed: unknown[] = [];
     const base = { named: [{ name: 'a' }, { name: 'b' }], appended: [0], x: { y: 1 }, list: [1] };
     const over = {

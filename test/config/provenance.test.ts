@@ -14,7 +14,7 @@ const schema: MergeSchema = {
   member: () => schema,
 };
 
-/** `path = value < source > beaten, …` of each leaf. */
+/** `path = value: source > overridden source > …` of each leaf. */
 function explained(sources: Readonly<Record<string, Mapping>>): string[] {
   const provenance = new Provenance<string>();
   let tree: Mapping = {};
@@ -30,7 +30,7 @@ function explained(sources: Readonly<Record<string, Mapping>>): string[] {
 }
 
 describe('every leaf', () => {
-  it('names the source that won and those that it beat, the last one first', () => {
+  it('has its source and those that it overrides, the last one first', () => {
     expect(
       explained({
         server: { a: 1, b: 1, c: { d: 1 } },
@@ -45,7 +45,7 @@ describe('every leaf', () => {
     ]);
   });
 
-  it('has a source even when it is null, an empty mapping or an empty list', () => {
+  it('has a source when it is null, an empty mapping or an empty list', () => {
     expect(explained({ server: { a: null, b: {}, c: [] } })).toEqual([
       'a = null: server',
       'b = {}: server',
@@ -53,7 +53,7 @@ describe('every leaf', () => {
     ]);
   });
 
-  it('is a list as a whole when one source has set all of it', () => {
+  it('is a whole list when one source has set it', () => {
     expect(
       explained({ server: { list: [1, { a: 1 }], joined: [1, 2] }, user: { list: [2, { b: 1 }] } }),
     ).toEqual(['list = [2,{"b":1}]: user > server', 'joined = [1,2]: server']);
@@ -84,36 +84,36 @@ describe('every leaf', () => {
     ]);
   });
 
-  it('has beaten everything below it, when it has taken the place of a mapping', () => {
+  it('overrides everything below it when it replaces a mapping', () => {
     expect(explained({ server: { a: { b: 1, c: 1 } }, user: { a: { c: 2 } }, cli: { a: 'x' } })).toEqual([
       'a = "x": cli > server > user',
     ]);
   });
 
-  it('has beaten what stood in the place of its mapping', () => {
+  it('overrides the value that its mapping replaces', () => {
     expect(explained({ server: { a: { b: 1 } }, user: { a: 'x' }, cli: { a: { b: 2, c: 3 } } })).toEqual([
       'a.b = 2: cli > user > server',
       'a.c = 3: cli > user > server',
     ]);
   });
 
-  it('has beaten a mapping before what the mapping had beaten', () => {
+  it('overrides a mapping before the value that the mapping replaced', () => {
     expect(explained({ server: { a: 'x' }, user: { a: { b: 1 } }, cli: { a: 'y' } })).toEqual([
       'a = "y": cli > user > server',
     ]);
   });
 
-  it('is beaten by a list, and beats one', () => {
+  it('is overridden by a list, and overrides one', () => {
     expect(explained({ server: { a: [1] }, user: { a: { b: 1 } }, cli: { a: [2, 3] } })).toEqual([
       'a = [2,3]: cli > user > server',
     ]);
   });
 
-  it('is no longer the empty mapping that something was put into', () => {
+  it('is not an empty mapping that another source has filled', () => {
     expect(explained({ server: { a: {} }, user: { a: { b: 1 } } })).toEqual(['a.b = 1: user']);
   });
 
-  it('can have hostile names', () => {
+  it('may have the name of an inherited member', () => {
     expect(
       explained({
         server: JSON.parse('{"__proto__": {"a": 1}, "constructor": 1}'),
@@ -122,7 +122,7 @@ describe('every leaf', () => {
     ).toEqual(['__proto__.a = 2: user > server', 'constructor = 1: server']);
   });
 
-  it('has the source that is told for its part of the value', () => {
+  it('has the source of its part of the value', () => {
     const provenance = new Provenance<string>();
     const tree = { a: { b: 1, c: [1, 2] } };
     provenance.placed(['a'], tree.a, (below) => formatPath(['file', ...below]));
@@ -144,7 +144,7 @@ describe('for any sources', () => {
       .map((members) => Object.fromEntries(members)),
   }));
 
-  it('each leaf has the value that the tree has, a source that has set one, and beats nothing twice', () => {
+  it('each leaf has the value of the tree and a source, and overrides each source once', () => {
     fc.assert(
       fc.property(fc.array(mapping, { minLength: 1, maxLength: 4 }), (sources) => {
         const provenance = new Provenance<number>();
