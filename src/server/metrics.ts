@@ -24,11 +24,14 @@ export interface Gauges {
   queued(): number;
   generation(): number;
   configurationIsValid(): boolean;
+  /** How many budgets are in each class by how much of them is taken; `undefined` = there are none to be counted. */
+  budgets?(): Promise<ReadonlyMap<string, number> | undefined>;
 }
 
 /** The metrics of one service. */
 export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver {
   readonly #registry = new Registry();
+  readonly #gauges: Gauges;
   #uncounted: DecisionRecord[] = [];
   readonly #answers = new Map<string, number>();
   #exposing: Promise<{ text: string; contentType: string }> | undefined;
@@ -96,6 +99,11 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     "By how much the system's clock was behind the last entry of a project, at the last transaction; 0 when it was not.",
     [],
   );
+  readonly #budgets = this.#gauge(
+    'ledger_budgets',
+    'Budgets in force, by how much of them leases have taken. Counted at most once a minute.',
+    ['taken'],
+  );
   readonly #reloads = this.#counter(
     'reloads_total',
     'Reloads of the configuration: applied, or refused for its mistakes.',
@@ -123,6 +131,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   );
 
   constructor(gauges: Gauges) {
+    this.#gauges = gauges;
     this.#gauge('decisions_under_way', 'Decisions that are being made.', [], gauges.underWay);
     this.#gauge(
       'decisions_queued',
@@ -263,7 +272,16 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   async #expose(): Promise<{ text: string; contentType: string }> {
     this.#countDecisions();
     this.#countAnswers();
+    await this.#countBudgets();
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
+  }
+
+  async #countBudgets(): Promise<void> {
+    const budgets = await this.#gauges.budgets?.();
+    this.#budgets.reset();
+    for (const [taken, count] of budgets ?? []) {
+      this.#budgets.set({ taken }, count);
+    }
   }
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {

@@ -6,6 +6,7 @@ import { type Configuration, requireConfiguration, sectionOf } from '../enforcem
 import { ConfigurationError, errorText, type Problem } from '../errors.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { createApp } from './app.ts';
+import { BudgetGauge } from './budget-gauge.ts';
 import { credentialFiles, rereadCredentials, tlsOptionsOf } from './credential-files.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
 import { DecisionRecorder, openDecisionLog } from './decision-recorder.ts';
@@ -144,11 +145,13 @@ export class Service {
     const { watchdog, logger = createLogger(options.log_level, options.log_format) } = settings;
     watchdog?.watch(options);
     const state: State = { isDraining: false };
+    const budgetGauge = new BudgetGauge();
     const metrics: Metrics = new Metrics({
       underWay: () => generations.underWay,
       queued: () => generations.queued,
       generation: () => generations.current.number,
       configurationIsValid: () => generations.problems.length === 0,
+      budgets: () => budgetGauge.read(generations.current.enforcement.ledger),
     });
     const log = openDecisionLog(configuration, options, logger, metrics);
     const generations: Generations = await Generations.start(sources, configuration, started, {

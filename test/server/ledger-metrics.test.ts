@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { recordLease } from '../ledger/recorded-leases.ts';
 import { confFile } from '../support/files.ts';
-import { breakLedger, mendLedger, newLedger } from '../support/ledgers.ts';
+import { breakLedger, giveBudget, ledgerAt, mendLedger, newLedger } from '../support/ledgers.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
 import { runServiceOn } from '../support/running-service.ts';
 import { readSamples, samplesOf } from '../support/samples.ts';
@@ -77,6 +78,33 @@ describe('the metrics of a ledger', () => {
     mendLedger(connection);
     await post('/check-create', createLasting(61));
     expect(await available()).toBe(1);
+  });
+
+  it('count the budgets in force by how much of them is taken, at most once a minute', async () => {
+    const connection = await newLedger();
+    const [project, user] = [
+      { projectId: 'climate', amount: '48' },
+      { projectId: 'climate', userId: 'alice', amount: '25' },
+    ];
+    const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
+    for (const budget of [project, user]) {
+      await giveBudget(ledger, { ...budget, from: '2020-01-01', until: '2200-01-01' });
+    }
+    await giveBudget(ledger, { projectId: 'ocean', amount: '0', from: '2020-01-01', until: '2200-01-01' });
+    await giveBudget(ledger, { projectId: 'past', amount: '0', from: '2020-01-01', until: '2021-01-01' });
+    await recordLease(ledger, { name: 'run', start: '2096-12-01', end: '2096-12-02' });
+    const { url } = await withLedger(connection);
+    const expected = {
+      '{taken="under_50_percent"}': 1,
+      '{taken="50_to_75_percent"}': 1,
+      '{taken="75_to_90_percent"}': 0,
+      '{taken="90_to_100_percent"}': 0,
+      '{taken="100_percent"}': 1,
+    };
+    expect(samplesOf(await readSamples(url), 'ledger_budgets')).toEqual(expected);
+    await giveBudget(ledger, { projectId: 'new', amount: '1', from: '2020-01-01', until: '2200-01-01' });
+    await ledger.close();
+    expect(samplesOf(await readSamples(url), 'ledger_budgets')).toEqual(expected);
   });
 
   it('go with the ledger, when a reload takes the filters away that need it', async () => {

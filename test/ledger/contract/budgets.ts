@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { budgetUse } from '../../../src/ledger/budget-use.ts';
 import { budgetHistory, listBudgets, removeBudget, setBudget } from '../../../src/ledger/budgets.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { type Grounds, leaseOf } from '../ground.ts';
@@ -165,6 +166,29 @@ export function budgeting(grounds: Grounds): void {
     expect((await ground.create(more, 'bob')).refusal).toBeUndefined();
     expect(await ground.taken()).toEqual(['55', '24']);
     await ground.verify();
+  });
+
+  it('says how many budgets in force are nearly taken, also where amounts are the largest', async () => {
+    const ground = await grounds();
+    const counted = async () => [...(await budgetUse(ground.ledger, NO_WAIT)).values()];
+    const before = await counted();
+    const give = (amount: string, until?: string) =>
+      ground.give({ userId: `user-${amount}`, amount, ...(until === undefined ? {} : { until }) });
+    // A day of each user, who has a budget of their own.
+    for (const [amount, user] of [
+      ['24', 'a'],
+      ['25', 'b'],
+      ['27', 'c'],
+      ['40', 'd'],
+      ['49', 'e'],
+    ] as const) {
+      await ground.give({ userId: user, amount });
+      await ground.create(leaseOf({ name: user }), user);
+    }
+    await give('2562047788.0152');
+    await give('0', '2026-11-01');
+    const after = await counted();
+    expect(after.map((count, index) => count - (before[index] ?? 0))).toEqual([2, 1, 1, 1, 1]);
   });
 
   it('moves a lease from one budget to the next with an update', async () => {
