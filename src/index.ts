@@ -7,6 +7,11 @@
 export type { OptionsCheck, SectionProblem } from './config/option-groups.ts';
 export type { ConfigSources } from './config/sources.ts';
 export { type Deadline, type Wait, withinDeadline } from './deadline.ts';
+export {
+  type BudgetChangeAuthor,
+  BudgetLedger,
+  type BudgetLedgerServices,
+} from './enforcement/budget-ledger.ts';
 export type { CheckOptions } from './enforcement/check-options.ts';
 export { UsageEnforcement } from './enforcement/enforcement.ts';
 export type { EnforcementServices } from './enforcement/services.ts';
@@ -67,5 +72,7 @@ export {
   type PropertyRequirement,
   parseResourceProperties,
 } from './lease/resource-properties.ts';
+export type { BudgetKey, NewBudget } from './ledger/budget-terms.ts';
+export { BudgetConflictError, type BudgetStanding } from './ledger/budgets.ts';
 export type { LedgerObserver, LedgerOperation } from './ledger/observer.ts';
 export { createLogger, type Logger, type LogLevel } from './logger.ts';

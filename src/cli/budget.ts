@@ -1,7 +1,7 @@
 /** `budget`: how much leases of a project, or of a user in it, may use, and how much they have. */
 import { Command } from 'commander';
-import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../lease/dates.ts';
-import { textMistake } from '../ledger/texts.ts';
+import { InvalidRequestError } from '../errors.ts';
+import { formatInstant } from '../lease/dates.ts';
 import { budgetRow, budgetStandingObject, changeObject, whoseText } from './budget-output.ts';
 import { NO_DEADLINE, systemUser, unitOf, withLedger } from './ledger-access.ts';
 import { leaseObject, secondText, usageObject } from './ledger-output.ts';
@@ -90,21 +90,11 @@ function addAuthorFlags(command: Command): Command {
 
 async function set(projectId: string, flags: SetFlags): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
+    const { parseBudget } = await import('../ledger/budget-terms.ts');
     const { BudgetConflictError, setBudget } = await import('../ledger/budgets.ts');
     const unit = unitOf(configuration);
-    const validFrom = secondOf('--from', flags.from);
-    const validUntil = secondOf('--until', flags.until);
-    if (validUntil <= validFrom) {
-      throw new UsageError(`--until: expected a date after --from, got ${JSON.stringify(flags.until)}`);
-    }
-    const amount = await amountOf(flags.amount, unit);
-    const wanted = {
-      projectId: nameOf('project', projectId),
-      userId: userOf(flags),
-      validFrom,
-      validUntil,
-      amount,
-    };
+    const { user: userId, from, until, amount } = flags;
+    const wanted = inFlags(() => parseBudget({ projectId, userId, from, until, amount }, unit));
     try {
       await setBudget(ledger, wanted, authorOf(flags), NO_DEADLINE);
     } catch (thrown) {
@@ -122,8 +112,10 @@ async function set(projectId: string, flags: SetFlags): Promise<void> {
 
 async function remove(projectId: string, flags: AuthorFlags): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
+    const { parseBudgetKey } = await import('../ledger/budget-terms.ts');
     const { removeBudget } = await import('../ledger/budgets.ts');
-    const which = { projectId, userId: userOf(flags), validFrom: secondOf('--from', flags.from) };
+    const { user: userId, from } = flags;
+    const which = inFlags(() => parseBudgetKey({ projectId, userId, from }));
     const removed = await removeBudget(ledger, which, authorOf(flags), NO_DEADLINE);
     if (removed === undefined) {
       throw new UsageError(
@@ -229,45 +221,27 @@ async function history(projectId: string | undefined, flags: FormatFlags): Promi
   });
 }
 
-function secondOf(flag: string, text: string): bigint {
-  const instant = toInstant(text);
-  if (instant === undefined || instant % MICROSECONDS_PER_SECOND !== 0n) {
+/** The flag or argument that a property of a budget comes from. */
+const FLAGS: Readonly<Record<string, string>> = {
+  projectId: 'project',
+  userId: '--user',
+  from: '--from',
+  until: '--until',
+  amount: '--amount',
+};
+
+/** A mistake in a budget, reported under the name of its flag. */
+function inFlags<Result>(parse: () => Result): Result {
+  try {
+    return parse();
+  } catch (thrown) {
+    if (!(thrown instanceof InvalidRequestError)) {
+      throw thrown;
+    }
     throw new UsageError(
-      `${flag}: expected an ISO 8601 date, to the second, such as 2026-12-01 or 2026-12-01T09:00:00Z, got ${JSON.stringify(text)}`,
+      `${FLAGS[thrown.field] ?? thrown.field}${thrown.message.slice(thrown.field.length)}`,
     );
   }
-  return instant / MICROSECONDS_PER_SECOND;
-}
-
-async function amountOf(text: string, unit: string): Promise<bigint> {
-  const { formatUnitHours, MAX_AMOUNT, parseMillionths, parseUnitHours } = await import(
-    '../filter/amount.ts'
-  );
-  const amount = parseUnitHours(text);
-  if (amount === undefined) {
-    const most = formatUnitHours(MAX_AMOUNT, 'down');
-    const expected =
-      parseMillionths(text) === undefined
-        ? `a decimal number of ${unit}, 0 or more, with up to six decimals`
-        : `at most ${most} ${unit}`;
-    throw new UsageError(`--amount: expected ${expected}, got ${JSON.stringify(text)}`);
-  }
-  return amount;
-}
-
-function userOf({ user }: Pick<AuthorFlags, 'user'>): string | null {
-  return user === undefined ? null : nameOf('--user', user);
-}
-
-function nameOf(what: string, text: string): string {
-  if (text === '') {
-    throw new UsageError(`${what}: expected an id`);
-  }
-  const mistake = textMistake(text);
-  if (mistake !== undefined) {
-    throw new UsageError(`${what}: ${mistake}`);
-  }
-  return text;
 }
 
 function authorOf({ who, reason }: AuthorFlags): { who: string; reason: string | null } {

@@ -58,7 +58,7 @@ describe('budget set', () => {
     ],
     [
       ['--amount', '1', '--from', '2100-01-01', '--until', '2100-01-01'],
-      /--until: expected a date after --from, got "2100-01-01"/,
+      /--until: expected a date after the start, got "2100-01-01"/,
     ],
     [['--amount', '1', '--user', '', ...YEAR], /--user: expected an id/],
   ])('ends with 2 and one line, and changes nothing: %#', async (flags, message) => {

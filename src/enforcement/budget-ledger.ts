@@ -1,0 +1,147 @@
+/** The ledger for programs that look after it: its tables, and its budgets. Needs no enabled filter. */
+import type { ConfigSources } from '../config/sources.ts';
+import { waitFor } from '../deadline.ts';
+import { formatProblem } from '../errors.ts';
+import type { Clock } from '../filter/services.ts';
+import type { BudgetKey, NewBudget } from '../ledger/budget-terms.ts';
+import type { BudgetStanding } from '../ledger/budgets.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { type LedgerOptions, ledgerSection } from '../ledger/options.ts';
+import { createLogger, type Logger } from '../logger.ts';
+import { requireConfiguration, sectionOf } from './configuration.ts';
+
+/** What a `BudgetLedger` needs from outside, each with a default. */
+export interface BudgetLedgerServices {
+  /** Gets the warnings about `[ledger]`. Default: JSON lines on standard error. */
+  readonly logger?: Logger;
+  /** Default: the system clock. */
+  readonly clock?: Clock;
+}
+
+/** For the history of budgets. */
+export interface BudgetChangeAuthor {
+  /** Who wants it. */
+  readonly who: string;
+  /** Why. Default: no reason is recorded. */
+  readonly reason?: string | undefined;
+}
+
+/**
+ * Makes and reads budgets, and upgrades the tables, without a chain of filters. Opens the database with the first call that needs
+ * it; safe to share between concurrent calls. Every call may throw `ConfigurationError` (the tables are missing, or another
+ * version's: call `upgrade`) and `LedgerUnavailableError` (the database does not answer within `[ledger] timeout`).
+ */
+export class BudgetLedger {
+  readonly #options: LedgerOptions;
+  readonly #clock: Clock;
+  #opening: Promise<Ledger> | undefined;
+  #isClosed = false;
+
+  private constructor(options: LedgerOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  /** Reads the same sources as `UsageEnforcement.load`, for `[ledger]`. Throws `ConfigurationError` with every mistake. */
+  static async load(
+    sources: ConfigSources = {},
+    { logger = createLogger(), clock = { now: () => new Date() } }: BudgetLedgerServices = {},
+  ): Promise<BudgetLedger> {
+    const configuration = await requireConfiguration(sources, [ledgerSection]);
+    for (const problem of configuration.problems.filter(({ section }) => section === 'ledger')) {
+      logger.warn(formatProblem(problem));
+    }
+    return new BudgetLedger(sectionOf(configuration, ledgerSection), clock);
+  }
+
+  /**
+   * Makes the tables, or brings them up to date. Returns the names of the migrations that it applied; empty = nothing was to do.
+   * Creates the file of a SQLite ledger; its folder must exist. Stop other processes on the ledger first, as for
+   * `ledger upgrade`.
+   */
+  async upgrade(): Promise<readonly string[]> {
+    this.#refuseWhenClosed();
+    const before = this.#opening;
+    this.#opening = undefined;
+    await (await before?.catch(() => undefined))?.close();
+    const { upgradeLedger } = await import('../ledger/upgrade.ts');
+    return upgradeLedger(this.#options);
+  }
+
+  /**
+   * Sets a budget. It replaces the budget of the same owner that starts at the same second, and what was taken of that counts
+   * for the new one. Throws `InvalidRequestError` (`field` is the property), and `BudgetConflictError` when it would overlap with
+   * another budget of the same owner.
+   */
+  async setBudget(budget: NewBudget, { who, reason }: BudgetChangeAuthor): Promise<BudgetStanding> {
+    const ledger = await this.#open();
+    const [{ setBudget, listBudgets }, { parseBudget }] = await Promise.all([
+      import('../ledger/budgets.ts'),
+      import('../ledger/budget-terms.ts'),
+    ]);
+    const wanted = parseBudget(budget, 'unit-hours');
+    const { id } = await setBudget(ledger, wanted, { who, reason: reason ?? null }, UNTIL_TIMEOUT);
+    const budgets = await listBudgets(ledger, wanted.projectId, UNTIL_TIMEOUT);
+    return budgets.find((one) => one.id === id) ?? { ...wanted, id, taken: 0n, left: wanted.amount };
+  }
+
+  /** Resolves to whether there was such a budget. What leases were charged to it stays charged. Throws `InvalidRequestError`. */
+  async removeBudget(budget: BudgetKey, { who, reason }: BudgetChangeAuthor): Promise<boolean> {
+    const ledger = await this.#open();
+    const [{ removeBudget }, { parseBudgetKey }] = await Promise.all([
+      import('../ledger/budgets.ts'),
+      import('../ledger/budget-terms.ts'),
+    ]);
+    const author = { who, reason: reason ?? null };
+    return (await removeBudget(ledger, parseBudgetKey(budget), author, UNTIL_TIMEOUT)) !== undefined;
+  }
+
+  /**
+   * The budgets of a project, and what is left of each, sorted by user and time; those that are over are among them. Default: of
+   * all projects. Amounts are exact: `formatUnitHours` writes them for people.
+   */
+  async budgets(projectId?: string): Promise<readonly BudgetStanding[]> {
+    const ledger = await this.#open();
+    const { listBudgets } = await import('../ledger/budgets.ts');
+    return listBudgets(ledger, projectId, UNTIL_TIMEOUT);
+  }
+
+  /** Closes the database. Later calls throw. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const ledger = await this.#opening?.catch(() => undefined);
+    this.#opening = undefined;
+    await ledger?.close();
+  }
+
+  #open(): Promise<Ledger> {
+    this.#refuseWhenClosed();
+    this.#opening ??= this.#openOnce().catch((thrown: unknown) => {
+      // The next call tries again.
+      this.#opening = undefined;
+      throw thrown;
+    });
+    return this.#opening;
+  }
+
+  async #openOnce(): Promise<Ledger> {
+    const { openLedger } = await import('../ledger/open.ts');
+    const { ledger, verify } = openLedger(this.#options, { clock: this.#clock, observer: undefined });
+    try {
+      await verify('write');
+      return ledger;
+    } catch (thrown) {
+      await ledger.close();
+      throw thrown;
+    }
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#isClosed) {
+      throw new Error('the ledger is closed');
+    }
+  }
+}
+
+/** `[ledger] timeout` bounds each transaction. */
+const UNTIL_TIMEOUT = waitFor(undefined);

@@ -1,0 +1,60 @@
+/** Makes the tables of a ledger, or brings them up to date. Needs no filter, and no ledger that exists. */
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { errorText, LedgerUnavailableError } from '../errors.ts';
+import type { Connection } from './connection.ts';
+import { schemaState, upgradeTables } from './migrations/index.ts';
+import { connectionOf, misconfigured, mistakeIn, openLedger } from './open.ts';
+import type { LedgerSettings } from './options.ts';
+
+/**
+ * Resolves to the names of the migrations that were applied; empty = the tables were up to date. Creates the file of a SQLite
+ * ledger. Throws `ConfigurationError` for tables that a newer version has made, which stay as they are, and for a place where no
+ * ledger can be. @throws LedgerUnavailableError
+ */
+export async function upgradeLedger(settings: LedgerSettings): Promise<string[]> {
+  const connection = connectionOf(settings);
+  if (isNewFile(connection)) {
+    const folder = dirname(connection.file);
+    if (!existsSync(folder)) {
+      throw misconfigured(`the folder ${folder} does not exist`);
+    }
+  } else {
+    await refuseNewer(connection, settings);
+  }
+  return upgradeTables(connection).catch((thrown: unknown) => {
+    throw explained(connection, thrown);
+  });
+}
+
+async function refuseNewer(connection: Connection, settings: LedgerSettings): Promise<void> {
+  const { ledger } = openLedger(settings, { clock: { now: () => new Date() }, observer: undefined });
+  try {
+    const state = await schemaState(ledger.database, connection).catch((thrown: unknown) => {
+      throw mistakeIn(connection, thrown);
+    });
+    if (state.kind === 'newer') {
+      throw misconfigured(state.message);
+    }
+  } finally {
+    await ledger.close();
+  }
+}
+
+/** SQLite's codes for a place where no ledger can be. Source: SQLite docs, "Result and Error Codes". */
+const NO_PLACE = /^SQLITE_(CANTOPEN|NOTADB|READONLY|PERM|AUTH)/;
+
+function explained(connection: Connection, thrown: unknown): unknown {
+  const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : thrown;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  if (connection.dialect === 'sqlite' && NO_PLACE.test(code)) {
+    return misconfigured(`${connection.file} cannot be written (${errorText(cause)})`);
+  }
+  return code.startsWith('SQLITE_')
+    ? new LedgerUnavailableError(errorText(cause), { cause })
+    : mistakeIn(connection, thrown);
+}
+
+function isNewFile(connection: Connection): connection is Extract<Connection, { dialect: 'sqlite' }> {
+  return connection.dialect === 'sqlite' && !existsSync(connection.file);
+}
