@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { runCommand } from '../support/run-command.ts';
 import {
   basicPolicies,
   EVERYBODY,
@@ -54,12 +54,12 @@ describe('scheduling-policy check refuses what is no pod', () => {
     expect((await run('check', temporaryFile('p.yaml', longest), '--policies', policies)).code).toBe(0);
     expect(await refusal(`${longest} `)).toBe(tooLong);
     const args = ['scheduling-policy', 'check', '-', '--policies', policies];
-    expect(await runCommand(args, { stdin: `${longest} ` })).toEqual({
+    expect(await runProgramInProcess(args, { stdin: `${longest} ` })).toEqual({
       code: 2,
       stdout: '',
       stderr: `error: standard input: ${tooLong}\n`,
     });
-    expect(await runCommand(args, { stdin: Uint8Array.of(0xff) })).toMatchObject({
+    expect(await runProgramInProcess(args, { stdin: Uint8Array.of(0xff) })).toMatchObject({
       code: 2,
       stderr: 'error: standard input: could not be read: it is not UTF-8 text\n',
     });

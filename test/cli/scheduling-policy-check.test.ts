@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { unifiedDiff } from '../../src/cli/unified-diff.ts';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { temporaryFile } from '../support/files.ts';
-import { runCommand } from '../support/run-command.ts';
 import {
   basicPolicies,
   EVERYBODY,
@@ -29,7 +29,7 @@ describe('scheduling-policy check', () => {
   it('allows a pod, and shows what is added to it', async () => {
     const file = temporaryFile('web.yaml', WEB);
     const args = ['scheduling-policy', 'check', file, '--policies', basicPolicies()];
-    expect(await runCommand(args)).toEqual({
+    expect(await runProgramInProcess(args)).toEqual({
       code: 0,
       stdout: `allowed for system:serviceaccount:shop:default
 
@@ -57,7 +57,7 @@ describe('scheduling-policy check', () => {
 
   it('rejects a pod with every reason and whose rule it is, and shows no pod', async () => {
     const args = ['scheduling-policy', 'check', podFile(RAW), '--policies', basicPolicies()];
-    expect(await runCommand(args)).toEqual({
+    expect(await runProgramInProcess(args)).toEqual({
       code: 1,
       stdout: `rejected for system:serviceaccount:default:default
 FIELD              REASON                                                   POLICIES
@@ -115,10 +115,10 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
   it('reads standard input, and JSON', async () => {
     const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: {}, spec: {} }, null, 2);
     const args = ['scheduling-policy', 'check', '-', '--policies', basicPolicies()];
-    const { code, stdout, stderr } = await runCommand(args, { stdin });
+    const { code, stdout, stderr } = await runProgramInProcess(args, { stdin });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('\n--- standard input\n+++ (changed by policies)\n');
-    expect((await runCommand(args, { stdin: WEB.replace('Pod', 'Service') })).stderr).toMatch(
+    expect((await runProgramInProcess(args, { stdin: WEB.replace('Pod', 'Service') })).stderr).toMatch(
       /^error: standard input: expected a pod or an object that creates pods: one of Pod, .*, List\n$/,
     );
   });

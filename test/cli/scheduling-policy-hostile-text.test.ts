@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { temporaryFile } from '../support/files.ts';
-import { runCommand } from '../support/run-command.ts';
 import { grant, policy, policyFile, run } from './scheduling-policy-files.ts';
 
 /** Erases the screen, names the window, rings the bell, and ends the line in three ways; C0 and C1. */
@@ -78,21 +78,15 @@ describe('hostile text of scheduling policies and pods', () => {
     const pod = temporaryFile('pod.yaml', `kind: Pod\nmetadata: {namespace: ${QUOTED}}\nspec: {}\n`);
     const wrong = policyFile(policy(QUOTED, `{${QUOTED}: ${QUOTED}, allowed: {schedulerNames: ${QUOTED}}}`));
     const policies = hostilePolicies();
-    const ended = await Promise.all([
-      runCommand([
-        'scheduling-policy',
-        'check',
-        pod,
-        '--policies',
-        policies,
-        '--namespace',
-        HOSTILE.slice(1),
-      ]),
-      runCommand(['scheduling-policy', 'check', `/nowhere/${HOSTILE}`, '--policies', policies]),
-      runCommand(['scheduling-policy', 'check', pod, '--policies', policies, '--merge-strategy', HOSTILE]),
-    ]);
-    ended.push(await run('check', pod, '--policies', `/nowhere/${HOSTILE}`), await run('validate', wrong));
-    for (const { code, stdout, stderr } of ended) {
+    const check = ['check', pod, '--policies', policies];
+    for (const args of [
+      [...check, '--namespace', HOSTILE.slice(1)],
+      ['check', `/nowhere/${HOSTILE}`, '--policies', policies],
+      [...check, '--merge-strategy', HOSTILE],
+      ['check', pod, '--policies', `/nowhere/${HOSTILE}`],
+      ['validate', wrong],
+    ]) {
+      const { code, stdout, stderr } = await runProgramInProcess(['scheduling-policy', ...args]);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       expect(stderr).not.toMatch(CONTROLS);
       for (const line of stderr.trimEnd().split('\n')) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { rows } from '../support/check-command.ts';
-import { runCommand } from '../support/run-command.ts';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { basicPolicies, EVERYBODY, grant, policy, policyFile, run } from './scheduling-policy-files.ts';
 
 const merged = async (policies: string, ...flags: string[]) => {
@@ -21,7 +21,7 @@ describe('scheduling-policy merge', () => {
   it('shows what applies to a service account, part by part, and whose it is', async () => {
     const args = ['scheduling-policy', 'merge', '--policies', basicPolicies()];
     const who = ['--namespace', 'ci', '--service-account', 'builder'];
-    expect(await runCommand([...args, ...who])).toEqual({
+    expect(await runProgramInProcess([...args, ...who])).toEqual({
       code: 0,
       stdout: `PART                        VALUE                                                  POLICY
 allowed.schedulerNames      ["default-scheduler"]                                  basic

@@ -1,14 +1,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { runCommand } from '../support/run-command.ts';
 import { basicPolicies, EVERYBODY, grant, policy, policyFile, run } from './scheduling-policy-files.ts';
 
 describe('scheduling-policy validate', () => {
   it('counts what it has read', async () => {
-    expect(await runCommand(['scheduling-policy', 'validate', basicPolicies()])).toEqual({
+    expect(await runProgramInProcess(['scheduling-policy', 'validate', basicPolicies()])).toEqual({
       code: 0,
       stdout: 'no mistakes in 2 scheduling policies, 2 roles, 2 bindings\n',
       stderr: '',
@@ -39,7 +39,12 @@ describe('scheduling-policy validate', () => {
       writeFileSync(join(folder, name), text);
     }
     const missing = join(folder, 'missing.yaml');
-    const { code, stdout, stderr } = await runCommand(['scheduling-policy', 'validate', folder, missing]);
+    const { code, stdout, stderr } = await runProgramInProcess([
+      'scheduling-policy',
+      'validate',
+      folder,
+      missing,
+    ]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     const lines = stderr.trimEnd().replaceAll(`${folder}/`, '').split('\n');
     expect(lines).toEqual([

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { skypilotReviewCommand } from '../../src/cli/skypilot-review.ts';
-import { runInProcess } from '../support/command-in-process.ts';
+import { runInProcess, runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
-import { runCommand } from '../support/run-command.ts';
 import { body, envelope, policyFiles } from '../support/skypilot.ts';
 
 const GENERIC = 'The request could not be checked. Please try again later, or ask the operator.';
@@ -75,7 +74,7 @@ const CONFIG_DIFF = `--- skypilot_config
 describe('skypilot review', () => {
   it('shows what each policy says of a body, and what they change as a diff', async () => {
     const file = bodyFile({ task: TASK, skypilot_config: 'kubernetes:\n  namespace: lab\n' });
-    const { code, stdout, stderr } = await runCommand([
+    const { code, stdout, stderr } = await runProgramInProcess([
       ...['skypilot', 'review', file],
       ...policies('NothingPolicy', 'TeamPolicy'),
     ]);
@@ -104,7 +103,7 @@ describe('skypilot review', () => {
       '--check-idempotence',
       ...policies('TeamPolicy'),
     ];
-    const { code, stdout, stderr } = await runCommand(args, {
+    const { code, stdout, stderr } = await runProgramInProcess(args, {
       stdin: body({ task: TASK, skypilot_config: 'kubernetes:\n  namespace: lab\n' }),
     });
     expect(JSON.parse(stdout)).toEqual({
@@ -188,7 +187,7 @@ describe('a task', () => {
 describe('what is refused', () => {
   it('ends with 1 when a policy rejects it, and changes nothing', async () => {
     const args = [bodyFile(), ...policies('TeamPolicy', 'RejectPolicy', 'NothingPolicy')];
-    expect(await runCommand(['skypilot', 'review', ...args])).toEqual({
+    expect(await runProgramInProcess(['skypilot', 'review', ...args])).toEqual({
       code: 1,
       stdout:
         'POLICY        ANSWER    MESSAGE\nTeamPolicy    changed\nRejectPolicy  rejected  at most \\u001b[31m8 GPUs per task\n',
@@ -213,33 +212,6 @@ describe('what is refused', () => {
     const { code, stdout, stderr } = await review(...args);
     expect(stdout).toBe(`POLICY        ANSWER  MESSAGE\nBrokenPolicy  failed  ${GENERIC}\n`);
     expect({ code, stderr }).toEqual({ code: 3, stderr: '' });
-  });
-
-  it('ends within [skypilot] deadline when a policy never answers, whatever it leaves behind', async () => {
-    const never = 'setInterval(() => {}, 1e6); return new Promise(() => {});';
-    const { specifiers } = policyFiles({ NeverPolicy: never });
-    const conf = confFile(`[skypilot]\nadmin_policies = ${specifiers.join()}\ndeadline = 1\n`);
-    const { code, stdout, stderr } = await runCommand([
-      ...['skypilot', 'review', bodyFile(), '--config-file', conf],
-    ]);
-    expect(stdout).toContain(`NeverPolicy  failed  ${GENERIC}`);
-    expect(JSON.parse(stderr.split('\n')[0] ?? '')).toMatchObject({
-      policy: 'NeverPolicy',
-      error: 'no answer within 1 s',
-    });
-    expect(code).toBe(3);
-  });
-
-  it('does not wait for a policy that does not close', async () => {
-    const { specifiers } = policyFiles({ OpenPolicy: '' });
-    const extra =
-      'OpenPolicy.prototype.close = () => { setInterval(() => {}, 1e6); return new Promise(() => {}); };';
-    const { appendFileSync } = await import('node:fs');
-    appendFileSync(specifiers.join().replace(/#.*/, ''), extra);
-    const conf = confFile(`[skypilot]\nadmin_policies = ${specifiers.join()}\ndeadline = 1\n`);
-    expect(await runCommand(['skypilot', 'review', bodyFile(), '--config-file', conf])).toMatchObject({
-      code: 0,
-    });
   });
 });
 
@@ -437,7 +409,9 @@ describe('a mistake', () => {
   });
 
   it('is a configuration without a policy, or with one that cannot be used', async () => {
-    expect(await runCommand(['skypilot', 'review', bodyFile(), '--config-file', confFile('')])).toEqual({
+    expect(
+      await runProgramInProcess(['skypilot', 'review', bodyFile(), '--config-file', confFile('')]),
+    ).toEqual({
       code: 2,
       stdout: '',
       stderr: 'error: [skypilot] admin_policies names no policy; name a configuration with --config-file\n',

@@ -221,23 +221,23 @@ describe('the process', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  it.each([
-    ['PORT', 'http'],
-    ['PORT', '70000'],
-    ['EXAMPLE_BUDGET_NODE_HOURS', 'many'],
-    ['EXAMPLE_BUDGET_NODE_HOURS', '-1'],
-    ['EXAMPLE_TOKEN', ''],
-  ])('does not start with %s=%j, and says why in one line', async (name, value) => {
-    const { child, errors } = run({ PORT: '0', [name]: value });
-    expect(await once(child, 'exit')).toEqual([2, null]);
-    expect(await errors).toMatch(new RegExp(`^${name}: [^\n]+\n$`));
-  });
-
-  it('says in one line that its port is taken', async () => {
+  it('does not start with a wrong setting or on a port in use, and says why in one line', async () => {
     const { url } = await start();
-    const { child, errors } = run({ PORT: new URL(url).port });
-    expect(await once(child, 'exit')).toEqual([2, null]);
-    expect(await errors).toMatch(/^listen EADDRINUSE[^\n]+\n$/);
+    const settings = [
+      ['PORT', 'http', 'PORT: '],
+      ['PORT', '70000', 'PORT: '],
+      ['EXAMPLE_BUDGET_NODE_HOURS', 'many', 'EXAMPLE_BUDGET_NODE_HOURS: '],
+      ['EXAMPLE_BUDGET_NODE_HOURS', '-1', 'EXAMPLE_BUDGET_NODE_HOURS: '],
+      ['EXAMPLE_TOKEN', '', 'EXAMPLE_TOKEN: '],
+      ['PORT', new URL(url).port, 'listen EADDRINUSE'],
+    ] as const;
+    const started = settings.map(([name, value]) => run({ PORT: '0', [name]: value }));
+    for (const [index, { child, errors }] of started.entries()) {
+      const text = await errors;
+      expect(text).toMatch(/^[^\n]+\n$/);
+      expect(text.startsWith(settings[index]?.[2] ?? '?'), text).toBe(true);
+      expect(child.exitCode ?? (await once(child, 'exit'))[0]).toBe(2);
+    }
   });
 
   it("answers the README's curl with the message that the README shows", async () => {
