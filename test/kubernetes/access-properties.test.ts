@@ -9,34 +9,13 @@ import {
   serviceAccount,
 } from '../../src/kubernetes/access.ts';
 import type { Rule, Subject } from '../../src/kubernetes/rbac-schema.ts';
+import { boundIn, clusterRole, everywhere, roleIn } from './roles.ts';
 
 const RESOURCES = [
   { name: 'gold', group: 'extensions' },
   { name: 'iron', group: 'scheduling.blazar-enforcement' },
   { name: 'silver', group: 'extensions' },
 ];
-
-function clusterRole(name: string, ...rules: Rule[]): Role {
-  return { kind: 'ClusterRole', name, namespace: undefined, rules };
-}
-
-function roleIn(namespace: string, name: string, ...rules: Rule[]): Role {
-  return { kind: 'Role', name, namespace, rules };
-}
-
-function everywhere(role: string, ...subjects: Subject[]): Binding {
-  return {
-    kind: 'ClusterRoleBinding',
-    name: role,
-    namespace: undefined,
-    roleRef: { kind: 'ClusterRole', name: role },
-    subjects,
-  };
-}
-
-function boundIn(namespace: string, kind: Role['kind'], role: string, ...subjects: Subject[]): Binding {
-  return { kind: 'RoleBinding', name: role, namespace, roleRef: { kind, name: role }, subjects };
-}
 
 describe('whatever the roles and bindings', () => {
   const some = <Value>(...values: Value[]) =>

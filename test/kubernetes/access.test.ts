@@ -7,6 +7,7 @@ import {
   serviceAccount,
 } from '../../src/kubernetes/access.ts';
 import type { Rule, Subject } from '../../src/kubernetes/rbac-schema.ts';
+import { boundIn, clusterRole, everywhere, roleIn } from './roles.ts';
 
 const POLICIES = ['gold', 'iron', 'silver'];
 const RESOURCES = POLICIES.map((name) => ({ name, group: 'extensions' }));
@@ -18,28 +19,6 @@ const USE_GOLD: Rule = {
 };
 const BUILDER = serviceAccount('team', 'builder');
 const TO_BUILDER: Subject = { kind: 'ServiceAccount', name: 'builder', namespace: 'team' };
-
-function clusterRole(name: string, ...rules: Rule[]): Role {
-  return { kind: 'ClusterRole', name, namespace: undefined, rules };
-}
-
-function roleIn(namespace: string, name: string, ...rules: Rule[]): Role {
-  return { kind: 'Role', name, namespace, rules };
-}
-
-function everywhere(role: string, ...subjects: Subject[]): Binding {
-  return {
-    kind: 'ClusterRoleBinding',
-    name: role,
-    namespace: undefined,
-    roleRef: { kind: 'ClusterRole', name: role },
-    subjects,
-  };
-}
-
-function boundIn(namespace: string, kind: Role['kind'], role: string, ...subjects: Subject[]): Binding {
-  return { kind: 'RoleBinding', name: role, namespace, roleRef: { kind, name: role }, subjects };
-}
 
 function usable(account: Account, roles: readonly Role[], bindings: readonly Binding[]): readonly string[] {
   return new PolicyAccess(RESOURCES, roles, bindings).usableBy(account);

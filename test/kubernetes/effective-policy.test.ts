@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { MERGE_STRATEGIES } from '../../src/kubernetes/merge.ts';
 import type { SchedulingPolicy } from '../../src/kubernetes/policy.ts';
 import { deepFreeze } from '../config/frozen.ts';
-import { pod, policy, proposalPolicies, reasonsOf, review } from '../support/scheduling-policies.ts';
+import {
+  pod,
+  policiesOf,
+  policy,
+  proposalPolicies,
+  reasonsOf,
+  review,
+} from '../support/scheduling-policies.ts';
 
 const ARCH = 'beta.kubernetes.io/arch';
 const OS = 'beta.kubernetes.io/os';
@@ -142,11 +149,7 @@ describe('merging', () => {
 
 describe('an intersection', () => {
   const together = (spec: unknown, ...specs: string[]) =>
-    review(
-      specs.map((one, index) => policy('abc'.charAt(index), one)),
-      pod(spec),
-      'intersection',
-    );
+    review(policiesOf(...specs), pod(spec), 'intersection');
 
   it('needs that each policy allows the pod by itself', () => {
     const [some, all] = ['allowed: {nodeSelectors: {disk: [ssd]}}', 'allowed: {nodeSelectors: {}}'];

@@ -1,13 +1,13 @@
 /** What the API server does not send, and how long it waits. */
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Generation } from '../../src/server/generation.ts';
-import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import {
   ADMISSION,
   creating,
   policies,
   policiesForAll,
+  runHeld,
   runKubernetes,
   updating,
   VALIDATION,
@@ -234,23 +234,8 @@ describe('the parameter timeout', () => {
   });
 
   it('bounds how long it is waited for a turn', async () => {
-    let finish = () => {};
-    const finished = new Promise<void>((resolve) => {
-      finish = resolve;
-    });
-    const begun = new Promise<void>((begin) => {
-      vi.stubGlobal('heldDecision', () => {
-        begin();
-        return finished;
-      });
-    });
-    onTestFinished(() => void vi.unstubAllGlobals());
-    const create = 'return heldDecision().then(allow);';
-    const filters_path = [filterFolder({ 'held-filter.js': filterSource('HeldFilter', { create }) })];
-    const { ask, post } = await runKubernetes(policies({ disks: DISKS }), {
-      service: { max_concurrent: 1, deadline: 600 },
-      enforcement: { filters_path, enabled_filters: ['HeldFilter'] },
-    });
+    const service = { max_concurrent: 1, deadline: 600 };
+    const { ask, post, begun, finish } = await runHeld(policies({ disks: DISKS }), service);
     const held = post('/check-create', createLasting(60));
     await begun;
     // Whoever waits for the deadline of the service waits longer than this test may take.

@@ -37,25 +37,6 @@ describe('a pod that does not fit', () => {
     expect(came).toEqual({ status: 200, uid: 'u-1', allowed: false, message, warnings: [], patch: [] });
     expect(answer.json).toMatchObject({ response: { status: { code: 403, reason: 'Forbidden', message } } });
   });
-
-  it('is refused where its account may use no policy at all', async () => {
-    const { ask } = await runKubernetes(policies({ disks: DISKS }));
-    const { allowed, message } = await ask(creating({ nodeSelector: { disk: 'ssd' } }));
-    expect({ allowed, message }).toEqual({
-      allowed: false,
-      message: expect.stringContaining('(no scheduling policy of the account mentions it)'),
-    });
-  });
-
-  it('hears of everything that is wrong at once', async () => {
-    const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
-    const { message } = await ask(
-      creating({ nodeSelector: { disk: 'tape' }, priorityClassName: 'high', tolerations: [DEDICATED] }),
-    );
-    for (const field of ['nodeSelector disk', 'priorityClassName', 'tolerations[0]']) {
-      expect(message).toContain(`${field}: expected`);
-    }
-  });
 });
 
 describe('whose policies count', () => {
@@ -85,13 +66,6 @@ describe('whose policies count', () => {
       asks('shop', 'default', 'ssd'),
     ]);
     expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false, false, false, false]);
-  });
-
-  it('is not that of the user who asks the API server', async () => {
-    const text = [policies({ ssd }), grant(['ssd'], ['User', 'lin'])].join('---\n');
-    const { ask } = await runKubernetes(text);
-    const review = creating({ nodeSelector: { disk: 'ssd' } }, { userInfo: { username: 'lin' } });
-    expect((await ask(review)).allowed).toBe(false);
   });
 
   it('is merged as merge_strategy says', async () => {
@@ -157,19 +131,7 @@ describe('what is not judged', () => {
 });
 
 describe('a change of a pod', () => {
-  const TAPE = { nodeSelector: { disk: 'tape' } };
   const run = () => runKubernetes(policiesForAll({ disks: { ...DISKS, ...PARTS } }));
-
-  it('passes where it is not about scheduling, also of a pod that would be refused', async () => {
-    const { ask } = await run();
-    const before = { ...TAPE, nodeName: 'n1', containers: [{ name: 'a', image: 'one' }], affinity: null };
-    const { affinity: _, ...rest } = before;
-    const after = { ...rest, containers: [{ name: 'a', image: 'two' }] };
-    for (const path of [ADMISSION, VALIDATION]) {
-      expect((await ask(creating(before), path)).allowed).toBe(false);
-      expect(await ask(updating(before, after), path)).toMatchObject(UNTOUCHED);
-    }
-  });
 
   it('is judged where it adds a toleration, and is not patched', async () => {
     const { ask } = await run();

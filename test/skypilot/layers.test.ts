@@ -97,17 +97,6 @@ describe('merging', () => {
     ]);
   });
 
-  it('replaces lists everywhere but in the pods of Kubernetes', () => {
-    const server = `kubernetes:
-  allowed_contexts: [a]
-  context_configs: {c: {pod_config: {spec: {tolerations: [a]}}}}
-ssh: {pod_config: {spec: {tolerations: [a]}}}
-gcp: {labels: [a]}
-`;
-    const { tree } = merged({ server, user: server.replaceAll('[a]', '[b]') });
-    expect(tree).toEqual(YamlDocument.parse(server.replaceAll('[a]', '[b]')).value);
-  });
-
   it('says of each item of a joined list where it comes from', () => {
     const tolerations = (...keys: string[]) =>
       `kubernetes:\n  pod_config:\n    spec:\n      tolerations:\n${keys.map((key) => `        - ${key}\n`).join('')}`;
@@ -119,127 +108,6 @@ gcp: {labels: [a]}
       'kubernetes.pod_config.spec.tolerations[2] = "b" < user:5',
       'kubernetes.pod_config.spec.tolerations[3] = "c" < task:5',
     ]);
-  });
-
-  it('joins in the workspaces of the server, and in labels of metadata', () => {
-    const at = (list: string) =>
-      `kubernetes: {custom_metadata: {finalizers: [${list}]}}\nworkspaces: {w: {kubernetes: {pod_config: {x: [${list}]}}}}\n`;
-    const { tree } = mergeSources([source('server', at('1')), source('server', at('2'))]);
-    expect(tree).toEqual(YamlDocument.parse(at('1, 2')).value);
-  });
-
-  it.for<[string, string, string, string]>([
-    [
-      'one imagePullSecret merges with the first',
-      'imagePullSecrets: [{name: a, x: 1}, {name: b}]',
-      'imagePullSecrets: [{name: c}]',
-      'imagePullSecrets: [{name: c, x: 1}, {name: b}]',
-    ],
-    [
-      'containers merge by name',
-      'containers: [{name: a}, {name: b, x: 1}]',
-      'containers: [{name: b, y: 2}]',
-      'containers: [{name: a}, {name: b, x: 1, y: 2}]',
-    ],
-    [
-      'a container of a new name is added',
-      'containers: [{name: a}]',
-      'containers: [{name: b}]',
-      'containers: [{name: a}, {name: b}]',
-    ],
-    [
-      'a container without a name is the first',
-      'containers: [{name: a}, {name: b}]',
-      'containers: [{x: 1}]',
-      'containers: [{name: a, x: 1}, {name: b}]',
-    ],
-    ['args are replaced', 'args: [a]', 'args: [b]', 'args: [b]'],
-    ['command is replaced', 'command: [a, b]', 'command: [c]', 'command: [c]'],
-    [
-      'initContainers merge by name',
-      'initContainers: [{name: a, x: 1}]',
-      'initContainers: [{name: a, x: 2}]',
-      'initContainers: [{name: a, x: 2}]',
-    ],
-    [
-      'ephemeralContainers merge by name',
-      'ephemeralContainers: [{name: a}]',
-      'ephemeralContainers: [{name: a, x: 1}]',
-      'ephemeralContainers: [{name: a, x: 1}]',
-    ],
-    [
-      'volumes merge by name',
-      'volumes: [{name: a}]',
-      'volumes: [{name: a, x: 1}, {name: b}]',
-      'volumes: [{name: a, x: 1}, {name: b}]',
-    ],
-    [
-      'volumeMounts merge by path',
-      'volumeMounts: [{name: a, mountPath: /p}]',
-      'volumeMounts: [{name: b, mountPath: /p}, {name: b, mountPath: /q}]',
-      'volumeMounts: [{name: b, mountPath: /p}, {name: b, mountPath: /q}]',
-    ],
-    [
-      'resourceClaims merge by name',
-      'resourceClaims: [{name: a}]',
-      'resourceClaims: [{name: a, x: 1}]',
-      'resourceClaims: [{name: a, x: 1}]',
-    ],
-    ['claims merge by name', 'claims: [{name: a}]', 'claims: [{name: a, x: 1}]', 'claims: [{name: a, x: 1}]'],
-    [
-      'env merges by name',
-      'env: [{name: A, value: "1"}]',
-      'env: [{name: A, value: "2"}, {name: B}]',
-      'env: [{name: A, value: "2"}, {name: B}]',
-    ],
-    [
-      'hostAliases merge by address',
-      'hostAliases: [{ip: 1.2.3.4, hostnames: [a]}]',
-      'hostAliases: [{ip: 1.2.3.4, hostnames: [b]}]',
-      'hostAliases: [{ip: 1.2.3.4, hostnames: [a, b]}]',
-    ],
-    [
-      'topologySpreadConstraints merge by key',
-      'topologySpreadConstraints: [{topologyKey: z, maxSkew: 1}]',
-      'topologySpreadConstraints: [{topologyKey: z, maxSkew: 2}]',
-      'topologySpreadConstraints: [{topologyKey: z, maxSkew: 2}]',
-    ],
-    [
-      'ports merge by number',
-      'ports: [{containerPort: 80, name: a}]',
-      'ports: [{containerPort: 80, name: b}, {containerPort: 81}]',
-      'ports: [{containerPort: 80, name: b}, {containerPort: 81}]',
-    ],
-    [
-      'volumeDevices merge by path',
-      'volumeDevices: [{devicePath: /d}]',
-      'volumeDevices: [{devicePath: /d, name: n}]',
-      'volumeDevices: [{devicePath: /d, name: n}]',
-    ],
-    [
-      'an item without its key is added',
-      'env: [{name: A}]',
-      'env: [{value: x}]',
-      'env: [{name: A}, {value: x}]',
-    ],
-    ['null replaces, and deletes nothing', 'a: {b: 1}\nc: 1', 'a: null', 'a: null\nc: 1'],
-  ])('in a pod, %s', ([, base, over, expected]) => {
-    const pod = (text: string) =>
-      yamlOf({ kubernetes: { pod_config: { spec: YamlDocument.parse(text).value } } });
-    expect(merged({ server: pod(base), user: pod(over) }).tree).toEqual(
-      YamlDocument.parse(pod(expected)).value,
-    );
-  });
-
-  it('takes an empty kubernetes for nothing, and lets null replace it', () => {
-    const pod = 'kubernetes: {pod_config: {a: [1]}}';
-    expect(merged({ server: 'kubernetes: null', user: pod }).tree).toEqual({
-      kubernetes: { pod_config: { a: [1] } },
-    });
-    expect(merged({ server: pod, user: 'kubernetes: null' }).tree).toEqual({ kubernetes: null });
-    expect(merged({ server: 'kubernetes: {pod_config: null}', user: pod }).tree).toEqual({
-      kubernetes: { pod_config: { a: [1] } },
-    });
   });
 
   it.for<[string, string, string]>([
@@ -307,18 +175,6 @@ describe('what only the server may set', () => {
       }
     },
   );
-
-  it('is every key of the list of SkyPilot, and the policy itself', () => {
-    expect(SERVER_KEYS.map((key) => key.join('.')).sort()).toEqual(
-      [
-        ...['admin_policy', 'allowed_clouds', 'api_server', 'daemons', 'db', 'metrics', 'rbac', 'workspaces'],
-        ...['jobs', 'serve'].map((name) => `${name}.controller.consolidation_mode`),
-        'jobs.controller.controller_logs_gc_retention_hours',
-        'jobs.controller.task_logs_gc_retention_hours',
-        ...['cluster_configs', 'submit_as_user', 'username_map'].map((name) => `slurm.${name}`),
-      ].sort(),
-    );
-  });
 
   it('is not spoken of when it is null, or what the server has', () => {
     const server = 'admin_policy: a.B\nrbac: {default_role: user}\nallowed_clouds: [aws]\n';

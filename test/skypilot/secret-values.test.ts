@@ -1,10 +1,7 @@
 /** Secrets by their value: hidden where they stand, and wherever else they appear in what is shown. */
 import { describe, expect, it } from 'vitest';
-import { skypilotReviewCommand } from '../../src/cli/skypilot-review.ts';
 import { SecretValues, withoutSecrets } from '../../src/skypilot/secrets.ts';
-import { runInProcess } from '../support/command-in-process.ts';
-import { confFile, temporaryFile } from '../support/files.ts';
-import { chainOf, policyFiles, received } from '../support/skypilot.ts';
+import { chainOf, received } from '../support/skypilot.ts';
 
 /** Put together here, so that no scanner of sources takes them for real. */
 const of = (...parts: string[]) => parts.join('');
@@ -146,32 +143,5 @@ describe('what a policy says of a request', () => {
     expect(logger.lines.map(({ level }) => level)).toEqual(['error', 'debug']);
     expect(JSON.stringify(logger.lines)).toMatch(/broken at .*\*\*\*\*/);
     expect(JSON.stringify(logger.lines)).not.toMatch(SECRET);
-  });
-
-  it('is without them in skypilot review, and so are the diffs', async () => {
-    const { specifiers } = policyFiles({
-      EchoPolicy: `task.run = 'login ' + task.secrets.HF; task.name = task.envs.WANDB_API_KEY;
-        config.assign(['gcp', 'vpc_name'], task.secrets.HF);`,
-      LastPolicy: "if (task.num_nodes === 2) { throw new PolicyRejected('not with ' + task.secrets.HF); }",
-    });
-    const conf = confFile(`[skypilot]\nadmin_policies = ${specifiers.join(', ')}\nisolation = none\n`);
-    for (const [text, code] of [
-      [TASK, 0],
-      [`${TASK}num_nodes: 2\n`, 1],
-    ] as const) {
-      for (const format of ['diff', 'json']) {
-        const file = temporaryFile('task.yaml', text);
-        const result = await runInProcess(skypilotReviewCommand(), [
-          file,
-          '--config-file',
-          conf,
-          '--format',
-          format,
-        ]);
-        expect(result.code).toBe(code);
-        expect(result.stdout + result.stderr).not.toMatch(/opensesame|0123456789/);
-        expect(result.stdout).toContain('****');
-      }
-    }
   });
 });

@@ -2,9 +2,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import jsonPatch, { type Operation } from 'fast-json-patch';
+import { onTestFinished, vi } from 'vitest';
 import type { AdmissionAnswer } from '../../src/kubernetes/admission-review.ts';
 import { projectFile } from './files.ts';
-import { temporaryFolder } from './filter-folder.ts';
+import { filterFolder, filterSource, temporaryFolder } from './filter-folder.ts';
 import { type RunningPolicyService, runServiceOn, type ServiceAnswer } from './running-service.ts';
 
 export const ADMISSION = '/kubernetes/admission';
@@ -180,6 +181,25 @@ export async function runKubernetes(
     },
   });
   return { ...running, folder, ask: asking(running) };
+}
+
+/** The same with a filter that holds every `/check-create` until `finish` is called; `begun` resolves when one is held. */
+export async function runHeld(text: string, service: NonNullable<KubernetesSettings['service']>) {
+  let finish = () => {};
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const begun = new Promise<void>((begin) => {
+    vi.stubGlobal('heldDecision', () => {
+      begin();
+      return finished;
+    });
+  });
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const create = 'return heldDecision().then(allow);';
+  const filters_path = [filterFolder({ 'held-filter.js': filterSource('HeldFilter', { create }) })];
+  const enforcement = { filters_path, enabled_filters: ['HeldFilter'] };
+  return { ...(await runKubernetes(text, { service, enforcement })), begun, finish: () => finish() };
 }
 
 /** What asks a service that runs. */

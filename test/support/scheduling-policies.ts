@@ -59,3 +59,13 @@ export function review(
 export function reasonsOf({ reasons }: Pick<PodReview, 'reasons'>): string[] {
   return reasons.map(formatReason);
 }
+
+/** Policies `a`, `b` and `c` with these specs. */
+export function policiesOf(...specs: unknown[]): SchedulingPolicy[] {
+  return specs.map((spec, index) => policy('abc'.charAt(index), spec));
+}
+
+/** Why a pod with this spec is refused by policies with these specs. */
+export function reasonsFor(podSpec: unknown, ...specs: unknown[]): string[] {
+  return reasonsOf(review(policiesOf(...specs), pod(podSpec)));
+}

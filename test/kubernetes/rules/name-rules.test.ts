@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { pod, policy, proposalPolicies, reasonsOf, review } from '../../support/scheduling-policies.ts';
+import {
+  pod,
+  policiesOf,
+  proposalPolicies,
+  reasonsFor,
+  reasonsOf,
+  review,
+} from '../../support/scheduling-policies.ts';
 
-const judged = (spec: unknown, ...specs: unknown[]) =>
-  reasonsOf(
-    review(
-      specs.map((one, index) => policy('abc'.charAt(index), one)),
-      pod(spec),
-    ),
-  );
+const judged = reasonsFor;
 
 describe('the scheduler of a pod', () => {
   it('is refused where no policy mentions schedulers, with words that say so', () => {
@@ -99,10 +100,7 @@ describe('the scheduler of a pod', () => {
 
 describe('the name that the API server fills in', () => {
   const chosen = (...specs: string[]) =>
-    review(
-      specs.map((one, index) => policy('abc'.charAt(index), one)),
-      pod('{schedulerName: default-scheduler}'),
-    ).pod.spec.schedulerName;
+    review(policiesOf(...specs), pod('{schedulerName: default-scheduler}')).pod.spec.schedulerName;
 
   it('counts as nothing said where it is not allowed and there is a default', () => {
     expect(chosen('default: {schedulerName: green}')).toBe('green');

@@ -1,17 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { pod, policy, proposalPolicies, reasonsOf, review } from '../../support/scheduling-policies.ts';
+import { pod, proposalPolicies, reasonsFor, reasonsOf, review } from '../../support/scheduling-policies.ts';
 
 const ARCH = 'beta.kubernetes.io/arch';
 const REGION = 'failure-domain.beta.kubernetes.io/region';
 const ZONE = 'failure-domain.beta.kubernetes.io/zone';
 
-const judged = (nodeSelector: unknown, ...specs: unknown[]) =>
-  reasonsOf(
-    review(
-      specs.map((one, index) => policy('abc'.charAt(index), one)),
-      pod({ nodeSelector }),
-    ),
-  );
+const judged = (nodeSelector: unknown, ...specs: unknown[]) => reasonsFor({ nodeSelector }, ...specs);
 
 describe('the complete policy of the proposal', () => {
   const complete = proposalPolicies(15);

@@ -1,15 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { EffectivePolicy } from '../../../src/kubernetes/effective-policy.ts';
-import { pod, policy, reasonsOf, review } from '../../support/scheduling-policies.ts';
+import { pod, policy, reasonsFor, reasonsOf, review } from '../../support/scheduling-policies.ts';
 
 /** Why a pod with tolerations is refused by the policies a, b, …; defaults are added. */
 const judged = (tolerations: string, ...specs: string[]) =>
-  reasonsOf(
-    review(
-      specs.map((spec, index) => policy('abc'.charAt(index), spec)),
-      pod(`tolerations: ${tolerations}`),
-    ),
-  );
+  reasonsFor(`tolerations: ${tolerations}`, ...specs);
 
 const GPU = 'tolerations: [{keys: [gpu], operators: [Exists], effects: [NoSchedule]}]';
 const EITHER = 'tolerations: [{keys: [gpu]}, {keys: [spot], operators: [Equal], values: ["1"]}]';
