@@ -1,13 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { temporaryFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { metric } from '../support/metric.ts';
-import { openRaw, postBytes, postHead } from '../support/raw-http.ts';
+import { openRaw, postBytes } from '../support/raw-http.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
 import { type RunningPolicyService, runService, type ServiceOptions } from '../support/running-service.ts';
 
@@ -156,33 +153,6 @@ describe('max_concurrent and max_queued', () => {
     expect(await next).toMatchObject({ status: 204 });
   });
 
-  it('hold in a storm: everyone gets an answer, and nothing is left of it', async () => {
-    const running = await runService({
-      filters: {
-        'slow-filter.js': filterSource('SlowFilter', {
-          create: 'return new Promise((go) => setTimeout(() => go(allow()), 20));',
-        }),
-      },
-      enforcement: { enabled_filters: ['SlowFilter'], max_lease_duration: undefined },
-      service: { max_concurrent: 4, max_queued: 20 },
-    });
-    const answers = await Promise.all(
-      Array.from({ length: 300 }, async () => {
-        const connection = await openRaw(running.port);
-        connection.socket.write(postBytes('/check-create', FITS, 'Connection: close\r\n'));
-        await connection.end;
-        return connection.received();
-      }),
-    );
-    const allowed = answers.filter((answer) => answer.startsWith('HTTP/1.1 204 ')).length;
-    const refused = answers.filter((answer) =>
-      /^HTTP\/1\.1 503 [\s\S]*\r\nRetry-After: 1\r\n/.test(answer),
-    ).length;
-    expect({ allowed: allowed >= 24, all: allowed + refused }).toEqual({ allowed: true, all: 300 });
-    expect(await figures(running)).toEqual({ underWay: 0, queued: 0, decisions: allowed, refusals: refused });
-    expect(errorsOf(running)).toEqual([]);
-  });
-
   it('go on behind a client that went away while it waited', async () => {
     const running = await runGate({ max_concurrent: 1, max_queued: 10 });
     const { port, post, asked, answer } = running;
@@ -230,119 +200,4 @@ describe('deadline', () => {
       Array(2).fill('no answer within 1 s'),
     );
   });
-
-  it('counts from the beginning: who has waited has less time left', async () => {
-    const running = await runService({
-      filters: {
-        'slow-filter.js': filterSource('SlowFilter', {
-          create: 'return new Promise((go) => setTimeout(() => go(allow()), 1200));',
-        }),
-      },
-      enforcement: { enabled_filters: ['SlowFilter'], max_lease_duration: undefined },
-      service: { deadline: 2, max_concurrent: 1 },
-    });
-    const first = running.post('/check-create', FITS);
-    await vi.waitFor(async () => expect((await figures(running)).underWay).toBe(1), SOON);
-    const second = running.post('/check-create', FITS);
-    expect(await first).toMatchObject({ status: 204 });
-    expect(await second).toMatchObject({ status: 403, json: { message: REFUSED } });
-  });
-
-  it('empties the line: of those who wait for a filter that never answers all are refused in time', async () => {
-    const running = await runService({
-      filters: {
-        'never-filter.js': filterSource('NeverFilter', { create: 'return new Promise(() => {});' }),
-      },
-      enforcement: { enabled_filters: ['NeverFilter'], max_lease_duration: undefined },
-      service: { deadline: 1, max_concurrent: 2, max_queued: 30 },
-    });
-    const answers = await Promise.all(Array.from({ length: 30 }, () => running.post('/check-create', FITS)));
-    for (const { status } of answers) {
-      expect([403, 503]).toContain(status);
-    }
-    expect(await figures(running)).toMatchObject({ underWay: 0, queued: 0 });
-    expect(await running.post('/on-end', capturedText('on-end-active.json'))).toMatchObject({ status: 204 });
-  });
 });
-
-describe('clients that hold on to the service keep nobody else from it', () => {
-  it('hundreds that have sent half a body, and hundreds that have sent half a head', async () => {
-    const running = await runService();
-    const connections = await Promise.all(Array.from({ length: 400 }, () => openRaw(running.port)));
-    for (const [index, { socket }] of connections.entries()) {
-      socket.write(
-        index % 2 === 0 ? `${postHead('/check-create', 5000)}{"context":` : 'POST /check-create HT',
-      );
-    }
-    await sleep(100);
-    expect(await running.post('/check-create', FITS)).toMatchObject({ status: 204 });
-    for (const { socket } of connections) {
-      socket.resetAndDestroy();
-    }
-    await vi.waitFor(
-      async () => expect(await running.post('/check-create', FITS)).toMatchObject({ status: 204 }),
-      SOON,
-    );
-    expect(await figures(running)).toMatchObject({ underWay: 0, queued: 0, decisions: 2 });
-    expect(errorsOf(running)).toEqual([]);
-  });
-
-  it('those who open a connection for each request', async () => {
-    const running = await runService();
-    const storm = async () => {
-      for (let count = 0; count < 20; count += 1) {
-        const connection = await openRaw(running.port);
-        connection.socket.write(postBytes('/check-create', FITS, 'Connection: close\r\n'));
-        await connection.end;
-        expect(connection.statuses()).toEqual([204]);
-      }
-    };
-    await Promise.all(Array.from({ length: 25 }, storm));
-    expect(await figures(running)).toMatchObject({ decisions: 500 });
-    expect(errorsOf(running)).toEqual([]);
-  });
-
-  const CONNECTIONS = 10_000;
-  const descriptors = openFilesLimit();
-  const tooFew = descriptors < CONNECTIONS + 1000;
-  if (tooFew) {
-    console.warn(
-      `not tested: ${CONNECTIONS} idle connections, since only ${descriptors} files may be open (ulimit -n)`,
-    );
-  }
-
-  it.skipIf(tooFew)(
-    'ten thousand who say nothing',
-    async () => {
-      const running = await runService();
-      // In a process of their own: each end needs a descriptor.
-      const crowd = `let open = 0;
-      const more = () => require('node:net').connect(${running.port}, '127.0.0.1', () => {
-        open += 1;
-        if (open === ${CONNECTIONS}) process.stdout.write('all');
-        else if (open <= ${CONNECTIONS - 200}) more();
-      }).on('error', (thrown) => { process.stderr.write(thrown.code + '\\n'); });
-      for (let count = 0; count < 200; count += 1) more();`;
-      const clients = spawn(process.execPath, ['-e', crowd], { stdio: ['ignore', 'pipe', 'inherit'] });
-      onTestFinished(() => void clients.kill('SIGKILL'));
-      await once(clients.stdout, 'data');
-      expect(await running.post('/check-create', FITS)).toMatchObject({ status: 204 });
-      const { text } = await running.request('/metrics');
-      expect(metric(text, 'process_open_fds')).toBeGreaterThan(CONNECTIONS / 2);
-      clients.kill('SIGKILL');
-      await once(clients, 'close');
-      await vi.waitFor(async () => {
-        const after = (await running.request('/metrics')).text;
-        expect(metric(after, 'process_open_fds')).toBeLessThan(1000);
-      }, SOON);
-      expect(errorsOf(running)).toEqual([]);
-    },
-    60_000,
-  );
-});
-
-function openFilesLimit(): number {
-  const report = process.report?.getReport() as { userLimits?: { open_files?: { soft: number | string } } };
-  const soft = report.userLimits?.open_files?.soft;
-  return soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft ?? 0);
-}

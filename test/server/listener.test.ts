@@ -1,15 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { confFile } from '../support/files.ts';
-import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { filterSource } from '../support/filter-folder.ts';
 import { metric } from '../support/metric.ts';
 import { openRaw, postBytes, postHead } from '../support/raw-http.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
-import { type RunningPolicyService, runService, runServiceOn } from '../support/running-service.ts';
+import { type RunningPolicyService, runService, sharedService } from '../support/running-service.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
@@ -41,67 +38,11 @@ async function exchange({ port }: RunningPolicyService, ...parts: string[]): Pro
   return connection.received();
 }
 
+/** The service of tests that set nothing; its decisions go on from test to test. */
+const plain = sharedService();
+
 const statusesIn = (text: string) =>
   [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
-
-describe('a request that takes too long to arrive', () => {
-  it('gets 408 after the deadline, whichever part of it is missing, and no filter is asked', async () => {
-    const running = await runService({ service: { deadline: 1 } });
-    const halves = [
-      `${postHead('/check-create', 1000)}{"context":`,
-      postHead('/check-create', 1000, 'Content-Encoding: gzip\r\n'),
-      'POST /check-create HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\n5\r\n{"con',
-      'POST /check-create HTTP/1.1\r\nHos',
-      'P',
-      '',
-    ];
-    // Nor does it help when something comes all the time.
-    const drip = await openRaw(running.port);
-    drip.socket.write(postHead('/check-create', 1000));
-    const dripping = setInterval(() => drip.socket.write(' '), 50);
-    const answers = await Promise.all([
-      ...halves.map((half) => exchange(running, half)),
-      drip.end.then(drip.received),
-    ]);
-    clearInterval(dripping);
-    for (const answer of answers) {
-      expect(answer).toBe('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n');
-    }
-    expect(await decisionsOf(running)).toBe(0);
-    await expectWell(running);
-  });
-
-  it('has as much time as the last reload says', async () => {
-    const conf = (deadline: number) => `[service]\nport = 0\ndeadline = ${deadline}\n`;
-    const file = confFile(conf(3600));
-    const running = await runServiceOn({ environment: {}, configFiles: [file] });
-    const slow = await openRaw(running.port);
-    slow.socket.write(postHead('/check-create', 1000));
-    writeFileSync(file, conf(1));
-    await running.service.reload();
-    await slow.end;
-    expect(slow.statuses()).toEqual([408]);
-  });
-});
-
-describe('a client that reads no answer', () => {
-  it('is cut off when nothing has moved for two deadlines', async () => {
-    const accepted: Socket[] = [];
-    const onSocket = (message: unknown) => accepted.push((message as { socket: Socket }).socket);
-    subscribe('net.server.socket', onSocket);
-    onTestFinished(() => void unsubscribe('net.server.socket', onSocket));
-    const running = await runService({ service: { deadline: 1 } });
-    const deaf = await openRaw(running.port);
-    deaf.socket.pause();
-    // More than the buffers of the system hold between the two.
-    deaf.socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1000));
-    await vi.waitFor(() => expect(accepted[0]?.destroyed).toBe(true), SOON);
-    deaf.socket.resume();
-    await deaf.end;
-    expect(deaf.statuses().length).toBeLessThan(1000);
-    await expectWell(running);
-  });
-});
 
 describe('requests on one connection that do not wait for answers', () => {
   const ASK = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -118,25 +59,6 @@ describe('requests on one connection that do not wait for answers', () => {
     return { running, size, deaf, ofService: () => accepted.at(-1) };
   }
 
-  it('are owed one answer at a time', async () => {
-    const { running, size, deaf, ofService } = await deafClient();
-    const owed: number[] = [];
-    let asked = 0;
-    // The buffers of the system take some of it; then everything that is asked for stays here.
-    await vi.waitFor(() => {
-      const { writableLength: now = 0, bytesWritten = 0 } = ofService() ?? {};
-      owed.push(...(now > 0 ? [now] : []));
-      if (asked - bytesWritten / size < 8) {
-        deaf.socket.write(ASK.repeat(4));
-        asked += 4;
-      }
-      expect(owed.length).toBeGreaterThan(30);
-    }, SOON);
-    expect(Math.max(...owed)).toBeLessThan(size + 2000);
-    deaf.socket.destroy();
-    await expectWell(running);
-  });
-
   it('are cut off when there are too many, before all are begun', async () => {
     const { running, deaf, ofService } = await deafClient();
     deaf.socket.write(ASK.repeat(1000));
@@ -149,7 +71,8 @@ describe('requests on one connection that do not wait for answers', () => {
   });
 
   it('are answered in their order, while they are few', async () => {
-    const running = await runService();
+    const running = plain();
+    const before = await decisionsOf(running);
     const asked = [
       'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
       postBytes('/check-create', FITS),
@@ -159,7 +82,7 @@ describe('requests on one connection that do not wait for answers', () => {
     ];
     const answers = await exchange(running, asked.join(''));
     expect(statusesIn(answers)).toEqual([200, 204, 403, 200, 404]);
-    expect(await decisionsOf(running)).toBe(2);
+    expect(await decisionsOf(running)).toBe(before + 2);
   });
 });
 
@@ -175,16 +98,17 @@ describe('a request that a proxy may have read as another one', () => {
     ['chunked of HTTP 1.0', chunked('chunked').replace('HTTP/1.1', 'HTTP/1.0')],
     ['a length as well', chunked('chunked\r\nContent-Length: 5')],
   ] as const)('gets 400, and the connection is closed: %s', async ([, bytes]) => {
-    const running = await runService();
+    const running = plain();
+    const before = await decisionsOf(running);
     const answer = await exchange(running, `${bytes}${HIDDEN}`);
     expect(statusesIn(answer)).toEqual([400]);
     expect(answer).toMatch(/^Connection: close\r$/m);
-    expect(await decisionsOf(running)).toBe(0);
+    expect(await decisionsOf(running)).toBe(before);
     await expectWell(running);
   });
 
   it('is told from plain ones, however they are written', async () => {
-    const running = await runService();
+    const running = plain();
     const answer = await exchange(running, `${chunked('Chunked\r\nConnection: close')}`);
     expect(statusesIn(answer)).toEqual([204]);
   });
@@ -196,26 +120,6 @@ function chunked(encoding: string): string {
   return `POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: ${encoding}\r\n\r\n${size}\r\n${FITS}\r\n0\r\n\r\n`;
 }
 
-describe('a deadline that a reload makes longer', () => {
-  it('counts for connections that are open', async () => {
-    const folder = filterFolder({
-      'slow-filter.js': filterSource('SlowFilter', {
-        create: 'return new Promise((go) => setTimeout(() => go(allow()), 2500));',
-      }),
-    });
-    const conf = (deadline: number) =>
-      `[enforcement]\nenabled_filters = SlowFilter\nfilters_path = ${folder}\n[service]\nport = 0\ndeadline = ${deadline}\n`;
-    const file = confFile(conf(1));
-    const running = await runServiceOn({ environment: {}, configFiles: [file] });
-    const connection = await openRaw(running.port);
-    writeFileSync(file, conf(60));
-    await expect(running.service.reload()).resolves.toBe(true);
-    connection.socket.write(postBytes('/check-create', FITS));
-    await connection.answers(1);
-    expect(connection.statuses()).toEqual([204]);
-  });
-});
-
 describe('headers', () => {
   it.for([
     ['of megabytes', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(3_000_000)}\r\n\r\n`],
@@ -223,7 +127,7 @@ describe('headers', () => {
     ['behind a path of megabytes', `GET /${'a'.repeat(3_000_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
     ['one byte too long', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(16_384)}\r\n\r\n`],
   ] as const)('%s get 431, or the connection is closed', async ([, bytes]) => {
-    const running = await runService();
+    const running = plain();
     const answer = await exchange(running, bytes);
     // Where more is on its way than was read, the system may throw the answer away.
     expect(answer).toMatch(/^(HTTP\/1\.1 431 [\s\S]*)?$/);
@@ -231,38 +135,15 @@ describe('headers', () => {
   });
 
   it('of 15 KiB are read', async () => {
-    const running = await runService();
+    const running = plain();
     const answer = await running.request('/healthz', { headers: { 'X-Long': 'a'.repeat(15 * 1024) } });
     expect(answer).toMatchObject({ status: 200 });
   });
 });
 
 describe('requests on one connection', () => {
-  it('a thousand in one write are all answered, in order', async () => {
-    const running = await runService();
-    const connection = await openRaw(running.port);
-    const ids = Array.from({ length: 1000 }, () => `req-${randomUUID()}`);
-    const bodies = [FITS, NINE_DAYS, '{', '{}'];
-    const statuses = [204, 403, 400, 400];
-    connection.socket.write(
-      ids
-        .map((id, index) =>
-          postBytes('/check-create', bodies[index % 4] ?? '', `X-Openstack-Request-Id: ${id}\r\n`),
-        )
-        .join(''),
-    );
-    await connection.answers(1000);
-    expect(connection.statuses()).toEqual(ids.map((_, index) => statuses[index % 4]));
-    const answered = [...connection.received().matchAll(/^X-Openstack-Request-Id: (\S+)/gim)].map(
-      ([, id]) => id,
-    );
-    expect(answered).toEqual(ids);
-    expect(connection.closed()).toBe(false);
-    await expectWell(running);
-  });
-
   it('end with the garbage behind them, which is no request', async () => {
-    const running = await runService();
+    const running = plain();
     for (const garbage of [
       '\u0000\u0001\u0002\r\n\r\n',
       'GET\r\n\r\n',
@@ -280,7 +161,7 @@ describe('requests on one connection', () => {
   });
 
   it('keep it open, and the last one closes it when it says so', async () => {
-    const running = await runService();
+    const running = plain();
     const kept = await openRaw(running.port);
     for (const [count, bytes] of [
       [1, postBytes('/check-create', FITS)],
@@ -304,13 +185,13 @@ describe('requests on one connection', () => {
   });
 
   it('of HTTP/1.0 are one', async () => {
-    const running = await runService();
+    const running = plain();
     const answer = await exchange(running, postBytes('/check-create', FITS).replace('HTTP/1.1', 'HTTP/1.0'));
     expect(statusesIn(answer)).toEqual([204]);
   });
 
   it('no yes has a body, or says how long it is', async () => {
-    const running = await runService();
+    const running = plain();
     const answer = await exchange(running, postBytes('/check-create', FITS, 'Connection: close\r\n'));
     expect(answer).toMatch(/^HTTP\/1\.1 204 No Content\r\n/);
     expect(answer).not.toMatch(/^(Content-Length|Transfer-Encoding|Content-Type):/im);
@@ -341,11 +222,11 @@ describe('what could be read as one request or as two', () => {
     ['a chunk whose line ends with one half', `${chunked}\r\n2\n{}\n0\n\n`],
     ['a head whose lines end with one half', `${head.replaceAll('\r\n', '\n')}Content-Length: 0\n\n`],
   ] as const)('is refused, and nothing behind it is read: %s', async ([, bytes]) => {
-    const running = await runService();
+    const running = plain();
+    const before = await decisionsOf(running);
     const answer = await exchange(running, bytes + HIDDEN);
-    expect(statusesIn(answer)).toHaveLength(1);
-    expect(statusesIn(answer)[0]).toBe(400);
-    expect(await decisionsOf(running)).toBe(0);
+    expect(statusesIn(answer)).toEqual([400]);
+    expect(await decisionsOf(running)).toBe(before);
     await expectWell(running);
   });
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
-import { expect, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import type { DecisionLog } from '../../src/decisions/log.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import type { ConfigSources, UsageEnforcement } from '../../src/index.ts';
@@ -59,7 +59,26 @@ export interface ServiceOptions {
 
 /** Two days for everyone, unless told otherwise. */
 export function runService(options: ServiceOptions = {}): Promise<RunningPolicyService> {
-  return runServiceOn({
+  return runServiceOn(sourcesOf(options));
+}
+
+/** One service for all tests of a file or of a `describe`: call it there. Without filters of its own. */
+export function sharedService(options: Omit<ServiceOptions, 'filters'> = {}): () => RunningPolicyService {
+  let running: RunningPolicyService | undefined;
+  beforeAll(async () => {
+    running = await start(sourcesOf(options));
+  });
+  afterAll(() => running?.service.close());
+  return () => {
+    if (running === undefined) {
+      throw new Error('the service is there for tests only');
+    }
+    return running;
+  };
+}
+
+function sourcesOf(options: ServiceOptions): ConfigSources {
+  return {
     environment: {},
     configFiles: [],
     values: {
@@ -73,7 +92,7 @@ export function runService(options: ServiceOptions = {}): Promise<RunningPolicyS
       skypilot: { ...options.skypilot },
       kubernetes: { ...options.kubernetes },
     },
-  });
+  };
 }
 
 /** The service of a configuration that the test has written. */
@@ -81,9 +100,14 @@ export async function runServiceOn(
   sources: ConfigSources,
   settings: ServiceSettings = {},
 ): Promise<RunningPolicyService> {
+  const running = await start(sources, settings);
+  onTestFinished(() => running.service.close());
+  return running;
+}
+
+async function start(sources: ConfigSources, settings: ServiceSettings = {}): Promise<RunningPolicyService> {
   const logger = recordingLogger();
   const service = await startService(sources, { logger, ...settings });
-  onTestFinished(() => service.close());
   return { ...client(service.url, logger), service };
 }
 
