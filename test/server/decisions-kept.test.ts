@@ -1,11 +1,5 @@
-/** What becomes of decisions in the running service: the log, whatever takes its lines, and what must never stand in it. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, renameSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { text as wholeText } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { waitFor } from '../../src/deadline.ts';
 import { DecisionLog } from '../../src/decisions/log.ts';
@@ -13,13 +7,13 @@ import type { DecisionRecord } from '../../src/decisions/record.ts';
 import { UsageEnforcement } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
 import { OverloadedError } from '../../src/waiting-line.ts';
-import { aRecord, decisionsIn, decisionsInFile, namedPipe, openPipe } from '../support/decision-logs.ts';
-import { confFile, projectFile, temporaryFile } from '../support/files.ts';
+import { aRecord, decisionsInFile, namedPipe, openPipe } from '../support/decision-logs.ts';
+import { confFile, temporaryFile } from '../support/files.ts';
 import { filterSource, temporaryFolder } from '../support/filter-folder.ts';
+import { flood } from '../support/load.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { capturedText, createLasting, createPhysicalHost, endActive } from '../support/requests.ts';
-import { COMMAND } from '../support/run-command.ts';
 import { runApp, runService } from '../support/running-service.ts';
 import { readSamples, type Samples, samplesOf } from '../support/samples.ts';
 
@@ -28,8 +22,6 @@ const LOG_FIELDS = [
   ...['time', 'request_id', 'operation', 'project_id', 'user_id', 'lease_id', 'lease_name', 'allowed'],
   ...['outcome', 'filter', 'message', 'failed', 'warnings', 'filters', 'generation', 'duration_ms'],
 ];
-/** So many decisions wait to be written. */
-const ROOM = 10_000;
 
 const logFile = () => join(temporaryFolder(), 'decisions.jsonl');
 
@@ -42,30 +34,6 @@ async function runLogged(options: Parameters<typeof runService>[0] = {}) {
     return decisionsInFile(file);
   };
   return { ...running, file, decisions };
-}
-
-/** Sends so many creates over some connections, each without waiting for the answers to those before. Returns the statuses. */
-async function flood(port: number, count: number, connections = 8): Promise<Record<string, number>> {
-  const body = JSON.stringify(createLasting(60));
-  const head = `POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
-  const texts = await Promise.all(
-    Array.from({ length: connections }, async () => {
-      const socket = connect(port, '127.0.0.1');
-      socket.write(`${head}\r\n${body}`.repeat(count / connections - 1));
-      socket.write(`${head}Connection: close\r\n\r\n${body}`);
-      let read = '';
-      socket.setEncoding('utf8').on('data', (text: string) => {
-        read += text;
-      });
-      await once(socket, 'close');
-      return read;
-    }),
-  );
-  const statuses: Record<string, number> = {};
-  for (const [, status = ''] of texts.join('').matchAll(/HTTP\/1\.1 (\d+) /g)) {
-    statuses[status] = (statuses[status] ?? 0) + 1;
-  }
-  return statuses;
 }
 
 const sum = (samples: Samples) => Object.values(samples).reduce((total, value) => total + value, 0);
@@ -297,75 +265,6 @@ describe('a log that can’t be written', () => {
     await vi.waitFor(() => expect(read.text.split('\n').length - 1).toBe(before + 2), PATIENT);
     expect(sum(samplesOf(await readSamples(url), 'decisions_total'))).toBe(2);
     expect(dropped).toBe(0);
-  });
-});
-
-describe('a log on standard output', () => {
-  function serve(...settings: string[]) {
-    const child = spawn(
-      process.execPath,
-      [
-        ...[COMMAND, 'serve', '--config-file', projectFile('etc/policy-service.conf'), '--port', '0'],
-        ...settings.flatMap((setting) => ['--config', `service.${setting}`]),
-      ],
-      { stdio: ['ignore', 'pipe', 'pipe'] },
-    );
-    onTestFinished(() => void child.kill('SIGKILL'));
-    let stderr = '';
-    const listening = new Promise<URL>((resolve, reject) => {
-      child.stderr.setEncoding('utf8').on('data', (text: string) => {
-        stderr += text;
-        const [, url] = /^Listening on (http:\S+)\n/m.exec(stderr) ?? [];
-        if (url !== undefined) {
-          resolve(new URL(url));
-        }
-      });
-      child.on('close', () => reject(new Error(`it has ended: ${stderr}`)));
-    });
-    return { child, listening, closed: once(child, 'close'), stderr: () => stderr };
-  }
-
-  it('is all that stands there', async () => {
-    const { child, listening, closed, stderr } = serve('decision_log=-');
-    const stdout = wholeText(child.stdout);
-    const { port } = await listening;
-    expect(await flood(Number(port), 8)).toEqual({ '204': 8 });
-    child.kill('SIGTERM');
-    expect(await closed).toEqual([0, null]);
-    expect(decisionsIn(await stdout)).toHaveLength(8);
-    expect(stderr()).toContain('curl -i');
-  });
-
-  it('stops no answer when nobody reads it, counts what it drops, and ends when it is told to', async () => {
-    const { child, listening, closed, stderr } = serve('decision_log=-', 'shutdown_grace=2');
-    const { port, origin } = await listening;
-    const asked = ROOM + 1520;
-    expect(await flood(Number(port), asked)).toEqual({ '204': asked });
-    const { decision_log_dropped_total: dropped = 0 } = await readSamples(origin);
-    expect(dropped).toBeGreaterThan(0);
-    expect(stderr().match(/decisions are dropped/g)).toHaveLength(1);
-
-    let read = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      read += text;
-    });
-    await vi.waitFor(() => expect(read.split('\n').length - 1 + dropped).toBe(asked), PATIENT);
-    child.kill('SIGTERM');
-    expect(await closed).toEqual([0, null]);
-    expect(decisionsIn(read).length + dropped).toBe(asked);
-  });
-
-  it('keeps the service from its end no longer than it may', async () => {
-    const { child, listening, closed, stderr } = serve('decision_log=-', 'shutdown_grace=1');
-    const { port } = await listening;
-    expect(await flood(Number(port), 1000)).toEqual({ '204': 1000 });
-    child.kill('SIGTERM');
-    // Nobody reads: the pipe is left full.
-    const [code] = await Promise.race([once(child, 'exit'), sleep(10_000, ['still there'])]);
-    expect(code).toBe(0);
-    expect(stderr()).toContain('the end of the decision log was not written');
-    child.stdout.resume();
-    await closed;
   });
 });
 

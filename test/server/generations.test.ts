@@ -1,11 +1,10 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
-import { startLoad } from '../support/load.ts';
 import { metric } from '../support/metric.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
-import { runCommand } from '../support/run-command.ts';
 import { type RunningPolicyService, runServiceOn } from '../support/running-service.ts';
 
 const TWO_DAYS = capturedText('check-create-physical-host.json');
@@ -92,7 +91,7 @@ describe('a reload', () => {
       'enabled_filters = MaxLeaseDurationFilter, NoFilter\nmax_lease_duration = one day\nmax_lease = 1\n';
     await expect(change(wrong, 'body_limit = 10\ntls_cert_file = /nowhere')).resolves.toBe(false);
 
-    const validated = await runCommand(['config', 'validate', '--config-file', conf]);
+    const validated = await runProgramInProcess(['config', 'validate', '--config-file', conf]);
     expect(validated.code).toBe(2);
     const mistakes = validated.stderr.trimEnd().split('\n');
     expect(mistakes.length).toBeGreaterThanOrEqual(5);
@@ -229,35 +228,5 @@ describe('a reload', () => {
     await closed;
     await expect(service.reload()).resolves.toBe(false);
     expect(heard).toEqual(['OldFilter asked', 'OldFilter closed']);
-  });
-
-  it('a hundred times under load loses no request, and each is answered by the rules of its generation', async () => {
-    const { url, change, logger, request, service } = await onFile(THREE_DAYS);
-    const load = startLoad(`${url}/check-create`, 16, TWO_DAYS);
-    for (let count = 1; count <= 100; count += 1) {
-      await expect(change(count % 2 === 1 ? ONE_HOUR : THREE_DAYS)).resolves.toBe(true);
-      await load.more(5);
-    }
-    await load.stop();
-
-    expect(load.failures).toEqual([]);
-    const tooLong =
-      'The lease is 172800 seconds (2 days) long; the longest allowed for any lease is 3600 seconds (1 hour).';
-    for (const { status, message, generation } of load.answers) {
-      expect({ generation, status, message }).toEqual(
-        generation % 2 === 1
-          ? { generation, status: 204, message: undefined }
-          : { generation, status: 403, message: tooLong },
-      );
-    }
-    expect(new Set(load.answers.map(({ generation }) => generation)).size).toBeGreaterThan(90);
-    const { text } = await request('/metrics');
-    expect(metric(text, 'blazar_enforcement_generation')).toBe(101);
-    expect(metric(text, 'blazar_enforcement_decisions_under_way')).toBe(0);
-    expect(metric(text, 'blazar_enforcement_decisions_total', { operation: 'create' })).toBe(
-      load.answers.length,
-    );
-    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
-    await service.close();
   });
 });

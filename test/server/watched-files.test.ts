@@ -45,7 +45,7 @@ function replaceBy(other: string, file: string): void {
 }
 
 /** How often it is looked in these tests, in milliseconds. */
-const LOOK = 200;
+const LOOK = 100;
 /** In this time a change would have been seen, and have settled. */
 const LONG_ENOUGH = 5 * LOOK;
 /** Generous: of a machine that is busy elsewhere. */

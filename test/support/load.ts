@@ -1,8 +1,11 @@
 /** Clients that ask one question after the other, as fast as they get answers. */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
+import { createLasting } from './requests.ts';
 
 export interface LoadAnswer {
   /** The request id that was sent. */
@@ -86,4 +89,28 @@ async function post(url: string, agent: Agent, id: string, body: string): Promis
     generation: Number(answer.headers['x-enforcement-generation'] ?? Number.NaN),
     message: answered === '' ? undefined : (JSON.parse(answered) as { message?: string }).message,
   };
+}
+
+/** Sends `count` creates over some connections, without waiting for answers in between. Returns how often each status came. */
+export async function flood(port: number, count: number, connections = 8): Promise<Record<string, number>> {
+  const body = JSON.stringify(createLasting(60));
+  const head = `POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+  const texts = await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(`${head}\r\n${body}`.repeat(count / connections - 1));
+      socket.write(`${head}Connection: close\r\n\r\n${body}`);
+      let read = '';
+      socket.setEncoding('utf8').on('data', (text: string) => {
+        read += text;
+      });
+      await once(socket, 'close');
+      return read;
+    }),
+  );
+  const statuses: Record<string, number> = {};
+  for (const [, status = ''] of texts.join('').matchAll(/HTTP\/1\.1 (\d+) /g)) {
+    statuses[status] = (statuses[status] ?? 0) + 1;
+  }
+  return statuses;
 }

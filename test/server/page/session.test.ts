@@ -274,17 +274,6 @@ describe('a session', () => {
     expect(await isIn(visit), 'it has ended').toBe(false);
   });
 
-  it('is one of a thousand at most: the oldest gives way', async () => {
-    const visit = await withTokens('s3cret');
-    await visit.send('/login', { token: 's3cret' });
-    const others = Array.from({ length: 1000 }, () => visitor(visit.url));
-    for (const other of others) {
-      await other.send('/login', { token: 's3cret' });
-    }
-    expect(await isIn(visit)).toBe(false);
-    expect(await isIn(others[0] ?? visit)).toBe(true);
-  });
-
   it('can not be made up', async () => {
     const visit = await withTokens('s3cret');
     await visit.send('/login', { token: 's3cret' });
