@@ -42,8 +42,11 @@ export function configCommand(): Command {
       ).action(validate),
     )
     .addCommand(
-      new Command('sample')
-        .description('Print a commented blazar.conf with every option.')
+      addSourceFlags(
+        new Command('sample').description(
+          'Print a commented blazar.conf with every option, also of the filters in filters_path.',
+        ),
+      )
         .addOption(formatFlag('ini', 'markdown'))
         .action(sample),
     );
@@ -192,7 +195,18 @@ function unique(problems: readonly Problem[]): Problem[] {
   return [...new Map(problems.map((problem) => [formatProblem(problem), problem])).values()];
 }
 
-async function sample({ format }: { format: 'ini' | 'markdown' }): Promise<void> {
-  const options = await knownOptions();
+async function sample(flags: SourceFlags & { readonly format: 'ini' | 'markdown' }): Promise<void> {
+  const { format } = flags;
+  const { options, problems } = await knownOptions(sourcesOf(flags));
+  // A sample is for those who have no configuration yet: only a file that is named must be there.
+  const isNamed = flags.configFile !== undefined || flags.configDir !== undefined;
+  const shown = problems.filter(
+    ({ severity, option, origin }) =>
+      isNamed || severity === 'warning' || option !== undefined || origin !== undefined,
+  );
+  printProblems(shown);
+  if (shown.some(({ severity }) => severity === 'error')) {
+    process.exitCode = ExitCode.usage;
+  }
   process.stdout.write(format === 'ini' ? sampleText(options) : optionsTable(options));
 }

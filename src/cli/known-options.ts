@@ -1,19 +1,35 @@
-/** The options of the package itself, for the sample, the docs and `--help`: no configuration is read. */
+/** All options, for the sample, the docs and `--help`: those of this package, and those of filters in `filters_path`. */
+import { Command } from 'commander';
+import type { ConfigSources } from '../config/sources.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
+import type { Problem } from '../errors.ts';
+import { addSourceFlags, type SourceFlags, sourcesOf } from './sources.ts';
 
 export type Option = Configuration['settings'][number]['option'];
 
-export async function knownOptions(): Promise<Option[]> {
-  const { readConfiguration } = await import('../enforcement/configuration.ts');
-  const { SECTIONS } = await import('../server/sections.ts');
-  const nothing = { environment: {}, configFiles: [] };
-  const { settings } = await readConfiguration(nothing, SECTIONS);
-  return settings.map(({ option }) => option);
+export interface KnownOptions {
+  readonly options: readonly Option[];
+  /** Why options of filters may be missing. */
+  readonly problems: readonly Problem[];
 }
 
-/** The help text for the options of some sections: name and expected value. */
-export async function optionsHelp(sections: readonly string[]): Promise<string> {
-  const options = (await knownOptions()).filter(({ section }) => sections.includes(section));
+const NO_SOURCES: ConfigSources = { environment: {}, configFiles: [] };
+
+/** Without `sources`, the options of this package alone. */
+export async function knownOptions(sources = NO_SOURCES): Promise<KnownOptions> {
+  const { readConfiguration } = await import('../enforcement/configuration.ts');
+  const { SECTIONS } = await import('../server/sections.ts');
+  const { settings, problems } = await readConfiguration(sources, SECTIONS);
+  return {
+    options: settings.map(({ option }) => option),
+    problems: problems.filter(({ option }) => option === undefined || option === 'filters_path'),
+  };
+}
+
+/** The help text for the options of some sections: name and expected value. `args`: of the command line. */
+export async function optionsHelp(sections: readonly string[], args: readonly string[]): Promise<string> {
+  const known = (await knownOptions(sourcesIn(args))).options;
+  const options = known.filter(({ section }) => sections.includes(section));
   const width = Math.max(...options.map(({ name }) => name.length));
   const lists = sections.map((section) => {
     const lines = options
@@ -22,4 +38,16 @@ export async function optionsHelp(sections: readonly string[]): Promise<string> 
     return `\nOptions of [${section}]:\n${lines.join('\n')}\n`;
   });
   return `${lists.join('')}\nFor their meaning, run: blazar-enforcement config sample\n`;
+}
+
+/** What `--config-file` and its like say beside `--help`. */
+function sourcesIn(args: readonly string[]): ConfigSources {
+  const flags = addSourceFlags(new Command().helpOption(false).allowUnknownOption().allowExcessArguments())
+    .exitOverride()
+    .configureOutput({ writeErr: () => {} });
+  try {
+    return sourcesOf(flags.parse(args, { from: 'user' }).opts<SourceFlags>());
+  } catch {
+    return NO_SOURCES;
+  }
 }

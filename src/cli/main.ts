@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The process of `blazar-enforcement`: handles broken pipes and uncaught exceptions. */
 import { errorText } from '../errors.ts';
+import { isImportError } from '../plugin/import-errors.ts';
 import { ExitCode, onOneLine } from './output.ts';
 import { runProgram } from './program.ts';
 
@@ -11,8 +12,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.stderr.on('error', () => {});
 // For example from a promise that a filter does not await: no stack trace, and an exit code of its own.
 process.on('uncaughtException', (thrown) => {
-  if (process.listenerCount('uncaughtException') > 1) {
-    // `serve` has a handler of its own.
+  if (isImportError(thrown) || process.listenerCount('uncaughtException') > 1) {
+    // It is reported already, or `serve` has a handler of its own.
     return;
   }
   process.stderr.write(`error: ${onOneLine(errorText(thrown))}\n`);

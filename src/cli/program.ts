@@ -68,12 +68,12 @@ function nameOf(command: Command): string {
 }
 
 /** Adds the options of the sections that a command reads to its help. Only for --help: loading the filters takes time. */
-async function addOptionsHelp(program: Command): Promise<void> {
+async function addOptionsHelp(program: Command, args: readonly string[]): Promise<void> {
   const { optionsHelp } = await import('./known-options.ts');
   for (const command of allCommands(program)) {
     const sections = OPTIONS_IN_HELP[nameOf(command)];
     if (sections !== undefined) {
-      command.addHelpText('after', await optionsHelp(sections));
+      command.addHelpText('after', await optionsHelp(sections, args));
     }
   }
 }
@@ -83,7 +83,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   try {
     const program = await createProgram(args[0]);
     if (args.some((argument) => argument === '-h' || argument === '--help')) {
-      await addOptionsHelp(program);
+      await addOptionsHelp(program, args);
     }
     await program.parseAsync(args, { from: 'user' });
   } catch (thrown) {

@@ -2,6 +2,7 @@
 import { constants } from 'node:os';
 import { Command, Option } from 'commander';
 import type { FlagSetting } from '../config/layer.ts';
+import { isImportError } from '../plugin/import-errors.ts';
 import type { OpenedDoor } from '../server/opened-doors.ts';
 import type { Service } from '../server/service.ts';
 import { ExitCode, printWarnings } from './output.ts';
@@ -28,7 +29,7 @@ export function serveCommand(): Command {
     )
     .option('--host <host>', 'The address to listen on, over [service] host.')
     .option('--port <port>', 'The port to listen on, over [service] port.')
-    .option('--watch', 'Reload when a configuration file changes.')
+    .option('--watch', 'Reload when a file of the configuration, or a filter in filters_path, changes.')
     .addOption(
       new Option(
         '--log-level <level>',
@@ -96,7 +97,11 @@ async function serve(flags: ServeFlags): Promise<void> {
  * be started again. Resolves when that is so.
  */
 function uncaught(service: Service): Promise<void> {
-  process.on('unhandledRejection', (reason) => service.reportUncaught('rejection', reason));
+  process.on('unhandledRejection', (reason) => {
+    if (!isImportError(reason)) {
+      service.reportUncaught('rejection', reason);
+    }
+  });
   return new Promise((broken) => {
     process.on('uncaughtException', (thrown) => {
       service.reportUncaught('exception', thrown);

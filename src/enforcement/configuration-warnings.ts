@@ -1,4 +1,4 @@
-/** What is set and does nothing, or is there and can't be used: seldom wrong, and never what somebody meant. */
+/** Warnings: settings without effect, files without use, secrets that everyone may read. */
 import { resolve as resolvePath } from 'node:path';
 import { isReadByEveryone } from '../config/file-modes.ts';
 import type { Layer } from '../config/layer.ts';
@@ -7,11 +7,11 @@ import type { Setting } from '../config/resolve.ts';
 import type { ReadSources } from '../config/sources.ts';
 import { valueText } from '../config/text.ts';
 import type { Problem } from '../errors.ts';
-import { brokenFilterReason, type FilterCatalog, type InstalledFilter } from './filter-loader.ts';
+import { brokenFilterReason, type FilterCatalog, type InstalledFilter } from './filter-catalog.ts';
 
 const SECTION = 'enforcement';
 
-/** What was taken for a filter and isn't: harmless as long as nobody names it. A folder that isn't there is a mistake. */
+/** Files that hold no usable filter: a warning, since nothing names them. A folder that cannot be read is an error. */
 export function brokenFilters(
   catalog: FilterCatalog,
   named: readonly string[],
@@ -30,7 +30,7 @@ export function brokenFilters(
     );
 }
 
-/** Options that are set and do nothing, since their filter is not enabled. */
+/** Options of filters that are not enabled. */
 export function idleOptions(
   settings: readonly Setting[],
   installed: readonly InstalledFilter[],
@@ -51,7 +51,7 @@ export function idleOptions(
     );
 }
 
-/** Secrets in files that everyone may read; one a file is said. */
+/** Secrets in files that everyone may read. Reports the first one of each file. */
 export function openSecrets({ files }: Pick<ReadSources, 'files'>, options: readonly Option[]): Problem[] {
   return files
     .filter(({ file }) => isReadByEveryone(file))
@@ -72,12 +72,12 @@ export function openSecrets({ files }: Pick<ReadSources, 'files'>, options: read
     );
 }
 
-/** Nothing is none, nor is a URL that says nothing of who asks. */
+/** An empty text is no secret, nor is a URL without credentials. */
 function holdsSecret(text: string): boolean {
   return text.trim() !== '' && (!/^[a-z+]+:\/\//.test(text) || /@|password/.test(text));
 }
 
-/** Options of ours in `[DEFAULT]`, where nothing reads them. */
+/** Options of `[enforcement]` in `[DEFAULT]`, where nothing reads them. */
 export function misplacedOptions(layers: readonly Layer[], options: readonly Option[]): Problem[] {
   const names = new Set(options.filter(({ section }) => section === SECTION).map(({ name }) => name));
   return layers.flatMap((layer) =>

@@ -14,14 +14,11 @@ import { type Resolution, resolve, type Setting, schemaInput } from '../config/r
 import { type ConfigSources, type ReadSources, readSources } from '../config/sources.ts';
 import { ConfigurationError, type Problem } from '../errors.ts';
 import { brokenFilters, idleOptions, misplacedOptions, openSecrets } from './configuration-warnings.ts';
-import { checkOf } from './filter-checks.ts';
-import {
-  type FilterCatalog,
-  type InstalledFilter,
-  isPackageFilter,
-  loadFilterCatalog,
-} from './filter-loader.ts';
-import { chainOf } from './named-filters.ts';
+import type { FilterCatalog, InstalledFilter } from './filter-catalog.ts';
+import { filterCheck } from './filter-checks.ts';
+import { loadFilterCatalog } from './filter-loader.ts';
+import { isPackageFilter } from './filter-names.ts';
+import { chooseFilters } from './named-filters.ts';
 
 const SECTION = 'enforcement';
 
@@ -125,7 +122,7 @@ export async function readConfiguration(
   // What the first look took for a folder may be a mistake that is reported as such.
   const noFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
   const mistakesAtCore = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
-  const chain = chainOf(core, catalog, read.problems.length > 0 || mistakesAtCore);
+  const chain = chooseFilters(core, catalog, read.problems.length > 0 || mistakesAtCore);
   const wrong = new Set(problems.map(({ section, option }) => optionId(section, option)));
   // With a mistake in a source it is not known what was to be limited.
   const incomplete = read.problems.length > 0 || problems.some(({ section }) => section === SECTION);
@@ -135,7 +132,7 @@ export async function readConfiguration(
       const group = {
         section: SECTION,
         schema: filter.filterClass.options,
-        check: checkOf(filter, named, incomplete),
+        check: filterCheck(filter, named, incomplete),
         named,
       };
       return { filter, audit, checked: await checkTogether(group, settings, wrong) };
@@ -168,7 +165,10 @@ export async function readConfiguration(
     })),
     catalog,
     files: read.files.map(({ file }) => file),
-    namedFiles: settings.flatMap(({ option, value }) => (option.watched ? textsOf(value) : [])),
+    namedFiles: [
+      ...settings.flatMap(({ option, value }) => (option.watched ? textsOf(value) : [])),
+      ...catalog.watched,
+    ],
     emptyFiles: read.files.filter(({ layer }) => isEmpty(layer)).map(({ file }) => file),
     clientFiles: read.clientFiles,
     settings,

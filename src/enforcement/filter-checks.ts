@@ -1,14 +1,14 @@
-/** What a filter itself has against its options. A filter may be anybody's: what it throws is one more mistake, and hides no other. */
+/** A filter's own checks of its options. If they throw, that is one more mistake, and hides no other. */
 
 import type { OptionsCheck } from '../config/option-groups.ts';
 import { errorText, type Problem } from '../errors.ts';
-import type { InstalledFilter } from './filter-loader.ts';
+import type { InstalledFilter } from './filter-catalog.ts';
 
 /**
- * `named` = the option that names the filter, for what is no single option's. `incomplete` = its options are not all known: it is
- * not said that they limit nothing.
+ * `named`: the option that names the filter; mistakes that concern no single option are reported there. `incomplete`: some
+ * options are wrong, so there is no warning that they limit nothing.
  */
-export function checkOf(
+export function filterCheck(
   { name, filterClass }: InstalledFilter,
   named: string,
   incomplete: boolean,

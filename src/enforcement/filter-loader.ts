@@ -1,4 +1,4 @@
-/** A name in `enabled_filters` → a class. Filters are found by convention, in folders and packages, never imported. */
+/** Finds and imports filters: by convention, in folders and packages. No file of this package imports one. */
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,145 +6,130 @@ import { whyWritable } from '../config/file-modes.ts';
 import type { Option } from '../config/option.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import { errorText } from '../errors.ts';
-import { type FilterClass, filterFileName, isFilterClass } from '../filter/base-filter.ts';
+import { type FilterClass, isFilterClass } from '../filter/base-filter.ts';
+import { classFileName } from '../plugin/class-names.ts';
 import { declaredOptions } from '../plugin/declared-options.ts';
 import { importFile, importPackage } from '../plugin/importing.ts';
+import { moduleFiles, versionOf } from '../plugin/module-files.ts';
 import { makePackagesResolvable } from '../plugin/packages.ts';
+import { type FilterCatalog, fileStem, type InstalledFilter } from './filter-catalog.ts';
+import { isFilterClassName } from './filter-names.ts';
 
-/** A filter that can be named in `enabled_filters`. */
-export interface InstalledFilter {
-  readonly name: string;
-  /** Where it was found: a path, or `package#Name`. */
-  readonly file: string;
-  readonly filterClass: FilterClass;
-  readonly options: readonly Option[];
-}
-
-/** Filters that can be used, and why others can't. */
-export interface FilterCatalog {
-  readonly filters: ReadonlyMap<string, InstalledFilter>;
-  /** File (or package specifier) → why it holds no usable filter. */
-  readonly broken: ReadonlyMap<string, string>;
-}
-
-/** The filters that come with this package; the suffix is ours: `.ts` in the source tree, `.js` where it is built. */
+/** The filters of this package: `.ts` in the source tree, `.js` in the build. */
 const OWN_FOLDER = fileURLToPath(new URL('../../filters', import.meta.url));
 const HOOKS = ['checkCreate', 'checkUpdate', 'onEnd'] as const;
-const CLASS_NAME = /^[A-Z][A-Za-z0-9]*Filter$/;
-const PACKAGE_SPECIFIER =
-  /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*#([A-Z][A-Za-z0-9]*Filter)$/;
-
-/** Whether a name may be looked for at all: a class name, or `package#ClassName`. */
-export function isFilterName(name: string): boolean {
-  return name !== 'BaseFilter' && (CLASS_NAME.test(name) || isPackageFilter(name));
-}
-
-/** Whether a name means a filter of an installed package: `my-package#MyFilter`, `@scope/package#MyFilter`. */
-export function isPackageFilter(name: string): boolean {
-  return PACKAGE_SPECIFIER.exec(name)?.[1] !== undefined && !name.endsWith('#BaseFilter');
-}
-
-/** `my-package#MyFilter` → `MyFilter`; a plain name stays as it is. */
-export function filterClassName(name: string): string {
-  return name.slice(name.indexOf('#') + 1);
-}
 
 /**
- * Loads every filter that there is: our own, those in `folders` (files named `…-filter.js`, `.mjs` or `.ts`), and the
- * ones of packages that are named in `specifiers`. All of them, since only the options that filters declare tell a
- * typing mistake from an option of a filter that is installed but not enabled.
+ * Loads the filters of this package, those in `folders` (files called `…-filter.js`, `.mjs`, `.ts` or `.mts`), and those of
+ * packages in `specifiers`. Loads all of them, enabled or not: only the options that they declare tell a typing mistake from
+ * an option of a filter that is not enabled.
  *
- * An option belongs to one filter: with two defaults nobody could say which one counts. The names in `reserved` are the
- * chain's own.
+ * Each option belongs to one filter. The names in `reserved` belong to the chain.
  */
 export async function loadFilterCatalog(
   folders: readonly string[],
   specifiers: readonly string[],
   reserved: readonly string[],
 ): Promise<FilterCatalog> {
-  const filters = new Map<string, InstalledFilter>();
-  const broken = new Map<string, string>();
-  const owners = new Map(reserved.map((option) => [option, 'the chain']));
-  const add = (file: string, load: () => Promise<FilterClass>) =>
-    load()
-      .then((filterClass) => {
-        const name = filterClass.name;
-        const twin = filters.get(name);
-        if (twin !== undefined) {
-          throw new Error(`there is another ${name} in ${twin.file}; one of them must go or be renamed`);
-        }
-        const options = checkFilterClass(filterClass);
-        for (const option of options) {
-          const owner = owners.get(option.name);
-          if (owner !== undefined) {
-            throw new Error(`${name} declares the option ${option.name}, which is ${owner}'s`);
-          }
-        }
-        for (const option of options) {
-          owners.set(option.name, name);
-        }
-        filters.set(name, { name, file, filterClass, options });
-      })
-      .catch((thrown: unknown) => {
-        broken.set(file, errorText(thrown));
-      });
-
+  const loading = new Loading(reserved);
   if (folders.length > 0 || specifiers.length > 0) {
     makePackagesResolvable();
   }
-  for (const file of listFilterFiles(OWN_FOLDER, broken)) {
-    await add(file, () => filterOfFile(file));
+  for (const file of loading.list(OWN_FOLDER).filters) {
+    await loading.add(file, () => filterOfFile(file, null));
   }
   for (const folder of folders.map((path) => resolve(path))) {
-    const reason = whyWritable(folder);
-    if (reason !== undefined) {
-      broken.set(folder, reason);
-      continue;
-    }
-    for (const file of listFilterFiles(folder, broken)) {
-      await add(file, () => filterOfFile(file));
-    }
+    await loading.addFolder(folder);
   }
   for (const specifier of specifiers) {
-    await add(specifier, () => filterOfPackage(specifier));
+    await loading.add(specifier, () => filterOfPackage(specifier));
   }
-  return { filters, broken };
+  return loading;
 }
 
-/** Why a name of `enabled_filters` is not in the catalog, where the loader knows: its file exists and is broken. */
-export function brokenFilterReason(name: string, catalog: FilterCatalog): string | undefined {
-  const stem = filterFileName(filterClassName(name));
-  const found = [...catalog.broken].find(([file]) => file === name || fileStem(file) === stem);
-  return found && `${found[0]}: ${found[1]}`;
-}
+class Loading implements FilterCatalog {
+  readonly filters = new Map<string, InstalledFilter>();
+  readonly broken = new Map<string, string>();
+  readonly others: string[] = [];
+  readonly watched: string[] = [];
+  /** Option → whose it is. */
+  readonly #owners: Map<string, string>;
 
-function fileStem(file: string): string {
-  return file.replace(/^.*[/\\]/, '').replace(/\.[a-z]+$/, '');
-}
+  constructor(reserved: readonly string[]) {
+    this.#owners = new Map(reserved.map((option) => [option, 'the chain']));
+  }
 
-function listFilterFiles(folder: string, broken: Map<string, string>): string[] {
-  try {
-    return readdirSync(folder)
-      .filter((name) => /^[a-z0-9]+(-[a-z0-9]+)*-filter\.(js|mjs|ts|mts)$/.test(name))
-      .sort()
-      .map((name) => join(folder, name));
-  } catch (thrown) {
-    broken.set(folder, `the folder could not be read: ${systemErrorText(thrown)}`);
-    return [];
+  async addFolder(folder: string): Promise<void> {
+    this.watched.push(folder);
+    const reason = whyWritable(folder);
+    if (reason !== undefined) {
+      this.broken.set(folder, reason);
+      return;
+    }
+    // The version first: a file that changes after it is loaded again by the next reload.
+    const modules = moduleFiles(folder);
+    const version = versionOf(folder, modules);
+    const { filters, others } = this.list(folder);
+    this.watched.push(...modules);
+    this.others.push(...others);
+    for (const file of filters) {
+      await this.add(file, () => filterOfFile(file, version));
+    }
+  }
+
+  async add(file: string, load: () => Promise<FilterClass>): Promise<void> {
+    try {
+      const filterClass = await load();
+      const { name } = filterClass;
+      const twin = this.filters.get(name);
+      if (twin !== undefined) {
+        throw new Error(`there is another ${name} in ${twin.file}; one of them must go or be renamed`);
+      }
+      const options = checkFilterClass(filterClass);
+      for (const option of options) {
+        const owner = this.#owners.get(option.name);
+        if (owner !== undefined) {
+          throw new Error(`${name} declares the option ${option.name}, which is ${owner}'s`);
+        }
+      }
+      for (const option of options) {
+        this.#owners.set(option.name, name);
+      }
+      this.filters.set(name, { name, file, filterClass, options });
+    } catch (thrown) {
+      this.broken.set(file, errorText(thrown));
+    }
+  }
+
+  /** The files in a folder that are named like filters, and other files of code. */
+  list(folder: string): { readonly filters: string[]; readonly others: string[] } {
+    try {
+      const code = readdirSync(folder)
+        .filter((name) => /^[^.].*\.[cm]?[jt]sx?$/.test(name))
+        .sort();
+      const isFilter = (name: string) => /^[a-z0-9]+(-[a-z0-9]+)*-filter\.(js|mjs|ts|mts)$/.test(name);
+      return {
+        filters: code.filter(isFilter).map((name) => join(folder, name)),
+        others: code.filter((name) => !isFilter(name)).map((name) => join(folder, name)),
+      };
+    } catch (thrown) {
+      this.broken.set(folder, `the folder could not be read: ${systemErrorText(thrown)}`);
+      return { filters: [], others: [] };
+    }
   }
 }
 
-async function filterOfFile(file: string): Promise<FilterClass> {
-  const exported = await importFile(file);
+async function filterOfFile(file: string, version: string | null): Promise<FilterClass> {
+  const exported = await importFile(file, version);
   const stem = fileStem(file);
   const classes = [...new Set(Object.values(exported).filter(isFilterClass))];
-  const found = classes.find((candidate) => filterFileName(candidate.name) === stem);
+  const found = classes.find((candidate) => classFileName(candidate.name) === stem);
   if (found === undefined) {
     const names = classes.map((candidate) => candidate.name).join(', ');
     throw new Error(
       names === ''
         ? 'it exports no class that extends BaseFilter'
-        : `it exports ${names}, and the name of the file says otherwise: expected ${filterFileName(names.split(',')[0] ?? '')}`,
+        : `it exports ${names}, and the name of the file says otherwise: expected ${classFileName(names.split(',')[0] ?? '')}`,
     );
   }
   return found;
@@ -159,10 +144,10 @@ async function filterOfPackage(specifier: string): Promise<FilterClass> {
   return found;
 }
 
-/** Refuses a class that could not do its work, or would read options that belong to another. Returns its options. */
+/** The options of a class. Throws if the class lacks a hook, or declares options that are not its own. */
 function checkFilterClass(filterClass: FilterClass): Option[] {
   const { name } = filterClass;
-  if (!CLASS_NAME.test(name)) {
+  if (!isFilterClassName(name)) {
     throw new Error(`expected a class name such as MaxLeaseDurationFilter, got ${JSON.stringify(name)}`);
   }
   const missing = HOOKS.filter(

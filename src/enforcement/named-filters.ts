@@ -1,57 +1,57 @@
-/** Names → filters, in the order in which they run. */
+/** The names in the configuration → the filters that run, in order. */
 import { nearestName } from '../config/nearest.ts';
 import { showText } from '../config/secret.ts';
 import type { Problem } from '../errors.ts';
 import {
   brokenFilterReason,
   type FilterCatalog,
-  filterClassName,
   type InstalledFilter,
-  isFilterName,
-} from './filter-loader.ts';
+  misnamedFile,
+} from './filter-catalog.ts';
+import { filterClassName, isFilterName } from './filter-names.ts';
 
 const SECTION = 'enforcement';
 
-/** The names that a configuration gives. */
-export interface NamedFilters {
+/** The names in the configuration. */
+export interface FilterNames {
   readonly enabled_filters: readonly string[];
   readonly audit_filters: readonly string[];
 }
 
 /** A filter that is to run. */
-export interface Link {
+export interface ChosenFilter {
   readonly filter: InstalledFilter;
   readonly audit: boolean;
 }
 
-/** With everything that is wrong with the names. `incomplete` = something else is, so it is not known what was to be enforced. */
-export function chainOf(
-  core: NamedFilters,
+/** The filters, and every mistake in the names. `incomplete`: something else is wrong, so the names may not be all of them. */
+export function chooseFilters(
+  names: FilterNames,
   catalog: FilterCatalog,
   incomplete: boolean,
-): { filters: Link[]; problems: Problem[] } {
-  const filters: Link[] = [];
+): { filters: ChosenFilter[]; problems: Problem[] } {
+  const filters: ChosenFilter[] = [];
   const problems: Problem[] = [];
   const report = (severity: Problem['severity'], option: string, message: string) =>
     problems.push({ severity, section: SECTION, option, message });
-  const audited = new Set(core.audit_filters.map(filterClassName));
+  const audited = new Set(names.audit_filters.map(filterClassName));
 
   for (const option of ['enabled_filters', 'audit_filters'] as const) {
-    const seen = new Set<string>();
-    for (const name of core[option]) {
+    const named = new Set<string>();
+    for (const name of names[option]) {
       const className = filterClassName(name);
-      if (seen.has(className)) {
+      if (named.has(className)) {
         report('error', option, `${className} is named twice`);
         continue;
       }
-      seen.add(className);
+      named.add(className);
       const filter = isFilterName(name) ? catalog.filters.get(className) : undefined;
-      // Also when there is a filter of this name: a second one, that can't be used, may be the one that was meant.
+      // Even if there is a filter of this name: a second, broken one may be the one that is meant.
       if (filter === undefined || brokenFilterReason(name, catalog) !== undefined) {
         report('error', option, unknownFilter(name, catalog));
         continue;
       }
-      if (!filters.some((link) => link.filter === filter)) {
+      if (!filters.some((chosen) => chosen.filter === filter)) {
         filters.push({ filter, audit: audited.has(className) });
       }
     }
@@ -61,12 +61,8 @@ export function chainOf(
       report('warning', 'audit_filters', `${filter.name} is tried, not enforced: it rejects no lease`);
     }
   }
-  // With a mistake among the names, or in a source, it is not known what was to be enforced.
-  if (
-    !incomplete &&
-    !problems.some(({ severity }) => severity === 'error') &&
-    !filters.some(({ audit }) => !audit)
-  ) {
+  const isComplete = !incomplete && !problems.some(({ severity }) => severity === 'error');
+  if (isComplete && !filters.some(({ audit }) => !audit)) {
     report('warning', 'enabled_filters', 'no filter is enforced: every lease is allowed');
   }
   return { filters, problems };
@@ -82,6 +78,10 @@ function unknownFilter(name: string, catalog: FilterCatalog): string {
   if (reason !== undefined) {
     return `the filter ${shown} cannot be used: ${reason}`;
   }
-  const names = [...catalog.filters.keys()];
-  return `there is no filter ${shown}${nearestName(filterClassName(name), names)}; installed: ${names.join(', ')}`;
+  const misnamed = misnamedFile(name, catalog);
+  if (misnamed !== undefined) {
+    return `there is no filter ${shown}: ${misnamed}`;
+  }
+  const installed = [...catalog.filters.keys()];
+  return `there is no filter ${shown}${nearestName(filterClassName(name), installed)}; installed: ${installed.join(', ')}`;
 }

@@ -96,21 +96,3 @@ export interface FilterClass {
 export function isFilterClass(value: unknown): value is FilterClass {
   return typeof value === 'function' && FILTER_MARKER in value && value.name !== 'BaseFilter';
 }
-
-/** `GPUQuotaFilter` → `gpu_quota`: what the names of a filter's options start with. */
-export function optionPrefix(filterName: string): string {
-  return words(filterName).slice(0, -1).join('_');
-}
-
-/** `GPUQuotaFilter` → `gpu-quota-filter`: the name of a filter's file. */
-export function filterFileName(filterName: string): string {
-  return words(filterName).join('-');
-}
-
-function words(name: string): string[] {
-  return name
-    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .replace(/([A-Z])([A-Z][a-z])/g, '$1 $2')
-    .toLowerCase()
-    .split(' ');
-}

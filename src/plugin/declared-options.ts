@@ -1,11 +1,11 @@
-/** The options that a class brings along, a filter or a policy. */
+/** The options that a class declares: a filter, or an admin policy. */
 import type { z } from 'zod';
 import { describeOptions, type Option } from '../config/option.ts';
-import { optionPrefix } from '../filter/base-filter.ts';
+import { optionPrefix } from './class-names.ts';
 
 /**
- * Describes the static `options` of a class. Throws an `Error` if they are no zod object, or one of them does not start with
- * the name of the class in snake case, without its last word.
+ * Describes the static `options` of a class. Throws an `Error` if they are no zod object, or if the name of an option does not
+ * start with the prefix of the class.
  */
 export function declaredOptions(
   section: string,
@@ -25,7 +25,7 @@ export function declaredOptions(
   return describeOptions(section, options);
 }
 
-/** By its form: a class may come with its own copy of zod. */
+/** By its attributes, not by `instanceof`: a class may have its own copy of zod. */
 function isZodObject(value: unknown): value is z.ZodObject {
   return (
     typeof value === 'object' &&

@@ -1,4 +1,4 @@
-/** The resolve hook of `filter-packages.ts`. On Node 20 it runs on the loader's thread, so it stands alone. */
+/** The resolve hook of `packages.ts`. On Node 20 it runs on the loader's thread, so it imports nothing of this package. */
 
 import { pathToFileURL } from 'node:url';
 
@@ -12,10 +12,36 @@ type Next<Result> = (specifier: string, context?: Context) => Result;
 
 const OFFERED = /^(?:blazar-enforcement|zod)(?:\/|$)/;
 
-/** Before a package's name: it is looked for from the working directory. */
+/** A prefix for the name of a package: resolves it from the working directory. */
 export const FROM_WORKING_DIRECTORY = 'blazar-working-directory:';
 
-/** A specifier that says where it is to be looked for, without that prefix and from there; any other as it is. */
+/** The parameter of a URL that holds the version of a module. */
+const VERSION = 'changed';
+
+/** The URL by which Node imports this version of a module anew. `null` = the first version. */
+export function withVersion(url: string, version: string | null): string {
+  if (version === null) {
+    return url;
+  }
+  const versioned = new URL(url);
+  versioned.searchParams.set(VERSION, version);
+  return versioned.href;
+}
+
+/** Modules that a versioned module imports by a relative path have its version too: they may have changed with it. */
+function inherited<Result extends Resolved>(
+  specifier: string,
+  { parentURL }: Context,
+  resolved: Result,
+): Result {
+  const isOwn = /^\.{0,2}\//.test(specifier) && /^file:/.test(resolved.url);
+  if (!isOwn || parentURL?.includes(`${VERSION}=`) !== true || resolved.url.includes('/node_modules/')) {
+    return resolved;
+  }
+  return { ...resolved, url: withVersion(resolved.url, new URL(parentURL).searchParams.get(VERSION)) };
+}
+
+/** A specifier with the prefix, without it and from the working directory; any other unchanged. */
 function located(specifier: string, context: Context): [specifier: string, context: Context] {
   return specifier.startsWith(FROM_WORKING_DIRECTORY)
     ? [
@@ -25,7 +51,7 @@ function located(specifier: string, context: Context): [specifier: string, conte
     : [specifier, context];
 }
 
-/** Where what was not found is looked for next: beside this file. Throws again for what is not on offer. */
+/** The context for a second attempt, from this file. Throws again if this package does not offer the specifier. */
 function offered(specifier: string, context: Context, thrown: unknown): Context {
   if (!OFFERED.test(specifier)) {
     throw thrown;
@@ -33,14 +59,14 @@ function offered(specifier: string, context: Context, thrown: unknown): Context 
   return { ...context, parentURL: import.meta.url };
 }
 
-/** For `registerHooks`: all in one step. */
+/** For `registerHooks`, which is synchronous. */
 export function fallbackResolve<Result extends Resolved>(
   specifier: string,
   context: Context,
   next: Next<Result>,
 ): Result {
   try {
-    return next(...located(specifier, context));
+    return inherited(specifier, context, next(...located(specifier, context)));
   } catch (thrown) {
     return next(specifier, offered(specifier, context, thrown));
   }
@@ -53,7 +79,7 @@ export async function resolve(
   next: Next<Promise<Resolved>>,
 ): Promise<Resolved> {
   try {
-    return await next(...located(specifier, context));
+    return inherited(specifier, context, await next(...located(specifier, context)));
   } catch (thrown) {
     return next(specifier, offered(specifier, context, thrown));
   }

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { errorText } from '../errors.ts';
 
 const POLL_MS = 1000;
-/** What is read where a folder is named: configuration, and scheduling policies. */
-const READ_IN_FOLDERS = /^[^.].*\.(conf|ya?ml|json)$/;
+/** The files that are read in a folder: configuration, scheduling policies, filters. */
+const READ_IN_FOLDERS = /^[^.].*\.(conf|ya?ml|json|[cm]?[jt]s)$/;
 
 /**
- * Calls back when one of the files has changed, appeared or gone, or what a link leads to; of a folder, a configuration or policy file in it.
+ * Calls back when one of the files has changed, appeared or gone, or what a link leads to; of a folder, a configuration, policy or code file in it.
  * Once for changes that come together, and not before another look has found nothing more: a file that is being written is
  * not to be read half. Polls, since the events of the kernel miss what is mounted or swapped behind a link, as Kubernetes
  * does. Keeps no process alive.

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, projectFile } from '../support/files.ts';
+import { filterFolder, filterSource } from '../support/filter-folder.ts';
 
 const SAMPLE = 'etc/blazar.conf.sample';
 const text = readFileSync(projectFile(SAMPLE), 'utf8');
@@ -39,4 +40,41 @@ it('the sample has every option once, with its help, what is expected and its de
   for (const paragraph of paragraphs) {
     expect(paragraph).toMatch(/^# \S.+(\n# .+)*\n# Expected: .+\n# Default: .+\n#\w+ =.*\s*$/);
   }
+});
+
+describe('filters in filters_path', () => {
+  const withFilter = () => {
+    const options = "z.object({ my_limit: z.int().default(7).meta({ description: 'My own limit.' }) })";
+    const source = filterSource('MyFilter', { extra: `static options = ${options};` });
+    return filterFolder({ 'my-filter.js': `import { z } from 'zod';\n${source}`, 'bad-filter.js': '1' });
+  };
+
+  it.each([
+    ['--config', (folder: string) => `enforcement.filters_path=${folder}`],
+    ['--config-file', (folder: string) => confFile(`[enforcement]\nfilters_path = ${folder}\n`)],
+  ])('have their options in the sample and in --help with %s', async (flag, value) => {
+    const folder = withFilter();
+    const sources = [flag, value(folder)];
+    const { code, stdout, stderr } = await runProgramInProcess(['config', 'sample', ...sources]);
+    expect(stdout).toContain('# My own limit.\n# Expected: a whole number\n# Default: 7\n#my_limit = 7\n');
+    const reason = `not a usable filter: ${folder}/bad-filter.js: it exports no class that extends BaseFilter`;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: `warning: ${reason}\n` });
+    const help = await runProgramInProcess(['serve', ...sources, '--help']);
+    expect(help.stdout).toMatch(/^ {2}my_limit +a whole number$/m);
+    expect((await runProgramInProcess(['serve', '--help'])).stdout).not.toContain('my_limit');
+  });
+
+  it.each([
+    ['--config-file', '/nowhere', 'error: /nowhere: could not be read: there is no such file\n'],
+    ['--config', 'nowhere', 'error: --config: expected key=value or a file that exists, got "nowhere"\n'],
+    [
+      '--config',
+      'enforcement.filters_path=/nowhere',
+      'error: --config enforcement.filters_path: [enforcement] filters_path: /nowhere: the folder could not be read: there is no such file\n',
+    ],
+  ])('that cannot be found are an error beside the sample: %s %s', async (flag, value, error) => {
+    const { code, stdout, stderr } = await runProgramInProcess(['config', 'sample', flag, value]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: error });
+    expect(stdout).toBe(readFileSync(projectFile(SAMPLE), 'utf8'));
+  });
 });

@@ -90,7 +90,6 @@ describe('wrong usage', () => {
     'config show all',
     'config show --format yaml',
     'config validate --explain',
-    'config sample --config-file etc/policy-service.conf',
     'filters',
     'filters list all',
     'filters list --format ini',

@@ -73,7 +73,7 @@ describe.each(pages)('$name', (page) => {
       .filter(({ name }) => name !== undefined && !exists(name));
 
   it('names options and attributes that exist', async () => {
-    const options = (await knownOptions()).map(({ name }) => name);
+    const options = (await knownOptions()).options.map(({ name }) => name);
     const exists = (name: string) =>
       options.includes(name) || isShown(name) || FOREIGN.includes(name) || METRIC.test(name);
     expect(strange(/^([a-z]+(?:_[a-z]+)+)(?: = .*)?$/, exists)).toEqual([]);

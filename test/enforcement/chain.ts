@@ -1,7 +1,7 @@
 /** A chain of filters that are written for one test. */
 
-import { filterFileName } from '../../src/filter/base-filter.ts';
 import { type CheckOptions, UsageEnforcement } from '../../src/index.ts';
+import { classFileName } from '../../src/plugin/class-names.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost } from '../support/requests.ts';
@@ -20,7 +20,7 @@ export async function chain(
   const folder = filterFolder(
     Object.fromEntries(
       Object.entries(filters).map(([name, hooks]) => [
-        `${filterFileName(name)}.js`,
+        `${classFileName(name)}.js`,
         `import { z } from 'zod';\n${filterSource(name, hooks)}`,
       ]),
     ),

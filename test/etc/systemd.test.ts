@@ -80,7 +80,9 @@ describe(`etc/systemd/${UNIT}`, () => {
   });
 
   it('names only variables of options that exist', async () => {
-    const names = (await knownOptions()).map(({ section, name }) => `OS_${section}__${name}`.toUpperCase());
+    const names = (await knownOptions()).options.map(({ section, name }) =>
+      `OS_${section}__${name}`.toUpperCase(),
+    );
     const used = text.match(/OS_\w+__\w+/g) ?? [];
     expect(used.length).toBeGreaterThan(0);
     expect(used.filter((name) => !names.includes(name))).toEqual([]);

@@ -4,8 +4,9 @@
 import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { filterFileName, isFilterClass, optionPrefix } from '../../src/filter/base-filter.ts';
+import { isFilterClass } from '../../src/filter/base-filter.ts';
 import { type ConfigSources, UsageEnforcement } from '../../src/index.ts';
+import { classFileName, optionPrefix } from '../../src/plugin/class-names.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import {
@@ -49,7 +50,7 @@ export function testFilter({ name, options, folders = [], ledger = false, prepar
       const installed = catalog.filters.get(name);
       expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);
       expect(isFilterClass(installed?.filterClass)).toBe(true);
-      expect(basename(installed?.file ?? '').replace(/\.\w+$/, '')).toBe(filterFileName(name));
+      expect(basename(installed?.file ?? '').replace(/\.\w+$/, '')).toBe(classFileName(name));
     });
 
     it('declares options under its prefix, each with a meaning and a value when it is not set', async () => {

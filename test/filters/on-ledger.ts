@@ -2,8 +2,8 @@
 import SqliteConnection from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';
-import { filterFileName } from '../../src/filter/base-filter.ts';
 import { UsageEnforcement } from '../../src/index.ts';
+import { classFileName } from '../../src/plugin/class-names.ts';
 import { filterFolder } from '../support/filter-folder.ts';
 import { type BudgetText, giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -28,7 +28,7 @@ export async function onLedger(setup: LedgerSetup) {
   const connection = setup.connection ?? (await newLedger());
   const logger = recordingLogger();
   const folder = filterFolder(
-    Object.fromEntries(Object.entries(files).map(([name, text]) => [`${filterFileName(name)}.js`, text])),
+    Object.fromEntries(Object.entries(files).map(([name, text]) => [`${classFileName(name)}.js`, text])),
   );
   const enforcement = await UsageEnforcement.load(
     {

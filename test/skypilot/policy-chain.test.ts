@@ -202,7 +202,11 @@ describe('a policy that breaks', () => {
       /instance/,
     ],
     ['returns too much', 'task.list = Array.from({ length: 300_000 }, () => 1);', /50000 values/],
-    ['returns too deep a task', 'let t = task; for (let i = 0; i < 200; i += 1) t = t.x = {};', /at most 100 levels/],
+    [
+      'returns too deep a task',
+      'let t = task; for (let i = 0; i < 200; i += 1) t = t.x = {};',
+      /at most 100 levels/,
+    ],
     [
       'throws in a getter',
       "Object.defineProperty(task, 'x', { enumerable: true, get() { throw new Error('in') } });",
