@@ -35,6 +35,8 @@ describe('package.json', () => {
     expect(Object.keys(manifest.bin)).toEqual(['blazar-enforcement']);
     const command = projectFile(manifest.bin['blazar-enforcement']);
     expect(readFileSync(command, 'utf8').split('\n')[0]).toBe('#!/usr/bin/env node');
+    // npx runs it in a clone, where no installation makes it executable.
+    accessSync(command, constants.X_OK);
     expect(execFileSync(process.execPath, [command, '--version'], { encoding: 'utf8' })).toBe(
       `${manifest.version}\n`,
     );
