@@ -4,7 +4,7 @@ import { YamlError } from '../../src/yaml/error.ts';
 
 const LETTERS = [...'abcdefghijklmnop'];
 
-/** Each line is nine times what the line before is. */
+/** Each line is nine times as large as the line before. */
 function aliasBomb(item: (previous: string) => string): string {
   const lines = LETTERS.slice(1).map((name, index) => `${name}: &${name} ${item(`*${LETTERS[index]}`)}`);
   return ['a: &a {secret: 1}', ...lines].join('\n');
@@ -14,18 +14,14 @@ function indented(levels: number): string {
   return Array.from({ length: levels }, (_, level) => `${' '.repeat(level)}secret:`).join('\n');
 }
 
-describe('what is too much is refused before it keeps anybody waiting', () => {
+describe('a text that is too large or too deep', () => {
   it.each([
     ['a million lines', 'secret: 1\n'.repeat(1_000_000), 'tokens'],
-    ['150,000 comments', '# secret\n'.repeat(150_000), 'tokens'],
     ['150,000 directives', '%YAML 1.1\n'.repeat(150_000), 'tokens'],
     ['100,000 open brackets', '['.repeat(100_000), 'nested'],
-    ['100,000 brackets', `${'['.repeat(100_000)}${']'.repeat(100_000)}`, 'nested'],
-    ['100,000 open braces', '{'.repeat(100_000), 'nested'],
     ['50,000 mappings in mappings', '{secret: '.repeat(50_000), 'nested'],
     ['100,000 lists on a line', '- '.repeat(100_000), 'nested'],
     ['100,000 questions', '? '.repeat(100_000), 'nested'],
-    ['200 levels of lines', indented(200), 'nested'],
     ['2,000 levels of lines', indented(2000), 'nested'],
     ['101 brackets', `${'['.repeat(102)}${']'.repeat(102)}`, 'nested'],
     ['an alias bomb', aliasBomb((name) => `[${Array(9).fill(name).join(', ')}]`), 'aliases'],
@@ -34,7 +30,7 @@ describe('what is too much is refused before it keeps anybody waiting', () => {
     ['a number of 300,000 digits', `a: ${'9'.repeat(300_000)}`, 'thousands'],
     ['a time of 200,000 parts', `a: 1${':1'.repeat(200_000)}`, 'thousands'],
     ['a quote that never ends', `a: "${'secret\n '.repeat(100_000)}`, 'missing char'],
-  ])('%s', { timeout: 10_000 }, (_, text, reason) => {
+  ])('is refused within the timeout: %s', { timeout: 10_000 }, (_, text, reason) => {
     let thrown: unknown;
     try {
       YamlDocument.parse(text);
@@ -54,13 +50,13 @@ describe('what is too much is refused before it keeps anybody waiting', () => {
     );
   }
 
-  it('100 levels, and a merge of much that has the same names, are not too much', () => {
+  it('is not one of 100 levels, or one that merges many equal names', () => {
     expect(YamlDocument.parse(`${'['.repeat(100)}${']'.repeat(100)}`).value).toBeInstanceOf(Array);
     const merged = YamlDocument.parse(aliasBomb((name) => `{<<: [${name}, ${name}]}`)).value;
     expect((merged as Record<string, unknown>).p).toEqual({ secret: 1 });
   });
 
-  it('a value from code that is nested too deep is refused too', () => {
+  it('is refused from code too', () => {
     let value: unknown = 1;
     for (let level = 0; level < 150; level += 1) {
       value = [value];
@@ -68,14 +64,14 @@ describe('what is too much is refused before it keeps anybody waiting', () => {
     expect(() => YamlDocument.from(value).value).toThrow(YamlError);
   });
 
-  it('a list of which everything is replaced is not compared item with item', { timeout: 10_000 }, () => {
+  it('is not a list in which every item changes', { timeout: 10_000 }, () => {
     const before = Array.from({ length: 5000 }, (_, index) => index);
     const after = [...before.map((item) => item + 1_000_000), 1];
     expect(YamlDocument.from(before).with(after).value).toEqual(after);
   });
 });
 
-describe('a message never holds a piece of the text', () => {
+describe('a message never shows a part of the text', () => {
   it.each([
     'secret: [',
     'secret: "',

@@ -8,48 +8,43 @@ function changedText(text: string, value: unknown): string {
 }
 
 describe('an unchanged document', () => {
-  it.each(HAND_WRITTEN)('comes back as its own text: %j', (text) => {
+  it.each(HAND_WRITTEN)('is written as it was read: %j', (text) => {
     const document = YamlDocument.parse(text);
     expect(document.toString()).toBe(text);
     expect(document.with(structuredClone(document.value))).toBe(document);
   });
 
   it.each(['a: 1.0 # one\n---\nb: 2\n', 'a: 1\n---\n', 'a: 1\n--- # c\n', 'a: 1\n...\n---\n'])(
-    'is the only one, as it is for safe_load: %j',
+    'must be the only one, as for safe_load: %j',
     (text) => {
       expect(() => YamlDocument.parse(text)).toThrow(/^line [23]: another document begins here$/);
     },
   );
 
-  it('that holds nothing is null', () => {
-    expect(['', '# only\n', '---\n', '\n\n'].map((text) => YamlDocument.parse(text).value)).toEqual([
-      null,
-      null,
-      null,
-      null,
-    ]);
+  it.each(['', '# only\n', '---\n', '\n\n'])('is null when it is empty: %j', (text) => {
+    expect(YamlDocument.parse(text).value).toBeNull();
   });
 });
 
 describe('the value of a document', () => {
-  it('has its members in their order, hostile names too', () => {
+  it('has its members in their order, whatever their names', () => {
     const value = YamlDocument.parse('b: 1\n__proto__: {x: 1}\nconstructor: 2\na: 3\n').value as object;
     expect(Object.keys(value)).toEqual(['b', '__proto__', 'constructor', 'a']);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
   });
 
-  it('is a new one each time', () => {
+  it('is a fresh copy', () => {
     const document = YamlDocument.parse('a: {b: 1}');
     (document.value as { a: { b: number } }).a.b = 2;
     expect(document.value).toEqual({ a: { b: 1 } });
   });
 
-  it('has the last of two members with one name', () => {
+  it('has the last of two members with the same name', () => {
     expect(YamlDocument.parse('a: 1\nb: 2\na: 3\n').value).toEqual({ a: 3, b: 2 });
     expect(YamlDocument.parse("8080: x\n'8080': y\n").value).toEqual({ '8080': 'y' });
   });
 
-  it('names a member as its key is written', () => {
+  it('has the names as they are written', () => {
     expect(YamlDocument.parse('yes: 1\n0x1F: 2\n~: 3\n2026-11-21: 4\n"q": 5\n').value).toEqual({
       yes: 1,
       '0x1F': 2,
@@ -59,7 +54,7 @@ describe('the value of a document', () => {
     });
   });
 
-  it('can be seen as the texts that are written', () => {
+  it('can be read as the texts that are written', () => {
     const text = "a: 012\nb: yes\nc: '012'\nd: ~\ne:\nf: [1.50, 2026-11-21]\ng: |\n  x\n";
     expect(YamlDocument.parse(text).texts).toEqual({
       a: '012',
@@ -72,7 +67,7 @@ describe('the value of a document', () => {
     });
   });
 
-  it.each(['? [a]\n: 1', '{a: 1}: 2', '? {a: 1}\n: 2'])('has no names but scalars: refuses %j', (text) => {
+  it.each(['? [a]\n: 1', '{a: 1}: 2', '? {a: 1}\n: 2'])('has only scalars as names: refuses %j', (text) => {
     expect(() => YamlDocument.parse(text)).toThrow(new YamlError('a key of a mapping is not a scalar'));
   });
 });
@@ -90,28 +85,28 @@ describe('a line', () => {
     [['b', 7], 3],
     [['none'], 2],
     [[], 2],
-  ])('is that of %j, or of what is nearest to it', (path, line) => {
+  ])('is that of %j, or of the nearest node', (path, line) => {
     expect(document.lineOf(path)).toBe(line);
   });
 
-  it('is that of the member that counts', () => {
+  it('is that of the last member with the name', () => {
     expect(YamlDocument.parse('a: 1\nb: 2\na: 3\n').lineOf(['a'])).toBe(3);
   });
 
-  it('stands in an error, when it is about one', () => {
+  it('is in the message of an error', () => {
     expect(() => YamlDocument.parse('a: 1\nb: [\n')).toThrow(/^line \d: /);
   });
 });
 
 describe('a changed document', () => {
-  it('keeps what nobody touched as it is written', () => {
+  it('keeps unchanged parts as they are written', () => {
     const text =
       "# head\nb: 012 # octal\na: 1.50\nbig: 123456789012345678901234567890\nlong: 0.1000000000000000055\n8080: x\n'8080': y\nd: 2026-11-21\nrun: |\n  echo a\n    echo b\n\nn: 1\n";
     const value = YamlDocument.parse(text).value as object;
     expect(changedText(text, { ...value, n: 2 })).toBe(text.replace('n: 1\n', 'n: 2\n'));
   });
 
-  it('keeps the order of its keys, and puts new ones behind them', () => {
+  it('keeps the order of its keys, and appends new ones', () => {
     expect(changedText('b: 1\na: 2\nc: 3\n', { z: 0, a: 2, 10: 1, b: 5 })).toBe(
       'b: 5\na: 2\n"10": 1\nz: 0\n',
     );
@@ -121,7 +116,7 @@ describe('a changed document', () => {
     expect(changedText('a: 1\nb: 2\na: 3\n', { b: 2 })).toBe('b: 2\n');
   });
 
-  it('changes the one of two members of a name that counts', () => {
+  it('changes the last of two members with the same name', () => {
     expect(changedText("8080: x\n'8080': y\n", { 8080: 'z' })).toBe("8080: x\n'8080': z\n");
   });
 
@@ -132,17 +127,17 @@ describe('a changed document', () => {
     ['one less, one more', [10, '2026-11-21', 4], '- 012\n- 2026-11-21\n- 4\n'],
     ['another', [1, 'x', '2026-11-21'], '- 1.0\n- x\n- 2026-11-21\n'],
     ['none', [], '[]\n'],
-  ])('keeps the items of a list that are still there: %s', (_, value, text) => {
+  ])('keeps the remaining items of a list: %s', (_, value, text) => {
     expect(changedText('- 1.0\n- 012\n- 2026-11-21\n', value)).toBe(text);
   });
 
-  it('keeps what is in an item that has changed, though another was added', () => {
+  it('keeps the equal parts of a changed item, although another was added', () => {
     const text = '- a: 1.0\n  b: 2026-11-21\n- c: 012\n';
     const value = [{ a: 1, b: '2026-11-21', new: true }, { c: 10 }, { d: 1 }];
     expect(changedText(text, value)).toBe('- a: 1.0\n  b: 2026-11-21\n  new: true\n- c: 012\n- d: 1\n');
   });
 
-  it('may become anything else, and be nothing before', () => {
+  it('may get a value of another type', () => {
     expect(changedText('', { a: 1 })).toBe('a: 1\n');
     expect(changedText('{}', { a: { b: [] } })).toBe('a:\n  b: []\n');
     expect(changedText('a: 1\n', ['x'])).toBe('- x\n');
@@ -150,18 +145,18 @@ describe('a changed document', () => {
     expect(YamlDocument.parse(changedText('a: 1', 'x\ny')).value).toBe('x\ny');
   });
 
-  it('writes a number that became a text as a text', () => {
+  it('quotes a text that looks like a number', () => {
     expect(changedText('a: 1\nb: 012\n', { a: '1', b: '012' })).toBe('a: "1"\nb: "012"\n');
   });
 
-  it('leaves the first one what it was', () => {
+  it('does not change the original', () => {
     const document = YamlDocument.parse('a: {b: 1}\n');
     document.with({ a: { b: 2 } });
     expect(document.toString()).toBe('a: {b: 1}\n');
     expect(document.value).toEqual({ a: { b: 1 } });
   });
 
-  it('reads its own text again the same way', () => {
+  it('reads its own text back unchanged', () => {
     const value = { __proto__: null, toString: ['x', { '': '\u2028' }], '1': 1n << 70n };
     const plain = JSON.parse('{"__proto__": {"a": 1}}') as object;
     expect(YamlDocument.from(plain).value).toEqual(plain);
@@ -171,7 +166,7 @@ describe('a changed document', () => {
     });
   });
 
-  it('written anew is the same, without what only layout is', () => {
+  it('format() writes the same value in our own layout', () => {
     expect(YamlDocument.parse('a:   [1.0,2]\nb: &b 012\nc: *b\n').format()).toBe(
       'a: [ 1.0, 2 ]\nb: 012\nc: 012\n',
     );

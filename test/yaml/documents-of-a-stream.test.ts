@@ -26,10 +26,10 @@ describe('the documents of a text', () => {
     ['with "..." alone between them', 'a: 1\n...\nb: 2\n', [{ a: 1 }, { b: 2 }]],
     ['on the line of "---"', '--- {a: 1}\n--- [b]\n--- c\n', [{ a: 1 }, ['b'], 'c']],
     ['with comments at their ends', '# 0\na: 1 # 1\n# 2\n--- # 3\n# 4\nb: 2\n', [{ a: 1 }, { b: 2 }]],
-    ['that are windows lines', 'a: 1\r\n---\r\nb: 2\r\n', [{ a: 1 }, { b: 2 }]],
-    ['behind a mark of the byte order', '\ufeffa: 1\n---\nb: 2\n', [{ a: 1 }, { b: 2 }]],
+    ['with CRLF', 'a: 1\r\n---\r\nb: 2\r\n', [{ a: 1 }, { b: 2 }]],
+    ['after a byte order mark', '\ufeffa: 1\n---\nb: 2\n', [{ a: 1 }, { b: 2 }]],
     [
-      'with texts that hold "---"',
+      'with texts that contain "---"',
       'a: "x\n\n  --- y"\nb: |\n  ---\n---\nc: 1\n',
       [{ a: 'x\n--- y', b: '---\n' }, { c: 1 }],
     ],
@@ -50,25 +50,19 @@ describe('the documents of a text', () => {
     expect(values(text)).toEqual(expected);
   });
 
-  it.each([
-    '',
-    '\n\n',
-    '# only\n',
-    '---\n',
-    '---\n---\n',
-    '---\n# a\n---\n# b\n...\n',
-    '...\n',
-    '%YAML 1.1\n---\n',
-  ])('are none where nothing stands: %j', (text) => {
-    expect(values(text)).toEqual([]);
+  it('are none when all are empty', () => {
+    const comments = ['# only\n', '---\n# a\n---\n# b\n...\n', '%YAML 1.1\n---\n'];
+    for (const text of ['', '\n\n', '---\n', '---\n---\n', '...\n', ...comments]) {
+      expect(values(text), text).toEqual([]);
+    }
   });
 
-  it('are left out where they hold nothing, but not where they say null', () => {
+  it('are left out when they are empty, but not when they are null', () => {
     expect(values('---\n# none\n---\na: 1\n---\n---\n\nb: 2\n---\n')).toEqual([{ a: 1 }, { b: 2 }]);
     expect(values('--- ~\n--- null\n--- ""\n--- {}\n--- 0\n')).toEqual([null, null, '', {}, 0]);
   });
 
-  it('are as they are alone, as values, as texts and written', () => {
+  it('are the same as each alone: values, texts, and as written', () => {
     const parts = ['a: 1.0 # one\n', 'b: [012, yes]\n', 'c: |\n  x\n'];
     const documents = YamlDocument.parseAll(parts.join('---\n'));
     const alone = parts.map((part) => YamlDocument.parse(part));
@@ -79,7 +73,7 @@ describe('the documents of a text', () => {
     );
   });
 
-  it('can be changed without the others', () => {
+  it('can be changed one by one', () => {
     const [first, second] = YamlDocument.parseAll('a: 1\n---\nb: 2 # two\nc: 3\n');
     expect(second?.with({ b: 2, c: 4 }).value).toEqual({ b: 2, c: 4 });
     expect(second?.with({ b: 2, c: 4 }).toString()).toContain('# two');
@@ -87,8 +81,8 @@ describe('the documents of a text', () => {
   });
 });
 
-describe('a name that stands twice', () => {
-  it('is told with its line, in whichever mapping of whichever document', () => {
+describe('a repeated name', () => {
+  it('is reported with its line, in any mapping of any document', () => {
     const [first, second] = YamlDocument.parseAll('a: 1\nb: [{c: 1,\n  c: 2}]\n---\nd: 1\n"d": 2\nd: 3\n');
     expect(first?.repetitions()).toEqual([{ name: 'c', line: 3 }]);
     expect(second?.repetitions()).toEqual([
@@ -128,7 +122,7 @@ describe('a line in one of several documents', () => {
     expect(second?.lineOf(path)).toBe(line);
   });
 
-  it('of a text that was taken over from a later document is counted in the new one', () => {
+  it('of a changed document is counted in its new text', () => {
     expect(second?.with({ c: 2, d: 3 }).lineOf(['d'])).toBeLessThan(15);
   });
 });
@@ -138,53 +132,53 @@ describe('a mistake in one of several documents', () => {
     ['a bracket that is not closed, at the end', 'a: 1\n---\nb: 2\n---\nc: [1,\n  2\n', 7],
     ['a tab as indent', 'a: 1\n---\nb:\n\tc: 1\n---\nd: 1\n', 4],
     ['a key in another line than its colon', 'a: 1\n---\nb\nc: 1\n', 3],
-    ['a tag that is none of the value', 'a: 1\n---\nb: 1\nc: !!int x\n', 4],
+    ['a tag that does not match its value', 'a: 1\n---\nb: 1\nc: !!int x\n', 4],
     ['a control character', 'a: 1\n---\nb: \u0007\n', 3],
     ['a lone "="', 'a: 1\n---\nb: =\n', 3],
     ['an unknown tag', 'a: 1\n---\nb: !x y\n', 3],
-  ])('has the line of the whole text: %s', (_, text, line) => {
+  ])('has its line in the whole text: %s', (_, text, line) => {
     const thrown = refusal(text);
     expect(thrown).toBeInstanceOf(YamlError);
     expect((thrown as YamlError).line).toBe(line);
   });
 
-  it('is found even where the others are right, since nobody may skip it', () => {
+  it('is found when the other documents are right', () => {
     expect(refusal('a: [\n---\nb: 1\n')).toBeInstanceOf(YamlError);
     expect(refusal('b: 1\n---\na: [\n')).toBeInstanceOf(YamlError);
     expect(values('b: 1\n---\na: []\n')).toHaveLength(2);
   });
 
-  it('is found in a document that holds nothing else', () => {
+  it('is found in a document without content', () => {
     for (const text of ['%x\n', ']\n', 'a: 1\n---\n&\n', '--- &a &b\n---\na: 1\n', 'a: 1\n---\n]\n']) {
       expect(refusal(text)).toBeInstanceOf(YamlError);
     }
   });
 
-  it('is an alias to what stands in another', () => {
+  it('is an alias to an anchor of another document', () => {
     expect(refusal('a: &x 1\n---\nb: *x\n')).toBeInstanceOf(YamlError);
   });
 });
 
-describe('how much there may be', { timeout: 20_000 }, () => {
+describe('the limit', { timeout: 20_000 }, () => {
   /** Two tokens each. */
   const comments = (count: number) => '#\n'.repeat(count);
 
-  it('is bounded for each document, not for all of them', () => {
+  it('of tokens applies to each document', () => {
     const some = `a: 1\n${comments(100_000)}`;
-    expect(values([some, some, some].join('---\n'))).toHaveLength(3);
-    for (const text of [`a: 1\n${comments(130_000)}`, `a: 1\n---\nb: 1\n${comments(130_000)}`]) {
-      expect(refusal(text)).toEqual(new YamlError('it has more than 250000 tokens'));
-    }
+    expect(values([some, some].join('---\n'))).toHaveLength(2);
+    expect(refusal(`a: 1\n---\nb: 1\n${comments(130_000)}`)).toEqual(
+      new YamlError('it has more than 250000 tokens'),
+    );
   });
 
-  it('is 100 levels in each', () => {
+  it('is 100 levels in each document', () => {
     const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}\n`;
     expect(values(`--- ${nested(100)}--- ${nested(100)}`)).toHaveLength(2);
     expect(refusal(`--- 1\n--- ${nested(102)}`)).toBeInstanceOf(YamlError);
     expect(refusal(`--- 1\n--- ${'['.repeat(100_000)}`)).toBeInstanceOf(YamlError);
   });
 
-  it('is 20,000 nodes behind the aliases of each', () => {
+  it('is 20,000 nodes from the aliases of each document', () => {
     const list = `[${Array(20).fill('x').join(', ')}]`;
     const aliases = (count: number) => `- &a ${list}\n${'- *a\n'.repeat(count)}`;
     expect(values(`${aliases(600)}---\n${aliases(600)}`)).toHaveLength(2);
