@@ -1,4 +1,4 @@
-/** Budgets as they are printed. */
+/** How budgets are printed. */
 
 import { type Amount, formatUnitHours } from '../filter/amount.ts';
 import type { Budget } from '../filter/budget.ts';
@@ -58,7 +58,7 @@ export function changeObject(change: BudgetChange) {
   };
 }
 
-/** What a lease takes of budgets, or without one. */
+/** What a lease takes from budgets. */
 export function chargesOf({
   claims,
 }: LeaseReport): { account: string; amount: Amount; from: bigint; until: bigint }[] {
@@ -69,7 +69,7 @@ export function chargesOf({
   );
 }
 
-/** With one decimal; `null` of nothing. */
+/** With one decimal; `null` for a budget of 0. */
 function percentOf(part: Amount, whole: Amount): string | null {
   if (whole === 0n) {
     return null;

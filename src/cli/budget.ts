@@ -1,11 +1,11 @@
-/** `budget`: how much leases of a project, or of a user in it, may use, and how much they have. */
+/** `budget`: sets, removes and prints budgets of projects and users. */
 import { Command } from 'commander';
 import { InvalidRequestError } from '../errors.ts';
 import { formatInstant } from '../lease/dates.ts';
 import { budgetRow, budgetStandingObject, changeObject, whoseText } from './budget-output.ts';
 import { NO_DEADLINE, systemUser, unitOf, withLedger } from './ledger-access.ts';
 import { leaseObject, secondText, usageObject } from './ledger-output.ts';
-import { printJson, printTable, UsageError } from './output.ts';
+import { onOneLine, printJson, printTable, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
 
 interface FormatFlags extends SourceFlags {
@@ -38,26 +38,29 @@ const BUDGET_COLUMNS = [
 
 export function budgetCommand(): Command {
   return new Command('budget')
-    .description('Set budgets, and look at them.')
+    .description('Set, remove and print budgets.')
     .addCommand(
       addAuthorFlags(
         new Command('set').description(
-          'Give a project, or a user in it, a budget for some time. One that begins at the same time is changed.',
+          'Give a project, or one user in it, a budget for a period. Replaces the budget that starts at the same time.',
         ),
       )
-        .requiredOption('--amount <number>', 'How much, in the unit of [enforcement] usage_budget_unit.')
-        .requiredOption('--until <date>', 'Until when it pays, in ISO 8601; UTC without an offset.')
+        .requiredOption(
+          '--amount <number>',
+          'Size of the budget, in the unit of [enforcement] usage_budget_unit.',
+        )
+        .requiredOption('--until <date>', 'End of validity, in ISO 8601; UTC without an offset.')
         .action(set),
     )
     .addCommand(
       addAuthorFlags(
-        new Command('remove').description('Take a budget away. What was charged to it stays charged.'),
+        new Command('remove').description('Remove a budget. What was charged to it stays charged.'),
       ).action(remove),
     )
     .addCommand(
       addSourceFlags(
         new Command('show').description(
-          'Print the budgets of a project, and the open leases that they pay for.',
+          'Print the budgets of a project, and the open leases that are charged to them.',
         ),
       )
         .argument('<project>', 'The id of the project.')
@@ -70,10 +73,8 @@ export function budgetCommand(): Command {
         .action(list),
     )
     .addCommand(
-      addSourceFlags(
-        new Command('history').description('Print how budgets came about, the oldest change first.'),
-      )
-        .argument('[project]', 'The id of a project. Default: all.')
+      addSourceFlags(new Command('history').description('Print all changes of budgets, oldest first.'))
+        .argument('[project]', 'Project id. Default: all projects.')
         .addOption(formatFlag('table', 'json'))
         .action(history),
     );
@@ -82,10 +83,10 @@ export function budgetCommand(): Command {
 function addAuthorFlags(command: Command): Command {
   return addSourceFlags(command)
     .argument('<project>', 'The id of the project.')
-    .option('--user <id>', 'The budget is of this user in the project.')
-    .requiredOption('--from <date>', 'From when on it pays, in ISO 8601; UTC without an offset.')
-    .option('--who <name>', 'Who wants it. Default: the user of the system.')
-    .option('--reason <text>', 'Why.');
+    .option('--user <id>', 'The budget is for this user of the project. Default: for the whole project.')
+    .requiredOption('--from <date>', 'Start of validity, in ISO 8601; UTC without an offset.')
+    .option('--who <name>', 'Who makes the change. Default: the system user.')
+    .option('--reason <text>', 'Why, for budget history.');
 }
 
 async function set(projectId: string, flags: SetFlags): Promise<void> {
@@ -119,7 +120,7 @@ async function remove(projectId: string, flags: AuthorFlags): Promise<void> {
     const removed = await removeBudget(ledger, which, authorOf(flags), NO_DEADLINE);
     if (removed === undefined) {
       throw new UsageError(
-        `${whoseText(which)} has no budget that begins at ${secondText(which.validFrom)}; budget show prints those there are`,
+        `${whoseText(which)} has no budget that starts at ${secondText(which.validFrom)}; budget show prints its budgets`,
       );
     }
     await printBudgets(ledger, projectId, unitOf(configuration));
@@ -153,10 +154,13 @@ async function show(projectId: string, flags: FormatFlags): Promise<void> {
     const { listBudgets } = await import('../ledger/budgets.ts');
     const { chargedLeases } = await import('../ledger/reports.ts');
     const unit = unitOf(configuration);
+    const budgets = await listBudgets(ledger, projectId, NO_DEADLINE);
     const leases = await chargedLeases(ledger, projectId, NO_DEADLINE);
+    if (budgets.length === 0) {
+      await warnOfNoBudget(ledger, projectId);
+    }
     const { chargesOf } = await import('./budget-output.ts');
     if (flags.format === 'json') {
-      const budgets = await listBudgets(ledger, projectId, NO_DEADLINE);
       printJson({
         unit,
         budgets: budgets.map(budgetStandingObject),
@@ -172,7 +176,13 @@ async function show(projectId: string, flags: FormatFlags): Promise<void> {
       });
       return;
     }
-    await printBudgets(ledger, projectId, unit);
+    if (budgets.length === 0 && leases.length === 0) {
+      return;
+    }
+    await printTable(
+      BUDGET_COLUMNS,
+      budgets.map((budget) => budgetRow(budget, unit)),
+    );
     process.stdout.write('\n');
     const { amountText } = await import('./ledger-output.ts');
     await printTable(
@@ -191,6 +201,14 @@ async function show(projectId: string, flags: FormatFlags): Promise<void> {
       ),
     );
   });
+}
+
+/** An empty answer would hide a mistyped id. */
+async function warnOfNoBudget(ledger: Ledger, projectId: string): Promise<void> {
+  const { listLeases } = await import('../ledger/reports.ts');
+  const isKnown = (await listLeases(ledger, { projectId, limit: 1 }, NO_DEADLINE)).length > 0;
+  const more = isKnown ? '' : ', and the ledger has none of its leases: is this the id of the project?';
+  process.stderr.write(`${onOneLine(`warning: project ${projectId} has no budget${more}`)}\n`);
 }
 
 async function history(projectId: string | undefined, flags: FormatFlags): Promise<void> {

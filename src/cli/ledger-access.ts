@@ -1,4 +1,4 @@
-/** How commands get at the ledger: from the configuration, and with one line where it can't be had. */
+/** How commands open the ledger of the configuration. */
 import { userInfo } from 'node:os';
 import { waitFor } from '../deadline.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
@@ -19,10 +19,10 @@ export interface LedgerAccess extends ConfiguredLedger {
   readonly ledger: Ledger;
 }
 
-/** A command ends when it is told to, and by the timeout of each transaction. */
+/** A command has no deadline of its own: `[ledger] timeout` bounds each transaction. */
 export const NO_DEADLINE = waitFor(undefined);
 
-/** What `[ledger]` says. Throws `ConfigurationError`; prints what is only a warning. */
+/** Reads `[ledger]`. Throws `ConfigurationError`; prints warnings. */
 export async function configuredLedger(flags: SourceFlags): Promise<ConfiguredLedger> {
   const { requireConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
   const { SECTIONS } = await import('../server/sections.ts');
@@ -34,7 +34,7 @@ export async function configuredLedger(flags: SourceFlags): Promise<ConfiguredLe
   return { configuration, options, connection: connectionOf(options) };
 }
 
-/** Does something with the ledger. One that can't be read or written is said on one line, and the exit code is 3. */
+/** Opens the ledger for some work. When it cannot be read or written, prints one line and sets exit code 3. */
 export async function withLedger(
   flags: SourceFlags,
   work: (access: LedgerAccess) => Promise<void>,
@@ -66,7 +66,7 @@ export async function orUnavailable(connection: Connection, work: () => Promise<
   }
 }
 
-/** Who calls the command, for the entries. */
+/** Who runs the command, for the entries. */
 export function systemUser(): string {
   try {
     return userInfo().username;
@@ -75,7 +75,7 @@ export function systemUser(): string {
   }
 }
 
-/** What budgets are counted in, as `usage_budget_unit` says it. */
+/** The unit of budgets: `usage_budget_unit`. */
 export function unitOf({ settings }: Configuration): string {
   const setting = settings.find(
     ({ option }) => option.section === 'enforcement' && option.name === 'usage_budget_unit',
@@ -83,7 +83,7 @@ export function unitOf({ settings }: Configuration): string {
   return typeof setting?.value === 'string' ? setting.value : 'unit-hours';
 }
 
-/** Of a flag that takes a number. */
+/** Parses the value of a flag that takes a whole number. */
 export function wholeNumber(flag: string, least: number, most: number) {
   return (text: string): number => {
     const number = /^\d{1,10}$/.test(text) ? Number(text) : -1;

@@ -1,11 +1,11 @@
-/** Leases as Blazar lists them: `openstack reservation lease list -f json`, or the answer of Blazar's own API. */
+/** Reads a list of leases: the output of `openstack reservation lease list -f json`, or a response of Blazar's API. */
 import { z } from 'zod';
 import { toInstant } from '../lease/dates.ts';
 import type { ListedLease } from '../ledger/lease-pairing.ts';
 import { readText, shownName } from './input.ts';
 import { UsageError } from './output.ts';
 
-/** A hundred thousand leases, with all that Blazar says of each. */
+/** About a hundred thousand leases in full. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
 const text = z.string('a text');
@@ -45,9 +45,9 @@ const lease = z
 const list = z.array(lease, 'a list of leases');
 
 export interface LeaseList {
-  /** How many leases were in it, whatever has become of them. */
+  /** All leases of the list, in whatever state. */
   readonly length: number;
-  /** Those that are there: neither terminated nor past their end. */
+  /** The leases that exist: neither terminated nor past their end. */
   readonly leases: readonly ListedLease[];
 }
 
@@ -65,7 +65,7 @@ export async function readLeaseList(file: string, now: bigint): Promise<LeaseLis
     const at = place.length === 0 ? '' : `${place.join('.')}: `;
     throw new UsageError(`${name}: ${at}expected ${issue?.message ?? 'a list of leases'}`);
   }
-  refuseTwins(name, parsed.data);
+  refuseDuplicates(name, parsed.data);
   const leases = parsed.data.map(
     ({ status, ...one }): ListedLease & { status: string | null | undefined } => ({
       id: one.id,
@@ -95,7 +95,7 @@ function parseJson(name: string, content: string): unknown {
   }
 }
 
-function refuseTwins(name: string, leases: readonly { readonly id: string }[]): void {
+function refuseDuplicates(name: string, leases: readonly { readonly id: string }[]): void {
   const seen = new Map<string, number>();
   for (const [index, { id }] of leases.entries()) {
     const before = seen.get(id);

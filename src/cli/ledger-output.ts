@@ -1,21 +1,21 @@
-/** Leases, entries and budgets of the ledger as they are printed: numbers exact, times in UTC. */
+/** How leases, entries and budgets are printed: exact numbers, times in UTC. */
 
 import { type Amount, formatUnitHours } from '../filter/amount.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { charge, type RecordedClaim } from '../ledger/recorded-claim.ts';
 import { type EntryReport, isBudgetAccount, type LeaseReport, type LedgerRecord } from '../ledger/reports.ts';
 
-/** A second of the epoch. */
+/** `second`: of the epoch. */
 export function secondText(second: bigint): string {
   return formatInstant(second * MICROSECONDS_PER_SECOND);
 }
 
-/** Of something that is used up: in hours as people count it, then exact, in millionths of a unit for a second. */
+/** Usage in unit-hours, for people, and exact, in millionths of a unit times seconds. */
 export function usageObject(amount: Amount): { unit_hours: string; amount: string } {
   return { unit_hours: formatUnitHours(amount), amount: String(amount) };
 }
 
-/** `48 node-hours`, or a bare count of what is held. */
+/** `48 node-hours` of usage, or a count of what is held. */
 export function amountText(amount: Amount, isUsage: boolean, unit: string): string {
   return isUsage ? `${formatUnitHours(amount)} ${unit}` : String(amount);
 }
@@ -51,7 +51,15 @@ export function leaseObject(lease: LeaseReport) {
   };
 }
 
-export function claimObject(claim: RecordedClaim) {
+/** What a lease takes as it was last asked for, and what it may take instead until that is confirmed. */
+export function takenObject({ claims, unconfirmed }: LeaseReport) {
+  return {
+    claims: claims.map(claimObject),
+    unconfirmed: unconfirmed.map((alternative) => alternative.map(claimObject)),
+  };
+}
+
+function claimObject(claim: RecordedClaim) {
   const { kind, account } = claim;
   return claim.kind === 'held'
     ? { kind, account, amount: String(claim.amount) }
@@ -87,7 +95,7 @@ export function recordObject(record: LedgerRecord): object {
       return {
         kind: record.kind,
         ...leaseObject(record.lease),
-        claims: record.lease.claims.map(claimObject),
+        ...takenObject(record.lease),
       };
     case 'entry':
       return { kind: record.kind, ...entryObject(record.entry) };

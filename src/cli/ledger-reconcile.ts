@@ -1,12 +1,13 @@
-/** `ledger reconcile`: the ledger compared with the leases that Blazar has. */
+/** `ledger reconcile`: compares the ledger with the leases that Blazar has, and corrects it. */
 import { Command, Option } from 'commander';
 import { formatInstant } from '../lease/dates.ts';
 import type { Reconciled } from '../ledger/reconcile-lease.ts';
 import { createLogger } from '../logger.ts';
-import { type LedgerAccess, NO_DEADLINE, systemUser, wholeNumber, withLedger } from './ledger-access.ts';
+import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './ledger-access.ts';
 import type { LeaseList } from './ledger-lease-list.ts';
 import { printJson, printTable, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
+import { parseDuration } from './times.ts';
 
 interface ReconcileFlags extends SourceFlags {
   readonly format: 'table' | 'json';
@@ -24,32 +25,32 @@ const TEN_YEARS = 315_360_000;
 export function reconcileCommand(): Command {
   return addSourceFlags(
     new Command('reconcile').description(
-      'Compare the ledger with the leases that Blazar has: release what does not exist, record what was never seen, correct dates, and print each of them.',
+      'Compare the ledger with the leases in Blazar: release those that do not exist, record those that are unknown, correct those that differ, and print each.',
     ),
   )
     .argument(
       '<file>',
-      "What openstack reservation lease list -f json prints, or Blazar's API answers; - is standard input.",
+      "The output of openstack reservation lease list -f json, or a response of Blazar's API; - is standard input.",
     )
     .addOption(
-      new Option('--project <id>', 'The list has the leases of this project only; repeatable.').argParser(
+      new Option('--project <id>', "The list has only this project's leases; repeatable.").argParser(
         (value: string, before: readonly string[] = []) => [...before, value],
       ),
     )
-    .option('--region <name>', 'The region that the list is of. Default: the only one that the ledger knows.')
+    .option('--region <name>', 'The region of the list. Default: the only one in the ledger.')
     .addOption(
       new Option(
-        '--older-than <seconds>',
-        'What was recorded or has ended since then may be newer than the list, and stays as it is.',
+        '--older-than <duration>',
+        'Leave leases as they are that were recorded or ended within this time, since they may be newer than the list: 90s, 30m, 24h, 7d.',
       )
-        .argParser(wholeNumber('--older-than', 0, TEN_YEARS))
-        .default(3600),
+        .argParser((text: string) => parseDuration('--older-than', text, TEN_YEARS))
+        .default(3600, '1h'),
     )
-    .option('--dry-run', 'Print what would be done, and write nothing.')
-    .option('--empty', 'Take an empty list for what it says: there are no leases.')
+    .option('--dry-run', 'Print what would change, and write nothing.')
+    .option('--empty', 'Accept an empty list, and release every lease.')
     .option(
       '--resume',
-      'Of a ledger that had gone back: grant leases again, also where the list did not say all, or other regions are left.',
+      'If the ledger has gone back, grant leases again even though the list is incomplete, or other regions are not reconciled.',
     )
     .option('--reason <text>', 'Why, for the entries.')
     .addOption(formatFlag('table', 'json'))
@@ -61,7 +62,7 @@ async function reconcile(file: string, flags: ReconcileFlags): Promise<void> {
     const { readLeaseList } = await import('./ledger-lease-list.ts');
     const list = await readLeaseList(file, access.ledger.now());
     if (list.length === 0 && flags.empty !== true) {
-      throw new UsageError('the list is empty: with --empty all leases of the ledger are released');
+      throw new UsageError('the list is empty: with --empty, every lease of the ledger is released');
     }
     const { UsageEnforcement } = await import('../enforcement/enforcement.ts');
     const logger = createLogger('warn');
@@ -87,7 +88,7 @@ async function reconcile(file: string, flags: ReconcileFlags): Promise<void> {
       await resume(access, done, flags);
     } finally {
       await enforcement.close();
-      // Also when the ledger could not be written any more: what was done until then is done.
+      // Also when the ledger failed half way: what was done before stays done.
       if (isOver || done.length > 0) {
         await print(done, flags);
       }
@@ -95,7 +96,7 @@ async function reconcile(file: string, flags: ReconcileFlags): Promise<void> {
   });
 }
 
-/** After this the ledger knows of every lease that is there, unless something is left: then somebody has to say so. */
+/** A complete list makes a suspended ledger grant again. After an incomplete one only `--resume` does. */
 async function resume(
   { ledger }: LedgerAccess,
   done: readonly Reconciled[],
@@ -113,16 +114,16 @@ async function resume(
   if (isWhole || isForced) {
     await ledger.resume(NO_DEADLINE);
     if (reason !== undefined) {
-      process.stderr.write('warning: the ledger had gone back, and grants leases again\n');
+      process.stderr.write('warning: the ledger had gone back; it grants leases again\n');
     }
   } else if (reason !== undefined) {
     process.stderr.write(
-      'warning: the ledger has gone back, and grants no lease: the list did not say all that is there; with --resume it grants again\n',
+      'warning: the ledger has gone back and grants no lease, since the list was incomplete; --resume makes it grant leases again\n',
     );
   }
 }
 
-/** A list is of one region, and releases nothing in another. */
+/** A list covers one region: leases of other regions are not released. */
 async function regionOf(
   { ledger }: LedgerAccess,
   { leases }: LeaseList,
@@ -137,12 +138,12 @@ async function regionOf(
   if (second !== undefined) {
     const names = regions.map((name) => JSON.stringify(name)).join(', ');
     throw new UsageError(
-      `the ledger has leases of the regions ${names}: --region says which one the list is of`,
+      `the ledger has leases of the regions ${names}: pass --region with that of the list`,
     );
   }
   if (first === undefined && leases.some(({ projectId, reservations }) => projectId && reservations)) {
     throw new UsageError(
-      "the ledger knows no region yet: --region says which one the list is of, as Blazar's os_region_name",
+      "the ledger knows no region yet: pass --region with that of the list, as in Blazar's os_region_name",
     );
   }
   return first ?? '';

@@ -1,15 +1,15 @@
-/** `ledger`: the tables, what stands in them, and whether they are right. */
+/** `ledger`: makes the tables, prints what they hold, and checks them. */
 import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { NO_DEADLINE, unitOf, wholeNumber, withLedger } from './ledger-access.ts';
 import {
   amountText,
-  claimObject,
   entryObject,
   LEASE_COLUMNS,
   leaseObject,
   leaseRow,
   recordObject,
+  takenObject,
 } from './ledger-output.ts';
 import { reconcileCommand } from './ledger-reconcile.ts';
 import { upgradeCommand } from './ledger-upgrade.ts';
@@ -31,20 +31,20 @@ interface ExportFlags extends SourceFlags {
   readonly project?: string;
 }
 
-/** They are held in memory. */
+/** Rows are held in memory. */
 const MAX_LIMIT = 100_000;
 
 export function ledgerCommand(): Command {
   return new Command('ledger')
-    .description('Look after the ledger: which leases are recorded, and what they take.')
+    .description('Manage the ledger: the recorded leases, and what they take from shared limits.')
     .addCommand(upgradeCommand())
     .addCommand(
-      addSourceFlags(new Command('list').description('Print leases, the newest first.'))
-        .option('--project <id>', 'Those of a project.')
-        .option('--user <id>', 'Those of a user.')
-        .addOption(new Option('--state <state>', 'Those in a state.').choices(['open', 'ended']))
+      addSourceFlags(new Command('list').description('Print leases, newest first.'))
+        .option('--project <id>', "Only this project's leases.")
+        .option('--user <id>', "Only this user's leases.")
+        .addOption(new Option('--state <state>', 'Only leases in this state.').choices(['open', 'ended']))
         .addOption(
-          new Option('--limit <number>', 'So many at most.')
+          new Option('--limit <number>', 'Maximum number of leases.')
             .argParser(wholeNumber('--limit', 1, MAX_LIMIT))
             .default(100),
         )
@@ -53,25 +53,27 @@ export function ledgerCommand(): Command {
     )
     .addCommand(
       addSourceFlags(
-        new Command('show').description('Print a lease, what it takes, and every entry: who, when, why.'),
+        new Command('show').description(
+          'Print a lease: what it takes, and all its entries, with who made them, when and why.',
+        ),
       )
-        .argument('<lease>', "Blazar's id of the lease, or its row in the ledger as #12.")
+        .argument('<lease>', "Blazar's id of the lease, or its row in the ledger, such as #12.")
         .addOption(formatFlag('table', 'json'))
         .action(show),
     )
     .addCommand(
       addSourceFlags(
         new Command('export').description(
-          'Print all leases, entries, budgets and their changes as JSON lines, of one moment.',
+          'Print all leases, entries, budgets and budget changes as JSON lines, as of one moment.',
         ),
       )
-        .option('--project <id>', 'Those of a project.')
+        .option('--project <id>', 'Only what belongs to this project.')
         .action(exportAll),
     )
     .addCommand(
       addSourceFlags(
         new Command('verify').description(
-          'Compare every balance with its entries, with the leases that are there, and budgets with their changes. Exit code: 0 they agree, 1 they do not.',
+          'Compare balances with their entries and with the open leases, and budgets with their changes. Exit code: 0 = they agree, 1 = they differ.',
         ),
       )
         .addOption(formatFlag('table', 'json'))
@@ -99,13 +101,13 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
     const row = /^#(\d{1,18})$/.exec(key)?.[1];
     const found = await leaseDetails(ledger, row === undefined ? key : BigInt(row), NO_DEADLINE);
     if (found.length === 0) {
-      throw new UsageError(`the ledger has no lease ${key}; ledger list prints those it has`);
+      throw new UsageError(`the ledger has no lease ${key}; ledger list prints its leases`);
     }
     if (flags.format === 'json') {
       printJson(
         found.map(({ lease, entries }) => ({
           ...leaseObject(lease),
-          claims: lease.claims.map(claimObject),
+          ...takenObject(lease),
           entries: entries.map(entryObject),
         })),
       );
@@ -118,6 +120,7 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
 }
 
 type LeaseDetails = import('../ledger/reports.ts').LeaseDetails;
+type RecordedClaim = import('../ledger/recorded-claim.ts').RecordedClaim;
 
 async function printDetails({ lease, entries }: LeaseDetails, unit: string): Promise<void> {
   const facts = Object.entries(leaseObject(lease)).map(([name, value]) => [name, String(value ?? '')]);
@@ -127,15 +130,22 @@ async function printDetails({ lease, entries }: LeaseDetails, unit: string): Pro
   const { isBudgetAccount } = await import('../ledger/reports.ts');
   const { secondText } = await import('./ledger-output.ts');
   const { formatInstant } = await import('../lease/dates.ts');
-  await printTable(
-    ['CLAIM', 'AMOUNT', 'FROM', 'UNTIL'],
-    lease.claims.map((claim) => [
-      claim.account,
-      amountText(charge(claim), claim.kind === 'usage', unit),
-      claim.kind === 'usage' ? secondText(claim.from) : '',
-      claim.kind === 'usage' ? secondText(claim.until) : '',
-    ]),
-  );
+  const claimRow = (claim: RecordedClaim) => [
+    claim.account,
+    amountText(charge(claim), claim.kind === 'usage', unit),
+    claim.kind === 'usage' ? secondText(claim.from) : '',
+    claim.kind === 'usage' ? secondText(claim.until) : '',
+  ];
+  await printTable(['CLAIM', 'AMOUNT', 'FROM', 'UNTIL'], lease.claims.map(claimRow));
+  if (lease.unconfirmed.length > 0) {
+    process.stdout.write('\n');
+    await printTable(
+      ['UNCONFIRMED', 'CLAIM', 'AMOUNT', 'FROM', 'UNTIL'],
+      lease.unconfirmed.flatMap((claims, index) =>
+        claims.map((claim) => [String(index + 1), ...claimRow(claim)]),
+      ),
+    );
+  }
   process.stdout.write('\n');
   await printTable(
     ['AT', 'OPERATION', 'ACCOUNT', 'CHANGE', 'WHO', 'REQUEST', 'REASON'],

@@ -85,7 +85,7 @@ describe('budget remove', () => {
       code: 2,
       stdout: '',
       stderr:
-        'error: user bob in project climate has no budget that begins at 2026-01-01T00:00:00Z; budget show prints those there are\n',
+        'error: user bob in project climate has no budget that starts at 2026-01-01T00:00:00Z; budget show prints its budgets\n',
     });
   });
 });
@@ -112,6 +112,26 @@ describe('budget show', () => {
         { row: '1', charges: [{ account: 'usage_budget/1', amount: '86400000000', unit_hours: '24' }] },
       ],
     });
+  });
+});
+
+describe('budget show of a project without a budget', () => {
+  it.each([
+    [
+      'nobody',
+      'warning: project nobody has no budget, and the ledger has none of its leases: is this the id of the project?\n',
+      0,
+    ],
+    ['ocean', 'warning: project ocean has no budget\n', 1],
+  ])('says so: %s', async (project, stderr, leases) => {
+    const { budget } = commandsOn(await newLedger());
+    const table = await budget('show', project);
+    expect(table).toMatchObject({ code: 0, stderr });
+    expect(table.stdout === '').toBe(leases === 0);
+    const json = await budget('show', project, '--format', 'json');
+    expect(json.stderr).toBe(stderr);
+    expect(JSON.parse(json.stdout)).toMatchObject({ budgets: [] });
+    expect(JSON.parse(json.stdout).leases).toHaveLength(leases);
   });
 });
 

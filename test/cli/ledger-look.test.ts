@@ -89,12 +89,33 @@ describe('ledger show', () => {
     );
   });
 
+  it('prints what a lease may take instead, until that is confirmed; so does export', async () => {
+    const { connection, ledger } = await filled();
+    const opened = await ledgerAt(connection);
+    await recordLease(opened, { name: 'first', leaseId: 'lease-1', ...COMING, end: '2096-12-03' });
+    await opened.close();
+    const { stdout } = await ledger('show', 'lease-1');
+    expect(stdout).toMatch(/^usage_budget\/1 +48 node-hours /m);
+    expect(stdout).toMatch(/^UNCONFIRMED +CLAIM +AMOUNT +FROM +UNTIL$/m);
+    expect(stdout).toMatch(
+      /^1 +usage_budget\/1 +24 node-hours +2096-12-01T00:00:00Z +2096-12-02T00:00:00Z$/m,
+    );
+    const [shown] = JSON.parse((await ledger('show', 'lease-1', '--format', 'json')).stdout);
+    const [exported] = (await ledger('export')).stdout.split('\n').map((line) => JSON.parse(line || '{}'));
+    for (const { unconfirmed } of [shown, exported]) {
+      expect(unconfirmed).toHaveLength(1);
+      expect(unconfirmed[0]).toContainEqual(
+        expect.objectContaining({ account: 'usage_budget/1', unit_hours: '24' }),
+      );
+    }
+  });
+
   it.each(['nothing', '#99'])('ends with 2 where there is no such lease: %s', async (key) => {
     const { ledger } = await filled();
     expect(await ledger('show', key)).toEqual({
       code: 2,
       stdout: '',
-      stderr: `error: the ledger has no lease ${key}; ledger list prints those it has\n`,
+      stderr: `error: the ledger has no lease ${key}; ledger list prints its leases\n`,
     });
   });
 });

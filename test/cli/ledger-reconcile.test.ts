@@ -110,7 +110,7 @@ describe('ledger reconcile', () => {
     const list = file([FIRST, THIRD]);
     const careful = await ledger('reconcile', list, '--format', 'json', '--dry-run');
     expect(doneIn(careful.stdout)).toContainEqual(['left', 'news']);
-    const bold = await ledger('reconcile', list, '--format', 'json', '--dry-run', '--older-than', '0');
+    const bold = await ledger('reconcile', list, '--format', 'json', '--dry-run', '--older-than', '0s');
     expect(doneIn(bold.stdout)).toContainEqual(['released', 'news']);
   });
 
@@ -129,7 +129,7 @@ describe('ledger reconcile', () => {
     const { code, stdout, stderr } = await ledger('reconcile', file([FIRST]));
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toBe(
-      'error: the ledger has leases of the regions "", "R2": --region says which one the list is of\n',
+      'error: the ledger has leases of the regions "", "R2": pass --region with that of the list\n',
     );
     const told = await ledger('reconcile', file([FIRST]), '--region', 'R2', '--format', 'json');
     expect(doneIn(told.stdout)[0]).toEqual(['released', 'far']);
@@ -157,7 +157,7 @@ describe('ledger reconcile', () => {
       expect(await ledger('reconcile', file(list))).toEqual({
         code: 2,
         stdout: '',
-        stderr: 'error: the list is empty: with --empty all leases of the ledger are released\n',
+        stderr: 'error: the list is empty: with --empty, every lease of the ledger is released\n',
       });
     }
     const { stdout } = await ledger('reconcile', file([]), '--empty', '--format', 'json');

@@ -150,7 +150,7 @@ describe('a server that has lost what it had acknowledged', PATIENT, () => {
     const { stderr, code } = await runCommand([...reconciled, '--older-than', '0']);
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: expect.stringContaining('warning: the ledger had gone back, and grants leases again\n'),
+      stderr: expect.stringContaining('warning: the ledger had gone back; it grants leases again\n'),
     });
     for (const service of [...services, late]) {
       await untilAllowed(() => create(service));
