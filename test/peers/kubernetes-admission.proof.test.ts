@@ -226,7 +226,7 @@ describe.skipIf(cluster === undefined)('etc/kubernetes in a real cluster', () =>
     }
   });
 
-  it('a kubelet shows its static pods in any namespace, and nobody else does', async () => {
+  it('a kubelet reports its static pods in any namespace, and nobody else can', async () => {
     const metadata = { annotations: { 'kubernetes.io/config.mirror': 'x' } };
     const spec = { nodeName: 'n1', tolerations: [{ operator: 'Exists', effect: 'NoExecute' }] };
     expect(await create(pod('static-other', spec, metadata))).toContain('denied');
@@ -235,7 +235,7 @@ describe.skipIf(cluster === undefined)('etc/kubernetes in a real cluster', () =>
     ).toBe('');
   });
 
-  it('a policy with a typing mistake is refused, and nothing of it dropped', async () => {
+  it('a policy with a typo is rejected, and no field is dropped', async () => {
     expect(await create(policy({ required: { nodeSelector: { disk: ['ssd'] } } }))).toContain(
       'spec.required.nodeSelector: unknown field; the nearest right name is "nodeSelectors"',
     );
@@ -250,7 +250,7 @@ describe.skipIf(cluster === undefined)('etc/kubernetes in a real cluster', () =>
     expect(stdout).toMatch(/^NAME +REQUIRED SCHEDULERS +ALLOWED SCHEDULERS +DEFAULT SCHEDULER +AGE\n/);
   });
 
-  it('a dry run is answered, which a webhook without NoneOnDryRun would not be', async () => {
+  it('a dry run gets a response, because the webhook declares NoneOnDryRun', async () => {
     const dry = (object: object) =>
       here().kubectl(['create', '--dry-run=server', '--validate=false', '-f', '-'], {
         stdin: JSON.stringify(object),
@@ -259,7 +259,7 @@ describe.skipIf(cluster === undefined)('etc/kubernetes in a real cluster', () =>
     expect((await dry(pod('dry', { nodeName: 'n1' }))).stderr).toContain('nodeName: ');
   });
 
-  it('what 1.20 does not know it drops, and says nothing', async () => {
+  it('1.20 silently drops fields that it does not know', async () => {
     const { webhooks } = (await here().get(
       'get',
       'validatingwebhookconfiguration',
