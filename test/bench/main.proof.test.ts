@@ -120,7 +120,7 @@ describe('npm run bench', () => {
   );
 
   it(
-    'prints a table, with the notes under it, of what is asked for',
+    'prints a table of the chosen topics, followed by the notes',
     async () => {
       const { stdout, stderr } = await bench('--quick', '--runs', '2', '--only', 'cold-start');
       const [head, row, ...rest] = stdout.split('\n');
@@ -137,7 +137,7 @@ describe('npm run bench', () => {
   );
 
   it(
-    'makes once what does not depend on chance, and shows bytes and counts as such',
+    'runs steady measurements once, and shows bytes and counts with their units',
     async () => {
       const { stdout, stderr } = await bench(
         ...['--quick', '--runs', '2', '--only', 'memory', 'fuzz', '--requests', '100'],

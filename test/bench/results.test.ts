@@ -15,11 +15,11 @@ describe('median', () => {
     expect(median([9, 1, 5])).toBe(5);
   });
 
-  it('is half way between the two in the middle', () => {
+  it('is halfway between the two middle values', () => {
     expect(median([10, 1, 4, 2])).toBe(3);
   });
 
-  it('refuses to say anything about nothing', () => {
+  it('rejects an empty list', () => {
     expect(() => median([])).toThrow(RangeError);
   });
 });
@@ -66,11 +66,11 @@ describe('compare', () => {
     expect(compare('suite', { ...COMPARISON, target }, [run(20, 10)])).toMatchObject({ target, met });
   });
 
-  it('leaves open whether a row without a target meets it', () => {
+  it('gives no verdict on a row without a target', () => {
     expect(compare('suite', COMPARISON, [run(20, 10)])).toMatchObject({ target: null, met: null });
   });
 
-  it('refuses to compare with a subject that was not measured', () => {
+  it('rejects a comparison with a subject that was not measured', () => {
     const comparison = { ...COMPARISON, comparedWith: 'nobody' };
     expect(() => compare('suite', comparison, [run(20, 10)])).toThrow('there is no subject nobody');
   });

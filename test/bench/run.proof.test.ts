@@ -58,14 +58,14 @@ function neverHere(): never {
 const NOTING = `return { operations: 4, batch: () => note(name, 'batch'), close: () => note(name, 'close') };`;
 
 describe('runOnce', () => {
-  it('lets the subjects take turns, after one turn each that warms up', async () => {
+  it('runs the subjects in turns, after one warm-up turn each', async () => {
     const { suite, events } = suiteOf({ a: NOTING, b: NOTING });
     await runOnce(suite);
     const turns = events().filter(([, event]) => event === 'batch');
     expect(turns.map(([name]) => name).join('')).toBe('ababab');
   });
 
-  it('gives every subject a process of its own, and closes it', async () => {
+  it('runs every subject in its own process, and closes it', async () => {
     const { suite, events } = suiteOf({ a: NOTING, b: NOTING });
     await runOnce(suite);
     const processes = new Map(events().map(([name, , pid]) => [name, pid]));
@@ -86,14 +86,14 @@ describe('runOnce', () => {
     expect(run.get('million')).toBeLessThan((run.get('one') ?? 0) / 1000);
   });
 
-  it('takes the time that a batch says itself', async () => {
+  it('uses the time that a batch reports', async () => {
     const { suite } = suiteOf({
       a: 'return { operations: 2, batch: async () => ({ milliseconds: 3000 }) };',
     });
     expect((await runOnce(suite)).get('a')).toBe(1.5e9);
   });
 
-  it('divides what another process has used by all operations of a turn', async () => {
+  it('divides the usage of another process by all operations of a turn', async () => {
     const { suite } = suiteOf({
       server: `let used = 0; return { operations: 4, batch() { used += 400; }, processor: async () => used };`,
       alone: NOTING,
@@ -103,7 +103,7 @@ describe('runOnce', () => {
     expect([...run.keys()].sort()).toEqual(['alone', 'server', 'server, processor']);
   });
 
-  it('fails, naming the subject, when one can not be set up, and leaves no process behind', async () => {
+  it('fails with the name of a subject that cannot be set up, and leaves no process behind', async () => {
     const { suite, events } = suiteOf({ good: NOTING, bad: 'process.exit(3);' });
     await expect(runOnce(suite)).rejects.toThrow('bad: its process ended with 3');
     expect(events().map(([name, event]) => `${name} ${event}`)).toEqual(['good close']);

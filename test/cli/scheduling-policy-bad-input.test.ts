@@ -24,7 +24,7 @@ async function refusal(content: string | Uint8Array): Promise<string> {
   return stderr.slice('error: '.length, -1).replace(`${file}: `, '');
 }
 
-describe('scheduling-policy check refuses what is no pod', () => {
+describe('scheduling-policy check rejects invalid input:', () => {
   it.for<[string, string, string]>([
     ['another kind', 'kind: Service\nspec: {}', 'expected a pod or an object that creates pods'],
     ['a kind in other letters', 'kind: pod\nspec: {}', 'expected a pod or an object that creates pods'],
@@ -43,11 +43,11 @@ describe('scheduling-policy check refuses what is no pod', () => {
     expect(await refusal(text)).toContain(expected);
   });
 
-  it('what is no text', async () => {
+  it('bytes that are not UTF-8', async () => {
     expect(await refusal(Uint8Array.of(0x6b, 0xff, 0xfe))).toBe('could not be read: it is not UTF-8 text');
   });
 
-  it('what is longer than any request to an API server, from a file and from standard input', async () => {
+  it('more than 3 MiB, from a file and from standard input', async () => {
     const longest = `${POD}#${' '.repeat(LARGEST - POD.length - 1)}`;
     const tooLong = `could not be read: it is longer than ${LARGEST} bytes`;
     const policies = basicPolicies();
@@ -65,7 +65,7 @@ describe('scheduling-policy check refuses what is no pod', () => {
     });
   });
 
-  it('what is no file', async () => {
+  it('a folder and a missing file', async () => {
     const folder = temporaryFolder();
     const policies = basicPolicies();
     const tried = async (path: string) => {
@@ -82,7 +82,7 @@ describe('scheduling-policy check refuses what is no pod', () => {
   });
 });
 
-describe('mistakes in policies', () => {
+describe('errors in policies', () => {
   const WRONG = policy('wrong', '{allowed: {schedulerName: x}}');
 
   it.for(['check', 'merge'] as const)('keep %s from answering', async (command) => {
@@ -111,7 +111,7 @@ describe('mistakes in policies', () => {
     'merge --policies /nowhere.yaml',
     'validate',
     'validate /nowhere.yaml',
-  ])('of the command end with 2: "%s"', async (line) => {
+  ])('and in the command end with 2: "%s"', async (line) => {
     const [command = '', ...args] = line.split(' ');
     const { code, stdout, stderr } = await run(command as 'check', ...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -46,7 +46,7 @@ describe('scheduling-policy check', () => {
     });
   });
 
-  it('says no more where nothing is added', async () => {
+  it('prints one line if nothing is added', async () => {
     const file = podFile('{nodeSelector: {disk: hdd}, schedulerName: default-scheduler}');
     expect(await run('check', file, '--policies', basicPolicies())).toEqual({
       code: 0,
@@ -55,7 +55,7 @@ describe('scheduling-policy check', () => {
     });
   });
 
-  it('rejects a pod with every reason and whose rule it is, and shows no pod', async () => {
+  it('rejects a pod with all reasons and their policies, and shows no diff', async () => {
     const args = ['scheduling-policy', 'check', podFile(RAW), '--policies', basicPolicies()];
     expect(await runProgramInProcess(args)).toEqual({
       code: 1,
@@ -69,7 +69,7 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
     });
   });
 
-  it('prints JSON for programs', async () => {
+  it('prints JSON', async () => {
     const file = temporaryFile('web.yaml', WEB);
     const policies = basicPolicies();
     const { code, stdout, stderr } = await run('check', file, '--policies', policies, '--format', 'json');
@@ -125,7 +125,7 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
 });
 
 describe('the diff', () => {
-  it('has the head of diff -u, whatever the two are called', async () => {
+  it('has the header of diff -u, whatever the names', async () => {
     for (const name of ['a', 'b']) {
       expect(await unifiedDiff(['a', name], 'x\n', 'y\n')).toBe(
         `--- a\n+++ ${name}\n@@ -1,1 +1,1 @@\n-x\n+y\n`,
@@ -134,7 +134,7 @@ describe('the diff', () => {
   });
 });
 
-describe('scheduling-policy check asks for whom the pod runs', () => {
+describe('scheduling-policy check uses the account of the pod:', () => {
   const verdict = async (file: string, ...flags: string[]) => {
     const { code, stdout, stderr } = await run('check', file, '--policies', basicPolicies(), ...flags);
     expect(stderr).toBe('');
@@ -143,12 +143,12 @@ describe('scheduling-policy check asks for whom the pod runs', () => {
   const tolerant = (metadata: string, account = '') => podFile(`{${account}${TOLERANT.slice(1)}`, metadata);
   const allowed = [0, 'allowed for system:serviceaccount:ci:builder'];
 
-  it('the service account that it names, in its namespace', async () => {
+  it('its service account, in its namespace', async () => {
     expect(await verdict(tolerant('{namespace: ci}', 'serviceAccountName: builder, '))).toEqual(allowed);
     expect(await verdict(tolerant('{namespace: ci}', 'serviceAccount: builder, '))).toEqual(allowed);
   });
 
-  it('not by a RoleBinding of another namespace, nor for another of the same', async () => {
+  it('not a RoleBinding of another namespace or for another account', async () => {
     expect(await verdict(tolerant('{namespace: shop}', 'serviceAccountName: builder, '))).toEqual([
       1,
       'rejected for system:serviceaccount:shop:builder',
@@ -159,7 +159,7 @@ describe('scheduling-policy check asks for whom the pod runs', () => {
     ]);
   });
 
-  it('or whom the flags say, where the pod leaves it open', async () => {
+  it('or the one of the flags, if the pod names none', async () => {
     const flags = ['--namespace', 'ci', '--service-account', 'builder'];
     expect(await verdict(tolerant('{name: x}'), ...flags)).toEqual(allowed);
     expect(await verdict(tolerant('{namespace: ci}'), ...flags)).toEqual(allowed);
@@ -173,7 +173,7 @@ describe('scheduling-policy check asks for whom the pod runs', () => {
     ]);
   });
 
-  it('and refuses a pod of another namespace than the flag says', async () => {
+  it('and rejects a pod in another namespace than the flag', async () => {
     const file = tolerant('{namespace: shop}');
     expect(await run('check', file, '--policies', basicPolicies(), '--namespace', 'ci')).toEqual({
       code: 2,
@@ -195,8 +195,8 @@ describe('scheduling-policy check asks for whom the pod runs', () => {
   });
 });
 
-describe('scheduling-policy check judges as the webhook does', () => {
-  it('by the strategy that it is told, deep where it is told none', async () => {
+describe('scheduling-policy check decides like the webhook', () => {
+  it('with the given merge strategy, by default deep', async () => {
     const policies = policyFile(
       policy('a', '{required: {nodeSelectors: {disk: [ssd]}}, allowed: {schedulerNames: []}}'),
       grant('a', EVERYBODY),
@@ -225,7 +225,7 @@ describe('scheduling-policy check judges as the webhook does', () => {
     expect(intersection.stdout).toContain('a requires ssd and b requires hdd');
   });
 
-  it('by all policies that are named', async () => {
+  it('with all given policies', async () => {
     const basic = basicPolicies();
     const tape = policyFile(
       policy('tape', '{allowed: {nodeSelectors: {disk: [tape]}}}'),
@@ -237,7 +237,7 @@ describe('scheduling-policy check judges as the webhook does', () => {
     expect((await run('check', file, '--policies', basic, '--policies', tape)).code).toBe(0);
   });
 
-  it('also where the API server names a scheduler that is refused', async () => {
+  it('also if the default scheduler is not allowed', async () => {
     const policies = policyFile(
       policy('own', '{allowed: {schedulerNames: [own], nodeSelectors: {}}}'),
       grant('own', EVERYBODY),
@@ -251,7 +251,7 @@ describe('scheduling-policy check judges as the webhook does', () => {
     expect(await run('check', podFile('{}'), '--policies', added)).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('warns of names that lead nowhere, and goes on', async () => {
+  it('warns about missing names and continues', async () => {
     const policies = policyFile(grant('gone', EVERYBODY));
     expect(await run('check', podFile('{}'), '--policies', policies)).toMatchObject({
       code: 1,

@@ -59,7 +59,7 @@ describe('hostile text of scheduling policies and pods', () => {
     },
   );
 
-  it('stays in its cell in what merge prints', async () => {
+  it('stays in its cell in the output of merge', async () => {
     const policies = hostilePolicies();
     for (const flags of [
       [],
@@ -74,7 +74,7 @@ describe('hostile text of scheduling policies and pods', () => {
     }
   });
 
-  it('stays on its line in a message, from a namespace, a file name and a mistake', async () => {
+  it('stays on its line in messages about namespaces, files and errors', async () => {
     const pod = temporaryFile('pod.yaml', `kind: Pod\nmetadata: {namespace: ${QUOTED}}\nspec: {}\n`);
     const wrong = policyFile(policy(QUOTED, `{${QUOTED}: ${QUOTED}, allowed: {schedulerNames: ${QUOTED}}}`));
     const policies = hostilePolicies();
@@ -95,7 +95,7 @@ describe('hostile text of scheduling policies and pods', () => {
     }
   });
 
-  it('of a file name stays in the head of the diff', async () => {
+  it('in a file name stays in the header of the diff', async () => {
     const file = temporaryFile(`${HOSTILE.replaceAll('/', '')}.yaml`, 'kind: Pod\nspec: {}\n');
     const { code, stdout } = await run('check', file, '--policies', hostilePolicies());
     expect(code).toBe(0);

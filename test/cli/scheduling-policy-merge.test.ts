@@ -18,7 +18,7 @@ const BASIC = [
 const CI = ['allowed.tolerations', '[{"keys":["ci"],"operators":["Exists"],"effects":[]}]', 'ci'];
 
 describe('scheduling-policy merge', () => {
-  it('shows what applies to a service account, part by part, and whose it is', async () => {
+  it('shows what applies to a service account, part by part, with its policies', async () => {
     const args = ['scheduling-policy', 'merge', '--policies', basicPolicies()];
     const who = ['--namespace', 'ci', '--service-account', 'builder'];
     expect(await runProgramInProcess([...args, ...who])).toEqual({
@@ -33,7 +33,7 @@ default.nodeSelector.disk   "ssd"                                               
     });
   });
 
-  it('takes the service account default, and the namespace default, where one of them is not named', async () => {
+  it('uses the default service account and the default namespace', async () => {
     const policies = policyFile(
       policy('n', '{allowed: {schedulerNames: [n]}}'),
       grant('n', '{kind: ServiceAccount, name: default, namespace: ci}', 'ci'),
@@ -52,7 +52,7 @@ default.nodeSelector.disk   "ssd"                                               
     ]);
   });
 
-  it('counts a RoleBinding in its namespace only', async () => {
+  it('applies a RoleBinding only in its namespace', async () => {
     const policies = basicPolicies();
     const builder = ['--service-account', 'builder'];
     expect(await merged(policies, '--namespace', 'ci', ...builder)).toContainEqual(CI);
@@ -62,7 +62,7 @@ default.nodeSelector.disk   "ssd"                                               
     expect(await merged(policies, ...user, '--namespace', 'ci')).toContainEqual(CI);
   });
 
-  it('shows what applies to a user with groups; system:authenticated where none is named', async () => {
+  it('shows what applies to a user with groups, by default system:authenticated', async () => {
     const policies = policyFile(
       policy('all', '{allowed: {schedulerNames: [all]}}'),
       grant('all', EVERYBODY),
@@ -81,7 +81,7 @@ default.nodeSelector.disk   "ssd"                                               
     );
   });
 
-  it('shows who may use which policies where nobody is named', async () => {
+  it('without an account, shows who may use which policies', async () => {
     const more = policyFile(
       policy('zero', '{}'),
       grant('zero', '{kind: User, name: lin}, {kind: Group, name: "project:lab"}'),
@@ -96,7 +96,7 @@ User system:serviceaccount:ci:builder  ci         ci
 `);
   });
 
-  it('prints either as JSON for programs', async () => {
+  it('prints both as JSON', async () => {
     const policies = basicPolicies();
     const json = async (...flags: string[]) => {
       const { code, stdout } = await run('merge', '--policies', policies, '--format', 'json', ...flags);
@@ -130,7 +130,7 @@ User system:serviceaccount:ci:builder  ci         ci
     });
   });
 
-  it('shows every policy of an intersection by itself, and warns of what contradicts', async () => {
+  it('shows each policy of an intersection, and warns about conflicts', async () => {
     const policies = policyFile(
       policy('a', '{required: {nodeSelectors: {disk: [ssd]}}}'),
       grant('a', EVERYBODY),

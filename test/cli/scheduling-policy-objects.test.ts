@@ -55,13 +55,13 @@ nodeSelector disk  expected hdd or ssd, got "tape"      basic
     );
   });
 
-  it('judges a DaemonSet as its webhook does, whose pods look otherwise', async () => {
+  it('judges a DaemonSet like its webhook, not like its pods', async () => {
     const toleration =
       '{tolerations: [{key: node.kubernetes.io/unschedulable, operator: Exists, effect: NoSchedule}]}';
     expect((await check(object('DaemonSet', `{template: ${TEMPLATE(toleration)}}`))).code).toBe(1);
   });
 
-  it('judges every document and every item of a list, and says so of each', async () => {
+  it('judges every document and every item of a list', async () => {
     const text = [
       object('Pod', '{nodeSelector: {disk: hdd}}', 'a'),
       `kind: List\nitems:\n- {kind: Deployment, metadata: {name: b}, spec: {template: ${TEMPLATE('{}')}}}\n- {kind: Service, spec: {}}\n`,
@@ -101,7 +101,7 @@ nodeSelector disk  expected hdd or ssd, got "tape"      basic
 });
 
 describe('scheduling-policy check --config-file', () => {
-  it('judges with all of [kubernetes], as the service does', async () => {
+  it('uses all options of [kubernetes], like the service', async () => {
     const policies = policyFile(policy('free', '{allowed: {}}'), grant('free', EVERYBODY));
     const conf = (...lines: string[]) =>
       confFile(
@@ -128,7 +128,7 @@ describe('scheduling-policy check --config-file', () => {
     expect((await run('check', plain, ...flags, '--config-file', configured)).code).toBe(0);
   });
 
-  it('needs no key and no token of the service, but a file without mistakes in [kubernetes]', async () => {
+  it('needs no keys and tokens of the service, but a valid [kubernetes] section', async () => {
     const folder = projectFile('etc/kubernetes');
     const args = ['--config-file', `${folder}/policy-service.conf`];
     const policies = ['policies.yaml', 'roles.yaml'].flatMap((name) => ['--policies', `${folder}/${name}`]);

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/filter-folder.ts';
 import { basicPolicies, EVERYBODY, grant, policy, policyFile, run } from './scheduling-policy-files.ts';
 
 describe('scheduling-policy validate', () => {
-  it('counts what it has read', async () => {
+  it('counts policies, roles and bindings', async () => {
     expect(await runProgramInProcess(['scheduling-policy', 'validate', basicPolicies()])).toEqual({
       code: 0,
       stdout: 'no mistakes in 2 scheduling policies, 2 roles, 2 bindings\n',
@@ -24,7 +24,7 @@ describe('scheduling-policy validate', () => {
     });
   });
 
-  it('reports every mistake of every file with its line, and the warnings beside them', async () => {
+  it('reports all errors and warnings of all files with their lines', async () => {
     const folder = join(temporaryFolder(), 'policies');
     mkdirSync(folder);
     const texts = {
@@ -63,7 +63,7 @@ describe('scheduling-policy validate', () => {
     ]);
   });
 
-  it('ends with 0 where there are only warnings', async () => {
+  it('ends with 0 if there are only warnings', async () => {
     const file = policyFile(grant('gone', EVERYBODY));
     const { code, stdout, stderr } = await run('validate', file);
     expect({ code, stdout }).toEqual({
@@ -73,7 +73,7 @@ describe('scheduling-policy validate', () => {
     expect(stderr).toMatch(/^warning: .+\n$/);
   });
 
-  it('finds an empty folder and an empty file wrong', async () => {
+  it('rejects an empty folder and an empty file', async () => {
     const folder = temporaryFolder();
     const empty = temporaryFile('empty.yaml', '# nothing\n');
     const { code, stderr } = await run('validate', folder, empty);

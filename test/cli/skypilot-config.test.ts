@@ -88,7 +88,7 @@ config:
 const FILES = ['server', 'user', 'project', 'task'].flatMap((level) => [`--${level}`, `${level}.yaml`]);
 
 describe('skypilot config', () => {
-  it('merges server, user, project, task and command line, and says what has won over what', async () => {
+  it('merges server, user, project, task and command line, and explains the result', async () => {
     const pair = 'kubernetes.provision_timeout=1200';
     const { code, stdout, stderr } = await configIn(folderOf(SITE), [
       ...FILES,
@@ -147,7 +147,7 @@ describe('skypilot config', () => {
     expect([yaml.code, json.code, explained.code]).toEqual([0, 0, 0]);
   });
 
-  it('takes pairs in their order, and a value with commas for one value', async () => {
+  it('applies pairs in order, and keeps commas in a value', async () => {
     const pairs = ['a.b=1,c.d=2', 'n=1', 'n=null', 'l=[x, y]', 'm={k: yes}', 'q="1"', 'e=a=b'];
     const result = await config({}, ...pairs.flatMap((pair) => ['--config', pair]));
     expect(result).toMatchObject({ code: 0, stderr: '' });
@@ -161,14 +161,14 @@ describe('skypilot config', () => {
     });
   });
 
-  it('takes one file behind --config, over all others', async () => {
+  it('accepts a file for --config, which overrides all others', async () => {
     const args = ['--server', 'server.yaml', '--config', 'mine.yaml', '--explain'];
     const { code, stdout } = await config({ 'server.yaml': 'a: 1\n', 'mine.yaml': '\na: 2\n' }, ...args);
     expect(stdout).toMatch(/^a +2 +command line mine\.yaml:2 +server server\.yaml:1$/m);
     expect(code).toBe(0);
   });
 
-  it('is empty where every source is', async () => {
+  it('is empty if every source is', async () => {
     const empty = {
       'server.yaml': '',
       'user.yaml': '# nothing\n',
@@ -179,20 +179,20 @@ describe('skypilot config', () => {
   });
 });
 
-describe('where SkyPilot looks', () => {
+describe('the default files', () => {
   const places = {
     'home/.sky/config.yaml': 'a: 1\nb: 1\n',
     '.sky.yaml': 'b: 2\n',
     'home/other.yaml': 'a: 3\nb: 3\n',
   };
 
-  it('is ~/.sky/config.yaml and .sky.yaml, if they are there', async () => {
+  it('are ~/.sky/config.yaml and .sky.yaml, if they exist', async () => {
     const result = await configIn(folderOf(places), []);
     expect(valueIn(result)).toEqual({ a: 1, b: 2 });
     expect(result).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('is what a variable names, and before all what a flag names', async () => {
+  it('can be set by variables, and by flags first of all', async () => {
     const folder = folderOf(places);
     const [user, project, flag] = await Promise.all([
       configIn(folder, [], { SKYPILOT_GLOBAL_CONFIG: '~/other.yaml' }),
@@ -220,7 +220,7 @@ describe('where SkyPilot looks', () => {
     },
   );
 
-  it('is read once, also where two sources are one file: joined lists do not double', async () => {
+  it('are read once if two sources are the same file, so that lists do not double', async () => {
     const pod = 'kubernetes: {pod_config: {spec: {tolerations: [{key: a}]}}}\n';
     const folder = folderOf({ 'home/.sky/config.yaml': pod });
     const result = await configIn(folder, ['--server', '~/.sky/config.yaml', '--project', '/dev/null']);
@@ -232,7 +232,7 @@ describe('where SkyPilot looks', () => {
   });
 });
 
-describe('a mistake in a file or a flag', () => {
+describe('an error in a file or a flag', () => {
   const files = {
     'bad.yaml': 'a: 1\nb: "s3cret \\q"\n',
     'list.yaml': '# a list\n- s3cret\n',
@@ -268,7 +268,7 @@ describe('a mistake in a file or a flag', () => {
     expect(stderr).not.toContain('s3cret');
   });
 
-  it('is the end of the process too', async () => {
+  it('ends the process with its exit code', async () => {
     expect(await configIn(folderOf(files), ['--server', 'bad.yaml'])).toEqual({
       code: 2,
       stdout: '',
@@ -278,7 +278,7 @@ describe('a mistake in a file or a flag', () => {
 });
 
 describe('what is refused', () => {
-  it('ends with 1: keys that a task may not set, each with its line, and an unknown workspace', async () => {
+  it('ends with 1 for keys that a task may not set, with their lines, and for an unknown workspace', async () => {
     const task = `config:
   kubernetes:
     context_configs: {a: 1}
@@ -298,7 +298,7 @@ experimental:
     expect({ code, stdout }).toEqual({ code: 1, stdout: 'active_workspace: nowhere\n' });
   });
 
-  it('is no mistake of a client: its keys of the server are ignored, in one warning', async () => {
+  it('ignores server keys of a client with one warning', async () => {
     const files = { 'server.yaml': 'slurm: {cluster_configs: {a: 1}}\nrbac: {a: 1}\n' };
     const pairs = [
       'admin_policy=http://h/?token=s3cret',
@@ -320,7 +320,7 @@ experimental:
     expect(valueIn(result)).toEqual({ slurm: { cluster_configs: { a: 1 } }, rbac: { a: 1 } });
   });
 
-  it('warns of the old name of config', async () => {
+  it('warns about the old name of config', async () => {
     const task = 'experimental:\n  config_overrides: {gcp: {vpc_name: v}}\n';
     const result = await config({ 'task.yaml': task }, '--task', 'task.yaml');
     expect(result).toEqual({
@@ -351,7 +351,7 @@ kubernetes: {pod_config: {spec: {containers: [{name: a, env: [{name: HF_TOKEN, v
 });
 
 describe('hostile text', () => {
-  it('steers no terminal, and no prototype', async () => {
+  it('cannot control the terminal or change prototypes', async () => {
     // In YAML: the screen is erased, in two ways, and lines end where they should not.
     const hostile = '"x\\e[2J\\x9b31m\\x7f\\L\\ny"';
     const files = {
@@ -387,7 +387,7 @@ config: {kubernetes: {dws: {enabled: true}, namespace: x}}
   };
   const ARGS = ['--server', 'server.yaml', '--task', 'pipeline.yaml'];
 
-  it('has a configuration for each of its tasks, and what is wrong in any of them is found', async () => {
+  it('has a configuration for each task, and reports the errors of each', async () => {
     const { code, stdout, stderr } = await config(FILES, ...ARGS);
     expect({ code, stderr }).toEqual({
       code: 1,
@@ -416,7 +416,7 @@ config: {kubernetes: {dws: {enabled: true}, namespace: x}}
     expect(explained.stdout).toMatch(/\n\ntask 2 of 2\nKEY.*\nkubernetes\.provision_timeout +300 +server/);
   });
 
-  it('is none where a configuration may stand: whatever stood in the second document would be lost', async () => {
+  it('is rejected as a configuration, because its second document would be lost', async () => {
     const two = { 'server.yaml': 'aws: {}\n---\nadmin_policy: https://x\n' };
     const { code, stderr } = await config(two, '--server', 'server.yaml');
     expect({ code, stderr }).toEqual({

@@ -72,7 +72,7 @@ const CONFIG_DIFF = `--- skypilot_config
 `;
 
 describe('skypilot review', () => {
-  it('shows what each policy says of a body, and what they change as a diff', async () => {
+  it('shows the result of each policy, and their changes as a diff', async () => {
     const file = bodyFile({ task: TASK, skypilot_config: 'kubernetes:\n  namespace: lab\n' });
     const { code, stdout, stderr } = await runProgramInProcess([
       ...['skypilot', 'review', file],
@@ -84,7 +84,7 @@ describe('skypilot review', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
-  it('prints no diff where nothing is changed, however the task is written', async () => {
+  it('prints no diff if nothing changes, however the task is formatted', async () => {
     const task = 'run:   "x"   # a comment\nenvs: {A: yes, B: 012, C: 1:30, D: 2026-11-21, E: ~}\n';
     expect(await review(bodyFile({ task }), ...policies('NothingPolicy'))).toEqual({
       code: 0,
@@ -93,7 +93,7 @@ describe('skypilot review', () => {
     });
   });
 
-  it('takes a body from standard input, and prints one JSON object a line', async () => {
+  it('reads a body from standard input, and prints JSON lines', async () => {
     const args = [
       'skypilot',
       'review',
@@ -129,7 +129,7 @@ describe('skypilot review', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
-  it('takes the object of a body as it is, and a body of the client and of jobs', async () => {
+  it('accepts a body that is an object, and those of the client and of jobs', async () => {
     for (const members of [
       {},
       { at_client_side: true, user: '' },
@@ -140,7 +140,7 @@ describe('skypilot review', () => {
     }
   });
 
-  it('does without the file of the server where policies are named on the command line', async () => {
+  it('needs no file of the server if the command line names policies', async () => {
     const { specifiers } = policyFiles({ NothingPolicy: '' });
     const { code } = await review(
       ...[taskFile('run: x\n'), '--config', `skypilot.admin_policies=${specifiers.join(',')}`],
@@ -152,7 +152,7 @@ describe('skypilot review', () => {
 describe('a task', () => {
   const seen = (diff: string) => diff.split('\n').filter((line) => line.startsWith('+ '));
 
-  it('is a launch without a name of a cluster, and without a configuration', async () => {
+  it('is a launch without a cluster name and configuration by default', async () => {
     const { answer } = await reviewJson(taskFile(TASK), ...policies('ClientPolicy', 'TeamPolicy'));
     const { task, skypilot_config } = answer.diff as unknown as Record<string, string>;
     expect(seen(task ?? '')).toEqual(
@@ -166,7 +166,7 @@ describe('a task', () => {
     expect(skypilot_config).toContain('@@ -1,1 +1,2 @@\n-{}\n+kubernetes:\n+  provision_timeout: 600\n');
   });
 
-  it('goes with a configuration, a name of a request and of a cluster', async () => {
+  it('can have a configuration, a request name and a cluster name', async () => {
     const config = temporaryFile('config.yaml', 'kubernetes:\n  namespace: lab\n');
     const { code, answer } = await reviewJson(
       ...[taskFile(TASK), '--skypilot-config', config, '--request-name', 'exec', '--cluster-name', 'c1'],
@@ -207,7 +207,7 @@ describe('what is refused', () => {
     });
   });
 
-  it('ends with 3 when a policy fails, and says nothing of the cause', async () => {
+  it('ends with 3 when a policy fails, without the cause', async () => {
     const args = [bodyFile(), ...policies('BrokenPolicy'), '--check-idempotence'];
     const { code, stdout, stderr } = await review(...args);
     expect(stdout).toBe(`POLICY        ANSWER  MESSAGE\nBrokenPolicy  failed  ${GENERIC}\n`);
@@ -218,7 +218,7 @@ describe('what is refused', () => {
 describe('a pipeline', () => {
   const PIPELINE = 'name: chain\n---\nname: first\nrun: x\n---\nrun: y\n';
 
-  it('is judged task by task, under the name of a managed job, and says so', async () => {
+  it('is reviewed task by task, as a managed job', async () => {
     const args = [taskFile(PIPELINE), ...policies('ClientPolicy', 'LastPolicy')];
     const { code, stdout } = await review(...args);
     expect(code).toBe(0);
@@ -235,7 +235,7 @@ describe('a pipeline', () => {
     ]);
   });
 
-  it('is refused with any of its tasks, and the others are judged too', async () => {
+  it('is rejected with any of its tasks, and the others are reviewed too', async () => {
     const tasks = 'name: seen\n---\nname: ok\nrun: x\n---\nname: seen\nrun: y\n---\nname: later\nrun: z\n';
     const { code, stdout } = await review(taskFile(tasks), ...policies('ShyPolicy'));
     expect(code).toBe(1);
@@ -244,14 +244,14 @@ describe('a pipeline', () => {
     expect(stdout).toMatch(/task 3 of 3: later\n.*\nShyPolicy +changed/);
   });
 
-  it('fails where its tasks end with different configurations, which SkyPilot refuses', async () => {
+  it('fails if its tasks end up with different configurations', async () => {
     const { code, stderr } = await review(taskFile(PIPELINE), ...policies('OwnPolicy'));
     expect(code).toBe(3);
     expect(stderr).toContain('return different configurations for the tasks');
     expect((await review(taskFile(PIPELINE), ...policies('LastPolicy'))).code).toBe(0);
   });
 
-  it('is a mistake where a document is no task', async () => {
+  it('is an error if a document is not a task', async () => {
     const { code, stderr } = await review(taskFile('run: x\n---\n- y\n'), ...policies('NothingPolicy'));
     expect(code).toBe(2);
     expect(stderr).toMatch(/task\.yaml: task: expected YAML, and line 3: document 2: expected a mapping/);
@@ -265,7 +265,7 @@ describe('--check-idempotence', () => {
     '--check-idempotence',
   ];
 
-  it('allows policies that leave their own answer alone', async () => {
+  it('allows policies that do not change their own result', async () => {
     expect(await reviewJson(...check('TeamPolicy', 'NothingPolicy'))).toMatchObject({
       code: 0,
       stderr: '',
@@ -289,7 +289,7 @@ describe('--check-idempotence', () => {
     });
   });
 
-  it('is not asked for without the flag, nor of what is refused', async () => {
+  it('is not checked without the flag, or after a rejection', async () => {
     const { code, answer } = await reviewJson(bodyFile(), ...policies('GrowPolicy'));
     expect({ code, idempotent: answer.idempotent }).toEqual({ code: 0, idempotent: null });
     expect(await reviewJson(...check('RejectPolicy'))).toMatchObject({
@@ -326,7 +326,7 @@ kubernetes: {pod_config: {spec: {containers: [{env: [{name: HF_TOKEN, value: s3c
     expect(code).toBe(0);
   });
 
-  it('are said to be changed where nothing else is', async () => {
+  it('are reported as changed if nothing else is', async () => {
     const { stdout } = await review(
       taskFile('secrets: {HF_TOKEN: s3cret-old}\n'),
       ...policies('RotatePolicy'),
@@ -368,7 +368,7 @@ describe('a mistake', () => {
     expect(stderr).not.toContain('s3cret');
   });
 
-  it('in the file of the configuration is one of that file', async () => {
+  it('in the configuration file names that file', async () => {
     const task = taskFile('run: x\n');
     const config = temporaryFile('config.yaml', 'a: [s3cret');
     const { stderr } = await review(task, '--skypilot-config', config, ...policies('NothingPolicy'));
@@ -380,7 +380,7 @@ describe('a mistake', () => {
     });
   });
 
-  it('is a file longer than the bodies that the service takes', async () => {
+  it('is a file longer than body_limit', async () => {
     const file = taskFile(`run: ${'x'.repeat(2000)}\n`);
     const limit = ['--config', 'service.body_limit=1024'];
     expect(await review(file, ...limit, ...policies('NothingPolicy'))).toMatchObject({
@@ -389,7 +389,7 @@ describe('a mistake', () => {
     });
   });
 
-  it('is a file that is not there, or is named twice', async () => {
+  it('is a missing file, or - given twice', async () => {
     expect(await review('/nowhere.yaml', ...policies('NothingPolicy'))).toMatchObject({
       code: 2,
       stderr: 'error: /nowhere.yaml: could not be read: there is no such file\n',
@@ -408,7 +408,7 @@ describe('a mistake', () => {
     });
   });
 
-  it('is a configuration without a policy, or with one that cannot be used', async () => {
+  it('is a configuration without policies, or with an invalid one', async () => {
     expect(
       await runProgramInProcess(['skypilot', 'review', bodyFile(), '--config-file', confFile('')]),
     ).toEqual({

@@ -32,7 +32,7 @@ const all = (...demands: string[]) => demanding(`["and", ${demands.join(', ')}]`
 const NOTHING = demanding('');
 
 describe('examples/scheduling-policies', () => {
-  it('have no mistakes, each by itself and together', async () => {
+  it('are valid, each by itself and together', async () => {
     const files = readdirSync(LEASES).map((name) => join(LEASES, name));
     expect(files).toHaveLength(3);
     for (const paths of [...files.map((file) => [file]), [LEASES], [join(PODS, 'policies.yaml')]]) {
@@ -56,7 +56,7 @@ describe('gpu-nodes.yaml', () => {
     expect(await judge(file, demanding('', equals('gpu', 'True')))).toContain('expected False');
   });
 
-  it('gives everybody, the project too, nodes without one where nothing is said', async () => {
+  it('gives everyone nodes without a GPU by default', async () => {
     expect(await judge(file, NOTHING)).toEqual({ added: equals('gpu', 'False') });
     expect(await judge(file, NOTHING, PROJECT)).toEqual({ added: equals('gpu', 'False') });
     expect(await judge(file, demanding(equals('gpu', 'False')))).toEqual({ added: null });
@@ -66,14 +66,14 @@ describe('gpu-nodes.yaml', () => {
 describe('node-type.yaml', () => {
   const file = 'node-type.yaml';
 
-  it('has everyone name a node type, whichever it is', async () => {
+  it('requires a node type', async () => {
     expect(await judge(file, NOTHING)).toContain(
       'node_type: expected a value, got nothing (scheduling policy node-type)',
     );
     expect(await judge(file, demanding(equals('node_type', 'whatever')))).toEqual({ added: null });
   });
 
-  it('lets a host be chosen by its name or its zone, and by nothing else', async () => {
+  it('allows a host name or a zone, and nothing else', async () => {
     const type = equals('node_type', 'compute_skylake');
     expect(await judge(file, all(type, equals('hypervisor_hostname', 'h1')))).toEqual({ added: null });
     expect(await judge(file, all(type, equals('availability_zone', 'az2')))).toEqual({ added: null });
@@ -83,13 +83,13 @@ describe('node-type.yaml', () => {
 });
 
 describe('default-node-type.yaml', () => {
-  it('adds the default where no node type is named, and allows any other', async () => {
+  it('adds the default node type, and allows any other', async () => {
     const file = 'default-node-type.yaml';
     expect(await judge(file, NOTHING)).toEqual({ added: equals('node_type', 'compute_skylake') });
     expect(await judge(file, demanding(equals('node_type', 'whatever')))).toEqual({ added: null });
   });
 
-  it('adds it beside the other two files, instead of a refusal', async () => {
+  it('adds it together with the other two files', async () => {
     expect(await judge('.', NOTHING)).toEqual({
       added: '["and",["==","$node_type","compute_skylake"],["==","$gpu","False"]]',
     });
@@ -110,7 +110,7 @@ describe('pods', () => {
     expect(stdout).toMatch(/\n\+ {2}nodeSelector:\n\+ {4}kubernetes\.io\/arch: amd64\n$/);
   });
 
-  it('train.yaml is allowed as it is, and refused for any other service account', async () => {
+  it('train.yaml is allowed for its service account only', async () => {
     expect(await check('train.yaml')).toEqual({
       code: 0,
       stdout: 'allowed for system:serviceaccount:research:trainer\n',

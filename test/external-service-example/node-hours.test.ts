@@ -14,7 +14,7 @@ describe('check-create', () => {
     expect(await leftOf(post, physical)).toBe(4);
   });
 
-  it('refuses what the project cannot pay, says what it costs and what is left, and charges nothing', async () => {
+  it('rejects a lease that the project cannot pay, with its cost and the rest, and charges nothing', async () => {
     const { post } = await start();
     const answer = await post('/check-create', fixture('check-create-gpu-and-floating-ip'));
     expect(answer.status).toBe(403);
@@ -25,7 +25,7 @@ describe('check-create', () => {
     expect(await leftOf(post, physical)).toBe(100);
   });
 
-  it('spends the last hour and nothing beyond it, to the millisecond', async () => {
+  it('spends the budget to the last millisecond', async () => {
     const { post } = await start({ budgetNodeHours: 3 });
     expect((await post('/check-create', leaseOf(1))).status).toBe(204);
     const over = await post('/check-create', leaseOf(2, { end_date: '2026-12-01T02:00:00.001' }));
@@ -40,7 +40,7 @@ describe('check-create', () => {
     expect(await leftOf(post)).toBe(0);
   });
 
-  it('lets a budget with a fraction be spent whole', async () => {
+  it('spends a fractional budget completely', async () => {
     const { post } = await start({ budgetNodeHours: 2.3 });
     expect((await post('/check-create', leaseOf(2.3))).status).toBe(204);
   });
@@ -62,7 +62,7 @@ describe('check-create', () => {
     expect(await leftOf(post)).toBe(100);
   });
 
-  it('charges the owner of the lease and not the admin who asks', async () => {
+  it('charges the owner of the lease, not the admin who sends the request', async () => {
     const { post } = await start();
     await post('/check-create', leaseOf(60, { project_id: 'owner' }, { project_id: 'admin' }));
     expect(await leftOf(post, { project_id: 'owner' })).toBe(40);
@@ -103,7 +103,7 @@ describe('check-create', () => {
     expect(await leftOf(post)).toBe(90);
   });
 
-  it('reads end_time where end_date is missing', async () => {
+  it('reads end_time if end_date is missing', async () => {
     const { post } = await start();
     const { context, lease } = leaseOf(0, { end_time: '2026-12-01T10:00:00' });
     expect((await post('/check-create', { context, lease: { ...lease, end_date: undefined } })).status).toBe(
@@ -112,7 +112,7 @@ describe('check-create', () => {
     expect(await leftOf(post)).toBe(90);
   });
 
-  it('ignores fields that it does not know', async () => {
+  it('ignores unknown fields', async () => {
     const { post } = await start();
     const odd = { lease_type: { deep: [1] }, before_end_date: '', reservations: [{ price: 'x' }] };
     expect((await post('/check-create', { ...leaseOf(1, odd), version: 7 })).status).toBe(204);
@@ -127,7 +127,7 @@ describe('check-update', () => {
     expect(await leftOf(post, physical)).toBe(8);
   });
 
-  it('refuses an extension that the project cannot pay and leaves the lease as it was', async () => {
+  it('rejects an extension that the project cannot pay, and keeps the lease', async () => {
     const { post } = await start();
     await post('/check-create', create);
     const answer = await post('/check-update', extend);
@@ -143,7 +143,7 @@ describe('check-update', () => {
     expect(await leftOf(post, physical)).toBe(8);
   });
 
-  it('takes what the caller does not change from the current lease', async () => {
+  it('takes omitted fields from the current lease', async () => {
     const { post } = await start();
     await post('/check-create', create);
     const lease = { end_date: '2026-12-03T10:00:00' };
@@ -155,7 +155,7 @@ describe('check-update', () => {
     expect((await post('/check-update', { ...extend, lease: {} })).status).toBe(204);
   });
 
-  it('gives back what a shortened lease no longer needs', async () => {
+  it('refunds the difference for a shortened lease', async () => {
     const { post } = await start();
     await post('/check-create', create);
     const lease = { ...extend.lease, end_date: '2026-12-02T09:00:00' };
@@ -163,7 +163,7 @@ describe('check-update', () => {
     expect(await leftOf(post, physical)).toBe(52);
   });
 
-  it('still knows a lease by its id after its name and start have changed', async () => {
+  it('recognizes a lease by its id after its name and start changed', async () => {
     const { post } = await start();
     await post('/check-create', create);
     const moved = { name: 'renamed', start_date: '2026-12-02T09:00:00' };
@@ -176,7 +176,7 @@ describe('check-update', () => {
     expect(await leftOf(post, physical)).toBe(98);
   });
 
-  it('charges only the change of a lease that it never saw, and gives back nothing for it', async () => {
+  it('charges only the change of an unknown lease, and refunds nothing', async () => {
     const { post } = await start();
     for (let n = 0; n < 2; n += 1) expect((await post('/check-update', extend)).status).toBe(204);
     expect(await leftOf(post, physical)).toBe(4);

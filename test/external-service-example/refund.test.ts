@@ -8,7 +8,7 @@ const physical = { project_id: create.context.project_id };
 const at = (text: string) => () => Date.parse(text);
 
 describe('on-end', () => {
-  it('gives back the time from now to the end, once', async () => {
+  it('refunds the time from now to the end, once', async () => {
     let now = '2026-12-01T19:00:00Z';
     const { post } = await start({ now: () => Date.parse(now) });
     await post('/check-create', create);
@@ -23,14 +23,14 @@ describe('on-end', () => {
   it.each([
     ['all of a lease that has not begun', '2026-11-20T00:00:00Z', 100],
     ['nothing of a lease that has run to its end', '2026-12-04T00:00:00Z', 4],
-  ])('gives back %s', async (_, now, left) => {
+  ])('refunds %s', async (_, now, left) => {
     const { post } = await start({ now: at(now) });
     await post('/check-create', create);
     await post('/on-end', ended);
     expect(await leftOf(post, physical)).toBe(left);
   });
 
-  it('makes no budget out of a lease that was refused', async () => {
+  it('refunds nothing for a rejected lease', async () => {
     const { post } = await start({ now: at('2026-11-20T00:00:00Z') });
     expect((await post('/check-create', leaseOf(101))).status).toBe(403);
     expect((await post('/on-end', leaseOf(101, { id: 'a' }))).status).toBe(204);
@@ -46,7 +46,7 @@ describe('on-end', () => {
     ['user, told by the context', {}, { user_id: 'v' }],
     ['project', { project_id: 'q' }],
     ['start', { start_date: '2026-12-01T00:00:00+00:01' }],
-  ])('gives back nothing of a lease of another %s', async (_, other, context) => {
+  ])('refunds nothing for a lease of another %s', async (_, other, context) => {
     const { post } = await start({ now: at('2026-11-20T00:00:00Z') });
     await post('/check-create', leaseOf(50));
     await post('/on-end', leaseOf(50, { id: 'a', ...other }, context));
@@ -54,7 +54,7 @@ describe('on-end', () => {
     expect(await leftOf(post, { project_id: 'q' })).toBe(100);
   });
 
-  it('gives back nothing of a lease of which another project knows the id', async () => {
+  it('refunds nothing to another project that knows the id', async () => {
     const { post } = await start({ now: at('2026-11-20T00:00:00Z') });
     const { context, lease } = leaseOf(50, { id: 'a' });
     await post('/check-create', { context, lease });
@@ -65,7 +65,7 @@ describe('on-end', () => {
     expect(await leftOf(post)).toBe(50);
   });
 
-  it('never gives back more than was paid, whatever the lease says', async () => {
+  it('never refunds more than was paid, whatever the lease says', async () => {
     const { post } = await start({ now: at('2026-11-20T00:00:00Z') });
     await post('/check-create', leaseOf(50));
     const grown = { id: 'a', end_date: '2027-12-01T00:00:00', reservations: [{ max: 1000 }] };
@@ -73,14 +73,14 @@ describe('on-end', () => {
     expect(await leftOf(post)).toBe(100);
   });
 
-  it('believes the end that Blazar tells', async () => {
+  it('uses the end that Blazar reports', async () => {
     const { post } = await start({ now: at('2026-12-20T00:00:00Z') });
     await post('/check-create', leaseOf(50));
     await post('/on-end', leaseOf(10, { id: 'a' }));
     expect(await leftOf(post)).toBe(90);
   });
 
-  it('charges a lease anew that is updated after it ended before its start', async () => {
+  it('charges a lease again if it is updated after it ended before its start', async () => {
     const { post } = await start({ now: at('2026-11-20T00:00:00Z') });
     const { context, lease } = leaseOf(50, { id: 'a' });
     await post('/check-create', { context, lease });
@@ -89,7 +89,7 @@ describe('on-end', () => {
     expect(await leftOf(post)).toBe(50);
   });
 
-  it('tells two leases of one name and start apart', async () => {
+  it('distinguishes two leases with the same name and start', async () => {
     const { post } = await start({ now: at('2026-12-01T01:00:00Z') });
     const wide = (id?: string) => leaseOf(2, { id, reservations: [{ max: 40 }] });
     await post('/check-create', wide());
@@ -100,7 +100,7 @@ describe('on-end', () => {
     expect(await leftOf(post)).toBe(59);
   });
 
-  it('keeps a lease that was created twice charged when only one of the two ends, twice', async () => {
+  it('keeps charging one of two equal leases when the other one ends twice', async () => {
     const { post } = await start({ now: at('2026-11-20T00:00:00Z') });
     for (let n = 0; n < 2; n += 1) await post('/check-create', leaseOf(40));
     for (let n = 0; n < 2; n += 1) await post('/on-end', leaseOf(40, { id: 'a' }));

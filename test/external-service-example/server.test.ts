@@ -15,7 +15,7 @@ const paths = ['/check-create', '/check-update', '/on-end'];
 const LIMIT = 8 * 1024 * 1024;
 
 describe('the token', () => {
-  it.each(paths)('is asked for at %s, before the body is read', async (path) => {
+  it.each(paths)('is required at %s, before the body is read', async (path) => {
     const { post } = await start({ token: 's3cret' });
     for (const wrong of ['', 's3cre', 's3cret2', 'S3CRET', '__proto__', 'x'.repeat(5000)]) {
       const answer = await post(path, '{', { 'X-Auth-Token': wrong });
@@ -24,13 +24,13 @@ describe('the token', () => {
     expect((await post(path, '{')).status).toBe(401);
   });
 
-  it('opens the door when it is right, and the refused requests have charged nothing', async () => {
+  it('allows requests if it is right, and refused requests charge nothing', async () => {
     const { post } = await start({ token: 's3cret' });
     for (let n = 0; n < 3; n += 1) await post('/check-create', create, { 'X-Auth-Token': 'wrong' });
     expect((await post('/check-create', create, { 'X-Auth-Token': 's3cret' })).status).toBe(204);
   });
 
-  it('is not asked for when none is set', async () => {
+  it('is not required if none is set', async () => {
     const { post } = await start();
     expect((await post('/check-create', create)).status).toBe(204);
   });
@@ -135,14 +135,14 @@ describe('a bad request', () => {
     expect((await post('/check-create', create)).status, 'it has charged nothing').toBe(204);
   });
 
-  it('with thousands of mistakes gets a short answer', async () => {
+  it('with thousands of errors gets a short response', async () => {
     const { post } = await start();
     const answer = await post('/check-create', having({ reservations: Array(20_000).fill(null) }));
     expect(answer.status).toBe(400);
     expect(answer.text.split('\n')).toHaveLength(5);
   });
 
-  it('nested deeper than any stack is answered', async () => {
+  it('that is nested too deeply gets a response', async () => {
     const { post } = await start();
     expect((await post('/check-create', '['.repeat(500_000))).status).toBe(400);
     expect((await post('/check-create', `{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`)).status).toBe(

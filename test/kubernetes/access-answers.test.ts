@@ -9,7 +9,7 @@ import { temporaryFile } from '../support/files.ts';
 const { answers } = JSON.parse(readFileSync(ANSWERS, 'utf8')) as Answers;
 
 describe.each(GROUPS)('policies of the group %s', (group) => {
-  it('may be used by whom a SubjectAccessReview allows it, and by nobody else', () => {
+  it('may be used exactly by those whom a SubjectAccessReview allows', () => {
     const policies = POLICY_NAMES.map((name) => ({
       apiVersion: `${group}/v1alpha1`,
       kind: 'SchedulingPolicy',

@@ -17,7 +17,7 @@ const RESOURCES = [
   { name: 'silver', group: 'extensions' },
 ];
 
-describe('whatever the roles and bindings', () => {
+describe('for any roles and bindings', () => {
   const some = <Value>(...values: Value[]) =>
     fc.option(fc.uniqueArray(fc.constantFrom(...values), { maxLength: 2 }), { freq: 5 });
   const rule: fc.Arbitrary<Rule> = fc.record({
@@ -97,7 +97,7 @@ describe('whatever the roles and bindings', () => {
     );
   }
 
-  it('an account may use what a walk through all of them finds', () => {
+  it('an account may use what a naive search finds', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(role, { selector: roleKey, maxLength: 5 }),

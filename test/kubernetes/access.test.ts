@@ -37,7 +37,7 @@ describe('a rule', () => {
     ['has a wildcard for groups', { apiGroups: ['*'] }],
     ['has a wildcard for resources', { resources: ['*'] }],
     ['is about other resources too', { resources: ['pods', 'schedulingpolicies'] }],
-  ])('grants where it %s', (_, part) => {
+  ])('grants if it %s', (_, part) => {
     expect(usableByRule({ ...USE_GOLD, ...part })).toEqual(['gold']);
   });
 
@@ -51,18 +51,18 @@ describe('a rule', () => {
     ['a part of the resource', { resources: ['schedulingpolicies/status', 'schedulingpolicies/*'] }],
     ['no resource', { resources: undefined }],
     ['paths instead of resources', { resources: [], nonResourceURLs: ['*'] }],
-  ])('grants nothing where it is about %s', (_, part) => {
+  ])('grants nothing for %s', (_, part) => {
     expect(usableByRule({ ...USE_GOLD, ...part })).toEqual([]);
     expect(usableByRule({ ...USE_GOLD, resourceNames: null, ...part })).toEqual([]);
   });
 
-  it('without names is about all policies', () => {
+  it('without resourceNames covers all policies', () => {
     for (const resourceNames of [undefined, null, []]) {
       expect(usableByRule({ ...USE_GOLD, resourceNames })).toEqual(POLICIES);
     }
   });
 
-  it('is about the policies of its API groups only, with names and without', () => {
+  it('covers only policies of its API groups, with and without resourceNames', () => {
     const policies = [
       { name: 'gold', group: 'scheduling.blazar-enforcement' },
       { name: 'silver', group: 'extensions' },
@@ -81,7 +81,7 @@ describe('a rule', () => {
     expect(usableWith({ apiGroups: ['*'], resourceNames: [] })).toEqual(['gold', 'silver']);
   });
 
-  it('takes a name for what it is: there is no wildcard, and what is not there is not granted', () => {
+  it('matches names literally, without wildcards', () => {
     for (const resourceNames of [['*'], ['g*'], ['Gold'], ['gold '], [''], ['bronze', 'constructor']]) {
       expect(usableByRule({ ...USE_GOLD, resourceNames })).toEqual([]);
     }
@@ -91,7 +91,7 @@ describe('a rule', () => {
     ]);
   });
 
-  it('is not completed by another one of its role', () => {
+  it('is not combined with another rule of its role', () => {
     const rules = [
       { ...USE_GOLD, verbs: ['get'], resourceNames: null },
       { ...USE_GOLD, apiGroups: ['apps'], resourceNames: ['silver'] },
@@ -104,7 +104,7 @@ describe('a binding', () => {
   const toAll: Subject = { kind: 'Group', name: 'system:authenticated' };
   const iron = { ...USE_GOLD, resourceNames: ['iron'] };
 
-  it('of the cluster counts in every namespace, and where there is none', () => {
+  it('of the cluster applies in every namespace, and without one', () => {
     const bindings = [everywhere('one', toAll)];
     for (const account of [
       BUILDER,
@@ -115,7 +115,7 @@ describe('a binding', () => {
     }
   });
 
-  it('of a namespace counts only there', () => {
+  it('of a namespace applies only there', () => {
     const roles = [clusterRole('one', USE_GOLD)];
     const bindings = [boundIn('team', 'ClusterRole', 'one', toAll)];
     expect(usable(BUILDER, roles, bindings)).toEqual(['gold']);
@@ -125,20 +125,20 @@ describe('a binding', () => {
     expect(usable(jane, roles, bindings)).toEqual(['gold']);
   });
 
-  it('can be about an account of another namespace', () => {
+  it('can name an account of another namespace', () => {
     const bindings = [boundIn('other', 'ClusterRole', 'one', TO_BUILDER)];
     const roles = [clusterRole('one', USE_GOLD)];
     expect(usable({ ...BUILDER, namespace: 'other' }, roles, bindings)).toEqual(['gold']);
     expect(usable(BUILDER, roles, bindings)).toEqual([]);
   });
 
-  it('to a Role means that of its own namespace', () => {
+  it('to a Role refers to its own namespace', () => {
     const roles = [roleIn('team', 'one', USE_GOLD), roleIn('other', 'one', iron)];
     expect(usable(BUILDER, roles, [boundIn('team', 'Role', 'one', toAll)])).toEqual(['gold']);
     expect(usable(BUILDER, roles.slice(1), [boundIn('team', 'Role', 'one', toAll)])).toEqual([]);
   });
 
-  it('to a ClusterRole does not mean a Role of that name, nor the other way round', () => {
+  it('does not confuse a ClusterRole with a Role of the same name', () => {
     const roles = [clusterRole('one', USE_GOLD), roleIn('team', 'one', iron)];
     expect(usable(BUILDER, roles, [boundIn('team', 'ClusterRole', 'one', toAll)])).toEqual(['gold']);
     expect(usable(BUILDER, roles, [boundIn('team', 'Role', 'one', toAll)])).toEqual(['iron']);
@@ -146,12 +146,12 @@ describe('a binding', () => {
     expect(usable(BUILDER, roles.slice(1), [boundIn('team', 'ClusterRole', 'one', toAll)])).toEqual([]);
   });
 
-  it('to a role that is not there grants nothing, and one without subjects neither', () => {
+  it('to a missing role, or without subjects, grants nothing', () => {
     expect(usable(BUILDER, [clusterRole('one', USE_GOLD)], [everywhere('two', toAll)])).toEqual([]);
     expect(usable(BUILDER, [clusterRole('one', USE_GOLD)], [everywhere('one')])).toEqual([]);
   });
 
-  it('adds to what the others grant, each name once and in order', () => {
+  it('adds to other grants, each name once and in order', () => {
     const roles = [
       clusterRole('one', { ...USE_GOLD, resourceNames: ['silver', 'gold'] }),
       roleIn('team', 'one', iron, USE_GOLD),
@@ -161,14 +161,14 @@ describe('a binding', () => {
     expect(usable(serviceAccount('team', 'other'), roles, bindings)).toEqual(['gold', 'silver']);
   });
 
-  it('to all policies is not taken back, whichever binding comes last', () => {
+  it('to all policies is not reduced by others, in any order', () => {
     const roles = [clusterRole('one', USE_GOLD), clusterRole('all', { ...USE_GOLD, resourceNames: [] })];
     const bindings = [everywhere('all', toAll), everywhere('one', toAll)];
     expect(usable(BUILDER, roles, bindings)).toEqual(POLICIES);
     expect(usable(BUILDER, roles, bindings.toReversed())).toEqual(POLICIES);
   });
 
-  it('to all policies of one namespace says nothing about another', () => {
+  it('to all policies in one namespace grants nothing in another', () => {
     const roles = [clusterRole('one', USE_GOLD), clusterRole('all', { ...USE_GOLD, resourceNames: [] })];
     const bindings = [everywhere('one', toAll), boundIn('team', 'ClusterRole', 'all', toAll)];
     expect(usable(BUILDER, roles, bindings)).toEqual(POLICIES);
@@ -205,7 +205,7 @@ describe('a subject', () => {
     expect(usableThrough(subject, BUILDER)).toBe(false);
   });
 
-  it('is no group for its name, nor a user', () => {
+  it('is matched by kind as well as by name', () => {
     expect(usableThrough({ kind: 'Group', name: 'jane' }, { user: 'jane', groups: [] })).toBe(false);
     expect(usableThrough({ kind: 'User', name: 'admins' }, { user: 'jane', groups: ['admins'] })).toBe(false);
     expect(usableThrough({ kind: 'Group', name: 'admins' }, { user: 'jane', groups: ['x', 'admins'] })).toBe(
@@ -221,7 +221,7 @@ describe('a subject', () => {
     'User root',
     'team\nUser root',
     '',
-  ])('is not found by a name that is made to look like another: %j', (name) => {
+  ])('is not matched by a name that imitates another: %j', (name) => {
     const roles = [clusterRole('one', USE_GOLD)];
     const bindings = [
       everywhere('one', { kind: 'Group', name: 'admins' }, { kind: 'User', name: 'root' }),
@@ -244,7 +244,7 @@ describe('a subject', () => {
 });
 
 describe('the list of grants', () => {
-  it('has each subject once for each place, in order, with the policies that there are', () => {
+  it('has each subject once per namespace, in order, with existing policies', () => {
     const roles = [
       clusterRole('one', { ...USE_GOLD, resourceNames: ['silver', 'gone', 'gold'] }),
       clusterRole('all', { ...USE_GOLD, resourceNames: null }),

@@ -76,7 +76,7 @@ describe('the template of a DaemonSet', () => {
     );
   });
 
-  it('is judged when it is changed in where its pods run, and for whom', () => {
+  it('is judged when a change affects where its pods run, or their account', () => {
     const refused = (spec: object, before: object) => !judge(NO_RULES, daemonSet(spec, before)).allowed;
     const wrong = { affinity: HAS_GPU };
     expect(refused(wrong, {})).toBe(true);
@@ -85,7 +85,7 @@ describe('the template of a DaemonSet', () => {
     expect(refused({ ...wrong, nodeName: 'n1' }, wrong)).toBe(true);
   });
 
-  it('gets defaults when it is created and when it is changed, where the template is', () => {
+  it('gets defaults in its template, when created and when changed', () => {
     const specs = { a: { ...NO_RULES.free, default: { nodeSelector: { disk: 'ssd' } } } };
     const add = { op: 'add', path: '/spec/template/spec/nodeSelector', value: { disk: 'ssd' } };
     expect(judge(specs, daemonSet({})).patch).toEqual([add]);
@@ -105,7 +105,7 @@ describe('the template of a DaemonSet', () => {
     expect(judge(NO_RULES, claimed).allowed).toBe(false);
   });
 
-  it('has what is required, of which its pods say nothing', () => {
+  it('must have what is required, which its pods need not repeat', () => {
     const rule = { keys: ['gpu'], operators: ['In'], values: ['true'] };
     const affinities = {
       nodeAffinities: { [REQUIRED]: { nodeSelectorTerms: [{ matchExpressions: [rule] }] } },
@@ -129,7 +129,7 @@ describe('the template of a DaemonSet', () => {
   });
 
   it.each([{}, { spec: null }, { spec: {} }, { spec: { template: 7 } }, null, [], 'x'])(
-    'that is none is no request: %j',
+    'is rejected if it is malformed: %j',
     (object) => {
       const review = daemonSet({});
       expect(() => parseAdmissionReview({ ...review, request: { ...review.request, object } })).toThrow(
@@ -162,7 +162,7 @@ describe('a binding', () => {
     grant(['free'], ['Group', 'system:authenticated']),
   ].join('---\n');
 
-  it.each(FORMS)('is for schedulers, by name: %j', (form) => {
+  it.each(FORMS)('is allowed for schedulers: %j', (form) => {
     const judge = (user: string, options: PodAdmissionOptions = {}) =>
       admission(text, options).reviewBinding(
         requestOf('binding', creating({}, { ...form, ...binding(user) })),
@@ -181,7 +181,7 @@ describe('a binding', () => {
     expect(judge('lin', { audit: ['*'] }).warnings[0]).toContain('would reject this binding: nodeName: ');
   });
 
-  it('is for others who may use policies that let them, in that namespace', () => {
+  it('is allowed for users whose policies allow it, in that namespace', () => {
     const allowed = (user: string) =>
       admission(text).reviewBinding(requestOf('binding', creating({}, { ...FORMS[0], ...binding(user) })))
         .allowed;
@@ -190,7 +190,7 @@ describe('a binding', () => {
     expect(admission(text).reviewBinding(requestOf('binding', nobody)).allowed).toBe(false);
   });
 
-  it.each([{}, { target: null }, { target: {} }, null])('that is none is no request: %j', (object) => {
+  it.each([{}, { target: null }, { target: {} }, null])('is rejected if it is malformed: %j', (object) => {
     const review = creating({}, { ...FORMS[0], ...binding('lin') });
     expect(() => parseAdmissionReview({ ...review, request: { ...review.request, object } })).toThrow(
       /^request\.object/,
@@ -214,14 +214,14 @@ describe('a mirror pod', () => {
     ).review(requestOf('pod', review), { addDefaults: true });
   };
 
-  it('is let through as it is, where the kubelet of its node creates it', () => {
+  it('is admitted unchanged if the kubelet of its node creates it', () => {
     expect(mirror('system:node:n1', ['system:nodes', 'system:authenticated'])).toMatchObject({
       allowed: true,
       patch: [],
     });
   });
 
-  it('is a pod like any other of whoever else creates one', () => {
+  it('is judged like any other pod if anyone else creates it', () => {
     for (const [user, groups, annotations] of [
       ['lin', ['system:authenticated']],
       ['lin', ['system:nodes']],

@@ -9,8 +9,8 @@ import {
 import { admissionReview, creating, operationsOf, updating } from '../support/kubernetes-service.ts';
 import { deepFreeze } from '../support/requests.ts';
 
-describe('a review that is read', () => {
-  it('is what is asked, with the pod as it came', () => {
+describe('a parsed review', () => {
+  it('has the request with the original pod', () => {
     const review = deepFreeze(admissionReview('create-by-replica-set'));
     const read = parseAdmissionReview(review);
     expect(read).toEqual({
@@ -28,14 +28,14 @@ describe('a review that is read', () => {
     expect(read.pod).toBe(review.request.object);
   });
 
-  it('of a change has the pod as it is, too', () => {
+  it('of an update has the current pod, too', () => {
     const review = admissionReview('update-adding-a-toleration');
     const read = parseAdmissionReview(review);
     expect(read).toMatchObject({ isUpdate: true, username: 'lin@example.org' });
     expect('current' in read && read.current).toBe(review.request.oldObject);
   });
 
-  it('of a change without the pod as it is, and of a new pod with one, has none', () => {
+  it('has no current pod in a creation, or if an update lacks it', () => {
     for (const oldObject of [null, undefined]) {
       expect(parseAdmissionReview(updating({}, {}, { oldObject }))).toMatchObject({
         isUpdate: true,
@@ -46,7 +46,7 @@ describe('a review that is read', () => {
     expect(parseAdmissionReview(stray)).toMatchObject({ isUpdate: false, current: undefined });
   });
 
-  it('may leave out what need not be said', () => {
+  it('may omit optional fields', () => {
     for (const nothing of [null, undefined]) {
       const changes = { userInfo: nothing, dryRun: nothing, subResource: nothing, oldObject: nothing };
       expect(parseAdmissionReview(creating({}, changes))).toMatchObject({
@@ -59,7 +59,7 @@ describe('a review that is read', () => {
     expect(parseAdmissionReview(creating({}, { dryRun: true }))).toMatchObject({ dryRun: true });
   });
 
-  it('of anything else has only its uid', () => {
+  it('of other objects has only the uid', () => {
     const deployments = { group: 'apps', version: 'v1', resource: 'deployments' };
     for (const changes of [{ resource: deployments }, { subResource: 'status' }, { operation: 'DELETE' }]) {
       const review = creating({}, { ...changes, object: 's3cret', namespace: undefined });
@@ -68,7 +68,7 @@ describe('a review that is read', () => {
   });
 });
 
-describe('what is no review', () => {
+describe('an invalid review', () => {
   it.each([
     ['', undefined],
     ['', 7],
@@ -78,7 +78,7 @@ describe('what is no review', () => {
     ['request.object', creating({}, { object: null })],
     ['request.object.spec.tolerations', creating({ tolerations: {} })],
     ['request.oldObject.spec', updating({}, {}, { oldObject: {} })],
-  ])('is refused, and the first field that is wrong is named: %s', (field, body) => {
+  ])('is rejected with the first invalid field: %s', (field, body) => {
     const refused = expect.objectContaining({ field, message: expect.any(String) });
     expect(() => parseAdmissionReview(body)).toThrow(refused);
     expect(() => parseAdmissionReview(body)).toThrow(InvalidRequestError);
@@ -88,7 +88,7 @@ describe('what is no review', () => {
 describe('the answer', () => {
   const NOTHING = { allowed: true, message: null, patch: [], warnings: [] };
 
-  it('has no more in it than there is to say', () => {
+  it('omits empty fields', () => {
     expect(admissionAnswer('u-1', NOTHING)).toEqual({
       apiVersion: 'admission.k8s.io/v1',
       kind: 'AdmissionReview',
@@ -96,7 +96,7 @@ describe('the answer', () => {
     });
   });
 
-  it('has the patch in base64, whatever is in it, the reason as a status, and the warnings', () => {
+  it('has the patch in base64, the reason as status, and the warnings', () => {
     const patch = [{ op: 'add', path: '/spec/nodeSelector', value: { größe: '🚀', other: '??????' } }];
     const answer = admissionAnswer('u-1', { allowed: false, message: 'no', patch, warnings: ['careful'] });
     const { response } = answer;

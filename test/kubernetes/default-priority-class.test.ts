@@ -13,19 +13,19 @@ const review = (spec: object, policySpec: string, defaultPriorityClass: string |
     { addDefaults: true },
   );
 
-describe('a plain pod where a class is the default of the cluster', () => {
-  it('needs no permission for it', () => {
+describe('a plain pod with a default class of the cluster', () => {
+  it('needs no permission for that class', () => {
     expect(review(FILLED_IN, '{}')).toMatchObject({ allowed: true, pod: { spec: FILLED_IN } });
     expect(review(FILLED_IN, 'allowed: {priorityClassNames: [gold]}').allowed).toBe(true);
   });
 
-  it('is refused for it where the class is not known to be the default', () => {
+  it('is rejected if the class is not configured as the default', () => {
     expect(review(FILLED_IN, '{}', '').allowed).toBe(false);
     expect(review(FILLED_IN, '{}', 'others').allowed).toBe(false);
     expect(review({ priorityClassName: 'gold' }, '{}').allowed).toBe(false);
   });
 
-  it('gets the default of a policy in its place, and what was computed from it is taken out', () => {
+  it('gets the default of a policy instead, without the computed fields', () => {
     for (const spec of [
       'default: {priorityClassName: bronze}',
       '{required: {priorityClassNames: [bronze]}, default: {priorityClassName: bronze}}',
@@ -37,12 +37,12 @@ describe('a plain pod where a class is the default of the cluster', () => {
     }
   });
 
-  it('keeps it where a policy lists it', () => {
+  it('keeps the class if a policy lists it', () => {
     const listing = '{allowed: {priorityClassNames: [everybody]}, default: {priorityClassName: bronze}}';
     expect(review(FILLED_IN, listing)).toMatchObject({ allowed: true, pod: { spec: FILLED_IN } });
   });
 
-  it('does not have what is required by it', () => {
+  it('does not meet a requirement by it', () => {
     expect(reasonsOf(review(FILLED_IN, 'required: {priorityClassNames: [gold]}'))).toEqual([
       'priorityClassName: expected gold, got "everybody" (scheduling policy a)',
     ]);

@@ -45,7 +45,7 @@ describe('a policy', () => {
     },
   );
 
-  it('has the name of its file where it has none', () => {
+  it('without a name is named after its file', () => {
     const spec = 'spec: {}\n';
     const folder = folderOf({
       'one.yaml': `Kind: SchedulingPolicy\n${spec}`,
@@ -56,7 +56,7 @@ describe('a policy', () => {
     expect(namesIn(readFrom(folder))).toEqual(['four.v1', 'one', 'three', 'two']);
   });
 
-  it('may hold of metadata what the API server writes there', () => {
+  it('may contain the metadata that the API server adds', () => {
     const metadata =
       '{name: a, uid: x, generation: 1, annotations: {a: b}, managedFields: [{}], namespace: x}';
     expect(namesIn(readText(`kind: SchedulingPolicy\nmetadata: ${metadata}\nspec: {}\n`))).toEqual(['a']);
@@ -81,7 +81,7 @@ describe('a policy', () => {
     });
   });
 
-  it('says nothing where it says null', () => {
+  it('treats null as absent', () => {
     const nothing = { name: 'a', group: 'extensions', required: {}, allowed: {}, default: {} };
     expect(policyOf('{}')).toStrictEqual(nothing);
     expect(policyOf('{required: null, allowed: ~, default: , allowedAffinities: null}')).toStrictEqual(
@@ -93,7 +93,7 @@ describe('a policy', () => {
     ).toStrictEqual(nothing);
   });
 
-  it('allows everything with what is empty, which is not the same as nothing', () => {
+  it('allows everything with an empty field, and nothing with a missing one', () => {
     expect(
       policyOf('{allowed: {schedulerNames: [], nodeSelectors: {}, tolerations: [], affinities: {}}}')
         ?.allowed,
@@ -140,7 +140,7 @@ describe('what is added by default', () => {
     ]);
   });
 
-  it('is an affinity as a pod has it, whichever way its expressions are written', () => {
+  it('is an affinity of a pod, in either spelling of its expressions', () => {
     const podTerm = '{topologyKey: zone, labelSelector: {matchLabels: {a: b}}}';
     expect(
       defaultOf(
@@ -189,7 +189,7 @@ describe('what is added by default', () => {
 });
 
 describe('roles and bindings', () => {
-  it('are read with what tells them from others of their name', () => {
+  it('are read with kind, namespace and name', () => {
     const role = (kind: string, namespace: string) =>
       `${RBAC}\nkind: ${kind}\nmetadata: {name: one${namespace}}\nrules: [{verbs: [use], resources: ['*']}]\n`;
     const { roles } = readText(
@@ -211,7 +211,7 @@ describe('roles and bindings', () => {
     expect([roles[0]?.rules, bindings[0]?.subjects]).toEqual([[], []]);
   });
 
-  it('mean the account of their own namespace where they name none', () => {
+  it('refer to the account of their own namespace by default', () => {
     const role = `${RBAC}\nkind: Role\nmetadata: {name: r, namespace: team}\n`;
     const subjects = '[{kind: ServiceAccount, name: a}, {kind: ServiceAccount, name: a, namespace: other}]';
     const binding = `${RBAC}\nkind: RoleBinding\nmetadata: {name: b, namespace: team}\nroleRef: {kind: Role, name: r}\nsubjects: ${subjects}\n`;
@@ -221,7 +221,7 @@ describe('roles and bindings', () => {
     ]);
   });
 
-  it('may name each other before they are there, in other files too', () => {
+  it('may refer to later documents, in other files too', () => {
     const folder = folderOf({
       'a.yaml': `${RBAC}\nkind: ClusterRoleBinding\nmetadata: {name: x}\nroleRef: {kind: ClusterRole, name: r}\n`,
       'b.yaml': `${RBAC}\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [extensions], resources: [schedulingpolicies], resourceNames: [p]}]\n`,
@@ -230,7 +230,7 @@ describe('roles and bindings', () => {
     expect(readFrom(folder)).toMatchObject({ policies: [{}], roles: [{}], bindings: [{}] });
   });
 
-  it('of other groups than a policy that they name are a warning', () => {
+  it('with other API groups than the named policy are a warning', () => {
     const rule = (groups: string) =>
       `{apiGroups: ${groups}, resources: [schedulingpolicies], resourceNames: [p]}`;
     const role = (groups: string) =>
@@ -250,7 +250,7 @@ describe('roles and bindings', () => {
     ]);
   });
 
-  it('made of others have the rules of these, and a warning where they are written with more', () => {
+  it('with an aggregationRule have the selected rules, with a warning about others', () => {
     const use = (name: string) =>
       `{apiGroups: [extensions], resources: [schedulingpolicies], verbs: [use], resourceNames: [${name}]}`;
     const role = (name: string, rules: string, more: string) =>
@@ -272,7 +272,7 @@ describe('roles and bindings', () => {
     ]);
   });
 
-  it('may name what other resources have, which nobody looks for', () => {
+  it('may name other resources, which are not checked', () => {
     const rule = '{apiGroups: [""], resources: [secrets], verbs: [get], resourceNames: [gone]}';
     expect(
       readText(`${RBAC}\nkind: ClusterRole\nmetadata: {name: r}\nrules: [${rule}]\n`).roles,
@@ -281,7 +281,7 @@ describe('roles and bindings', () => {
 });
 
 describe('a list of objects', () => {
-  it('is read as if each stood for itself', () => {
+  it('is read like single documents', () => {
     const list = 'apiVersion: v1\nkind: List\nmetadata: {resourceVersion: ""}\nitems:\n';
     const policies = [
       '- kind: SchedulingPolicy\n  metadata: {name: a}\n  spec: {}\n',
@@ -296,7 +296,7 @@ describe('a list of objects', () => {
 });
 
 describe('files and folders', () => {
-  it('are read in the order in which they are given, and a folder in that of its names', () => {
+  it('are read in the given order, and in a folder by name', () => {
     const folder = folderOf({
       'b.yaml': named('b'),
       'B.yml': named('B'),
@@ -307,7 +307,7 @@ describe('files and folders', () => {
     expect(namesIn(readFrom(folder, file))).toEqual(['B', 'b', 'y', 'x']);
   });
 
-  it('are read as they are mounted from a ConfigMap: behind links, without what is hidden', () => {
+  it('are read from a mounted ConfigMap: through links, without hidden files', () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, '..data'));
     writeFileSync(join(folder, '..data', 'a.yaml'), named('a'));

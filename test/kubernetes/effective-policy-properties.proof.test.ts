@@ -21,7 +21,7 @@ const kindOf = (pod: unknown, review: PodReview): Kind =>
 
 // Pods and documents are frozen all the way down: a change of one would throw.
 describe('for any policies and pods', () => {
-  it('agrees with an evaluator that was written straight from the proposal', () => {
+  it('agree with an evaluator written from the proposal', () => {
     const seen: Record<Kind, number> = { allowed: 0, refused: 0, changed: 0 };
     fc.assert(
       fc.property(cases, strategies, ({ documents, pod, ...options }, strategy) => {

@@ -14,8 +14,8 @@ import {
 const ARCH = 'beta.kubernetes.io/arch';
 const OS = 'beta.kubernetes.io/os';
 
-describe('without any policy that may be used', () => {
-  it.each(MERGE_STRATEGIES)('nothing may be asked for, merged %s', (strategy) => {
+describe('without any usable policy', () => {
+  it.each(MERGE_STRATEGIES)('nothing is allowed, merged %s', (strategy) => {
     const asking = pod({
       schedulerName: 'default-scheduler',
       nodeName: 'node-1',
@@ -41,7 +41,7 @@ describe('without any policy that may be used', () => {
     expect(review([], pod(), strategy)).toMatchObject({ allowed: true, reasons: [] });
   });
 
-  it('a policy whose sections hold nothing allows nothing (example 1)', () => {
+  it('a policy with empty sections allows nothing (example 1)', () => {
     expect(review(proposalPolicies(1), pod()).allowed).toBe(true);
     for (const spec of ['schedulerName: a', 'nodeSelector: {disk: ssd}', 'tolerations: [{key: gpu}]']) {
       expect(review(proposalPolicies(1), pod(spec)).allowed).toBe(false);
@@ -125,7 +125,7 @@ describe('merging', () => {
     [22, 23, 'deep'],
     [24, 25, 'first'],
     [26, 27, 'simple'],
-  ] as const)('of example %i judges as the result that example %i shows', (number, result, strategy) => {
+  ] as const)('of example %i decides like the result in example %i', (number, result, strategy) => {
     for (const nodeSelector of [{}, ssd, sata, { [ARCH]: 'i386' }, { [ARCH]: 'arm64', [OS]: 'Windows' }]) {
       for (const priorityClassName of [null, 'gold', 'iron']) {
         const asking = pod({ nodeSelector, priorityClassName });
@@ -215,7 +215,7 @@ describe('a pod that is reviewed', () => {
     },
   });
 
-  it('gets all the defaults where it says nothing, and keeps the rest', () => {
+  it('gets all defaults that it lacks, and keeps the rest', () => {
     const before = deepFreeze(pod({ containers: [{ name: 'web' }], nodeName: '', restartPolicy: 'Never' }));
     const { allowed, pod: reviewed } = review([defaults], before);
     expect(allowed).toBe(true);
@@ -237,7 +237,7 @@ describe('a pod that is reviewed', () => {
     expect(reviewed.spec.containers).toBe(before.spec.containers);
   });
 
-  it('is the same object where there is nothing to add', () => {
+  it('is the same object if there is nothing to add', () => {
     const { pod: reviewed } = review([defaults], pod());
     expect(review([defaults], reviewed).pod).toBe(reviewed);
   });
@@ -255,7 +255,7 @@ describe('a pod that is reviewed', () => {
     expect(review([], pod('{priority: 0}')).pod.spec).toEqual({ priority: 0 });
   });
 
-  it('is judged as it stands where no defaults may be added', () => {
+  it('is judged as it is if no defaults may be added', () => {
     const asItStands = (spec: unknown, policies: readonly SchedulingPolicy[] = [defaults]) =>
       reasonsOf(review(policies, pod(spec), 'deep', { addDefaults: false }));
     expect(asItStands({})).toEqual([]);
@@ -269,13 +269,13 @@ describe('a pod that is reviewed', () => {
     expect(review([defaults], untouched, 'deep', { addDefaults: false }).pod).toBe(untouched);
   });
 
-  it('comes back as it was where it is refused, though defaults would have been added', () => {
+  it('is unchanged if it is rejected, although defaults would have been added', () => {
     const asking = deepFreeze(pod('nodeSelector: {rack: "7"}'));
     expect(review([defaults], asking)).toMatchObject({ allowed: false, pod: asking });
     expect(review([defaults], asking).pod).toBe(asking);
   });
 
-  it('is told all that is wrong at once', () => {
+  it('gets all reasons at once', () => {
     const { reasons } = review(
       [defaults],
       pod('{schedulerName: x, priorityClassName: x, tolerations: [{key: x}]}'),

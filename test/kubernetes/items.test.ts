@@ -38,7 +38,7 @@ describe('a file is refused', () => {
     expect(problemsOf(file)).toEqual([`${line === undefined ? file : `${file}:${line}`}: ${reason}`]);
   });
 
-  it('that is not there, and a folder without any', () => {
+  it('if it is missing, and a folder without policies', () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'README.md'), 'x');
     expect(problemsOf('/nowhere/a.yaml', folder, `${folder}/README.md/a.yaml`, 'a\0b')).toEqual([
@@ -55,7 +55,7 @@ describe('a file is refused', () => {
     expect(problemsOf(folder)).toEqual([`${folder}/sub.yaml: could not be read: it is a folder`]);
   });
 
-  it.skipIf(process.getuid?.() === 0)('that may not be read, nor a folder', () => {
+  it.skipIf(process.getuid?.() === 0)('if it cannot be read, and a folder, too', () => {
     const folder = temporaryFolder();
     const file = join(folder, 'a.yaml');
     writeFileSync(file, policy('allowed: {}'));
@@ -66,7 +66,7 @@ describe('a file is refused', () => {
     chmodSync(folder, 0o700);
   });
 
-  it('and what is right in the others is read, with the mistakes of all of them', () => {
+  it('and valid ones are read, with the errors of all', () => {
     const [broken, wrong] = ['kind: [', policy('x: 1')].map((text) => temporaryFile('p.yaml', text));
     const right = temporaryFile('right.yaml', policy('allowed: {}').replace('name: a', 'name: right'));
     const { policies, problems } = readPolicyDocuments([broken ?? '', wrong ?? '', right]);
@@ -74,7 +74,7 @@ describe('a file is refused', () => {
     expect(problems).toHaveLength(2);
   });
 
-  it('that is given twice, by itself and with its folder', () => {
+  it('if it is given twice, by itself and in its folder', () => {
     const file = temporaryFile('p.yaml', policy('allowed: {}'));
     expect(problemsOf(file, join(file, '..'))).toEqual([
       `${file}:2: metadata.name: duplicate name: a SchedulingPolicy of this name is defined at ${file}:1`,

@@ -75,7 +75,7 @@ const somePolicies = someNames.chain((all) =>
 );
 
 describe('the order', () => {
-  it('of the policies does not matter, and they stay as they are', () => {
+  it('of the policies does not matter, and they are not changed', () => {
     const shuffled = somePolicies.chain((policies) =>
       fc.tuple(
         fc.constant(policies),
@@ -144,7 +144,7 @@ const SECOND = policy('b', {
 });
 
 describe('deep', () => {
-  it('takes each required and default part of the first that has it, and a list as one part', () => {
+  it('takes each required and default part from the first policy that has it, and lists as a whole', () => {
     const merged = mergePolicies([SECOND, FIRST], 'deep');
     expect(merged.required).toEqual({
       schedulerNames: ['one'],
@@ -187,7 +187,7 @@ describe('deep', () => {
   });
 });
 
-describe('everything plus something is everything', () => {
+describe('"everything" and a list together mean everything', () => {
   const everything = {
     schedulerNames: [],
     priorityClassNames: [],
@@ -230,7 +230,7 @@ describe('everything plus something is everything', () => {
 });
 
 describe('first', () => {
-  it('is the one whose name comes first, and nothing of the others', () => {
+  it('is only the first policy by name', () => {
     const merged = mergePolicies([SECOND, FIRST], 'first');
     expect(merged).toMatchObject({
       policies: ['a'],
@@ -245,7 +245,7 @@ describe('first', () => {
 describe('simple', () => {
   const merged = mergePolicies([SECOND, FIRST], 'simple');
 
-  it('takes each field of each section as a whole, of the first that has it', () => {
+  it('takes each field of each section from the first policy that has it', () => {
     expect(merged.required).toEqual({
       schedulerNames: ['one'],
       priorityClassNames: ['high'],
@@ -258,7 +258,7 @@ describe('simple', () => {
     ]);
   });
 
-  it('knows whose a field is, and all below it', () => {
+  it('knows the policy of a field and of its parts', () => {
     expect(merged.sourceOf('required', 'nodeSelectors')).toBe('a');
     expect(merged.sourceOf('required', 'nodeSelectors', 'os')).toBe('a');
     expect(merged.sourceOf('required', 'priorityClassNames')).toBe('b');
@@ -287,7 +287,7 @@ describe('the source of a part', () => {
     expect(merged.sourceOf(...path)).toBe(source);
   });
 
-  it('is told for labels with names that every object has', () => {
+  it('is known for labels named like object members', () => {
     const of = (label: string) => ({ required: { nodeSelectors: { [label]: ['x'] } } });
     const all = HOSTILE.map((label, index) => policy(`p${index}`, of(label)));
     const { required, sourceOf } = mergePolicies(all, 'deep');

@@ -3,7 +3,7 @@ import { EffectivePolicy } from '../../src/kubernetes/effective-policy.ts';
 import type { MergeStrategy } from '../../src/kubernetes/merge.ts';
 import { policy, reasonsOf } from '../support/scheduling-policies.ts';
 
-describe('labels of nodes that something else than a pod asks for', () => {
+describe('node labels that something other than a pod requests', () => {
   const effective = (strategy: MergeStrategy, ...specs: string[]) =>
     new EffectivePolicy(
       specs.map((one, index) => policy('abc'.charAt(index), one)),
@@ -15,7 +15,7 @@ describe('labels of nodes that something else than a pod asks for', () => {
   );
   const addDefaults = { addDefaults: true };
 
-  it('are given the defaults of those that are missing', () => {
+  it('get the defaults of missing labels', () => {
     expect(gpu.reviewNodeSelectors([], 'resource_properties', addDefaults)).toEqual({
       added: [
         { label: 'gpu', value: 'False' },
@@ -31,7 +31,7 @@ describe('labels of nodes that something else than a pod asks for', () => {
     });
   });
 
-  it('are judged as they stand where none may be added', () => {
+  it('are judged as they are if no defaults may be added', () => {
     const { added, reasons } = gpu.reviewNodeSelectors([], 'resource_properties', { addDefaults: false });
     expect(added).toEqual([]);
     expect(reasonsOf({ reasons })).toEqual([
@@ -39,7 +39,7 @@ describe('labels of nodes that something else than a pod asks for', () => {
     ]);
   });
 
-  it('may name one label more than once, and each time is judged', () => {
+  it('may name a label more than once, and each is judged', () => {
     const twice = ['True', 'maybe'].map((value) => ({ label: 'gpu', value }));
     const { added, reasons } = gpu.reviewNodeSelectors(twice, 'resource_properties', addDefaults);
     expect(added).toEqual([]);
@@ -48,7 +48,7 @@ describe('labels of nodes that something else than a pod asks for', () => {
     ]);
   });
 
-  it('that could have any value need that any is allowed', () => {
+  it('without a fixed value need a rule that allows any', () => {
     const asked = [{ label: 'memory', value: undefined, written: '> 1024' }];
     const judged = (spec: string) =>
       reasonsOf(effective('deep', spec).reviewNodeSelectors(asked, 'resource_properties', addDefaults));

@@ -80,7 +80,7 @@ schedulers = system:kube-scheduler, own
     expect(configuration.namedFiles).toEqual([folder]);
   });
 
-  it('says what is wrong with a value, and where', async () => {
+  it('reports an invalid value with its position', async () => {
     expect(await errorsOf(['merge_strategy = deepest'])).toEqual([
       expect.stringMatching(/^blazar\.conf:2: \[kubernetes\] merge_strategy: .*deep.*"deepest"/),
     ]);
@@ -102,7 +102,7 @@ schedulers = system:kube-scheduler, own
 });
 
 describe('the policies that it names', () => {
-  it('are read, and their mistakes reported with their own file and line', async () => {
+  it('are read, and their errors reported with file and line', async () => {
     const files = {
       'a.yaml': policies({ disks: FREE }),
       'b.yaml': 'kind: SchedulingPolicy\nmetadata: {name: b}\nspec:\n  allowed:\n    colour: red\n',
@@ -115,14 +115,14 @@ describe('the policies that it names', () => {
     ]);
   });
 
-  it('that are not there, or none, are mistakes', async () => {
+  it('are errors if they are missing or invalid', async () => {
     expect(await errorsOf(['scheduling_policies = {}/none.yaml, {}'])).toEqual([
       expect.stringMatching(/^\/none\.yaml: could not be read: /),
       ': no *.yaml, *.yml or *.json file in this folder',
     ]);
   });
 
-  it('may have what is only a warning', async () => {
+  it('may have warnings', async () => {
     const binding = {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRoleBinding',
@@ -146,13 +146,13 @@ describe('the policies that it names', () => {
 describe('audit', () => {
   const lines = (audit: string) => ['scheduling_policies = {}', `audit = ${audit}`];
 
-  it('names policies that are there, or all', async () => {
+  it('names existing policies, or all', async () => {
     for (const audit of ['disks', 'disks, zones', '*', '*, disks', '']) {
       expect(await errorsOf(lines(audit), GOOD), audit).toEqual([]);
     }
   });
 
-  it('that names another is a mistake, with the nearest right name', async () => {
+  it('with an unknown name is an error, with the nearest name', async () => {
     expect(await errorsOf(lines('disk, zones, elsewhere'), GOOD)).toEqual([
       expect.stringMatching(
         /^blazar\.conf:3: \[kubernetes\] audit: there is no scheduling policy "disk".*"disks"/,
@@ -163,7 +163,7 @@ describe('audit', () => {
     ]);
   });
 
-  it('is not held against policies that have a mistake', async () => {
+  it('is not checked against invalid policies', async () => {
     const files = { 'a.yaml': 'kind: SchedulingPolicy\nmetadata: {name: disks}\nspec: 7\n' };
     expect(await errorsOf(lines('zones'), files)).toEqual([expect.stringMatching(/^a\.yaml:3: spec: /)]);
   });

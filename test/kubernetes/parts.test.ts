@@ -23,7 +23,7 @@ const B = policy('b', {
 });
 
 describe('partsOf', () => {
-  it('shows of a deep merge what counts, each part with its policy, required first and default last', () => {
+  it('shows the parts of a deep merge with their policies, from required to default', () => {
     expect(shown(mergePolicies([B, A], 'deep'))).toEqual([
       'required.schedulerNames = ["green"] (a)',
       'required.nodeSelectors.disk = ["ssd"] (a)',
@@ -37,7 +37,7 @@ describe('partsOf', () => {
     ]);
   });
 
-  it('shows of the others no more than what counts', () => {
+  it('shows only the parts that count for other strategies', () => {
     expect(shown(mergePolicies([A, B], 'first'))).toEqual([
       'required.schedulerNames = ["green"] (a)',
       'required.nodeSelectors.disk = ["ssd"] (a)',
@@ -54,7 +54,7 @@ describe('partsOf', () => {
     ]);
   });
 
-  it('shows what is empty and means everything, and no section that says nothing', () => {
+  it('shows empty parts that mean everything, but no empty sections', () => {
     const all = policy('all', {
       allowed: { nodeSelectors: {}, tolerations: [], affinities: { podAffinities: {}, nodeAffinities: {} } },
     });
@@ -77,7 +77,7 @@ describe('partsOf', () => {
     ]);
   });
 
-  it('takes no part of a list for a part', () => {
+  it('does not split lists', () => {
     const affinity = {
       nodeAffinity: {
         requiredDuringSchedulingIgnoredDuringExecution: {
@@ -92,7 +92,7 @@ describe('partsOf', () => {
     );
   });
 
-  it("shows the proposal's merge with the policy that each part is from", () => {
+  it('shows the merge of the proposal with the policy of each part', () => {
     const policies = proposalPolicies(22);
     expect(policies.map(({ name }) => name)).toEqual(['schedpol-a', 'schedpol-b']);
     expect(shown(mergePolicies(policies, 'deep'))).toEqual([

@@ -49,7 +49,7 @@ const FIELDS =
   /^\/spec\/(schedulerName|priorityClassName|priority|preemptionPolicy|nodeSelector|tolerations|affinity)(\/|$)/;
 
 describe('for any policies and pods', () => {
-  it('the patch applies, each of its operations changes something, and what comes of it needs no other', () => {
+  it('the patch applies, each operation changes something, and the result needs no patch', () => {
     const seen = { patched: 0, refused: 0, untouched: 0 };
     fc.assert(
       fc.property(
@@ -86,7 +86,7 @@ describe('for any policies and pods', () => {
     expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(10);
   });
 
-  it('where all are tried, every pod is allowed as it came, and warned of where it would be refused', () => {
+  it('in audit mode every pod is allowed unchanged, with a warning if it would be rejected', () => {
     fc.assert(
       fc.property(cases, ({ documents, pod }) => {
         const specs = documents.map(({ name, spec }) => [name, spec] as const);
@@ -128,22 +128,19 @@ describe('a change of a pod', () => {
     affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'b' }] } },
   };
 
-  it.each(Object.keys(ONE) as (keyof typeof ONE)[])(
-    'is judged where it changes %s, and only then',
-    (field) => {
-      expect(judged(ONE, structuredClone(ONE))).toBe(false);
-      expect(judged(ONE, { ...ONE, [field]: OTHER[field] })).toBe(true);
-      expect(judged({}, { [field]: OTHER[field] })).toBe(true);
-      expect(judged({ [field]: null }, {})).toBe(false);
-      expect(judged({}, { [field]: null })).toBe(false);
-    },
-  );
+  it.each(Object.keys(ONE) as (keyof typeof ONE)[])('is judged if it changes %s, and only then', (field) => {
+    expect(judged(ONE, structuredClone(ONE))).toBe(false);
+    expect(judged(ONE, { ...ONE, [field]: OTHER[field] })).toBe(true);
+    expect(judged({}, { [field]: OTHER[field] })).toBe(true);
+    expect(judged({ [field]: null }, {})).toBe(false);
+    expect(judged({}, { [field]: null })).toBe(false);
+  });
 
-  it('is not judged where only what comes of scheduling, or nothing of it, changes', () => {
+  it('is not judged if no scheduling field changes', () => {
     expect(judged(ONE, { ...ONE, priority: 7, containers: [], schedulingGates: [] })).toBe(false);
   });
 
-  it('of a pod that is not known as it is is judged whole, and not patched', () => {
+  it('without the current pod is judged as a whole, and not patched', () => {
     const defaults = admission([
       ['a', { allowed: { schedulerNames: ['b'] }, default: { schedulerName: 'b' } }],
     ]);
@@ -158,7 +155,7 @@ describe('a change of a pod', () => {
 });
 
 describe('the message', () => {
-  it('names the account, and is cut where it is very long', () => {
+  it('names the account, and is truncated if very long', () => {
     const labels = Array.from({ length: 60 }, (_, index) => [`label-${index}`, 'v'.repeat(150)]);
     const spec = { serviceAccountName: 'web', nodeSelector: Object.fromEntries(labels) };
     const { message } = admission([]).review(podRequest(creating(spec)), DEFAULTS);
@@ -169,7 +166,7 @@ describe('the message', () => {
     expect(message?.at(-1)).toBe('…');
   });
 
-  it('is that of a pod without an account of its own for the default one', () => {
+  it('names the default account for a pod without one', () => {
     const short = podRequest(creating({ nodeSelector: { a: 'b' } }));
     const { message, account } = admission([]).review(short, DEFAULTS);
     expect(message).toContain('system:serviceaccount:shop:default: ');

@@ -7,7 +7,7 @@ const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
 
 describe('a pod', () => {
-  it('is returned as it came, with all that nobody here knows', () => {
+  it('is returned unchanged, with unknown fields', () => {
     const input = {
       metadata: { name: 'web', labels: { app: 'web' } },
       spec: {
@@ -20,7 +20,7 @@ describe('a pod', () => {
     expect(parsePod(input)).toBe(input);
   });
 
-  it('may hold null wherever a field may be left out', () => {
+  it('may have null for any optional field', () => {
     const names = ['schedulerName', 'nodeName', 'priorityClassName', 'priority', 'preemptionPolicy'];
     const parts = ['nodeSelector', 'tolerations', 'affinity', 'serviceAccountName', 'serviceAccount'];
     const spec = Object.fromEntries([...names, ...parts].map((name) => [name, null]));
@@ -110,7 +110,7 @@ describe('a pod', () => {
     expect(serviceAccountName(pod('{serviceAccountName: builder, serviceAccount: old}'))).toBe('builder');
   });
 
-  it('of huge lists is judged, and its reasons stay short enough to read', () => {
+  it('with huge lists is judged, with short reasons', () => {
     // No more tolerations are read.
     const tolerations = Array.from({ length: 1_000 }, (_, index) => ({
       key: `k${index}`,
@@ -167,7 +167,7 @@ describe('a pod', () => {
       },
       10_000,
     ],
-  ])('is refused for the length of a list before its items are looked at: %s', (field, spec, most) => {
+  ])('is rejected for the length of a list before its items are checked: %s', (field, spec, most) => {
     expect(() => parsePod({ spec })).toThrow(`spec.${field}: expected a list of at most ${most}`);
   });
 });

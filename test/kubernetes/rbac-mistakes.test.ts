@@ -242,7 +242,7 @@ roleRef: {kind: clusterrole, name: a, apiGroup: x}
 `);
 });
 
-describe('what leads nowhere is a warning', () => {
+describe('a reference to nothing is a warning', () => {
   testMistakes(`
 == a policy that is not there
 kind: SchedulingPolicy

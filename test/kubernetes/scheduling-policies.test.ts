@@ -58,7 +58,7 @@ const OTHER = serviceAccount('other', 'builder');
 const JANE: Account = { user: 'jane', groups: ['system:authenticated'] };
 
 describe('reading', () => {
-  it('gives the policies in the order of their names, and who may use them', () => {
+  it('returns the policies sorted by name, and their grants', () => {
     const policies = read();
     expect(policies.policies.map(({ name }) => name)).toEqual(['gold', 'iron', 'silver']);
     expect(policies.effectiveFor(TEAM).policies).toEqual(['gold', 'silver']);
@@ -67,7 +67,7 @@ describe('reading', () => {
     expect(policies.effectiveFor({ user: 'x', groups: [] }).policies).toEqual([]);
   });
 
-  it('throws with all that is wrong in all files, the warnings beside the errors', () => {
+  it('throws with all errors and warnings of all files', () => {
     const files = [
       temporaryFile('a.yaml', 'kind: SchedulingPolicy\nspec: {required: {schedulerNames: []}, x: 1}\n'),
       temporaryFile('b.yaml', 'kind: Pod\n'),
@@ -97,7 +97,7 @@ describe('reading', () => {
     expect(message).not.toContain('gone');
   });
 
-  it('returns warnings with what was read', () => {
+  it('returns warnings with the policies', () => {
     const text = `${TEXT}---\n${RBAC}\nkind: ClusterRole\nmetadata: {name: x}\nrules: [{${RULE}, resourceNames: [sliver]}]\n`;
     const file = temporaryFile('all.yaml', text);
     const { policies, warnings } = SchedulingPolicies.read([file]);
@@ -108,7 +108,7 @@ describe('reading', () => {
     expect(warnings.map(({ severity }) => severity)).toEqual(['warning']);
   });
 
-  it('of no paths is no policies, and nobody may do anything', () => {
+  it('without paths has no policies, and allows nothing', () => {
     const { policies } = SchedulingPolicies.read([]);
     expect(policies.policies).toEqual([]);
     expect(
@@ -121,7 +121,7 @@ describe('what applies to an account', () => {
   const names = (policies: SchedulingPolicies, account: Account) =>
     policies.effectiveFor(account).merged.flatMap((merged) => merged.policies);
 
-  it('is what it may use, merged by the strategy', () => {
+  it('are the policies that it may use, merged by the strategy', () => {
     expect(names(read(), TEAM)).toEqual(['gold', 'silver']);
     expect(names(read(), OTHER)).toEqual(['silver']);
     expect(names(read(TEXT, { strategy: 'first' }), TEAM)).toEqual(['gold']);
@@ -129,14 +129,14 @@ describe('what applies to an account', () => {
     expect(read().effectiveFor(TEAM).merged).toHaveLength(1);
   });
 
-  it('is the same object for the same account, so that it is merged once', () => {
+  it('are cached for the same account', () => {
     const policies = read();
     const first = policies.effectiveFor(TEAM);
     expect(policies.effectiveFor(serviceAccount('team', 'builder'))).toBe(first);
     expect(policies.effectiveFor({ ...TEAM, groups: [...TEAM.groups] })).toBe(first);
   });
 
-  it('is another one for another user, other groups and another namespace', () => {
+  it('differ for another user, other groups and another namespace', () => {
     const policies = read();
     const first = policies.effectiveFor(TEAM);
     expect(policies.effectiveFor({ ...TEAM, user: 'x' })).not.toBe(first);
@@ -147,7 +147,7 @@ describe('what applies to an account', () => {
     expect(names(policies, { ...TEAM, groups: ['system:authenticated'] })).toEqual(['silver']);
   });
 
-  it('is not mixed up by names that run into each other', () => {
+  it('do not confuse names that could be concatenated alike', () => {
     const policies = read();
     const split = { user: 'a', groups: ['b', 'system:authenticated'] };
     const joined = { user: 'a,b', groups: ['system:authenticated'] };
@@ -155,7 +155,7 @@ describe('what applies to an account', () => {
     expect(new Set([split, joined, quoted].map((account) => policies.effectiveFor(account))).size).toBe(3);
   });
 
-  it('may be asked for as if some policies were not there, which leaves the rest as it is', () => {
+  it('can be computed without some policies', () => {
     const policies = read();
     expect(names(policies, TEAM)).toEqual(['gold', 'silver']);
     expect(names(policies.without(new Set(['gold', 'no'])), TEAM)).toEqual(['silver']);

@@ -22,12 +22,12 @@ const OF_DAEMON_SETS = [
 ];
 
 describe('tolerations of the system', () => {
-  it('are what the API server adds to every pod, and are not judged', () => {
+  it('are those that the API server adds to every pod, and are not judged', () => {
     expect(OF_THE_API_SERVER).toHaveLength(SYSTEM_TOLERATIONS.length);
     expect(review([], pod({ tolerations: OF_THE_API_SERVER })).reasons).toEqual([]);
   });
 
-  it('of DaemonSets are free for their controller, and for nobody else', () => {
+  it('of DaemonSets are exempt for their controller only', () => {
     expect(OF_DAEMON_SETS).toHaveLength(DAEMON_SET_TOLERATIONS.length);
     for (const toleration of OF_DAEMON_SETS) {
       const asked = pod({ tolerations: [toleration] });
@@ -36,7 +36,7 @@ describe('tolerations of the system', () => {
     }
   });
 
-  it('of DaemonSets stay with a pod that has them, whoever updates it', () => {
+  it('of DaemonSets stay exempt in a pod that has them, whoever updates it', () => {
     const [kept, added] = OF_DAEMON_SETS;
     const judge = (tolerations: unknown[]) =>
       review([], pod({ tolerations }), 'deep', { current: pod({ tolerations: [kept] }) }).reasons.map(
@@ -60,11 +60,11 @@ describe('tolerations of the system', () => {
     { key: key('unschedulable'), operator: 'Exists', effect: 'NoExecute' },
     { key: key('unschedulable'), operator: 'Exists', effect: 'NoSchedule', tolerationSeconds: 300 },
     { operator: 'Exists' },
-  ])('are exactly those: %j is asked for', (toleration) => {
+  ])('match exactly: %j is judged', (toleration) => {
     expect(review([], pod({ tolerations: [toleration] })).allowed).toBe(false);
   });
 
-  it('are others where others are configured', () => {
+  it('can be configured', () => {
     const written = ['gpu:NoSchedule', 'team=red:NoExecute:60', 'empty=:NoSchedule'];
     const effective = new EffectivePolicy([], 'deep', new Cluster({ systemTolerations: written }));
     const isAllowed = (toleration: object) =>
@@ -89,7 +89,7 @@ describe('tolerations of the system', () => {
     }
   });
 
-  it('leave those beside them to be judged', () => {
+  it('do not exempt others in the same pod', () => {
     const tolerations = [notReady, { key: 'gpu', operator: 'Exists' }, notReady];
     expect(review([], pod({ tolerations })).reasons.map(({ field }) => field)).toEqual(['tolerations[1]']);
     expect(

@@ -28,7 +28,7 @@ async function asked({ ask }: KubernetesService, nodeSelector: object, priorityC
 }
 
 describe('audit', () => {
-  it('of one name enforces what the others say, and warns of what all would refuse', async () => {
+  it('of one policy enforces the others, and warns about what all would reject', async () => {
     const service = await run(['disks']);
     expect(await asked(service, { zone: 'a', disk: 'ssd' })).toEqual({
       allowed: false,
@@ -48,7 +48,7 @@ describe('audit', () => {
     expect(refused.message).not.toContain('disk');
   });
 
-  it('of several names tries all of them', async () => {
+  it('of several policies warns about all of them', async () => {
     const service = await run(['disks', 'zones']);
     const { allowed, warnings, patched } = await asked(service, {});
     expect({ allowed, patched }).toEqual({ allowed: true, patched: ['/spec/priorityClassName'] });
@@ -56,7 +56,7 @@ describe('audit', () => {
     expect((await asked(service, {}, 'high')).allowed).toBe(false);
   });
 
-  it('warns of nothing that a default of the same policy would have mended, at neither endpoint', async () => {
+  it('does not warn if a default of the same policy would help, at either endpoint', async () => {
     const disk = {
       required: { nodeSelectors: { disk: ['ssd'] } },
       default: { nodeSelector: { disk: 'ssd' } },
@@ -76,7 +76,7 @@ describe('audit', () => {
     ['all that may be used', ['disks', 'zones', 'classes']],
     ['*', ['*']],
     ['* and a name', ['*', 'disks']],
-  ])('of %s enforces nothing, and adds nothing', async (_, audit) => {
+  ])('of %s enforces nothing and adds nothing', async (_, audit) => {
     const service = await run(audit);
     const { warnings, ...came } = await asked(service, { disk: 'tape' }, 'high');
     expect(came).toEqual({ allowed: true, message: undefined, patched: [] });
@@ -91,7 +91,7 @@ describe('audit', () => {
     }
   });
 
-  it('of * is for accounts that may use no policy too; of names it is not', async () => {
+  it('of * includes accounts without policies; of names does not', async () => {
     const text = policies(ALL);
     const named = await run(['disks', 'zones', 'classes'], text);
     expect(await asked(named, { disk: 'tape' })).toMatchObject({ allowed: false, warnings: [] });
@@ -102,14 +102,14 @@ describe('audit', () => {
     });
   });
 
-  it('of policies that an account may not use changes nothing for it', async () => {
+  it('of policies that an account may not use has no effect', async () => {
     const text = [policiesForAll({ disks }), policies({ zones, classes })].join('---\n');
     const service = await run(['zones', 'classes'], text);
     expect(await asked(service, { disk: 'tape' })).toMatchObject({ allowed: false, warnings: [] });
     expect(await asked(service, { disk: 'ssd' })).toMatchObject({ allowed: true, warnings: [] });
   });
 
-  it('warns of changes too, where they are judged', async () => {
+  it('warns about judged updates, too', async () => {
     const { ask } = await run(['*']);
     const fits = { nodeSelector: { disk: 'ssd', zone: 'a' } };
     expect(await ask(updating(fits, { ...fits, priorityClassName: 'high' }))).toMatchObject({
@@ -122,7 +122,7 @@ describe('audit', () => {
 });
 
 describe('warnings', () => {
-  it('are as long and as many as the API server passes on', async () => {
+  it('are limited to what the API server passes on', async () => {
     const { ask } = await run(['*'], policiesForAll({ disks }));
     const labels = Array.from({ length: 40 }, (_, index) => [`label-${index}-${'x'.repeat(400)}`, 'y']);
     const { allowed, warnings } = await ask(creating({ nodeSelector: Object.fromEntries(labels) }));
@@ -134,7 +134,7 @@ describe('warnings', () => {
     }
   });
 
-  it('are never a part of a letter', async () => {
+  it('are never cut within a character', async () => {
     const { ask } = await run(['*'], policiesForAll({ disks }));
     for (const offset of [0, 1]) {
       const { answer } = await ask(

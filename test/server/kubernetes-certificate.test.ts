@@ -41,7 +41,7 @@ async function askAt(
 const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
 
 describe('with [kubernetes] client_ca_file', () => {
-  it('only a certificate of these authorities opens the paths of Kubernetes', async () => {
+  it('requires a certificate from these authorities for the paths of Kubernetes', async () => {
     const { ask } = await guarded();
     expect(await ask('client')).toBe(200);
     expect(await ask(undefined)).toBe(401);
@@ -49,14 +49,14 @@ describe('with [kubernetes] client_ca_file', () => {
     expect(await ask('expired' as ClientName)).toBe(401);
   });
 
-  it('everything else is asked for no certificate', async () => {
+  it('requires no certificate for other paths', async () => {
     const { ask } = await guarded();
     for (const client of [undefined, 'client', 'second-client'] as const) {
       expect(await ask(client, '/check-create', JSON.stringify(createLasting(60)))).toBe(204);
     }
   });
 
-  it('with tokens, both are asked for', async () => {
+  it('requires both a certificate and a token if tokens are set', async () => {
     const { ask, service, url } = await guarded({ tokens: ['t0ken'] });
     const token = 'Authorization: Bearer t0ken\r\n';
     expect(await ask('client', ADMISSION, REVIEW, token)).toBe(200);
@@ -88,7 +88,7 @@ describe('with [kubernetes] client_ca_file', () => {
     expect([first.status, second.status]).toEqual([expected, expected]);
   });
 
-  it('other authorities in the file count at once, for those who are connected too', async () => {
+  it('uses new authorities in the file at once, for open connections too', async () => {
     const { ask, files, service, logger } = await guarded();
     expect(await ask('client')).toBe(200);
     copyFileSync(tlsFixture('second-ca.pem'), files.caFile);
@@ -100,7 +100,7 @@ describe('with [kubernetes] client_ca_file', () => {
 });
 
 describe('[kubernetes] client_ca_file', () => {
-  it('needs TLS, and authorities that are not everybody’s', async () => {
+  it('needs TLS, and excludes client_ca_file of [service]', async () => {
     const { options, caFile } = tlsFiles();
     await expect(runKubernetes(POLICIES, { kubernetes: { client_ca_file: caFile } })).rejects.toThrow(
       '[kubernetes] client_ca_file: expected [service] tls_cert_file and tls_key_file with it',
@@ -115,7 +115,7 @@ describe('[kubernetes] client_ca_file', () => {
     );
   });
 
-  it('is asked for until the next start, whatever a reload says', async () => {
+  it('stays required until the next start, whatever a reload says', async () => {
     const { options, caFile } = tlsFiles();
     const policies = temporaryFile('policies.yaml', POLICIES);
     const text = (authorities: string) =>

@@ -29,8 +29,8 @@ const PARTS = {
 };
 const UNTOUCHED = { status: 200, allowed: true, patch: [], warnings: [], message: undefined };
 
-describe('a pod that says nothing', () => {
-  it('is given the defaults by a patch that names only what changes', async () => {
+describe('a plain pod', () => {
+  it('gets the defaults by a minimal patch', async () => {
     const { ask } = await runKubernetes(policiesForAll({ parts: PARTS }));
     const review = admissionReview('create-by-replica-set');
     const { patch, uid, answer, ...came } = await ask(review);
@@ -53,7 +53,7 @@ describe('a pod that says nothing', () => {
     expect(object).toEqual({ ...review.request.object, spec: { ...spec, ...PARTS.default, tolerations } });
   });
 
-  it('is given nothing more when it comes again as it has become', async () => {
+  it('gets nothing more when it is reviewed again', async () => {
     const { ask } = await runKubernetes(policiesForAll({ parts: PARTS }));
     for (const name of ['create-by-replica-set', 'create-by-daemon-set'] as const) {
       const review = admissionReview(name);
@@ -66,7 +66,7 @@ describe('a pod that says nothing', () => {
     }
   });
 
-  it('keeps its own labels, beside which those that it lacks are added with their names escaped', async () => {
+  it('keeps its own labels, and gets missing ones with escaped names', async () => {
     const nodeSelector = { 'kubernetes.io/arch': 'amd64', 'a~b/c': 'd' };
     const { ask } = await runKubernetes(
       policiesForAll({ labels: { allowed: { nodeSelectors: {} }, default: { nodeSelector } } }),
@@ -80,7 +80,7 @@ describe('a pod that says nothing', () => {
     expect(patched(review, patch).request.object.spec.nodeSelector).toEqual({ disk: 'ssd', ...nodeSelector });
   });
 
-  it('is given an affinity place by place', async () => {
+  it('gets an affinity place by place', async () => {
     const term = { matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }] };
     const affinity = {
       nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } },
@@ -94,7 +94,7 @@ describe('a pod that says nothing', () => {
     ]);
   });
 
-  it('is left as it is where nothing is default', async () => {
+  it('is unchanged if there are no defaults', async () => {
     const { ask } = await runKubernetes(policiesForAll({ all: { allowed: { schedulerNames: [] } } }));
     const { answer, ...came } = await ask(admissionReview('create-by-replica-set'));
     expect(came).toMatchObject(UNTOUCHED);
@@ -102,7 +102,7 @@ describe('a pod that says nothing', () => {
   });
 });
 
-it('over TLS it is the same', async () => {
+it('works over TLS', async () => {
   const { options, caFile } = tlsFiles();
   const { url } = await runKubernetes(policiesForAll({ parts: PARTS }), { service: options });
   const agent = new Agent({ ca: readFileSync(caFile) });

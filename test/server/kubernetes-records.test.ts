@@ -70,7 +70,7 @@ function line(outcome: string, changes: object = {}) {
 }
 
 describe('an admission', () => {
-  it('is a line of the decision log, whatever becomes of it', async () => {
+  it('is a line of the decision log, whatever the result', async () => {
     const { records, metrics, page } = await recorded(async ({ ask }) => {
       await ask(creating(SSD));
       await ask(creating({}));
@@ -101,7 +101,7 @@ describe('an admission', () => {
     expect(paths).toEqual([4, 1]);
   });
 
-  it('that adds a default has changed the pod, also where a policy that is tried would refuse it', async () => {
+  it('that adds a default is recorded as changed, even if an audited policy would reject it', async () => {
     const { records } = await recorded(
       ({ ask }) => ask(creating({})),
       { audit: ['tried'] },
@@ -112,7 +112,7 @@ describe('an admission', () => {
     expect(records).toEqual([line('changed', { warnings: [expect.stringContaining('nodeSelector zone')] })]);
   });
 
-  it('that is only tried says so, with what the user was warned of', async () => {
+  it('in audit mode is recorded as such, with the warnings', async () => {
     const { records, metrics } = await recorded(
       async ({ ask }) => {
         await ask(creating(TAPE));
@@ -128,7 +128,7 @@ describe('an admission', () => {
     expect(metric(metrics, 'blazar_enforcement_decisions_total', labels)).toBe(1);
   });
 
-  it('names the pod as well as it can, and no longer than other names', async () => {
+  it('names the pod as well as possible, with a bounded length', async () => {
     const { records } = await recorded(async ({ ask }) => {
       await ask(admissionReview('create-by-replica-set'));
       const long = 'n'.repeat(300);
@@ -147,7 +147,7 @@ describe('an admission', () => {
     expect(records[1]?.user_id?.length).toBe(256);
   });
 
-  it('leaves nothing of the pod anywhere', async () => {
+  it("records nothing of the pod's content", async () => {
     const { everything } = await recorded(async ({ ask, post }) => {
       for (const name of ['create-by-replica-set', 'update-adding-a-toleration'] as const) {
         const { answer } = await ask(admissionReview(name));
@@ -166,7 +166,7 @@ describe('an admission', () => {
 });
 
 describe('a dry run', () => {
-  it('is decided like any other, and is kept nowhere', async () => {
+  it('is decided like any other, and not recorded', async () => {
     const { records, metrics, page } = await recorded(async ({ ask }) => {
       for (const path of ['/kubernetes/admission', VALIDATION]) {
         for (const spec of [SSD, {}, TAPE]) {
@@ -183,7 +183,7 @@ describe('a dry run', () => {
   });
 });
 
-it('what is not judged, and what is no review, is no decision', async () => {
+it('unjudged and invalid reviews are not recorded', async () => {
   const { records, metrics } = await recorded(async ({ ask }) => {
     await ask(creating({}, { operation: 'DELETE', object: null }));
     await ask(creating({}, { object: null }));

@@ -55,7 +55,7 @@ describe('a reload', () => {
     expect(await allowed()).toEqual(['hdd']);
   });
 
-  it('takes the paths away with the policies, brings them back, and describes what there is', async () => {
+  it('removes and restores the paths with the policies, and describes them', async () => {
     const { service, post, request, allowed, conf, naming } = await onFile();
     const described = async () => {
       const { json } = await request('/openapi.json');
@@ -75,7 +75,7 @@ describe('a reload', () => {
     expect(await described()).toEqual([ADMISSION, VALIDATION]);
   });
 
-  it('with a mistake in a policy keeps those that were right, and says where it is', async () => {
+  it('with an error in a policy keeps the old ones, and reports its position', async () => {
     const { service, allowed, file, readiness, logger } = await onFile();
     expect(await readiness()).toMatchObject({ status: 200 });
     writeFileSync(file, MISTAKEN);
@@ -91,7 +91,7 @@ describe('a reload', () => {
     expect(await allowed()).toEqual(['hdd']);
   });
 
-  it('loses no request, and each is answered by one of the two', async () => {
+  it('loses no request, and each is decided by one generation', async () => {
     const { service, ask, file } = await onFile();
     const withDefault = (disk: string) =>
       policiesForAll({ disks: { allowed: { nodeSelectors: {} }, default: { nodeSelector: { disk } } } });
@@ -122,7 +122,7 @@ describe('a reload', () => {
   });
 });
 
-describe('policies that are watched', () => {
+describe('watched policies', () => {
   const becomes = (allowed: () => Promise<unknown>, expected: unknown) =>
     vi.waitFor(async () => expect(await allowed()).toEqual(expected), SOON);
 
@@ -151,7 +151,7 @@ describe('policies that are watched', () => {
     await becomes(allowed, ['tape']);
   });
 
-  it('stay as they were when there is a mistake or a file goes, until it is mended', async () => {
+  it('stay in force while there is an error or a file is missing', async () => {
     const { allowed, file, readiness, request } = await onFile({ watch: true });
     writeFileSync(file, MISTAKEN);
     await vi.waitFor(async () => expect((await readiness()).status).toBe(503), SOON);
@@ -173,7 +173,7 @@ describe('policies that are watched', () => {
     expect(reloads('refused')).toBeGreaterThan(1);
   });
 
-  it('are those that the configuration names by now', async () => {
+  it('are those of the current configuration', async () => {
     const { allowed, conf, file, folder, naming } = await onFile({ watch: true });
     const other = join(folder, 'other.yaml');
     writeFileSync(other, allowing('hdd'));
@@ -189,7 +189,7 @@ describe('policies that are watched', () => {
     await becomes(allowed, ['ssd']);
   });
 
-  it('are watched as soon as the configuration names them, also while there is a mistake in them', async () => {
+  it('are watched as soon as the configuration names them, even with an error', async () => {
     const { allowed, conf, folder, naming, readiness } = await onFile({ watch: true });
     const other = join(folder, 'other.yaml');
     writeFileSync(conf, naming('other.yaml'));
@@ -201,7 +201,7 @@ describe('policies that are watched', () => {
     await becomes(allowed, ['hdd']);
   });
 
-  it('are not read again where nobody watches', async () => {
+  it('are not read again without --watch', async () => {
     const { allowed, file, folder } = await onFile();
     const watching = await onFile({ watch: true, folder });
     writeFileSync(file, allowing('hdd'));

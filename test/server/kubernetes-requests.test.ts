@@ -102,8 +102,8 @@ const MALFORMED: readonly [what: string, field: string, body: unknown][] = [
   ],
 ];
 
-describe('what is no review', () => {
-  it('is answered with 400 and the field that is wrong, and not with what came', async () => {
+describe('an invalid review', () => {
+  it('gets 400 and the invalid field, without its content', async () => {
     const { post } = await runKubernetes(policies({ disks: DISKS }));
     const asked = MALFORMED.flatMap((one) => [ADMISSION, VALIDATION].map((path) => [path, ...one] as const));
     const answers = await Promise.all(asked.map(([path, , , body]) => post(path, body)));
@@ -120,7 +120,7 @@ describe('what is no review', () => {
     }
   });
 
-  it('that is cut off, empty or no JSON is answered with 400', async () => {
+  it('that is truncated, empty or not JSON gets 400', async () => {
     const { post } = await runKubernetes(policies({ disks: DISKS }));
     const whole = JSON.stringify(asking({}));
     for (const body of [
@@ -140,7 +140,7 @@ describe('what is no review', () => {
     }
   });
 
-  it('that says it is of another type is answered with 415, and one that is too long with 413', async () => {
+  it('of another type gets 415, and one that is too long 413', async () => {
     const { post } = await runKubernetes(policies({ disks: DISKS }), { service: { body_limit: 4000 } });
     const types = ['text/plain', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
     for (const type of types) {
@@ -158,10 +158,10 @@ describe('what is no review', () => {
   });
 });
 
-describe('names that JavaScript has of its own', () => {
+describe("names of JavaScript's own members", () => {
   const hostile = (text: string) => JSON.stringify(asking({})).replace('"spec":{}', text);
 
-  it('are labels like others in a pod, and change nothing else', async () => {
+  it('are ordinary labels in a pod', async () => {
     const spec = {
       allowed: { nodeSelectors: { disk: ['ssd'] } },
       default: { nodeSelector: { disk: 'ssd' } },
@@ -181,7 +181,7 @@ describe('names that JavaScript has of its own', () => {
     expect(({} as { nodeSelector?: unknown }).nodeSelector).toBeUndefined();
   });
 
-  it('hold nothing that is asked for', async () => {
+  it('are not read as fields of the request', async () => {
     const { ask } = await runKubernetes(policies({ disks: DISKS }));
     const inside = JSON.stringify(asking({})).slice(1, -1);
     expect((await ask(`{"__proto__":{${inside}}}`)).status).toBe(400);
@@ -215,7 +215,7 @@ describe('the parameter timeout', () => {
     }
   }
 
-  it('is how long it is waited at most, as Go prints it, and never longer than the deadline', async () => {
+  it('limits the wait, in the format of Go, up to the deadline', async () => {
     expect(
       await waiting(
         '',
@@ -229,11 +229,11 @@ describe('the parameter timeout', () => {
     ).toEqual([600, 10, 0.5, 1.5, 90, 600, 600]);
   });
 
-  it('that is over at once keeps nobody from an answer that needs no waiting', async () => {
+  it('of 0 still allows a response without waiting', async () => {
     expect(await waiting('?timeout=0s', '?timeout=0.001ms')).toEqual([0, 0.000001]);
   });
 
-  it('bounds how long it is waited for a turn', async () => {
+  it('limits the wait for a turn', async () => {
     const service = { max_concurrent: 1, deadline: 600 };
     const { ask, post, begun, finish } = await runHeld(policies({ disks: DISKS }), service);
     const held = post('/check-create', createLasting(60));
@@ -252,7 +252,7 @@ describe('the parameter timeout', () => {
     expect((await ask(creating(), `${ADMISSION}?timeout=100ms`)).status).toBe(200);
   });
 
-  it('that is no duration is answered with 400', async () => {
+  it('that is not a duration gets 400', async () => {
     const { ask } = await runKubernetes(policies({ disks: DISKS }));
     const values = [
       ...[

@@ -28,8 +28,8 @@ const PARTS = {
 const DISKS = { required: { nodeSelectors: { disk: ['ssd', 'hdd'] } }, allowed: { schedulerNames: [] } };
 const UNTOUCHED = { status: 200, allowed: true, patch: [], warnings: [], message: undefined };
 
-describe('a pod that does not fit', () => {
-  it('is refused with 403 within 200, and a message that names field, values and policy', async () => {
+describe('a pod that is rejected', () => {
+  it('gets 403 within 200, with field, values and policy in the message', async () => {
     const { ask } = await runKubernetes(policiesForAll({ disks: DISKS, more: PARTS }));
     const { answer, ...came } = await ask(creating({ nodeSelector: { disk: 'tape' } }));
     const message =
@@ -43,7 +43,7 @@ describe('whose policies count', () => {
   const ssd = { required: { nodeSelectors: { disk: ['ssd'] } }, allowed: { schedulerNames: [] } };
   const hdd = { required: { nodeSelectors: { disk: ['hdd'] } }, allowed: { schedulerNames: [] } };
 
-  it('is that of the service account and the namespace of the request, for each request of its own', async () => {
+  it('is decided by the service account and namespace of each request', async () => {
     const { ask } = await runKubernetes(
       [
         policies({ ssd, hdd }),
@@ -83,7 +83,7 @@ describe('whose policies count', () => {
 });
 
 describe('the validating webhook', () => {
-  it('never patches, and refuses what lacks a part that is required', async () => {
+  it('never patches, and rejects pods without required parts', async () => {
     const spec = { ...DISKS, default: { nodeSelector: { disk: 'ssd' } } };
     const { ask } = await runKubernetes(policiesForAll({ disks: spec }));
     const review = creating();
@@ -114,7 +114,7 @@ describe('what is not judged', () => {
     ['CONNECT', { operation: 'CONNECT' }],
   ];
 
-  it('passes untouched, whatever its object is', async () => {
+  it('is allowed unchanged, whatever the object', async () => {
     const { ask } = await runKubernetes(policies({ disks: DISKS }));
     for (const [what, changes] of OTHERS) {
       for (const object of [{ spec: { nodeSelector: { disk: 'tape' } } }, null, undefined, [7]]) {
@@ -133,7 +133,7 @@ describe('what is not judged', () => {
 describe('a change of a pod', () => {
   const run = () => runKubernetes(policiesForAll({ disks: { ...DISKS, ...PARTS } }));
 
-  it('is judged where it adds a toleration, and is not patched', async () => {
+  it('is judged if it adds a toleration, and not patched', async () => {
     const { ask } = await run();
     const { allowed, message, patch } = await ask(admissionReview('update-adding-a-toleration'));
     expect({ allowed, patch }).toEqual({ allowed: false, patch: [] });
@@ -145,7 +145,7 @@ describe('a change of a pod', () => {
     expect(await free.ask(admissionReview('update-adding-a-toleration'))).toMatchObject(UNTOUCHED);
   });
 
-  it('of a pod that is on a node by now is not about that node', async () => {
+  it('of a scheduled pod does not judge its node', async () => {
     const { ask } = await runKubernetes(
       policiesForAll({ one: { allowed: { schedulerNames: ['batch'], tolerations: [] } } }),
     );
@@ -161,12 +161,12 @@ describe('a change of a pod', () => {
 describe('a pod of a DaemonSet', () => {
   const run = () => runKubernetes(policiesForAll({ plain: { allowed: { schedulerNames: [] } } }));
 
-  it('may name its node, and has the tolerations that Kubernetes gives it', async () => {
+  it('may name its node and have the tolerations of Kubernetes', async () => {
     const { ask } = await run();
     expect(await ask(admissionReview('create-by-daemon-set'))).toMatchObject(UNTOUCHED);
   });
 
-  it('may not where somebody else makes it', async () => {
+  it('may not if someone else creates it', async () => {
     const { ask } = await run();
     const review = admissionReview('create-by-daemon-set');
     for (const userInfo of [{ username: 'lin' }, {}, null, undefined]) {
@@ -178,14 +178,14 @@ describe('a pod of a DaemonSet', () => {
   });
 });
 
-describe('what is judged besides pods', () => {
+describe('what is judged apart from pods', () => {
   const DAEMON_SETS = { resource: { group: 'apps', version: 'v1', resource: 'daemonsets' } };
   const POLICIES = {
     resource: { group: 'scheduling.blazar-enforcement', version: 'v1alpha1', resource: 'schedulingpolicies' },
     namespace: null,
   };
 
-  it('is the template of a DaemonSet, which gets defaults where it is', async () => {
+  it('is the template of a DaemonSet, which gets defaults', async () => {
     const { ask } = await runKubernetes(policiesForAll({ disks: { ...DISKS, ...PARTS } }));
     const object = (spec: object) => ({ metadata: { name: 'agents' }, spec: { template: { spec } } });
     const refused = await ask(
@@ -202,7 +202,7 @@ describe('what is judged besides pods', () => {
     expect(patch.every(({ path }) => path.startsWith('/spec/template/spec/'))).toBe(true);
   });
 
-  it('is a binding, of whoever is no scheduler', async () => {
+  it('is a binding by anyone but a scheduler', async () => {
     const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
     const object = { metadata: { name: 'web' }, target: { kind: 'Node', name: 'n1' } };
     const answer = async (username: string) =>
@@ -218,7 +218,7 @@ describe('what is judged besides pods', () => {
     expect([await answer('lin'), await answer('system:kube-scheduler')]).toEqual([false, true]);
   });
 
-  it('is a scheduling policy, in which nothing may stand that nobody reads', async () => {
+  it('is a scheduling policy, which may not have unknown fields', async () => {
     const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
     const judge = async (spec: object, changes: object = {}) => {
       const object = {
@@ -245,7 +245,7 @@ describe('what is judged besides pods', () => {
   });
 });
 
-it('system_tolerations takes the place of those that are known', async () => {
+it('system_tolerations replaces the default ones', async () => {
   const text = policiesForAll({ plain: { allowed: { schedulerNames: [] } } });
   const system_tolerations = ['dedicated=web:NoSchedule'];
   const { ask } = await runKubernetes(text, { kubernetes: { system_tolerations } });
@@ -255,7 +255,7 @@ it('system_tolerations takes the place of those that are known', async () => {
 });
 
 describe('the paths', () => {
-  it('are not there without policies', async () => {
+  it('do not exist without policies', async () => {
     const { post, request: send } = await runService();
     for (const path of [ADMISSION, VALIDATION]) {
       expect((await post(path, creating())).status).toBe(404);
@@ -263,7 +263,7 @@ describe('the paths', () => {
     }
   });
 
-  it('are these, to the letter', async () => {
+  it('match literally', async () => {
     const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));
     for (const path of [
       `${ADMISSION}/`,
@@ -276,7 +276,7 @@ describe('the paths', () => {
     }
   });
 
-  it('take POST and nothing else', async () => {
+  it('accept only POST', async () => {
     const { request: send } = await runKubernetes(policiesForAll({ disks: DISKS }));
     for (const path of [ADMISSION, VALIDATION]) {
       for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
@@ -290,7 +290,7 @@ describe('the paths', () => {
     }
   });
 
-  it('leave the leases as they are', async () => {
+  it('do not affect leases', async () => {
     const { post } = await runKubernetes(policies({ disks: DISKS }));
     expect((await post('/check-create', {})).status).toBe(400);
   });

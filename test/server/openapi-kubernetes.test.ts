@@ -33,7 +33,7 @@ const POLICIES = policiesForAll({
 });
 
 describe('the description', () => {
-  it('has the endpoints where there are scheduling policies', async () => {
+  it('has the endpoints if there are scheduling policies', async () => {
     const { request } = await runKubernetes(POLICIES);
     const { json, text } = await request('/openapi.json');
     expect(json).toEqual(api.document);
@@ -44,14 +44,14 @@ describe('the description', () => {
     );
   });
 
-  it('has both where SkyPilot is served too', () => {
+  it('has both if SkyPilot is served too', () => {
     const { paths } = descriptionWith({ kubernetes: true, skypilotPath: '/sky' }).document;
     expect(Object.keys(paths)).toEqual(expect.arrayContaining(['/sky', ...PATHS]));
   });
 
   itIsSoundWith(api, PATHS);
 
-  it('names the timeout, which an API server adds to the address, and each way to prove who asks', () => {
+  it('names the timeout parameter and each way to authenticate', () => {
     for (const path of PATHS) {
       const described: { parameters?: unknown; security?: unknown } = api.document.paths[path]?.post ?? {};
       const { parameters, security } = described;
@@ -62,7 +62,7 @@ describe('the description', () => {
     }
   });
 
-  it('has a schema that reviews of an API server fulfil', () => {
+  it('has a schema that accepts reviews of an API server', () => {
     for (const name of [
       'create-by-replica-set',
       'create-by-daemon-set',
@@ -120,7 +120,7 @@ const reviews = fc.record(
   { requiredKeys: [] },
 );
 
-it('accepts what the service judges, and refuses what the service does not', async () => {
+it('describes exactly the requests that the service accepts', async () => {
   const { post } = await runKubernetes(POLICIES);
   const seen = { judged: 0, refused: 0 };
   await fc.assert(
@@ -238,7 +238,7 @@ async function fromWaiting(): Promise<Answer[]> {
   );
 }
 
-it('an API server is given every answer that is described, as it is described, and no other', async () => {
+it('an API server gets exactly the described responses', async () => {
   const fault = await fromAFault();
   const groups = await Promise.all([
     fromOneService(),

@@ -18,7 +18,7 @@ function operationOf(document: typeof apiDescription, path: string): DescribedOp
 }
 
 describe('the description', () => {
-  it('has the endpoint where SkyPilot is served, and at its path', async () => {
+  it('has the endpoint at its path if SkyPilot is served', async () => {
     const { request } = await runSkypilot({ IdlePolicy: '' });
     expect((await request('/openapi.json')).json).toEqual(api.document);
     const elsewhere = await runSkypilot(
@@ -32,7 +32,7 @@ describe('the description', () => {
     expect(Object.keys(descriptionWith({ skypilotPath: '/sky' }).document.paths)).not.toContain(PATH);
   });
 
-  it('tells nothing of it where it is not served', async () => {
+  it('does not mention SkyPilot if it is not served', async () => {
     const { request } = await runSkypilot({}, { skypilot: { path: '/sky' } });
     const { json, text } = await request('/openapi.json');
     expect(json).toEqual(apiDescription);
@@ -41,13 +41,13 @@ describe('the description', () => {
 
   itIsSoundWith(api, [PATH]);
 
-  it('asks for the token as the password or in the query', () => {
+  it('requires the token as the password or in the query', () => {
     expect(operationOf(api.document, PATH).security).toEqual([{ password: [] }, { token: [] }, {}]);
     expect(api.document.components.securitySchemes?.token).toMatchObject({ in: 'query', name: 'token' });
   });
 
   it.for(['launch-client', 'launch-server', 'validate-server', 'jobs-launch-server'])(
-    'has a schema that a request of SkyPilot fulfils, as text and as object: %s',
+    'has a schema that accepts a request of SkyPilot, as string and as object: %s',
     (name) => {
       const schema = { $ref: '#/components/schemas/SkypilotRequest' };
       expect(api.mistakes(schema, JSON.parse(wireBody(name)))).toEqual([]);
@@ -126,7 +126,7 @@ async function fromWaiting(): Promise<Answer[]> {
   return [parsedAnswer('post', PATH, await raw(half))];
 }
 
-it('SkyPilot is given every answer that is described, as it is described, and no other', async () => {
+it('SkyPilot gets exactly the described responses', async () => {
   const fault = await fromAFault();
   const groups = await Promise.all([fromOneService(), fromAFullHouse(), fromWaiting()]);
   expectDescribed(api, [...fault, ...groups.flat()], (path) => path === PATH);

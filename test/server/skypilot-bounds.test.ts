@@ -25,7 +25,7 @@ const BOMBS: readonly (readonly [string, string])[] = [
 ];
 
 describe('YAML that is too much', () => {
-  it('is refused by its member in the time of a request, while others are answered', async () => {
+  it('is rejected in time, while other requests are answered', async () => {
     const { ask } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { deadline: 10 } });
     for (const [index, [what, yaml]] of BOMBS.entries()) {
       const member = index % 2 === 0 ? 'task' : 'skypilot_config';
@@ -41,7 +41,7 @@ describe('YAML that is too much', () => {
     }
   });
 
-  it('is none where it is only long', async () => {
+  it('is not rejected for a long text', async () => {
     const { ask } = await runSkypilot({ LabelPolicy: "task.labels = { a: 'b' };" });
     const run = `echo ${'x'.repeat(500_000)}\n`.repeat(2);
     const { status, text } = await ask({ task: `run: ${JSON.stringify(run)}\nnum_nodes: 1\n` });
@@ -50,8 +50,8 @@ describe('YAML that is too much', () => {
   });
 });
 
-describe('more reviews than there is room for', () => {
-  it('are refused with 503, and are no decisions', async () => {
+describe('more reviews than the limit', () => {
+  it('get 503, and are not recorded', async () => {
     let letIn = () => {};
     let begun = () => {};
     const underWay = new Promise<void>((resolve) => {
@@ -81,7 +81,7 @@ describe('more reviews than there is room for', () => {
     expect(metric(text, 'blazar_enforcement_decisions_total')).toBe(1);
   });
 
-  it('give way to the next one when a policy has not answered by the deadline', async () => {
+  it('make room when a policy misses its deadline', async () => {
     const { ask, logger } = await runSkypilot(
       {
         SilentPolicy:

@@ -4,7 +4,7 @@ import { metric } from '../support/metric.ts';
 import { FAILED } from '../support/skypilot.ts';
 import { runSkypilot } from '../support/skypilot-service.ts';
 
-it('a policy that hangs or forgets to wait is refused by its name, and the service goes on answering', async () => {
+it('a policy that hangs or has an unhandled rejection is named, and the service keeps responding', async () => {
   const { ask, request, logger } = await runSkypilot(
     {
       OddPolicy: `if (task.run === 'hang') { for (;;); }

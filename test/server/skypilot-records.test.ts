@@ -38,7 +38,7 @@ async function recorded(
 }
 
 describe('a review', () => {
-  it('is a line of the decision log, whatever becomes of it', async () => {
+  it('is a line of the decision log, whatever the result', async () => {
     const { records, service } = await recorded({ FirstPolicy: '', NamePolicy: BY_NAME }, async ({ ask }) => {
       for (const name of ['keep', 'change', 'reject', 'break']) {
         await ask({ task: `name: ${name}\n`, skypilot_config: 'active_workspace: structure\n' });
@@ -77,7 +77,7 @@ describe('a review', () => {
     );
   });
 
-  it('names nobody where SkyPilot does not, and nothing that is no name', async () => {
+  it('names no user if SkyPilot sends none', async () => {
     const { records } = await recorded({ IdlePolicy: '' }, async ({ ask }) => {
       await ask(wireBody('launch-client'));
       await ask(wireBody('validate-server'));
@@ -100,7 +100,7 @@ describe('a review', () => {
     ]);
   });
 
-  it('is due to the policy that has changed the request first, and to none when the change was taken back', async () => {
+  it('is attributed to the first policy that changed the request', async () => {
     const policies = {
       IdlePolicy: '',
       LabelPolicy: "if (task.name !== 'undo') { task.a = 1; } else { task.labels = {}; }",
@@ -118,7 +118,7 @@ describe('a review', () => {
     ]);
   });
 
-  it('is no decision when it was no request, or nobody who may ask', async () => {
+  it('is not recorded for an invalid or unauthenticated request', async () => {
     const { records, metrics } = await recorded(
       { IdlePolicy: '' },
       async ({ ask, request }) => {
@@ -175,7 +175,7 @@ describe('a review', () => {
   });
 });
 
-describe('what nobody must read', () => {
+describe('secrets of a request', () => {
   const SECRETS = [
     'the-token-of-the-fixtures',
     'policy.example.org',
@@ -187,7 +187,7 @@ describe('what nobody must read', () => {
     'allowed_users',
   ];
 
-  it('is in no log, decision, metric, page or answer but the answer to the request itself', async () => {
+  it('are in no log, decision, metric, page or other response', async () => {
     const answers: string[] = [];
     const { text, metrics, page, service } = await recorded(
       { NamePolicy: BY_NAME.replaceAll('task.name', "request.requestName.split('-')[1]") },
@@ -228,7 +228,7 @@ describe('what nobody must read', () => {
     }
   });
 
-  it('is not in the log of a fault either', async () => {
+  it('are not in the log of a failure either', async () => {
     const { ask, logger } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { tokens: ['s3cret-token'] } });
     const review = vi.spyOn(PolicyChain.prototype, 'review').mockRejectedValue(new Error('a fault'));
     onTestFinished(() => review.mockRestore());

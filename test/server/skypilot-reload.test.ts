@@ -84,7 +84,7 @@ describe('a reload', () => {
     expect(await post(PATH, body())).toMatchObject({ status: 500, json: { message: FAILED } });
   });
 
-  it('loads a policy anew whose file has changed', async () => {
+  it('reloads a policy whose file changed', async () => {
     const folder = temporaryFolder();
     const section = `admin_policies = ${policyFile(folder, 'OnePolicy', SET('first'))}`;
     const { ask, change, service } = await onFile(section);
@@ -98,7 +98,7 @@ describe('a reload', () => {
     expect(await ask()).toBe(named('third'));
   });
 
-  it('keeps the policies, the path and the tokens when something is wrong', async () => {
+  it('keeps the policies, the path and the tokens if there is an error', async () => {
     const folder = temporaryFolder();
     const section = `admin_policies = ${policyFile(folder, 'OnePolicy', SET('first'))}\ntokens = secret`;
     const { ask, change, service, request, logger } = await onFile(section);
@@ -136,7 +136,7 @@ describe('a reload', () => {
     expect(JSON.stringify(logger.lines)).not.toContain('"secret"');
   });
 
-  it('lets a request finish with the policies that it has found, and those go after it', async () => {
+  it('lets a request finish with its policies, and closes them afterwards', async () => {
     const heard: string[] = [];
     let open = () => {};
     vi.stubGlobal('heard', heard);
@@ -171,7 +171,7 @@ describe('a reload', () => {
 });
 
 describe('at the start', () => {
-  it('a policy that can not be used is a mistake in the configuration', async () => {
+  it('an invalid policy is an error in the configuration', async () => {
     const conf = confFile(written('admin_policies = ./nowhere.js#NowherePolicy'));
     await expect(runServiceOn({ environment: {}, configFiles: [conf] })).rejects.toThrow(
       /\[skypilot\] admin_policies: the policy "\.\/nowhere\.js#NowherePolicy" cannot be used/,

@@ -8,8 +8,8 @@ import { PATH, runSkypilot } from '../support/skypilot-service.ts';
 const LABEL = `task.resources = { ...task.resources, labels: { ...task.resources?.labels, reviewed: 'yes' } };
   config.setNested(['kubernetes', 'custom_metadata', 'labels', 'reviewed'], 'yes');`;
 
-describe('a request that the policies let through', () => {
-  it('is answered with a JSON text that holds two YAML texts and nothing else', async () => {
+describe('an allowed request', () => {
+  it('gets a JSON string with two YAML texts', async () => {
     const { ask } = await runSkypilot({ LabelPolicy: LABEL });
     const { status, text, headers } = await ask(wireBody('launch-server'));
     expect(status).toBe(200);
@@ -25,7 +25,7 @@ describe('a request that the policies let through', () => {
     expect(answer.task).toContain('    approved: \'yes\'\n    reviewed: "yes"\n');
   });
 
-  it('is answered as it came where no policy changes it', async () => {
+  it('is returned unchanged if no policy changes it', async () => {
     const { ask } = await runSkypilot({ IdlePolicy: '' });
     for (const name of ['launch-client', 'launch-server', 'validate-server', 'jobs-launch-server']) {
       const { task, skypilot_config } = inside(wireBody(name));
@@ -38,7 +38,7 @@ describe('a request that the policies let through', () => {
     }
   });
 
-  it('may come as the object itself, and with what nobody has heard of', async () => {
+  it('may be the object itself, and have unknown members', async () => {
     const { post, ask } = await runSkypilot({ LabelPolicy: LABEL });
     const unlike = envelope({
       request_name: 'volumes.apply',
@@ -51,14 +51,14 @@ describe('a request that the policies let through', () => {
     expect(inside(plain.text).task).toContain('_new: 1\n');
   });
 
-  it('comes out of a second review as out of the first', async () => {
+  it('is the same after a second review', async () => {
     const { ask } = await runSkypilot({ LabelPolicy: LABEL });
     const first = inside((await ask(wireBody('launch-client'))).text);
     const second = inside((await ask({ ...inside(wireBody('launch-server')), ...first })).text);
     expect(second).toEqual(first);
   });
 
-  it('means what the answer in the fixtures means', async () => {
+  it('means the same as the response in the fixtures', async () => {
     const { ask } = await runSkypilot({
       IdlePolicy: 'this.seen = [task, config.toDict()]; globalThis.reviewed = this.seen;',
     });
@@ -73,8 +73,8 @@ describe('a request that the policies let through', () => {
   });
 });
 
-describe('a request that a policy rejects', () => {
-  it('is answered with 400 and the reason as plain text, nothing else', async () => {
+describe('a rejected request', () => {
+  it('gets 400 and the reason as plain text', async () => {
     const { ask } = await runSkypilot({ RejectingPolicy: 'throw new PolicyRejected(task.run);' });
     const reasons = [
       'Only spot here.',
@@ -95,7 +95,7 @@ describe('a request that a policy rejects', () => {
   });
 });
 
-describe('a request that a policy breaks at', () => {
+describe('a request at which a policy fails', () => {
   const WAYS = [
     "throw new Error('the cause, with a s3cret');",
     "return Promise.reject(new Error('the cause, with a s3cret'));",
@@ -107,7 +107,7 @@ describe('a request that a policy breaks at', () => {
     'task.list = Array.from({ length: 300_000 }, () => 1);',
   ];
 
-  it('is answered with 500, a sentence and the id of the request, whatever it does', async () => {
+  it('gets 500, a generic message and the request id', async () => {
     const { ask, logger } = await runSkypilot({
       BrokenPolicy: WAYS.map((way, index) => `if (task.run === ${index}) { ${way} }`).join('\n'),
     });
@@ -132,7 +132,7 @@ describe('a request that a policy breaks at', () => {
   });
 });
 
-describe('what is no request', () => {
+describe('an invalid request', () => {
   const NO_REQUESTS = [
     ['no JSON', '{', 'expected a body in JSON'],
     ['nothing', '', 'expected a body in JSON'],
@@ -150,7 +150,7 @@ describe('what is no request', () => {
     ['a version in words', body({ client_api_version: 's3cret' }), 'client_api_version: expected a number'],
   ] as const;
 
-  it('is answered with 422, and never with a rejection', async () => {
+  it('gets 422, and never a rejection', async () => {
     const { ask } = await runSkypilot({ IdlePolicy: '' });
     for (const [what, text, message] of NO_REQUESTS) {
       const { status, json, text: sent } = await ask(text);
@@ -163,7 +163,7 @@ describe('what is no request', () => {
     }
   });
 
-  it('is answered with 415 where it is no JSON by its type, and with 413 where it is too long', async () => {
+  it('gets 415 if its type is not JSON, and 413 if it is too long', async () => {
     const { post, ask } = await runSkypilot({ IdlePolicy: '' }, { service: { body_limit: 2000 } });
     expect(await post(PATH, body(), { 'Content-Type': 'text/plain' })).toMatchObject({ status: 415 });
     expect(await ask({ task: `run: ${'x'.repeat(3000)}` })).toMatchObject({
@@ -175,13 +175,13 @@ describe('what is no request', () => {
 });
 
 describe('the path', () => {
-  it('is not there without a policy', async () => {
+  it('does not exist without a policy', async () => {
     const { post, request } = await runService();
     expect((await post(PATH, body())).status).toBe(404);
     expect((await request(PATH)).status).toBe(404);
   });
 
-  it('is the one that is configured, to the letter, but for a slash at its end', async () => {
+  it('is the configured one, with an optional trailing slash', async () => {
     const { post } = await runSkypilot({ IdlePolicy: '' }, { skypilot: { path: '/sky/check.v1' } });
     for (const path of ['/sky/check.v1', '/sky/check.v1/']) {
       expect((await post(path, body())).status, path).toBe(200);
@@ -199,7 +199,7 @@ describe('the path', () => {
     }
   });
 
-  it('takes POST and nothing else', async () => {
+  it('accepts only POST', async () => {
     const { request } = await runSkypilot({ IdlePolicy: '' });
     for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       const { status, headers } = await request(PATH, { method, redirect: 'manual' });
@@ -207,7 +207,7 @@ describe('the path', () => {
     }
   });
 
-  it('never answers with a redirect', async () => {
+  it('never redirects', async () => {
     const { raw } = await runSkypilot({ IdlePolicy: '' });
     const targets = [
       PATH,
@@ -228,7 +228,7 @@ describe('the path', () => {
     }
   });
 
-  it('leaves the leases as they are', async () => {
+  it('does not affect leases', async () => {
     const { post } = await runSkypilot({ RejectingPolicy: "throw new PolicyRejected('no');" });
     expect((await post('/check-create', {})).status).toBe(400);
   });
@@ -245,7 +245,7 @@ describe('the token', () => {
     ...[`?token=${TOKEN}&token=${TOKEN}`, `?token=${TOKEN}&token=wrong`, `?__proto__=${TOKEN}`],
   ];
 
-  it('as a parameter of the address must be there once and be right', async () => {
+  it('as a query parameter must occur once and be right', async () => {
     const { ask } = await run();
     for (const query of RIGHT) {
       expect((await ask({}, query)).status, query).toBe(200);
@@ -260,7 +260,7 @@ describe('the token', () => {
     }
   });
 
-  it('is not the one of leases, and not sent in any other header', async () => {
+  it('is not that of leases, and not accepted in other headers', async () => {
     const { post } = await runSkypilot(
       { IdlePolicy: '' },
       { skypilot: { tokens: [TOKEN] }, service: { tokens: ['of-leases'] } },
@@ -274,12 +274,12 @@ describe('the token', () => {
     expect((await post('/check-create', {}, { 'X-Auth-Token': TOKEN })).status).toBe(401);
   });
 
-  it('is looked at before the body', async () => {
+  it('is checked before the body', async () => {
     const { ask } = await run();
     expect((await ask('{', '?token=wrong')).status).toBe(401);
   });
 
-  it('is not asked for where there is none', async () => {
+  it('is not required if none is set', async () => {
     const { ask } = await runSkypilot({ IdlePolicy: '' }, { service: { tokens: ['of-leases'] } });
     expect((await ask({}, '?token=anything')).status).toBe(200);
   });

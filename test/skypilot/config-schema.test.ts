@@ -36,7 +36,7 @@ describe('outside of a pod', () => {
     expect(merged(around([{ key: 'a' }]), around([{ key: 'b' }]))).toEqual(around([{ key: 'b' }]));
   });
 
-  it('a list takes the place of what is none', () => {
+  it('a list replaces another value', () => {
     expect(merged({ gcp: { subnet_names: 'a' } }, { gcp: { subnet_names: ['b'] } })).toEqual({
       gcp: { subnet_names: ['b'] },
     });
@@ -44,7 +44,7 @@ describe('outside of a pod', () => {
 });
 
 describe('in a pod', () => {
-  it('lists are joined, and what is in both is there twice', () => {
+  it('lists are concatenated, with duplicates', () => {
     expect(inPod('tolerations', [{ key: 'a' }], [{ key: 'b' }, { key: 'a' }])).toEqual([
       { key: 'a' },
       { key: 'b' },
@@ -52,7 +52,7 @@ describe('in a pod', () => {
     ]);
   });
 
-  it('lists are joined in custom_metadata, and in kubernetes of a workspace', () => {
+  it('lists are concatenated in custom_metadata, and in kubernetes of a workspace', () => {
     const around = (list: unknown) => ({
       workspaces: { ml: { kubernetes: { custom_metadata: { finalizers: list } } } },
     });
@@ -63,7 +63,7 @@ describe('in a pod', () => {
     expect(inPod(name, ['a', 'b'], ['c'])).toEqual(['c']);
   });
 
-  it('containers of the same name merge, and others are further ones', () => {
+  it('containers of the same name merge, and others are added', () => {
     const base = [
       { name: 'main', image: 'a', args: ['x'] },
       { name: 'proxy', image: 'p' },
@@ -122,13 +122,13 @@ describe('in a pod', () => {
     ]);
   });
 
-  it('mounts at different paths are different ones, also of one volume', () => {
+  it('mounts at different paths do not merge, even of one volume', () => {
     const base = [{ name: 'data', mountPath: '/a' }];
     const over = [{ name: 'data', mountPath: '/b' }];
     expect(inPod('volumeMounts', base, over)).toEqual([...base, ...over]);
   });
 
-  it('the one secret to pull images with is merged into the first', () => {
+  it('the only image pull secret merges into the first', () => {
     expect(inPod('imagePullSecrets', [{ name: 'a', x: 1 }, { name: 'b' }], [{ name: 'c' }])).toEqual([
       { name: 'c', x: 1 },
       { name: 'b' },
@@ -161,14 +161,11 @@ describe('in a pod', () => {
     [pod({ tolerations: [1] }), { kubernetes: null }, { kubernetes: null }],
     [{ kubernetes: { pod_config: null } }, pod({ tolerations: [1] }), pod({ tolerations: [1] })],
     [pod({ tolerations: [1] }), { kubernetes: { pod_config: null } }, { kubernetes: { pod_config: null } }],
-  ] as const)(
-    'null is nothing to merge with, and takes the place of all: %j under %j',
-    ([base, over, result]) => {
-      expect(merged(base, over)).toEqual(result);
-    },
-  );
+  ] as const)('null replaces everything, and is replaced: %j under %j', ([base, over, result]) => {
+    expect(merged(base, over)).toEqual(result);
+  });
 
-  it('neither side is changed', () => {
+  it('neither side is modified', () => {
     const [base, over] = [pod({ tolerations: [{ key: 'a' }] }), pod({ tolerations: [{ key: 'b' }] })];
     const before = structuredClone([base, over]);
     merged(base, over);
@@ -179,7 +176,7 @@ describe('in a pod', () => {
 describe('the keys', () => {
   const names = (keys: typeof SERVER_KEYS) => keys.map((key) => key.join('.'));
 
-  it('that only the server sets are those of SkyPilot, and admin_policy', () => {
+  it('of the server are those of SkyPilot and admin_policy', () => {
     expect(names(SERVER_KEYS).sort()).toEqual([
       'admin_policy',
       'allowed_clouds',
@@ -199,7 +196,7 @@ describe('the keys', () => {
     ]);
   });
 
-  it('that a task may set are those of SkyPilot', () => {
+  it('of a task are those of SkyPilot', () => {
     expect(names(TASK_KEYS).sort()).toEqual([
       'active_workspace',
       'azure.remote_identity',

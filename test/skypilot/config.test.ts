@@ -11,14 +11,14 @@ const tree = () => ({
 });
 
 describe('getNested', () => {
-  it('returns what stands at a path', () => {
+  it('returns the value at a path', () => {
     const config = Config.fromDict(tree());
     expect(config.getNested(['aws', 'vpc_name'])).toBe('main');
     expect(config.getNested(['aws', 'labels'])).toEqual({ team: 'ml' });
     expect(config.getNested([])).toEqual(tree());
   });
 
-  it('returns null where null stands, and the default where nothing does', () => {
+  it('returns an existing null, and the default for a missing value', () => {
     const config = Config.fromDict(tree());
     expect(config.getNested(['nothing'], 'default')).toBeNull();
     expect(config.getNested(['missing'], 'default')).toBe('default');
@@ -30,11 +30,11 @@ describe('getNested', () => {
     ['nothing', 'x'],
     ['aws', 'vpc_name', 'length'],
     ['kubernetes', 'pod_config', 'spec', 'tolerations', '0'],
-  ])('returns the default where a step is no mapping: %j', (path) => {
+  ])('returns the default if a step is not a mapping: %j', (path) => {
     expect(Config.fromDict(tree()).getNested(path, 'default')).toBe('default');
   });
 
-  it('lays overrides over it first, and keeps none of them', () => {
+  it('applies overrides, and does not keep them', () => {
     const config = Config.fromDict(tree());
     const overrides = {
       aws: { vpc_name: 'other' },
@@ -51,7 +51,7 @@ describe('getNested', () => {
     expect(config.toDict()).toEqual(tree());
   });
 
-  it.for(HOSTILE)('finds nothing under %j that is not there, and what is', (name) => {
+  it.for(HOSTILE)('finds %j only if it exists', (name) => {
     expect(Config.fromDict(tree()).getNested([name], 'default')).toBe('default');
     expect(Config.fromDict(tree()).getNested(['aws', name], 'default')).toBe('default');
     const parsed = JSON.parse(`{${JSON.stringify(name)}: {"x": 1}}`) as Record<string, unknown>;
@@ -60,7 +60,7 @@ describe('getNested', () => {
 });
 
 describe('setNested', () => {
-  it('makes the mappings on the way, also where something else stood', () => {
+  it('creates mappings along the path, replacing other values', () => {
     const config = Config.fromDict(tree());
     config.setNested(['gcp', 'vpc', 'name'], 'a');
     config.setNested(['nothing', 'now'], 1);
@@ -73,14 +73,14 @@ describe('setNested', () => {
     });
   });
 
-  it('merges a mapping with the one that is there, and removes nothing', () => {
+  it('merges a mapping into the existing one', () => {
     const config = Config.fromDict(tree());
     config.setNested(['aws', 'labels'], { owner: 'lin' });
     config.setNested(['aws', 'labels'], {});
     expect(config.getNested(['aws', 'labels'])).toEqual({ team: 'ml', owner: 'lin' });
   });
 
-  it('replaces a list, and joins one of a pod', () => {
+  it('replaces a list, and appends to one of a pod', () => {
     const config = Config.fromDict({ ...tree(), allowed_clouds: ['aws'] });
     config.setNested(['allowed_clouds'], ['gcp']);
     config.setNested(['kubernetes', 'pod_config', 'spec', 'tolerations'], [{ key: 'spot' }]);
@@ -91,7 +91,7 @@ describe('setNested', () => {
     ]);
   });
 
-  it('changes nothing when it can not merge', () => {
+  it('changes nothing if it cannot merge', () => {
     const config = Config.fromDict(tree());
     expect(() => config.setNested(['kubernetes', 'pod_config', 'spec'], [1])).toThrow(MergeError);
     expect(config.toDict()).toEqual(tree());
@@ -103,7 +103,7 @@ describe('setNested', () => {
     expect(config.getNested(['aws', 'vpc_name'], 'default')).toBeNull();
   });
 
-  it('lays a whole configuration over this one at an empty path, and nothing else', () => {
+  it('merges a whole configuration at an empty path', () => {
     const config = Config.fromDict({ a: 1, b: { c: 1 } });
     config.setNested([], { b: { d: 2 } });
     expect(config.toDict()).toEqual({ a: 1, b: { c: 1, d: 2 } });
@@ -114,7 +114,7 @@ describe('setNested', () => {
 });
 
 describe('assign', () => {
-  it('makes it this value, whatever was there', () => {
+  it('replaces any value', () => {
     const config = Config.fromDict(tree());
     config.assign(['aws', 'labels'], { owner: 'lin' });
     config.assign(['kubernetes', 'pod_config', 'spec', 'tolerations'], []);
@@ -126,7 +126,7 @@ describe('assign', () => {
     });
   });
 
-  it('takes a whole configuration at an empty path, and nothing else', () => {
+  it('replaces the whole configuration at an empty path', () => {
     const config = Config.fromDict(tree());
     config.assign([], { a: 1 });
     expect(config.toDict()).toEqual({ a: 1 });
@@ -137,7 +137,7 @@ describe('assign', () => {
 });
 
 describe('unset', () => {
-  it('removes a key, and leaves what held it', () => {
+  it('removes a key, and keeps its mapping', () => {
     const config = Config.fromDict(tree());
     expect(config.unset(['aws', 'labels', 'team'])).toBe(true);
     expect(config.unset(['nothing'])).toBe(true);
@@ -154,7 +154,7 @@ describe('unset', () => {
     ['missing', 'x'],
     ['nothing', 'x'],
     ['aws', 'vpc_name', 'length'],
-  ])('says that nothing was there: %j', (path) => {
+  ])('returns false if nothing was there: %j', (path) => {
     const config = Config.fromDict(tree());
     expect(config.unset(path)).toBe(false);
     expect(config.toDict()).toEqual(tree());
@@ -162,7 +162,7 @@ describe('unset', () => {
 });
 
 describe.for(HOSTILE)('the name %j', (name) => {
-  it('is one like any other', () => {
+  it('is an ordinary name', () => {
     const config = Config.fromDict({});
     config.setNested([name, name], 1);
     config.assign([name, 'other'], 2);
@@ -179,19 +179,19 @@ describe.for(HOSTILE)('the name %j', (name) => {
 });
 
 describe('a configuration', () => {
-  it('is empty when it is made of nothing', () => {
+  it('is empty if made from null or undefined', () => {
     expect(Config.fromDict(null).toDict()).toEqual({});
     expect(Config.fromDict(undefined).toDict()).toEqual({});
   });
 
-  it('is a copy of what it is made of', () => {
+  it('is a copy of its source', () => {
     const from = tree();
     const config = Config.fromDict(from);
     from.aws.labels.team = 'other';
     expect(config.toDict()).toEqual(tree());
   });
 
-  it('hands out copies', () => {
+  it('returns copies', () => {
     const config = Config.fromDict(tree());
     for (const path of [[], ['aws'], ['aws', 'labels']]) {
       Object.assign(config.getNested(path) as object, { changed: true });
@@ -201,7 +201,7 @@ describe('a configuration', () => {
     expect(config.toDict()).toEqual(tree());
   });
 
-  it('copies what it is given', () => {
+  it('copies its arguments', () => {
     const config = Config.fromDict({});
     const value = { list: [1] };
     config.setNested(['set'], value);
@@ -210,7 +210,7 @@ describe('a configuration', () => {
     expect(config.toDict()).toEqual({ set: { list: [1] }, assigned: { list: [1] } });
   });
 
-  it('keeps whole numbers of any length', () => {
+  it('keeps integers of any size', () => {
     const config = Config.fromDict({ id: 2n ** 70n });
     expect(config.getNested(['id'])).toBe(2n ** 70n);
   });
@@ -220,7 +220,7 @@ describe('a configuration', () => {
     ['a date', new Date(0)],
     ['a Map', new Map()],
     ['a symbol', Symbol('x')],
-  ] as const)('takes no %s', ([, value]) => {
+  ] as const)('rejects %s', ([, value]) => {
     const config = Config.fromDict(tree());
     expect(() => Config.fromDict({ value })).toThrow(TypeError);
     expect(() => config.setNested(['value'], value)).toThrow(TypeError);
@@ -228,7 +228,7 @@ describe('a configuration', () => {
     expect(config.toDict()).toEqual(tree());
   });
 
-  it('takes no circle', () => {
+  it('rejects cycles', () => {
     const circle: Record<string, unknown> = {};
     circle.circle = circle;
     expect(() => Config.fromDict(circle)).toThrow(TypeError);

@@ -45,7 +45,7 @@ describe('a policy in a thread', () => {
     ['an endless loop that waits', 'return (async () => { for (;;) await null; })();'],
     ['an expression that takes for ever', "/^(a+)+$/.test('a'.repeat(50) + 'b');"],
     ['a promise that is never settled', 'return new Promise(() => {});'],
-  ])('is ended at the deadline: %s', async (_, way) => {
+  ])('is stopped at the deadline: %s', async (_, way) => {
     const { review, logger } = await threads(switched({ bad: way }));
     const started = performance.now();
     let beats = 0;
@@ -67,7 +67,7 @@ describe('a policy in a thread', () => {
     expect(performance.now() - started).toBeLessThan(15_000);
   });
 
-  it('that hangs at one request keeps no other from being answered', async () => {
+  it('that hangs at one request does not block others', async () => {
     const { review, logger } = await threads(
       switched({
         hang: 'for (;;);',
@@ -87,7 +87,7 @@ describe('a policy in a thread', () => {
     await slow;
   });
 
-  it('that breaks again and again is not started without end', { timeout: 90_000 }, async () => {
+  it('that keeps crashing is not restarted forever', { timeout: 90_000 }, async () => {
     const { review, logger } = await threads(switched({ bad: 'process.exit(3);' }));
     for (let count = 0; count < 16; count += 1) {
       expect((await review(taskOf('bad'))).failed).toBe(true);
@@ -99,7 +99,7 @@ describe('a policy in a thread', () => {
     });
   });
 
-  it('that breaks while nobody asks is in the log', async () => {
+  it('that crashes while idle is logged', async () => {
     const { review, logger } = await threads(
       switched({ good: "setTimeout(() => { throw new Error('afterwards'); }, 20);" }),
     );

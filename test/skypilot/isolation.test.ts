@@ -6,7 +6,7 @@ import { shownLines, switched, taskOf, threads } from '../support/isolated-polic
 import { chainOf, FAILED } from '../support/skypilot.ts';
 
 describe('a policy in a thread', () => {
-  it('is asked as one without: the request, its changes, its reasons and its mistakes are the same', async () => {
+  it('gives the same results as one in process', async () => {
     const ways = {
       changed: "task.labels = { a: [1n, -0, NaN, null, '\u2028'] }; config.setNested(['a', 'b'], ['c']);",
       proto: `task.envs = JSON.parse('{"__proto__": {"a": 1}}');`,
@@ -45,7 +45,7 @@ describe('a policy in a thread', () => {
     expect((await isolated.review(taskOf('last'))).task.count).toBe(Object.keys(ways).length + 2);
   });
 
-  it('that gives up when it is told keeps its thread, and what it remembers', async () => {
+  it('that stops at its signal keeps its thread and state', async () => {
     const { review, logger } = await threads(
       switched({
         bad: "return new Promise((_, no) => call.signal.addEventListener('abort', () => no(new Error('late'))));",
@@ -57,7 +57,7 @@ describe('a policy in a thread', () => {
     expect(shownLines(logger).map(({ message }) => message)).toEqual(['policy failed']);
   });
 
-  it('has a logger, a clock and calls to other services', async () => {
+  it('has a logger, a clock and an HTTP client', async () => {
     const server = createServer((_, answer) => answer.end('{"a":1}'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
@@ -94,7 +94,7 @@ describe('a policy in a thread', () => {
     expect(calls).toEqual([[url.slice(0, -1), 200, expect.any(Number)]]);
   });
 
-  it('is ended where it hangs or breaks: it is named, its request is refused, and the next one is answered', async () => {
+  it('is stopped if it hangs or crashes, and the next request is answered', async () => {
     const ways = {
       hang: 'for (;;);',
       exit: 'process.exit(0);',

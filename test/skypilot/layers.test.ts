@@ -64,7 +64,7 @@ describe('the order of the sources', () => {
     expect(mergeSources([...sources].reverse()).tree).toEqual({ kubernetes: { provision_timeout: 4 } });
   });
 
-  it('keeps the order of pairs of the command line: a later one wins, and joins', () => {
+  it('applies pairs of the command line in order', () => {
     const pair = (yaml: string) => source('command line', yaml);
     const { tree } = mergeSources([
       pair('a: 1\nkubernetes: {pod_config: {tolerations: [x]}}'),
@@ -73,7 +73,7 @@ describe('the order of the sources', () => {
     expect(tree).toEqual({ a: 2, kubernetes: { pod_config: { tolerations: ['x', 'y'] } } });
   });
 
-  it('changes no source, and merges none of nothing', () => {
+  it('does not modify sources, and merges an empty list', () => {
     const server = source('server', 'a:\n  b: [1]\n');
     const before = structuredClone(server.tree);
     mergeSources([server, source('user', 'a:\n  b: [2]\n  c: 3\n')]);
@@ -83,7 +83,7 @@ describe('the order of the sources', () => {
 });
 
 describe('merging', () => {
-  it('says of each value which source has won, and what it has beaten', () => {
+  it('reports the source of each value, and the sources that it overrides', () => {
     expect(
       explained({
         server: 'a:\n  x: 1\n  y: 2\nlist:\n  - 1\n  - 2\nempty: {}\n',
@@ -97,7 +97,7 @@ describe('merging', () => {
     ]);
   });
 
-  it('says of each item of a joined list where it comes from', () => {
+  it('reports the source of each item of a concatenated list', () => {
     const tolerations = (...keys: string[]) =>
       `kubernetes:\n  pod_config:\n    spec:\n      tolerations:\n${keys.map((key) => `        - ${key}\n`).join('')}`;
     expect(
@@ -126,7 +126,7 @@ describe('merging', () => {
     expect(problems).toEqual([`project:5: kubernetes.pod_config.spec.${name}: ${expectation}`]);
   });
 
-  it('names the list, and not another item of it, where something in a joined list cannot be merged', () => {
+  it('names the list if an item of a concatenated list cannot be merged', () => {
     const pod = (text: string) => `kubernetes:\n  pod_config:\n    containers:\n${text}`;
     const server = pod('      - name: a\n      - name: b\n        args: x\n');
     const user = pod('      - name: b\n        args: [y]\n      - name: c\n');
@@ -135,7 +135,7 @@ describe('merging', () => {
     ]);
   });
 
-  it('takes __proto__ for a name like any other', () => {
+  it('treats __proto__ as an ordinary name', () => {
     const { tree, leaves } = merged({ server: '__proto__: {a: 1}\n', user: '__proto__: {b: 2}\n' });
     expect(JSON.stringify(tree)).toBe('{"__proto__":{"a":1,"b":2}}');
     expect(leaves.map(({ path }) => formatPath(path))).toEqual(['__proto__.a', '__proto__.b']);
@@ -176,7 +176,7 @@ describe('what only the server may set', () => {
     },
   );
 
-  it('is not spoken of when it is null, or what the server has', () => {
+  it("is not reported if it is null or equal to the server's", () => {
     const server = 'admin_policy: a.B\nrbac: {default_role: user}\nallowed_clouds: [aws]\n';
     const user = 'rbac: {default_role: user}\nallowed_clouds: [gcp]\nadmin_policy: null\n';
     const { tree } = merged({ server });
@@ -184,13 +184,13 @@ describe('what only the server may set', () => {
     expect(refused({ server, user })).toEqual(['client allowed_clouds user:2']);
   });
 
-  it('is never spoken of when it is the database', () => {
+  it('is never reported for the database', () => {
     const { tree } = merged({ server: 'db: a\n', user: 'db: b\n', 'command line': 'db: c\n' });
     expect(tree).toEqual({ db: 'a' });
     expect(refused({ server: 'db: a\n', user: 'db: b\n', 'command line': 'db: c\n' })).toEqual([]);
   });
 
-  it('leaves what stands beside it', () => {
+  it('does not affect other keys', () => {
     const user = 'jobs:\n  controller:\n    consolidation_mode: true\n    resources: {cpus: 2}\n';
     expect(merged({ user }).tree).toEqual({ jobs: { controller: { resources: { cpus: 2 } } } });
     expect(refused({ user })).toEqual(['client jobs.controller.consolidation_mode user:3']);
@@ -213,7 +213,7 @@ describe('what only the server may set', () => {
 });
 
 describe('what a task may set', () => {
-  it('is every key of the list, and all below it', () => {
+  it('is every listed key, with everything below', () => {
     expect(TASK_KEYS).toHaveLength(28);
     for (const key of TASK_KEYS) {
       const config = branch(key, { below: 1 });
@@ -240,7 +240,7 @@ describe('what a task may set', () => {
     }
   });
 
-  it('is laid over the project and under the command line', () => {
+  it('overrides the project, and is overridden by the command line', () => {
     expect(
       explained({
         project: 'gcp: {vpc_name: p}\n',
@@ -277,7 +277,7 @@ describe('the configuration of a task', () => {
     });
   });
 
-  it('is config where both are there, with a warning', () => {
+  it('is config if both are set, with a warning', () => {
     expect(read('config: {a: 1}\nexperimental:\n  config_overrides: {a: 2}\n')).toEqual({
       tree: { a: 1 },
       at: ['config'],
@@ -285,7 +285,7 @@ describe('the configuration of a task', () => {
     });
   });
 
-  it('is what SkyPilot has put into the resources', () => {
+  it('is what SkyPilot stored in the resources', () => {
     expect(read('resources:\n  _cluster_config_overrides: {a: 1}\n')).toEqual({
       tree: { a: 1 },
       at: ['resources', '_cluster_config_overrides'],
@@ -301,12 +301,12 @@ describe('the configuration of a task', () => {
     ['experimental:\n  other: 1\n', 'task:2: experimental.other: expected only config_overrides here'],
     ['run: x\nexperimental: yes\n', 'task:2: experimental: expected a mapping'],
     ['run: x\nconfig: [a]\n', 'task:2: config: expected a mapping'],
-  ])('is refused as %j', ([yaml, problem]) => {
+  ])('is rejected as %j', ([yaml, problem]) => {
     expect(read(yaml).problems).toEqual([`error: ${problem}`]);
   });
 });
 
-describe('the workspace that is chosen', () => {
+describe('the selected workspace', () => {
   const problem = (texts: Partial<Record<Level, string>>) => {
     const found = workspaceProblem(merged(texts));
     return found && formatProblem(found);
@@ -319,7 +319,7 @@ describe('the workspace that is chosen', () => {
     },
   );
 
-  it('must exist on the server: one that a user makes up does not', () => {
+  it('must exist on the server', () => {
     expect(
       problem({
         server: 'workspaces: {lab: {}}\n',
@@ -333,7 +333,7 @@ describe('the workspace that is chosen', () => {
   });
 });
 
-it('names a place by its level and its file, and a flag by itself', () => {
+it('formats a place as level and file, and a flag by itself', () => {
   expect(formatPlace({ level: 'user', origin: { kind: 'file', file: 'u.yaml', line: 3 } })).toBe(
     'user u.yaml:3',
   );

@@ -59,7 +59,7 @@ describe('the tasks of a file', () => {
   );
 });
 
-describe('several documents where there may be one', () => {
+describe('several documents instead of one', () => {
   it.each(['task', 'skypilot_config', 'user'])('are no request: %s', (member) => {
     for (const text of ['id: x\n---\nid: y\n', 'id: x\n--- {}\n', 'id: x\n---\n']) {
       expect(() => received({ [member]: text })).toThrow(InvalidBodyError);

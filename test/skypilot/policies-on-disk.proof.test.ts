@@ -10,7 +10,7 @@ import { PATH } from '../support/skypilot-service.ts';
 
 const seen = (name: string) => `task.seen = [...(task.seen ?? []), '${name}'];`;
 
-it('come from packages, from files with odd names, and with another copy of this package', async () => {
+it('can come from packages, from files with odd names, and with another copy of this package', async () => {
   const site = temporaryFolder();
   const write = (path: string, text: string) => {
     mkdirSync(dirname(join(site, path)), { recursive: true });

@@ -52,7 +52,7 @@ describe('a chain without policies', () => {
 });
 
 describe('the policies', () => {
-  it('are asked in order, each about what the one before has made of the request', async () => {
+  it('are called in order, each with the result of the previous one', async () => {
     const { review, chain } = await chainOf({
       FirstPolicy: "task.seen = ['first']; config.setNested(['seen'], ['first']);",
       SecondPolicy:
@@ -97,7 +97,7 @@ describe('the policies', () => {
     });
   });
 
-  it('may answer later, with a plain object, and with the configuration as a mapping', async () => {
+  it('may return a promise, a plain object, and a plain configuration', async () => {
     const { review } = await chainOf({
       LaterPolicy: 'return Promise.resolve({ task: { a: 1 }, skypilotConfig: config });',
       PlainPolicy: 'return new MutatedUserRequest(task, { b: 2 });',
@@ -109,7 +109,7 @@ describe('the policies', () => {
     });
   });
 
-  it('have changed nothing when one takes back what another one did', async () => {
+  it('have changed nothing if one reverts what another did', async () => {
     const { review } = await chainOf({
       DoingPolicy: SET_LABEL,
       UndoingPolicy: 'delete task.labels;',
@@ -120,7 +120,7 @@ describe('the policies', () => {
     expect(inside(answer.answer ?? '')).toEqual({ task, skypilot_config });
   });
 
-  it('are not asked behind a rejection', async () => {
+  it('are not called after a rejection', async () => {
     const asked = probe<string[]>([]);
     const { review, logger } = await chainOf({
       ChangingPolicy: `${SET_LABEL} ${SET_TIMEOUT}`,
@@ -145,7 +145,7 @@ describe('the policies', () => {
     expect(logger.lines).toEqual([]);
   });
 
-  it('may reject by the class of another copy of the package', async () => {
+  it('may reject with the class of another copy of the package', async () => {
     const { review } = await chainOf({
       OtherCopyPolicy:
         "throw Object.assign(new Error('no'), { [Symbol.for('blazar-enforcement.policy-rejected')]: true });",
@@ -154,7 +154,7 @@ describe('the policies', () => {
   });
 });
 
-describe('a policy that breaks', () => {
+describe('a policy that fails', () => {
   it.for([
     ['throws an error', "throw new Error('the cause');", 'the cause'],
     ['rejects a promise', "return Promise.reject(new Error('the cause'));", 'the cause'],
@@ -256,7 +256,7 @@ describe('a policy that breaks', () => {
     expect(logger.lines[0]?.fields.error).toBe('no answer within 0.1 s');
   });
 
-  it('has failed when what it has made can not be written', async () => {
+  it('has failed if its result cannot be written', async () => {
     const { review, logger } = await chainOf({ IdlePolicy: '', LabelPolicy: SET_LABEL, LastPolicy: '' });
     const write = vi.spyOn(YamlDocument.prototype, 'with').mockImplementation(() => {
       throw new RangeError('Invalid string length');
@@ -280,7 +280,7 @@ describe('a policy that breaks', () => {
     expect(logger.lines[0]?.fields).toMatchObject({ policy: 'LabelPolicy', error: 'Invalid string length' });
   });
 
-  it('is told of the deadline', async () => {
+  it('gets a signal at the deadline', async () => {
     const seen = probe<string[]>([]);
     const { review } = await chainOf({
       ListeningPolicy:
@@ -290,7 +290,7 @@ describe('a policy that breaks', () => {
     expect(seen).toEqual(['over']);
   });
 
-  it('breaks nothing else', async () => {
+  it('does not affect other requests', async () => {
     const { review } = await chainOf({
       OddPolicy: "if (task.name === 'odd') { throw new Error('x'); }",
       LabelPolicy: SET_LABEL,
@@ -317,7 +317,7 @@ describe('nothing leaks', () => {
     return [await review(one), await review(one), await review(request())];
   }
 
-  it('of what a policy changes before it rejects or breaks', async () => {
+  it('of changes before a policy rejects or fails', async () => {
     for (const end of ["throw new PolicyRejected('no');", "throw new Error('x');", 'return 7;']) {
       for (const answer of await twice(await chainOf({ SpoilingPolicy: SPOIL + end }))) {
         expect(stateOf(answer)).toEqual(AS_IT_CAME);
@@ -325,7 +325,7 @@ describe('nothing leaks', () => {
     }
   });
 
-  it('of what a policy changes in place, and answers otherwise', async () => {
+  it('of changes in place that a policy does not return', async () => {
     const { review } = await chainOf({
       SpoilingPolicy: `const before = [structuredClone(task), config.toDict()]; ${SPOIL} return new MutatedUserRequest(...before);`,
       SeeingPolicy: 'probe.push([task, config.toDict()]);',
@@ -337,7 +337,7 @@ describe('nothing leaks', () => {
     expect(answer.changed).toBe(false);
   });
 
-  it('of what a policy changes after it has answered', async () => {
+  it('of changes after a policy has returned', async () => {
     const { review } = await chainOf({
       LatePolicy: `const answer = new MutatedUserRequest(task, config);
         const spoil = () => { ${SPOIL} };
@@ -357,7 +357,7 @@ describe('nothing leaks', () => {
     }
   });
 
-  it('of what a policy keeps from one request to the next', async () => {
+  it('of state that a policy keeps between requests', async () => {
     const { review } = await chainOf({
       KeepingPolicy: `this.kept ??= [];
         for (const [task, config] of this.kept) { ${SPOIL} }
@@ -385,7 +385,7 @@ describe('nothing leaks', () => {
     expect(one).toMatchObject({ user: { name: 'lin' }, requestOptions: { clusterName: 'one' } });
   });
 
-  it('between requests at the same time', async () => {
+  it('between concurrent requests', async () => {
     const { review } = await chainOf({
       SlowPolicy: `task.labels = { owner: task.name };
         return new Promise((go) => setTimeout(go, Math.random() * 10)).then(() => {
@@ -406,7 +406,7 @@ describe('nothing leaks', () => {
 });
 
 describe('a pipeline', () => {
-  it('gets the same configuration for each of its tasks', async () => {
+  it('gets the same configuration for each task', async () => {
     const { review } = await chainOf({
       TimeoutPolicy: SET_TIMEOUT,
       PodPolicy: "config.assign(['kubernetes', 'pod_config', 'spec', 'tolerations'], [{ key: 'gpu' }]);",
@@ -436,7 +436,7 @@ describe('the options of a policy', () => {
     return `${path}#LimitPolicy`;
   };
 
-  it('stand in the section, with their defaults', async () => {
+  it('are in the section, with their defaults', async () => {
     const { review } = await chainOn({ admin_policies: [file()], limit: 3 });
     expect((await review(received())).task.limit).toBe(3);
     const other = await chainOn({ admin_policies: [file()] });
@@ -450,7 +450,7 @@ describe('the options of a policy', () => {
 });
 
 describe('a chain', () => {
-  it('is not made when a policy can not be set up, and lets the others go', async () => {
+  it('is not created if a policy cannot be set up, and closes the others', async () => {
     const closed = probe<string[]>([]);
     const folder = temporaryFolder();
     const sources = {
@@ -471,7 +471,7 @@ describe('a chain', () => {
     expect(closed).toEqual(['first']);
   });
 
-  it('lets every policy go, also when one of them breaks at that', async () => {
+  it('closes every policy, even if one of them fails', async () => {
     const closed = probe<string[]>([]);
     const folder = temporaryFolder();
     const admin_policies = ['One', 'Two'].map((name) => {
@@ -488,7 +488,7 @@ describe('a chain', () => {
     ]);
   });
 
-  it('is not made of policies that are not there', async () => {
+  it('is not created from missing policies', async () => {
     const { folder } = policyFiles({ SomePolicy: '' });
     await expect(chainOn({ admin_policies: [`${folder}/SomePolicy.js#OtherPolicy`] })).rejects.toThrow(
       /\[skypilot\] admin_policies: .*exports no class OtherPolicy/,

@@ -29,7 +29,7 @@ async function problemOf(specifier: string): Promise<string> {
 }
 
 describe('a policy', () => {
-  it('is named by its file and its class, from anywhere', async () => {
+  it('is named by its file and its class', async () => {
     const { folder, specifiers } = policyFiles({ OnePolicy: '', TwoPolicy: '' });
     const fromHere = `./${relative(process.cwd(), join(folder, 'TwoPolicy.js'))}#TwoPolicy`;
     const { policies, problems } = await load(specifiers[0] ?? '', fromHere);
@@ -40,7 +40,7 @@ describe('a policy', () => {
     ]);
   });
 
-  it('may stand in one file with others', async () => {
+  it('may share a file with others', async () => {
     const file = fileOf(`${policySource('OnePolicy')}export class TwoPolicy extends OnePolicy {}\n`);
     const { policies, problems } = await load(`${file}#OnePolicy`, `${file}#TwoPolicy`);
     expect(problems).toEqual([]);
@@ -66,7 +66,7 @@ describe('a policy', () => {
   });
 });
 
-describe('what is no policy is said', () => {
+describe('reports an invalid policy:', () => {
   it.for([
     '',
     'MyPolicy',
@@ -81,7 +81,7 @@ describe('what is no policy is said', () => {
     'data:text/javascript,1#MyPolicy',
     'node:fs#Stats',
     '../#MyPolicy',
-  ])('of a name that names none: %j', async (specifier) => {
+  ])('an invalid name: %j', async (specifier) => {
     expect(await problemOf(specifier)).toBe(
       `the policy ${JSON.stringify(specifier)} cannot be used: expected package#Policy or ./file.js#Policy`,
     );
@@ -129,18 +129,18 @@ describe('what is no policy is said', () => {
     expect(await problemOf(`${fileOf(source)}#MyPolicy`)).toContain(said);
   });
 
-  it('of a file and a package that are not there', async () => {
+  it('a missing file and a missing package', async () => {
     expect(await problemOf('./nowhere/policy.js#MyPolicy')).toContain('there is no such file');
     expect(await problemOf('not-installed-anywhere#MyPolicy')).toContain('it could not be loaded');
   });
 
-  it('of an option that is the own one of the section, whatever the policy is called', async () => {
+  it('an option that belongs to the section', async () => {
     expect(await problemOf(`${fileOf(WITH_OPTION('AdminThing', 'admin_policies'))}#AdminThing`)).toContain(
       "it declares the option admin_policies, which is the section's own",
     );
   });
 
-  it('of a second policy of a name, and of an option that another one has', async () => {
+  it('a second policy with the same name, and a duplicate option', async () => {
     const one = fileOf(policySource('MyPolicy'));
     const two = fileOf(policySource('MyPolicy', 'task.two = 2;'));
     const twice = await load(`${one}#MyPolicy`, `${two}#MyPolicy`, `${one}#MyPolicy`);
@@ -158,7 +158,7 @@ describe('what is no policy is said', () => {
     ]);
   });
 
-  it('of each, and the others are loaded', async () => {
+  it('each of them, and loads the others', async () => {
     const { specifiers } = policyFiles({ GoodPolicy: '' });
     const { policies, problems } = await load('bad', specifiers[0] ?? '', './worse.js#WorsePolicy');
     expect(policies.map(({ policyClass }) => policyClass.name)).toEqual(['GoodPolicy']);

@@ -22,7 +22,7 @@ describe('resourcesOf', () => {
     ],
     ['ordered', { resources: { ordered: [{ infra: 'aws' }] } }, [{ infra: 'aws' }]],
     ['alternatives of null', { resources: { cpus: 1, any_of: null } }, [{ cpus: 1, any_of: null }]],
-  ] as const)('returns everything that the task may be given: %s', ([, task, expected]) => {
+  ] as const)('returns all alternatives: %s', ([, task, expected]) => {
     expect(resourcesOf(task as unknown as Task)).toEqual(expected);
   });
 
@@ -33,7 +33,7 @@ describe('resourcesOf', () => {
     { resources: { any_of: { cpus: 4 } } },
     { resources: { any_of: ['A100'] } },
     { resources: { ordered: [null] } },
-  ])('throws for resources of another form: %j', (task) => {
+  ])('throws for an unknown form: %j', (task) => {
     expect(() => resourcesOf(task)).toThrow(TypeError);
     expect(() => changeResources(task, () => ({ cpus: 1 }))).toThrow(TypeError);
   });
@@ -45,7 +45,7 @@ describe('changeResources', () => {
     return task;
   };
 
-  it('changes the one that there is', () => {
+  it('changes a single alternative', () => {
     expect(
       changed({ resources: { cpus: 4, infra: 'aws' } }, () => ({ use_spot: true, infra: undefined })),
     ).toEqual({
@@ -53,7 +53,7 @@ describe('changeResources', () => {
     });
   });
 
-  it('makes some where the task asks for nothing', () => {
+  it('creates resources for a task without any', () => {
     expect(changed({ run: 'true' }, () => ({ use_spot: true }))).toEqual({
       run: 'true',
       resources: { use_spot: true },
@@ -88,7 +88,7 @@ describe('changeResources', () => {
     },
   );
 
-  it('leaves a task alone that nothing is to be changed of', () => {
+  it('does not touch a task without changes', () => {
     for (const task of [{}, { resources: null }, { resources: { any_of: [{ cpus: 1 }] } }]) {
       const before = structuredClone(task);
       expect(changed(task, () => ({}))).toEqual(before);
@@ -153,7 +153,7 @@ describe('acceleratorsOf', () => {
     '[8]',
     'A100:8:4',
     'A100:-1',
-  ])('throws for another form: %j', (accelerators) => {
+  ])('throws for an unknown form: %j', (accelerators) => {
     expect(() => acceleratorsOf({ accelerators })).toThrow(TypeError);
   });
 });
@@ -169,7 +169,7 @@ describe('alternatives of resources', () => {
     },
   );
 
-  it('lose a member for good that stood beside them, each as it was answered', () => {
+  it('lose an outer member for good, each as the change says', () => {
     const task = {
       resources: {
         cpus: 4,
@@ -190,14 +190,14 @@ describe('alternatives of resources', () => {
     });
   });
 
-  it('keep their place among the members', () => {
+  it('keep their position among the members', () => {
     const task = { resources: { any_of: [{ cpus: 1 }], disk_size: 9 } };
     changeResources(task, () => ({ cpus: 2 }));
     expect(JSON.stringify(task.resources)).toBe('{"any_of":[{"cpus":2}],"disk_size":9}');
   });
 });
 
-it('accelerators are found by their other name, and by the first one where both stand', () => {
+it('accelerators are found by their alias, and by the first name if both are set', () => {
   expect(acceleratorsOf({ gpus: 'A100:8' })).toEqual([{ name: 'A100', count: 8 }]);
   expect(acceleratorsOf({ accelerators: 'H100', gpus: 'A100:8' })).toEqual([{ name: 'H100', count: 1 }]);
   // A member that is null asks for nothing, and so does not hide the other.

@@ -234,7 +234,7 @@ describe.skipIf(!hasPyYaml)(`a random request, ${what}`, () => {
   });
   afterAll(() => void python.stdin.end());
 
-  it('comes back with the same meaning when no policy changes it, and with a label when one adds it', async () => {
+  it('keeps its meaning if no policy changes it, and gets a label if one adds it', async () => {
     const idle = await chainOf({ IdlePolicy: '' });
     const labelling = await chainOf({
       LabelPolicy: `const mapping = (value) => (typeof value === 'object' && !Array.isArray(value) && value) || {};

@@ -11,7 +11,7 @@ const SCRIPT = "set -e\n \necho one\t\n  \n  # two: '%' \"\\ \n\techo three, and
 const ADD_NODE = 'task.num_nodes = 2n;';
 
 describe('a script', () => {
-  it('of the corpus comes back to the letter', async () => {
+  it('of the corpus is returned unchanged', async () => {
     const { review } = await chainOf({ NodePolicy: 'task.num_nodes = 2;' });
     expect(corpus().length).toBeGreaterThan(100);
     for (const { text, source, changed, written } of corpus()) {
@@ -22,7 +22,7 @@ describe('a script', () => {
     }
   });
 
-  it('with a line of one blank is the same in an answer, in a review and in a configuration', async () => {
+  it('with a line of one space is the same in a response, a review and a configuration', async () => {
     const { folder, specifiers } = policyFiles({ NodePolicy: ADD_NODE });
     const file = (name: string, text: string) => {
       writeFileSync(join(folder, name), text);

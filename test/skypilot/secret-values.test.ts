@@ -25,7 +25,7 @@ const FORMS = [
 ];
 
 describe('a value', () => {
-  it.each(FORMS)('that has the form of a secret is hidden, wherever it is: %s', (secret) => {
+  it.each(FORMS)('in the form of a secret is hidden everywhere: %s', (secret) => {
     const shown = JSON.stringify(
       withoutSecrets({ envs: { PLAIN: secret }, run: `echo a ${secret} b`, list: [`(${secret})`] }),
     );
@@ -57,7 +57,7 @@ describe('a value', () => {
       'STRIPE_SIG',
       'API_TOKEN_2',
     ],
-  ])('of the variable %s is hidden, and everywhere else', (name) => {
+  ])('of the variable %s is hidden everywhere', (name) => {
     const task = {
       envs: { [name]: 'opensesame' },
       run: 'login --with opensesame\n',
@@ -76,7 +76,7 @@ describe('a value', () => {
     },
   );
 
-  it('is hidden in every form in which it may be shown', () => {
+  it('is hidden in every encoding', () => {
     const secret = 'p@ss "word"/+é';
     const secrets = SecretValues.of({
       secrets: { A: secret, N: 123_456, L: ['first of all', { x: 'second one' }] },
@@ -88,7 +88,7 @@ describe('a value', () => {
     expect(secrets.hideIn('https://lee:hunter22@host/x and hunter22')).toBe('https://****@host/x and ****');
   });
 
-  it('that is too short to be told from anything is hidden at its own place alone', () => {
+  it('that is too short is hidden only at its own place', () => {
     expect(withoutSecrets({ secrets: { A: '1', B: true }, num_nodes: 1, run: 'ls -1' })).toEqual({
       secrets: { A: '****', B: true },
       num_nodes: 1,
@@ -96,14 +96,14 @@ describe('a value', () => {
     });
   });
 
-  it('is one of so many that texts are hidden as a whole', () => {
+  it('is one of too many, so that texts are hidden as a whole', () => {
     const many = Object.fromEntries(
       Array.from({ length: 3000 }, (_, index) => [`A${index}`, `secret-${index}`]),
     );
     expect(SecretValues.of({ secrets: many }).hideIn('secret-7 and more')).toBe('****');
   });
 
-  it('is looked for in time, however hostile the text is', () => {
+  it('is found in time in hostile text', () => {
     const hostile = [
       '-----BEGIN A-----'.repeat(60_000),
       'eyJ'.repeat(300_000),
@@ -123,10 +123,10 @@ describe('a value', () => {
   });
 });
 
-describe('what a policy says of a request', () => {
+describe("a policy's text about a request", () => {
   const TASK = 'name: a\nsecrets: {HF: opensesame}\nenvs: {WANDB_API_KEY: 0123456789}\nrun: x\n';
 
-  it('is without its secrets: the reason, for the user and for the log of decisions, and the cause in the log', async () => {
+  it('has no secrets, neither in the reason nor in the logged cause', async () => {
     const { review, logger } = await chainOf({
       EchoPolicy: `task.secrets.NEW = 'added-by-policy';`,
       TellingPolicy: `const text = JSON.stringify([task, config.toDict(), task._x]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { withoutSecrets } from '../../src/skypilot/secrets.ts';
 
-describe('what is named as a secret', () => {
+describe('a member with a secret name', () => {
   it.for([
     ...[
       'token',
@@ -29,7 +29,7 @@ describe('what is named as a secret', () => {
     expect(withoutSecrets({ [name]: ['s3cret', 's3cret'] })).toEqual({ [name]: ['****', '****'] });
   });
 
-  it('shows that there is none', () => {
+  it('shows empty secrets', () => {
     const none = { token: '', password: null, enable_token: true };
     expect(withoutSecrets(none)).toEqual(none);
   });
@@ -41,7 +41,7 @@ describe('what is named as a secret', () => {
     },
   );
 
-  it('is hidden among the variables of a container too', () => {
+  it('is hidden in the environment of a container too', () => {
     const env = [
       { name: 'HF_TOKEN', value: 's3cret' },
       { name: 'MODE', value: 'shown' },
@@ -58,7 +58,7 @@ describe('what is named as a secret', () => {
     });
   });
 
-  it('is all of the secrets of a task, and none of the names of those of a cluster', () => {
+  it('includes all secrets of a task, but no names of Kubernetes Secrets', () => {
     expect(withoutSecrets({ secrets: { A: 's3cret', B: 1, C: null, D: { e: ['s3cret'] } } })).toEqual({
       secrets: { A: '****', B: '****', C: null, D: { e: ['****'] } },
     });
@@ -67,7 +67,7 @@ describe('what is named as a secret', () => {
   });
 });
 
-describe('what a text holds', () => {
+describe('a secret in a text', () => {
   it.for<[string, string]>([
     ['https://policy.example/p?token=s3cret', 'https://policy.example/p?token=****'],
     ['https://policy.example/p?a=b&token=s3cret&c=d#e', 'https://policy.example/p?a=b&token=****&c=d#e'],
@@ -92,7 +92,7 @@ describe('what a text holds', () => {
     expect(withoutSecrets([text])).toEqual([text]);
   });
 
-  it('is read in the task that SkyPilot keeps as the user wrote it', () => {
+  it('is hidden in the original YAML that SkyPilot stores', () => {
     const written = 'secrets:\n  A: s3cret\nenvs: {HF_TOKEN: s3cret}\nrun: shown\n';
     const { _user_specified_yaml: shown } = withoutSecrets({ _user_specified_yaml: written }) as {
       _user_specified_yaml: string;
@@ -102,13 +102,13 @@ describe('what a text holds', () => {
     expect(withoutSecrets({ _user_specified_yaml: 'a: [s3cret' })).toEqual({ _user_specified_yaml: '****' });
   });
 
-  it('is looked through in time, however long it is', () => {
+  it('is found in time in long text', () => {
     const hostile = [`${'_'.repeat(500_000)}token`, `token${' '.repeat(500_000)}`, 'bearer '.repeat(50_000)];
     expect(withoutSecrets(hostile)).toHaveLength(3);
   });
 });
 
-it('copies, and keeps the form, whatever the names are', () => {
+it('copies and keeps the structure, whatever the names', () => {
   const value = JSON.parse('{"__proto__":{"token":"s3cret"},"list":[1,{"a":null}],"big":1.5}') as object;
   const before = JSON.stringify(value);
   expect(JSON.stringify(withoutSecrets(value))).toBe(before.replace('s3cret', '****'));

@@ -24,7 +24,7 @@ function unchanged(members: object): { task: string; skypilot_config: string } {
 }
 
 describe('a request', () => {
-  it('is read from a text that holds JSON', () => {
+  it('is read from a JSON string', () => {
     const request = decodeRequest(JSON.parse(wireBody('launch-server')));
     expect(request).toMatchObject({
       requestName: 'launch',
@@ -60,7 +60,7 @@ describe('a request', () => {
     expect({ requestName, requestOptions }).toEqual({ requestName: 'jobs.launch', requestOptions: null });
   });
 
-  it('says which version of SkyPilot asks', () => {
+  it('has the version of SkyPilot', () => {
     const { clientApiVersion, clientVersion } = decodeRequest(JSON.parse(wireBody('validate-server')));
     expect({ clientApiVersion, clientVersion }).toEqual({ clientApiVersion: 57, clientVersion: '0.13.0' });
   });
@@ -72,7 +72,7 @@ describe('a request', () => {
     ['user', 'user', null],
     ['at_client_side', 'atClientSide', false],
     ['request_name', 'requestName', 'other'],
-  ] as const)('may lack %s, as that of an older SkyPilot', ([name, member, value]) => {
+  ] as const)('may lack %s, as in older versions of SkyPilot', ([name, member, value]) => {
     expect(received({ [name]: undefined })[member]).toEqual(value);
   });
 
@@ -90,7 +90,7 @@ describe('a request', () => {
     });
   });
 
-  it('may have names and members that nobody has heard of', () => {
+  it('may have unknown names and members', () => {
     const request = received({
       request_name: 'volumes.apply',
       trace: { id: [1] },
@@ -118,7 +118,7 @@ describe('a request', () => {
       'id: a\nname: b\npreferred_workspace: ml\nteam: [1]\n',
       { id: 'a', name: 'b', preferredWorkspace: 'ml' },
     ],
-  ] as const)('has in the user %j the user %j', ([user, expected]) => {
+  ] as const)('reads the user %j as %j', ([user, expected]) => {
     const nobody = { userType: null, preferredWorkspace: null };
     expect(received({ user }).user).toEqual(expected && { ...nobody, ...expected });
   });
@@ -127,13 +127,13 @@ describe('a request', () => {
     ['nothing', '', {}],
     ['null', '~\n', {}],
     ['comments', '# nothing\n', {}],
-  ] as const)('has an empty task where it is %s', ([, task, value]) => {
+  ] as const)('has an empty task if it is %s', ([, task, value]) => {
     expect(received({ task, skypilot_config: task }).task.value).toEqual(value);
     expect(received({ task, skypilot_config: task }).skypilotConfig.value).toEqual(value);
   });
 });
 
-describe('what is no request', () => {
+describe('an invalid request', () => {
   it.for([
     ['text that is no JSON', 'S3CRET {'],
     ['text of a text', JSON.stringify(JSON.stringify('S3CRET'))],
@@ -158,7 +158,7 @@ describe('what is no request', () => {
     ['client_api_version', 'S3CRET', 'a number'],
     ['client_api_version', 5.5, 'a whole number'],
     ['client_version', 0.13, 'a string'],
-  ] as const)('names the member that is wrong: %s is %j', ([name, value, expected]) => {
+  ] as const)('names the invalid member: %s is %j', ([name, value, expected]) => {
     expect(mistakeOf(envelope({ [name]: value }))).toBe(`${name}: expected ${expected}`);
   });
 
@@ -167,7 +167,7 @@ describe('what is no request', () => {
     ['idle_minutes_to_autostop', 'S3CRET', 'a number'],
     ['down', 'S3CRET', 'true or false'],
     ['dryrun', 1, 'true or false'],
-  ] as const)('names the option that is wrong: %s is %j', ([name, value, expected]) => {
+  ] as const)('names the invalid option: %s is %j', ([name, value, expected]) => {
     expect(mistakeOf(envelope({ request_options: { [name]: value } }))).toBe(
       `request_options.${name}: expected ${expected}`,
     );
@@ -179,7 +179,7 @@ describe('what is no request', () => {
     'a: !!python/object/apply:os.system [S3CRET]',
     'a: "S3CRET\u0007"',
     `${'['.repeat(200)}${']'.repeat(200)}`,
-  ])('is refused without a piece of it where its YAML is none: %j', (yaml) => {
+  ])('is rejected for invalid YAML without showing it: %j', (yaml) => {
     for (const name of ['task', 'skypilot_config', 'user']) {
       const message = mistakeOf(envelope({ [name]: yaml }));
       expect(message).toMatch(new RegExp(`^${name}: expected YAML, and `));
@@ -199,13 +199,13 @@ describe('what is no request', () => {
     'id: [S3CRET]\n',
     'id: ""\nname: S3CRET\n',
     'id: a\nname: {S3CRET: 1}\n',
-  ])('has a user that is none: %j', (user) => {
+  ])('has an invalid user: %j', (user) => {
     expect(mistakeOf(envelope({ user }))).toBe('user: expected a mapping with id and name');
   });
 });
 
 describe('an answer', () => {
-  it('is a JSON text that holds an object of two texts', () => {
+  it('is a JSON string with two texts', () => {
     const request = received();
     const answer = encodeAnswer(request, { task: { run: 'true' }, skypilotConfig: Config.fromDict({}) });
     const text: unknown = JSON.parse(answer);
@@ -221,7 +221,7 @@ describe('an answer', () => {
     },
   );
 
-  it('keeps the form of what stands beside a change', () => {
+  it('keeps the formatting of unchanged parts', () => {
     const yaml =
       '# why\nenvs:\n  A: 012\n  B: 0x1F   # hex\n  C: 2026-11-21\n  D: 1_000\nrun: |\n  a\n\n  b\n';
     const request = received({ task: yaml });
@@ -233,7 +233,7 @@ describe('an answer', () => {
   });
 });
 
-describe('a request that is written for trying policies', () => {
+describe('a request for trying policies', () => {
   it.for(['launch-client', 'launch-server', 'validate-server', 'jobs-launch-server'])(
     'is read as what it was made of: %s',
     (name) => {

@@ -60,11 +60,11 @@ async function allowedFor(asked: Asked, registry = REGISTRY) {
 const user = (name: string, id = '0000') => ({ ...LEE, name, id });
 
 describe('DynamicKubernetesContextsUpdatePolicy', () => {
-  it('allows a user the contexts of the registry that the kubeconfig has, each once, in the order of the registry', async () => {
+  it('allows the contexts of the registry that the kubeconfig has, each once, in order', async () => {
     expect(await allowedFor({ user: user('lee') })).toEqual(['gpu-west', 'gpu-east']);
   });
 
-  it('takes the place of what was allowed, and leaves everything else', async () => {
+  it('replaces the allowed contexts, and keeps everything else', async () => {
     const { ask } = await updating();
     const { skypilotConfig } = await askTwice(ask, {
       config:
@@ -76,7 +76,7 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
     });
   });
 
-  it('says nothing new where that is what is allowed', async () => {
+  it('changes nothing if these are already allowed', async () => {
     const { ask } = await updating();
     const config = 'kubernetes:\n  allowed_contexts: [gpu-west, gpu-east] # ours\n';
     expect(await ask({ config })).toMatchObject({ allowed: true, changed: false, config });
@@ -97,7 +97,7 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
     expect(await allowedFor(asked)).toEqual(expected);
   });
 
-  it("reads a list, which is everyone's, and JSON", async () => {
+  it('reads a list for everyone, and JSON', async () => {
     expect(await allowedFor({ user: user('kim') }, '[gpu-east, cpu]')).toEqual(['gpu-east', 'cpu']);
     expect(await allowedFor({ user: user('kim') }, '{"users": {"kim": ["cpu"]}}')).toEqual(['cpu']);
     expect(await allowedFor({ atClientSide: true }, '- cpu\n')).toEqual(['cpu']);
@@ -117,12 +117,12 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
     });
   });
 
-  it("leaves a request of the user's own machine as it is, where the user is not known yet", async () => {
+  it('keeps a request of the client, whose user is not known yet', async () => {
     const { ask } = await updating();
     expect(await ask({ atClientSide: true })).toMatchObject({ allowed: true, changed: false });
   });
 
-  it('leaves a first question without a workspace as it is: the launch behind it may have one', async () => {
+  it('keeps an early request without a workspace, because the launch may have one', async () => {
     const { ask } = await updating('{workspaces: {research: [cpu]}}');
     expect(await ask({ name: 'validate' })).toMatchObject({ allowed: true, changed: false });
     expect(await ask({ name: 'validate', config: 'active_workspace: other' })).toMatchObject({
@@ -143,7 +143,7 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
 });
 
 describe('DynamicKubernetesContextsUpdatePolicy fails, and lets nothing through,', () => {
-  it('when the server does not say who asks', async () => {
+  it('when the server sends no user', async () => {
     const { ask } = await updating();
     expect(await ask({ user: null })).toMatchObject({ allowed: false, failed: true });
   });
@@ -235,7 +235,7 @@ describe('a registry behind a URL', () => {
     },
   );
 
-  it('makes the policy fail when nobody is there', async () => {
+  it('makes the policy fail when it is unreachable', async () => {
     const { ask } = await behind(`http://127.0.0.1:${await unusedPort()}/`);
     expect(await ask()).toMatchObject({ allowed: false, failed: true });
   });

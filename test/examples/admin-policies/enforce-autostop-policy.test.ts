@@ -33,9 +33,9 @@ async function enforcing(
 
 const taskWith = (resources: string) => `resources: ${resources}\nrun: hostname\n`;
 
-describe('EnforceAutostopPolicy lets through', () => {
+describe('EnforceAutostopPolicy allows', () => {
   it.each([{ idleMinutesToAutostop: 30 }, { idleMinutesToAutostop: 0 }, { down: true }])(
-    'a launch that sets autostop on the command line, and asks nobody: %j',
+    'a launch with autostop on the command line, without asking the server: %j',
     async (options) => {
       const { ask, server } = await enforcing([]);
       expect(await askTwice(ask, { options })).toMatchObject({ changed: false, task_: TASK });
@@ -68,7 +68,7 @@ describe('EnforceAutostopPolicy lets through', () => {
     expect(server.polls).toHaveLength(2);
   });
 
-  it('what has no request options, and what starts no cluster that SkyPilot does not stop itself', async () => {
+  it('requests without options, and those that start no cluster', async () => {
     const { ask, server } = await enforcing([]);
     expect(await ask({ name: 'jobs.launch', options: null })).toMatchObject({ allowed: true });
     for (const name of ['validate', 'optimize', 'jobs.launch_cluster', 'serve.launch_controller']) {
@@ -91,14 +91,14 @@ describe('EnforceAutostopPolicy rejects', () => {
     expect(await ask()).toMatchObject({ allowed: false, failed: false, message: MUST_SET });
   });
 
-  it('a launch without autostop when the API server tells of clusters with a name like it', async () => {
+  it('a launch without autostop when only clusters with similar names have it', async () => {
     const { ask } = await enforcing([], {
       onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', [{ ...up(10), name: 'c11' }])),
     });
     expect(await ask()).toMatchObject({ allowed: false, failed: false, message: MUST_SET });
   });
 
-  it('a launch on a cluster without a name, and asks nobody about it', async () => {
+  it('a launch without a cluster name, without asking the server', async () => {
     const { ask, server } = await enforcing([up(10)]);
     expect(await ask({ options: { clusterName: null } })).toMatchObject({
       allowed: false,
@@ -107,12 +107,12 @@ describe('EnforceAutostopPolicy rejects', () => {
     expect(server.questions).toEqual([]);
   });
 
-  it('a launch of a name that is not known, as a later SkyPilot may have', async () => {
+  it('a request with an unknown name, as a later SkyPilot may have', async () => {
     const { ask } = await enforcing([]);
     expect(await ask({ name: 'launch.v2' })).toMatchObject({ allowed: false, message: MUST_SET });
   });
 
-  it('a dry run too, which is to say what a launch would do', async () => {
+  it('a dry run too', async () => {
     const { ask } = await enforcing([]);
     expect(await ask({ options: { dryrun: true } })).toMatchObject({ allowed: false, message: MUST_SET });
   });
@@ -129,7 +129,7 @@ describe('EnforceAutostopPolicy rejects', () => {
     ['{any_of: [{autostop: 5}, {autostop: false}]}', {}],
     ['{}', { idleMinutesToAutostop: -1 }],
     ['{}', { idleMinutesToAutostop: -1, down: true }],
-  ])('autostop that is switched off, also where the cluster has it: %s %j', async (resources, options) => {
+  ])('autostop that is turned off, even if the cluster has it: %s %j', async (resources, options) => {
     const { ask } = await enforcing([up(10)]);
     expect(await ask({ task: taskWith(resources), options })).toMatchObject({
       allowed: false,
@@ -138,7 +138,7 @@ describe('EnforceAutostopPolicy rejects', () => {
     });
   });
 
-  it('sky exec on a cluster without autostop, whatever the task says: it would not set it', async () => {
+  it('sky exec on a cluster without autostop, whatever the task says', async () => {
     const { ask } = await enforcing([up(-1)]);
     expect(await ask({ name: 'exec', task: taskWith('{autostop: 5}') })).toMatchObject({
       allowed: false,
@@ -158,14 +158,14 @@ describe('EnforceAutostopPolicy and its API server', () => {
     expect(server.polls).toHaveLength(2);
   });
 
-  it('take the id from the header that it had before 0.10', async () => {
+  it('understand the header of SkyPilot before 0.10', async () => {
     const { ask } = await enforcing([up(5)], {
       onStatus: (response, id) => response.writeHead(200, { 'X-Request-ID': id }).end('null'),
     });
     expect(await ask()).toMatchObject({ allowed: true });
   });
 
-  it('are behind a path, and know a token', async () => {
+  it('work with a path and a token', async () => {
     const server = await startApiServer([up(5)]);
     const { ask } = await chainOf(['EnforceAutostopPolicy'], {
       enforce_autostop_api_server: `${server.base}/`,
@@ -271,32 +271,29 @@ describe('EnforceAutostopPolicy and its API server', () => {
     ['drops the connection', { onStatus: (response) => response.destroy() }, /\/status/],
   ];
 
-  it.each(failing)(
-    'fail when it %s: the request is refused, and the user is told nothing of it',
-    async (...args) => {
-      const [, behaviour, cause] = args;
-      const { ask, logger } = await enforcing([up(5)], behaviour, {
-        enforce_autostop_api_token: 'sky_secret',
-      });
-      expect(await ask()).toMatchObject({
-        allowed: false,
-        failed: true,
-        message: 'The request could not be checked. Please try again later, or ask the operator.',
-      });
-      const [line] = logger.lines.filter(({ level }) => level === 'error');
-      expect(line?.fields.error).toMatch(cause);
-      expect(JSON.stringify(logger.lines)).not.toContain('sky_secret');
-    },
-  );
+  it.each(failing)('fail when it %s: the request is refused without the cause', async (...args) => {
+    const [, behaviour, cause] = args;
+    const { ask, logger } = await enforcing([up(5)], behaviour, {
+      enforce_autostop_api_token: 'sky_secret',
+    });
+    expect(await ask()).toMatchObject({
+      allowed: false,
+      failed: true,
+      message: 'The request could not be checked. Please try again later, or ask the operator.',
+    });
+    const [line] = logger.lines.filter(({ level }) => level === 'error');
+    expect(line?.fields.error).toMatch(cause);
+    expect(JSON.stringify(logger.lines)).not.toContain('sky_secret');
+  });
 
-  it('fail when it is not there', async () => {
+  it('fail when it is unreachable', async () => {
     const { ask } = await chainOf(['EnforceAutostopPolicy'], {
       enforce_autostop_api_server: `http://127.0.0.1:${await unusedPort()}`,
     });
     expect(await ask()).toMatchObject({ allowed: false, failed: true });
   });
 
-  it('fail within their time, whatever it does with it', async () => {
+  it('fail at the timeout, however slow it is', async () => {
     const slow: readonly Behaviour[] = [
       { onStatus: () => {} },
       { onGet: () => {} },
@@ -319,7 +316,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
     }
   });
 
-  it('are done with each other after twenty polls', async () => {
+  it('give up after twenty polls', async () => {
     const server = await startApiServer([up(5)], {
       onGet: (response, id) => response.end(resultOf(id, 'RUNNING', null)),
     });
@@ -332,7 +329,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
     expect(server.polls).toHaveLength(20);
   });
 
-  it('stop talking when nobody waits any longer', async () => {
+  it('stop when the caller gives up', async () => {
     const server = await startApiServer([up(5)], { onGet: () => {} });
     const api = new SkypilotApiServer({ url: server.base, token: '', timeout: 20 }, createSharedServices({}));
     onTestFinished(() => api.close());
@@ -345,7 +342,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
 });
 
 describe('the options of EnforceAutostopPolicy', () => {
-  it('need the address of the API server', async () => {
+  it('require the URL of the API server', async () => {
     expect(await problemsOf('EnforceAutostopPolicy', {})).toEqual([
       expect.stringContaining('EnforceAutostopPolicy needs enforce_autostop_api_server'),
     ]);
@@ -359,7 +356,7 @@ describe('the options of EnforceAutostopPolicy', () => {
     },
   );
 
-  it('take the token for a secret', async () => {
+  it('treat the token as a secret', async () => {
     const problems = await problemsOf('EnforceAutostopPolicy', {
       enforce_autostop_api_server: 'http://host',
       enforce_autostop_api_token: 'two hunter2',

@@ -29,7 +29,7 @@ function site(): string {
   return folder;
 }
 
-it('is served by its name, with the configurations of its README as they are pasted', async () => {
+it('is served by its name, with the configurations of its README', async () => {
   const folder = site();
   expect(CONFIGURATIONS).toHaveLength(3);
   const files = CONFIGURATIONS.map((text, index) => {

@@ -9,13 +9,13 @@ const README = readFileSync(join(FOLDER, 'README.md'), 'utf8');
 const REGISTRY = /^```yaml\n(.*?)^```$/ms.exec(README)?.[1] ?? '';
 
 describe('the package of the example policies', () => {
-  it('exports every policy that its README names, and no other', async () => {
+  it('exports exactly the policies of its README', async () => {
     const named = [...README.matchAll(/^\| `(\w+Policy)` +\|/gm)].map(([, name]) => name);
     expect(named).toHaveLength(8);
     expect(Object.keys(await importExample<object>('index.js')).sort()).toEqual(named.sort());
   });
 
-  it('depends on the version of yaml that is tested here', () => {
+  it('depends on the tested version of yaml', () => {
     const read = (path: string) => JSON.parse(readFileSync(projectFile(path), 'utf8'));
     const { dependencies, peerDependencies } = read('examples/admin-policies/package.json');
     expect(dependencies).toEqual({ yaml: expect.stringMatching(/^\^2\./) });
@@ -23,7 +23,7 @@ describe('the package of the example policies', () => {
     expect(Object.keys(peerDependencies).sort()).toEqual(['blazar-enforcement', 'zod']);
   });
 
-  it('reads a registry of the form that its README shows', async () => {
+  it('reads the registry of its README', async () => {
     const { registryOf } = await importExample<{ registryOf(text: string): unknown }>(
       'kubernetes-contexts.js',
     );

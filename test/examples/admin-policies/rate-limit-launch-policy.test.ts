@@ -24,7 +24,7 @@ async function limited(policies = ['RateLimitLaunchPolicy']) {
 }
 
 describe('RateLimitLaunchPolicy', () => {
-  it('lets each user launch so often in the time, and says when the next launch may be', async () => {
+  it('limits the launches of each user, and says when to try again', async () => {
     const { launch, wait } = await limited();
     expect((await launch('a')).allowed).toBe(true);
     wait(20);
@@ -43,7 +43,7 @@ describe('RateLimitLaunchPolicy', () => {
     expect((await launch('d')).allowed).toBe(false);
   });
 
-  it('counts no launch that it rejected', async () => {
+  it('does not count rejected launches', async () => {
     const { launch, wait } = await limited();
     await launch('a');
     await launch('b');
@@ -56,7 +56,7 @@ describe('RateLimitLaunchPolicy', () => {
     expect((await launch('d')).allowed).toBe(true);
   });
 
-  it('counts a command once, however often SkyPilot asks about it', async () => {
+  it('counts a command once, however often SkyPilot calls it', async () => {
     const { ask, launch } = await limited();
     for (const cluster of ['a', 'b']) {
       const options = { clusterName: cluster };
@@ -68,7 +68,7 @@ describe('RateLimitLaunchPolicy', () => {
     expect((await launch('c')).allowed).toBe(false);
   });
 
-  it('counts the same launch once when it is asked again, and changes nothing', async () => {
+  it('counts a repeated request for a launch once, and changes nothing', async () => {
     const { ask, launch, wait } = await limited();
     for (const _ of [1, 2, 3]) {
       expect(await askTwice(ask, {})).toMatchObject({ changed: false, task_: TASK });
@@ -82,7 +82,7 @@ describe('RateLimitLaunchPolicy', () => {
     expect((await launch('b')).allowed).toBe(true);
   });
 
-  it('counts the same command anew when it is given later', async () => {
+  it('counts the same command again later', async () => {
     const { launch, wait } = await limited();
     await launch('a');
     wait(30);
@@ -90,7 +90,7 @@ describe('RateLimitLaunchPolicy', () => {
     expect((await launch('b')).allowed).toBe(false);
   });
 
-  it('knows a launch again when other policies have changed its resources, in front and behind', async () => {
+  it('recognizes a launch whose resources other policies changed', async () => {
     for (const policies of [
       ['RateLimitLaunchPolicy', 'SetMaxAutostopIdleMinutesPolicy'],
       ['SetMaxAutostopIdleMinutesPolicy', 'RateLimitLaunchPolicy'],
@@ -102,14 +102,14 @@ describe('RateLimitLaunchPolicy', () => {
     }
   });
 
-  it('takes another task, or another cluster, for another launch', async () => {
+  it('counts another task or another cluster as another launch', async () => {
     const { launch } = await limited();
     await launch('a');
     await launch('a', { task: 'run: something else\nnumber: 123456789012345678901234567890\n' });
     expect((await launch('a', { task: 'run: a third\n' })).allowed).toBe(false);
   });
 
-  it('counts neither dry runs nor what is no launch', async () => {
+  it('counts only launches, and no dry runs', async () => {
     const { launch } = await limited();
     for (const cluster of ['a', 'b', 'c', 'd']) {
       expect((await launch(cluster, { options: { dryrun: true } })).allowed).toBe(true);
@@ -120,13 +120,13 @@ describe('RateLimitLaunchPolicy', () => {
     expect((await launch('a')).allowed).toBe(true);
   });
 
-  it('fails when the server does not say whose launch it is', async () => {
+  it('fails when the server sends no user', async () => {
     const { launch, logger } = await limited();
     expect(await launch('a', { user: null })).toMatchObject({ allowed: false, failed: true });
     expect(JSON.stringify(logger.lines)).toContain('sent no user');
   });
 
-  it('makes nobody wait for a clock that was set back', async () => {
+  it('makes nobody wait after the clock was set back', async () => {
     const { launch, wait } = await limited();
     await launch('a');
     await launch('b');
@@ -134,7 +134,7 @@ describe('RateLimitLaunchPolicy', () => {
     expect((await launch('c')).allowed).toBe(true);
   });
 
-  it('remembers 10000 users at most: then it forgets the one whose last launch is longest ago', () => {
+  it('remembers at most 10000 users, and forgets the least recent one', () => {
     const clock = { now: () => new Date(START) };
     const policy = new RateLimitLaunchPolicy(
       { rate_limit_launch: 2, rate_limit_launch_seconds: 60 } as never,

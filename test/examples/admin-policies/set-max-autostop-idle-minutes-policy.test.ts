@@ -57,7 +57,7 @@ describe('SetMaxAutostopIdleMinutesPolicy', () => {
     expect(await autostopAfter(autostop)).toEqual(expected);
   });
 
-  it('sets it where there is none, also for a task without resources', async () => {
+  it('sets autostop if it is missing, also for a task without resources', async () => {
     expect(await resourcesAfter('{infra: aws}')).toEqual({ infra: 'aws', autostop: { idle_minutes: 10 } });
     expect(await resourcesAfter('{}')).toEqual({ autostop: { idle_minutes: 10 } });
     expect(await resourcesAfter('')).toEqual({ autostop: { idle_minutes: 10 } });
@@ -73,11 +73,11 @@ describe('SetMaxAutostopIdleMinutesPolicy', () => {
     ],
     [{ down: true }, { idle_minutes: 0, down: true }],
     [null, { idle_minutes: 10 }],
-  ])('goes by the command line where the task says nothing: %j', async (options, expected) => {
+  ])('uses the command line if the task sets nothing: %j', async (options, expected) => {
     expect(await resourcesAfter('{}', options)).toEqual({ autostop: expected });
   });
 
-  it('goes by the task where both say something, as SkyPilot does', async () => {
+  it('uses the task if both set it, as SkyPilot does', async () => {
     expect(await autostopAfter('7', { idleMinutesToAutostop: 30 })).toBe(7);
     expect(await autostopAfter('false', { idleMinutesToAutostop: 5 })).toEqual({ idle_minutes: 10 });
   });
@@ -98,7 +98,7 @@ describe('SetMaxAutostopIdleMinutesPolicy', () => {
     });
   });
 
-  it('can be told to stop at once', async () => {
+  it('accepts a maximum of 0', async () => {
     expect(await resourcesAfter('{autostop: 1}', {}, 0)).toEqual({ autostop: { idle_minutes: 0 } });
   });
 

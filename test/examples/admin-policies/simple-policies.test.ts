@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { askTwice, chainOf, problemsOf, TASK } from './helpers.ts';
 
 describe('RejectAllPolicy', () => {
-  it('rejects every request, of every name and side, with a sentence for the user', async () => {
+  it('rejects every request with a message for the user', async () => {
     const { ask } = await chainOf(['RejectAllPolicy']);
     for (const asked of [{}, { name: 'jobs.launch', options: null }, { atClientSide: true }]) {
       expect(await ask(asked)).toMatchObject({
@@ -16,7 +16,7 @@ describe('RejectAllPolicy', () => {
 });
 
 describe('AddLabelsPolicy', () => {
-  it('adds its label to a configuration that has none, and leaves the task as it came', async () => {
+  it('adds its label to a configuration without labels, and keeps the task', async () => {
     const { ask } = await chainOf(['AddLabelsPolicy']);
     const { config, task_, changed } = await askTwice(ask);
     expect(config).toBe('kubernetes:\n  custom_metadata:\n    labels:\n      app: skypilot\n');
@@ -24,7 +24,7 @@ describe('AddLabelsPolicy', () => {
     expect(changed).toBe(true);
   });
 
-  it('keeps the labels that are there, and takes the place of those of its names', async () => {
+  it('keeps other labels, and replaces those of the same name', async () => {
     const { ask } = await chainOf(['AddLabelsPolicy'], {
       add_labels: { app: 'ours', 'site.org/team': 'ml' },
     });
@@ -87,7 +87,7 @@ ssh: {context_configs: {pool: ${cloud}}, custom_metadata: {${metadata}}}
     },
   );
 
-  it('leaves a task alone that overrides no metadata', async () => {
+  it('keeps a task that overrides no metadata', async () => {
     const { ask } = await chainOf(['AddLabelsPolicy']);
     const task = 'resources: {_cluster_config_overrides: {kubernetes: {provision_timeout: 5}}, any_of: x}\n';
     expect((await askTwice(ask, { task })).task_).toBe(task);
@@ -144,7 +144,7 @@ describe('UseSpotForGpuPolicy', () => {
     },
   );
 
-  it('knows them by their other name', async () => {
+  it('recognizes them by their alias', async () => {
     expect(await spot('  gpus: A100:8')).toEqual({ gpus: 'A100:8', use_spot: true });
   });
 
@@ -167,7 +167,7 @@ describe('UseSpotForGpuPolicy', () => {
     });
   });
 
-  it('sees accelerators that stand beside the alternatives, also where there is none', async () => {
+  it('sees accelerators outside of the alternatives, also if there are none', async () => {
     expect(
       await spot('  accelerators: A100\n  any_of: [{infra: aws}, {infra: gcp, accelerators: null}]'),
     ).toEqual({

@@ -27,7 +27,7 @@ const allowedAmong = (policies: readonly SchedulingPolicy[]) =>
   PLACES.map((affinity) => judged(policies, affinity).length === 0);
 
 describe('an affinity', () => {
-  it('is refused where no policy mentions affinities, whatever its kind', () => {
+  it('is rejected if no policy mentions affinities, whatever its kind', () => {
     expect(allowedAmong([policy('a', {})])).toEqual(PLACES.map(() => false));
     expect(judged([], requiring(['arch Exists']))).toEqual([
       `${IN_THE_FIRST}: expected nothing, got a term (no scheduling policy of the account mentions it)`,
@@ -46,28 +46,28 @@ describe('an affinity', () => {
     { nodeAffinity: { [REQUIRED]: null } },
     { nodeAffinity: { [REQUIRED]: { nodeSelectorTerms: [] } } },
     { podAntiAffinity: { [REQUIRED]: [] } },
-  ])('that says nothing is fine: %j', (affinity) => {
+  ])('may be empty: %j', (affinity) => {
     expect(judged([], affinity)).toEqual([]);
   });
 
-  it('is any where the mapping is empty, or has all kinds (examples 19 and 20)', () => {
+  it('may be any if the mapping is empty or has all kinds (examples 19 and 20)', () => {
     for (const number of [19, 20]) {
       expect(allowedAmong(proposalPolicies(number))).toEqual(PLACES.map(() => true));
     }
   });
 
-  it('of nodes is any, required and preferred, where only that kind is there (example 21)', () => {
+  it('to nodes may be any if only that kind is listed (example 21)', () => {
     expect(allowedAmong(proposalPolicies(21))).toEqual([true, true, false, false, false, false]);
   });
 
-  it('is allowed at one time and not at the other', () => {
+  it('can be allowed at one time only', () => {
     const required = allowing({ nodeAffinities: { [REQUIRED]: {} }, podAntiAffinities: { [REQUIRED]: {} } });
     expect(allowedAmong(required)).toEqual([true, false, false, false, true, false]);
     const noTerms = allowing({ nodeAffinities: { [REQUIRED]: { nodeSelectorTerms: [] } } });
     expect(allowedAmong(noTerms)).toEqual([true, false, false, false, false, false]);
   });
 
-  it('is allowed by any policy: everything plus something is everything', () => {
+  it('is allowed if any policy allows it', () => {
     const some = policy('b', {
       allowed: {
         affinities: {
@@ -101,7 +101,7 @@ describe('an affinity', () => {
     { nodeAffinity: { sometimes: 'x' } },
     { podAffinity: { sometimes: [{}] } },
     { constructor: { [REQUIRED]: [{}] } },
-  ])('of a kind or time that nobody knows needs that all are allowed: %j', (affinity) => {
+  ])('of an unknown kind or time needs permission for all: %j', (affinity) => {
     for (const isForOneNode of [false, true]) {
       const judge = (policies: SchedulingPolicy[]) =>
         review(policies, pod({ affinity }), 'deep', { isForOneNode }).allowed;
@@ -116,7 +116,7 @@ describe('the basic policies of the proposal', () => {
   const basic = proposalPolicies(17);
   const arch = 'beta.kubernetes.io/arch';
 
-  it('add the default where nothing is required of nodes', () => {
+  it('add the default if the pod requires nothing of nodes', () => {
     const { pod: reviewed } = review(basic, pod());
     expect(reviewed.spec.affinity).toEqual(requiring([`${arch} In amd64`]));
   });
@@ -136,7 +136,7 @@ describe('the basic policies of the proposal', () => {
     expect(judged(basic, ofPods('podAffinity', 'preferred', 'zone'))).toHaveLength(1);
   });
 
-  it('refuse another value with a message that says what is allowed', () => {
+  it('reject another value with a message that lists the allowed ones', () => {
     expect(judged(basic, requiring([`${arch} In amd64`, `${REGION} In eu-2 eu-3`]))).toEqual([
       `${IN_THE_FIRST}.matchExpressions[1]: expected an expression that is allowed ` +
         `(${REGION} or kubernetes.io/authorized-region In or NotIn eu-2 or us-1, ${arch} In amd64 or arm64 or ${arch} In amd64), ` +
@@ -158,7 +158,7 @@ describe('the basic policies of the proposal', () => {
 describe('an expression', () => {
   const rule = { keys: ['region', 'zone'], values: ['1', '2'] };
 
-  it('has one of the keys, and values among those that are listed', () => {
+  it('must have a listed key and listed values', () => {
     for (const expression of ['region In 1', 'zone In 2', 'zone In 1 2']) {
       expect(judged(allowingExpressions(rule), requiring([expression]))).toEqual([]);
     }
@@ -188,7 +188,7 @@ describe('an expression', () => {
     }
   });
 
-  it('may come of rules of different terms: what is allowed combines', () => {
+  it('may be covered by rules of different terms', () => {
     const policies = allowingTerms({ matchExpressions: [rule] }, { matchExpressions: [{ keys: ['disk'] }] });
     expect(judged(policies, requiring(['zone In 1', 'disk Exists'], ['disk Exists']))).toEqual([]);
   });
@@ -209,7 +209,7 @@ describe('an expression', () => {
   });
 });
 
-describe('fields of nodes', () => {
+describe('node fields', () => {
   const named = (operator: string, ...values: string[]) => ({
     nodeAffinity: {
       [REQUIRED]: { nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator, values }] }] },
@@ -226,13 +226,13 @@ describe('fields of nodes', () => {
     expect(judged(rules, requiring(['metadata.name In node-1']))).toHaveLength(1);
   });
 
-  it('are allowed where a term, or the list of terms, is empty', () => {
+  it('are allowed if a term or the list of terms is empty', () => {
     expect(judged(allowingTerms({}), named('In', 'node-1'))).toEqual([]);
     expect(judged(allowingTerms(), named('In', 'node-1'))).toEqual([]);
     expect(judged(allowingTerms({ matchFields: [] }), named('In', 'node-1'))).toEqual([]);
   });
 
-  it('may name the one node that a DaemonSet makes a pod for, and nothing else', () => {
+  it('may name the node that a DaemonSet creates a pod for, and nothing else', () => {
     const judge = (affinity: object, isForOneNode: boolean) =>
       review([], pod({ affinity }), 'deep', { isForOneNode }).allowed;
     expect(judge(named('In', 'node-1'), true)).toBe(true);

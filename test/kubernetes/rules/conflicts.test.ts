@@ -14,7 +14,7 @@ const judged = (spec: unknown, ...specs: unknown[]) =>
 const schedulers = (names: string) => `required: {schedulerNames: [${names}]}`;
 const disks = (values: string) => `required: {nodeSelectors: {disk: [${values}]}}`;
 
-describe('an intersection of policies that require what has nothing in common', () => {
+describe('an intersection of policies with conflicting requirements', () => {
   it('denies everything, and names both', () => {
     const reason = [
       'schedulerName: conflicting requirements: a requires green and b requires blue or red (scheduling policies a and b)',
@@ -24,7 +24,7 @@ describe('an intersection of policies that require what has nothing in common', 
     }
   });
 
-  it('says so of each field: schedulers, priority classes and each label', () => {
+  it('reports each field: schedulers, priority classes and labels', () => {
     expect(
       judged(
         {},
@@ -37,25 +37,25 @@ describe('an intersection of policies that require what has nothing in common', 
     ]);
   });
 
-  it('names the two that exclude each other among others that do not', () => {
+  it('names the two policies that conflict among others', () => {
     expect(judged({}, schedulers('x, y'), schedulers('x'), schedulers('y'), schedulers('x, y'))).toEqual([
       'schedulerName: conflicting requirements: b requires x and c requires y (scheduling policies b and c)',
     ]);
   });
 
-  it('names all that are needed for it where any two would still have something in common', () => {
+  it('names all policies if any two of them are compatible', () => {
     expect(judged({}, schedulers('x, y'), schedulers('y, z'), schedulers('z, x'))).toEqual([
       'schedulerName: conflicting requirements: a requires x or y, b requires y or z and c requires z or x (scheduling policies a, b and c)',
     ]);
   });
 
-  it('denies a pod that is judged as it stands, too', () => {
+  it('rejects a pod without defaults, too', () => {
     const policies = [policy('a', schedulers('green')), policy('b', schedulers('blue'))];
     const effective = new EffectivePolicy(policies, 'intersection');
     expect(effective.review(pod('{schedulerName: green}'), { addDefaults: false }).allowed).toBe(false);
   });
 
-  it('is no conflict in any other merge: the first one counts', () => {
+  it('is no conflict with other strategies, where the first policy counts', () => {
     const policies = [policy('a', schedulers('green')), policy('b', schedulers('blue'))];
     for (const strategy of ['deep', 'first', 'simple'] as const) {
       expect(review(policies, pod('{schedulerName: green}'), strategy).allowed).toBe(true);
@@ -63,21 +63,21 @@ describe('an intersection of policies that require what has nothing in common', 
   });
 });
 
-describe('an intersection of policies that require what has something in common', () => {
-  it('lets through what each lets through', () => {
+describe('an intersection of policies with compatible requirements', () => {
+  it('allows what each policy allows', () => {
     expect(judged('{schedulerName: y}', schedulers('x, y'), schedulers('y, z'))).toEqual([]);
     expect(judged('{schedulerName: x}', schedulers('x, y'), schedulers('y, z')).at(0)).toBe(
       'schedulerName: expected y or z, got "x" (scheduling policy b)',
     );
   });
 
-  it('takes a label without values for any value', () => {
+  it('accepts any value for a label without values', () => {
     const spec = 'allowed: {nodeSelectors: {}}';
     expect(judged('{nodeSelector: {disk: ssd}}', disks(''), disks('ssd'), spec)).toEqual([]);
     expect(judged('{nodeSelector: {disk: ssd}}', disks('ssd'), disks(''), spec)).toEqual([]);
   });
 
-  it('is refused where one requires a label that another does not allow', () => {
+  it('is rejected if one requires a label that another does not allow', () => {
     expect(
       judged('{nodeSelector: {disk: ssd}}', disks('ssd'), 'allowed: {nodeSelectors: {zone: []}}').at(0),
     ).toBe('nodeSelector disk: expected nothing, got "ssd"; allowed labels: zone (scheduling policy b)');

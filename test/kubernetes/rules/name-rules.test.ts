@@ -11,7 +11,7 @@ import {
 const judged = reasonsFor;
 
 describe('the scheduler of a pod', () => {
-  it('is refused where no policy mentions schedulers, with words that say so', () => {
+  it('is rejected if no policy mentions schedulers, and the message says so', () => {
     expect(judged('{schedulerName: green}', {})).toEqual([
       'schedulerName: expected nothing, got "green" (no scheduling policy of the account mentions it)',
     ]);
@@ -27,7 +27,7 @@ describe('the scheduler of a pod', () => {
     },
   );
 
-  it('is one of those that are required', () => {
+  it('must be one of the required ones', () => {
     const required = proposalPolicies(2);
     for (const schedulerName of ['green-scheduler', 'my-scheduler']) {
       expect(review(required, pod({ schedulerName })).allowed).toBe(true);
@@ -43,7 +43,7 @@ describe('the scheduler of a pod', () => {
     ]);
   });
 
-  it('is refused where it is allowed and another one is required: what is required binds', () => {
+  it('is rejected if another one is required, even if it is allowed', () => {
     const both = '{required: {schedulerNames: [green]}, allowed: {schedulerNames: [blue]}}';
     expect(judged('{schedulerName: blue}', both)).toEqual([
       'schedulerName: expected green, got "blue" (scheduling policy a)',
@@ -54,7 +54,7 @@ describe('the scheduler of a pod', () => {
     expect(judged('{schedulerName: green}', both)).toEqual([]);
   });
 
-  it('is one of those that are allowed, by any policy', () => {
+  it('must be allowed by any policy', () => {
     const allowed = proposalPolicies(4);
     expect(review(allowed, pod({ schedulerName: 'my-scheduler' })).allowed).toBe(true);
     expect(reasonsOf(review(allowed, pod({ schedulerName: 'default-scheduler' })))).toEqual([
@@ -65,7 +65,7 @@ describe('the scheduler of a pod', () => {
     ).toEqual(['schedulerName: expected b or d, got "c" (scheduling policies a and b)']);
   });
 
-  it('is any where an empty list is allowed, also beside a list with names', () => {
+  it('may be any if a policy allows an empty list', () => {
     expect(review(proposalPolicies(5), pod({ schedulerName: 'whatever' })).allowed).toBe(true);
     for (const specs of [
       ['allowed: {schedulerNames: []}', 'allowed: {schedulerNames: [blue]}'],
@@ -75,7 +75,7 @@ describe('the scheduler of a pod', () => {
     }
   });
 
-  it('is the default where nothing is said, which is thereby allowed', () => {
+  it('is the default if the pod names none, which is thereby allowed', () => {
     const [example] = proposalPolicies(6);
     const policies = example === undefined ? [] : [example];
     expect(review(policies, pod()).pod.spec.schedulerName).toBe('my-scheduler');
@@ -85,13 +85,13 @@ describe('the scheduler of a pod', () => {
     ]);
   });
 
-  it('is refused where the default is not among those that are required', () => {
+  it('is rejected if the default is not one of the required ones', () => {
     expect(judged({}, 'required: {schedulerNames: [green]}', 'default: {schedulerName: blue}')).toEqual([
       'schedulerName: expected green, got "blue" (scheduling policy a)',
     ]);
   });
 
-  it('has a name that is compared as it is written', () => {
+  it('is compared literally', () => {
     for (const schedulerName of ['Green', 'green ', 'gre', 'constructor', '__proto__']) {
       expect(judged({ schedulerName }, 'allowed: {schedulerNames: [green]}')).toHaveLength(1);
     }
@@ -102,7 +102,7 @@ describe('the name that the API server fills in', () => {
   const chosen = (...specs: string[]) =>
     review(policiesOf(...specs), pod('{schedulerName: default-scheduler}')).pod.spec.schedulerName;
 
-  it('counts as nothing said where it is not allowed and there is a default', () => {
+  it('is replaced if it is not allowed and there is a default', () => {
     expect(chosen('default: {schedulerName: green}')).toBe('green');
     expect(chosen('{allowed: {schedulerNames: [blue]}, default: {schedulerName: green}}')).toBe('green');
     expect(chosen('{required: {schedulerNames: [green]}, default: {schedulerName: green}}')).toBe('green');
@@ -114,13 +114,13 @@ describe('the name that the API server fills in', () => {
     ).toBe('green');
   });
 
-  it('counts as nothing said where every scheduler is allowed and there is a default', () => {
+  it('is replaced if every scheduler is allowed and there is a default', () => {
     expect(chosen('{allowed: {schedulerNames: []}, default: {schedulerName: green}}')).toBe('green');
     expect(chosen('allowed: {schedulerNames: []}')).toBe('default-scheduler');
     expect(chosen('default: {schedulerName: green}', 'allowed: {schedulerNames: []}')).toBe('green');
   });
 
-  it('stays where a policy lists it', () => {
+  it('stays if a policy lists it', () => {
     for (const spec of [
       '{allowed: {schedulerNames: [default-scheduler]}, default: {schedulerName: green}}',
       '{required: {schedulerNames: [default-scheduler, green]}, default: {schedulerName: green}}',
@@ -132,14 +132,14 @@ describe('the name that the API server fills in', () => {
     );
   });
 
-  it('is judged like any other where there is no default', () => {
+  it('is judged like any other if there is no default', () => {
     expect(judged('{schedulerName: default-scheduler}', 'required: {schedulerNames: [green]}')).toEqual([
       'schedulerName: expected green, got "default-scheduler" (scheduling policy a)',
     ]);
     expect(review(proposalPolicies(28), pod('{schedulerName: default-scheduler}')).allowed).toBe(true);
   });
 
-  it('is the only name that does: another one that is not allowed is refused', () => {
+  it('is the only such name', () => {
     expect(judged('{schedulerName: Default-Scheduler}', 'default: {schedulerName: green}')).toHaveLength(1);
   });
 });
@@ -155,7 +155,7 @@ describe('the node that a pod names itself', () => {
     );
   });
 
-  it('is refused where a scheduler is required, whatever is allowed, by the policy that requires it', () => {
+  it('is rejected if a scheduler is required, whatever is allowed', () => {
     expect(
       judged(
         '{schedulerName: green, nodeName: node-1}',
@@ -173,7 +173,7 @@ describe('the node that a pod names itself', () => {
   };
   const TAINTS = 'tolerations: [{operators: [Exists], effects: [NoSchedule]}]';
 
-  it('is fine where all schedulers are allowed, all NoSchedule taints tolerated, and the node is', () => {
+  it('is allowed if all schedulers, all NoSchedule taints and the node are', () => {
     for (const spec of [
       'allowed: {schedulerNames: [], affinities: {}, tolerations: []}',
       `allowed: {schedulerNames: [], affinities: {nodeAffinities: {}}, ${TAINTS}}`,
@@ -190,7 +190,7 @@ describe('the node that a pod names itself', () => {
     ).toEqual([]);
   });
 
-  it('is held against the rules for nodes', () => {
+  it('is checked against the rules for nodes', () => {
     const schedulers = 'schedulerNames: [], tolerations: []';
     expect(judged('{nodeName: node-1}', `allowed: {${schedulers}}`)).toEqual([
       'nodeName: expected nothing, got "metadata.name" In "node-1" (no scheduling policy of the account mentions it)',
@@ -204,7 +204,7 @@ describe('the node that a pod names itself', () => {
     expect(judged('{nodeName: node-1}', `allowed: {${schedulers}, ${preferred}}`)).toHaveLength(1);
   });
 
-  it('is refused where taints keep the pod away', () => {
+  it('is rejected if the pod may not tolerate all taints', () => {
     expect(judged('{nodeName: node-1}', 'allowed: {schedulerNames: [], affinities: {}}')).toEqual([
       'nodeName: expected nothing, because a pod that names its node bypasses taints, and it may not tolerate all of them (no scheduling policy of the account mentions it)',
     ]);
@@ -220,7 +220,7 @@ describe('the node that a pod names itself', () => {
 });
 
 describe('the priority class of a pod', () => {
-  it('is refused where no policy mentions classes', () => {
+  it('is rejected if no policy mentions classes', () => {
     expect(judged('{priorityClassName: gold}', 'allowed: {schedulerNames: []}')).toEqual([
       'priorityClassName: expected nothing, got "gold" (no scheduling policy of the account mentions it)',
     ]);
@@ -235,19 +235,19 @@ describe('the priority class of a pod', () => {
     ]);
   });
 
-  it('is missed where it is required and there is no default', () => {
+  it('is reported as missing if it is required and there is no default', () => {
     expect(judged({}, 'required: {priorityClassNames: [gold, silver, bronze]}')).toEqual([
       'priorityClassName: expected gold, silver or bronze, got nothing (scheduling policy a)',
     ]);
   });
 
-  it('is any where all are allowed, and need not be', () => {
+  it('may be any or none if all are allowed', () => {
     for (const spec of ['{priorityClassName: whatever}', '{}']) {
       expect(review(proposalPolicies(13), pod(spec)).allowed).toBe(true);
     }
   });
 
-  it('is no default scheduler: that name has no meaning here', () => {
+  it('gives default-scheduler no special meaning', () => {
     expect(
       judged('{priorityClassName: default-scheduler}', 'default: {priorityClassName: gold}'),
     ).toHaveLength(1);

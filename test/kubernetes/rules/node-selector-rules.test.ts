@@ -67,7 +67,7 @@ describe('node selectors that are allowed', () => {
     expect(review(proposalPolicies(16), pod()).allowed).toBe(true);
   });
 
-  it('have one of the values', () => {
+  it('must have one of the values', () => {
     for (const zone of ['eu-west-1a', 'eu-west-1b', 'eu-west-1c']) {
       expect(review(proposalPolicies(16), pod({ nodeSelector: { [ZONE]: zone } })).allowed).toBe(true);
     }
@@ -76,21 +76,21 @@ describe('node selectors that are allowed', () => {
     ]);
   });
 
-  it('are none where no policy mentions them', () => {
+  it('are rejected if no policy mentions them', () => {
     const reason =
       'nodeSelector disk: expected nothing, got "ssd" (no scheduling policy of the account mentions it)';
     expect(judged({ disk: 'ssd' })).toEqual([reason]);
     expect(judged({ disk: 'ssd' }, 'allowed: {schedulerNames: []}')).toEqual([reason]);
   });
 
-  it('are all where the mapping is empty, also beside one with labels', () => {
+  it('may be any if a policy has an empty mapping', () => {
     expect(judged({ disk: 'ssd', any: '' }, 'allowed: {nodeSelectors: {}}')).toEqual([]);
     const some = 'allowed: {nodeSelectors: {disk: [hdd]}}';
     expect(judged({ disk: 'ssd' }, some, 'allowed: {nodeSelectors: {}}')).toEqual([]);
     expect(judged({ disk: 'ssd' }, 'allowed: {nodeSelectors: {}}', some)).toEqual([]);
   });
 
-  it('add up over policies, value by value; any value plus some is any', () => {
+  it('add up over policies, value by value', () => {
     const [ssd, hdd, any] = ['[ssd]', '[hdd]', '[]'].map(
       (list) => `allowed: {nodeSelectors: {disk: ${list}}}`,
     );
@@ -102,7 +102,7 @@ describe('node selectors that are allowed', () => {
     expect(judged({ disk: 'sata' }, any, ssd)).toEqual([]);
   });
 
-  it('hold a default beside what is allowed', () => {
+  it('include the default', () => {
     const spec = '{allowed: {nodeSelectors: {disk: [hdd]}}, default: {nodeSelector: {disk: ssd}}}';
     for (const disk of ['hdd', 'ssd']) {
       expect(judged({ disk }, spec)).toEqual([]);
@@ -125,20 +125,20 @@ describe('node selectors that are allowed', () => {
 });
 
 describe('node selectors that are required', () => {
-  it('are each missed by name', () => {
+  it('are each reported by name if missing', () => {
     expect(judged(undefined, 'required: {nodeSelectors: {disk: [ssd, hdd], zone: []}}')).toEqual([
       'nodeSelector disk: expected ssd or hdd, got nothing (scheduling policy a)',
       'nodeSelector zone: expected a value, got nothing (scheduling policy a)',
     ]);
   });
 
-  it('have any value where none is listed, also an empty one', () => {
+  it('may have any value if none is listed, even an empty one', () => {
     for (const zone of ['north', '']) {
       expect(judged({ zone }, 'required: {nodeSelectors: {zone: []}}')).toEqual([]);
     }
   });
 
-  it('bind: what is allowed besides does not do', () => {
+  it('bind, whatever else is allowed', () => {
     const reason = ['nodeSelector disk: expected ssd, got "hdd" (scheduling policy a)'];
     expect(
       judged({ disk: 'hdd' }, '{required: {nodeSelectors: {disk: [ssd]}}, allowed: {nodeSelectors: {}}}'),
@@ -158,7 +158,7 @@ describe('node selectors that are required', () => {
     ]);
   });
 
-  it('are each of the first policy that has them, merged deep', () => {
+  it('come from the first policy that has them, merged deep', () => {
     const policies = proposalPolicies(22);
     expect(
       reasonsOf(review(policies, pod({ nodeSelector: { [ARCH]: 'i386', 'beta.kubernetes.io/os': 'BeOS' } }))),
@@ -168,7 +168,7 @@ describe('node selectors that are required', () => {
     ]);
   });
 
-  it('refuse a default that another policy has', () => {
+  it('reject the conflicting default of another policy', () => {
     expect(
       judged({}, 'required: {nodeSelectors: {disk: [ssd]}}', 'default: {nodeSelector: {disk: hdd}}'),
     ).toEqual(['nodeSelector disk: expected ssd, got "hdd" (scheduling policy a)']);

@@ -24,7 +24,7 @@ describe('a reason', () => {
     expect(listed(many, 'or')).toBe('n0, n1, n2, n3, n4, n5, n6, n7 or 4992 more');
   });
 
-  it('cuts what is long, and escapes what would steer a terminal', () => {
+  it('truncates long values, and escapes control characters', () => {
     expect(quoted('x'.repeat(200))).toBe(`"${'x'.repeat(200)}"`);
     expect(quoted('x'.repeat(1_000_000))).toBe(`"${'x'.repeat(200)}…"`);
     expect(quoted('a"b\n\u001b[31m')).toBe(String.raw`"a\"b\n\u001b[31m"`);

@@ -20,7 +20,7 @@ const everything = policy('z', 'allowed: {affinities: {}}');
 describe('a required affinity', () => {
   const arch = { keys: ['arch'], operators: ['In'], values: ['amd64', 'arm64'] };
 
-  it('is missed with a message that says what would do', () => {
+  it('is reported as missing, with what would be accepted', () => {
     expect(judged(demandingTerms([arch]))).toEqual([
       `affinity.nodeAffinity.${REQUIRED}: expected arch In amd64 or arm64, got nothing (scheduling policy a)`,
     ]);
@@ -37,7 +37,7 @@ describe('a required affinity', () => {
     expect(judged(demandingTerms([arch]), requiring(['arch In amd64', 'disk Exists']))).toHaveLength(1);
   });
 
-  it('must hold in each of the terms, since the scheduler may pick any', () => {
+  it('must hold in each term, because the scheduler may choose any', () => {
     const policies = [...demandingTerms([arch]), everything];
     expect(judged(policies, requiring(['arch In amd64'], ['arch In arm64', 'disk Exists']))).toEqual([]);
     expect(judged(policies, requiring(['arch In amd64'], ['disk Exists']))).toEqual([
@@ -61,7 +61,7 @@ describe('a required affinity', () => {
     );
   });
 
-  it('that avoids values is fulfilled by who avoids them all', () => {
+  it('that excludes values is met by an expression that excludes them all', () => {
     const avoiding = [
       ...demandingTerms([{ keys: ['zone'], operators: ['NotIn'], values: ['dc1', 'dc2'] }]),
       everything,
@@ -80,7 +80,7 @@ describe('a required affinity', () => {
     ]);
   });
 
-  it('without values is fulfilled by any, but only where the label must be there', () => {
+  it('without values is met by any value, but only if the label must exist', () => {
     const any = [...demandingTerms([{ keys: ['arch'] }]), everything];
     for (const expression of ['arch In x', 'arch Exists', 'arch Gt 1']) {
       expect(judged(any, requiring([expression]))).toEqual([]);
@@ -95,7 +95,7 @@ describe('a required affinity', () => {
     expect(judged(anything, requiring(['disk DoesNotExist']))).toHaveLength(1);
   });
 
-  it('is fulfilled without the label where the rule lists such an operator', () => {
+  it('is met without the label if the rule lists such an operator', () => {
     const named = [...demandingTerms([{ keys: ['arch'], operators: ['NotIn', 'DoesNotExist'] }]), everything];
     for (const expression of ['arch NotIn y', 'arch DoesNotExist']) {
       expect(judged(named, requiring([expression]))).toEqual([]);
@@ -115,7 +115,7 @@ describe('a required affinity', () => {
     expect(judged(either, requiring(['disk Exists'], ['os Exists']))).toHaveLength(1);
   });
 
-  it('as a preference needs one that holds', () => {
+  it('as a preference needs one term that meets it', () => {
     const preferred = [
       ...demanding({
         nodeAffinities: { [PREFERRED]: { nodeSelectorTerms: [{ matchExpressions: [arch] }] } },
@@ -129,7 +129,7 @@ describe('a required affinity', () => {
     expect(judged(preferred, requiring(['arch In amd64'])).join()).toMatch(/got nothing/);
   });
 
-  it('of an empty mapping is something: of that kind, at either time', () => {
+  it('of an empty mapping is met by any affinity of that kind', () => {
     const policies = demanding({ podAntiAffinities: {} });
     expect(judged(policies)).toEqual([
       'affinity.podAntiAffinity: expected a term, got nothing (scheduling policy a)',
@@ -139,7 +139,7 @@ describe('a required affinity', () => {
     expect(judged(policies, ofPods('podAffinity', 'required', 'zone'))).toHaveLength(2);
   });
 
-  it('of an empty mapping at one time is something at that time', () => {
+  it('of an empty mapping at one time is met by any affinity at that time', () => {
     const policies = demanding({ podAffinities: { [REQUIRED]: {} }, nodeAffinities: { [PREFERRED]: {} } });
     const fulfilling = { ...ofPods('podAffinity', 'required', 'zone'), ...preferring(['disk Exists']) };
     expect(judged(policies, fulfilling)).toEqual([]);
@@ -152,7 +152,7 @@ describe('a required affinity', () => {
     ]);
   });
 
-  it('of the proposal is fulfilled by its own default (example 30)', () => {
+  it('of the proposal is met by its own default (example 30)', () => {
     const policies = proposalPolicies(30);
     const { allowed, pod: reviewed } = review(policies, pod('{schedulerName: default-scheduler}'));
     expect(allowed).toBe(true);
@@ -178,7 +178,7 @@ describe('a default affinity', () => {
   };
   const policies = [policy('a', preferredZone), policy('b', 'allowed: {affinities: {nodeAffinities: {}}}')];
 
-  it('is added place by place, where the pod has nothing', () => {
+  it('is added at each place where the pod has nothing', () => {
     expect(review(policies, pod()).pod.spec.affinity).toEqual(preferredZone.default.affinity);
     const asked = { ...requiring(['arch Exists']), podAffinity: null };
     expect(review(policies, pod({ affinity: asked })).pod.spec.affinity).toEqual({
@@ -191,13 +191,13 @@ describe('a default affinity', () => {
     });
   });
 
-  it('is not merged into what a pod has there', () => {
+  it('is not merged into an affinity of the pod', () => {
     const affinity = { ...preferring(['disk Exists']), ...ofPods('podAntiAffinity', 'required', 'host') };
     const asked = pod({ affinity });
     expect(review(policies, asked)).toEqual({ allowed: true, pod: asked, reasons: [] });
   });
 
-  it('is allowed, and no more than it is', () => {
+  it('is allowed exactly as it is', () => {
     const [only] = policies;
     const alone = only === undefined ? [] : [only];
     const filled = (affinity: object) => review(alone, pod({ affinity })).allowed;

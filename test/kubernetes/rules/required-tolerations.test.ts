@@ -13,7 +13,7 @@ const notReady =
   '{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 300}';
 
 describe('required tolerations', () => {
-  it('must be there, and are allowed', () => {
+  it('must be present, and are allowed', () => {
     expect(judged(`[${gpu}]`, `required: {${GPU}}`)).toEqual([]);
     expect(judged('[]', `required: {${GPU}}`)).toEqual([
       'tolerations: expected gpu Exists, NoSchedule, which is required (scheduling policy a)',
@@ -30,21 +30,21 @@ describe('required tolerations', () => {
     ]);
   });
 
-  it('do not take the place of what is allowed besides', () => {
+  it('do not replace what else is allowed', () => {
     const specs = [`required: {${GPU}}`, 'allowed: {tolerations: [{keys: [spot]}]}'];
     expect(judged(`[${gpu}, {key: spot, operator: Exists}]`, ...specs)).toEqual([]);
     expect(judged('[{key: spot, operator: Exists}]', ...specs)).toHaveLength(1);
     expect(judged(`[${gpu}, {key: ci, operator: Exists}]`, ...specs)).toHaveLength(1);
   });
 
-  it('are not met by what is broader than they are, nor by tolerations of the system', () => {
+  it('are not met by broader tolerations, or by those of the system', () => {
     expect(judged('[{operator: Exists}]', `{required: {${GPU}}, allowed: {tolerations: []}}`)).toHaveLength(
       1,
     );
     expect(judged(`[${notReady}]`, 'required: {tolerations: [{effects: [NoExecute]}]}')).toHaveLength(1);
   });
 
-  it('are met by a default where the pod has none', () => {
+  it('are met by a default if the pod has none', () => {
     const spec = `{required: {${GPU}}, default: {tolerations: [${gpu}]}}`;
     for (const tolerations of ['[]', `[${notReady}]`]) {
       const { allowed, pod: completed } = review([policy('a', spec)], pod(`tolerations: ${tolerations}`));
@@ -53,7 +53,7 @@ describe('required tolerations', () => {
     }
   });
 
-  it('are those of the first policy that has some, or of each where all must agree', () => {
+  it('come from the first policy that has some, or from each in an intersection', () => {
     const specs = [`required: {${GPU}}`, 'required: {tolerations: [{keys: [spot]}]}'];
     expect(judged(`[${gpu}]`, ...specs)).toEqual([]);
     expect(judged('[{key: spot, operator: Exists}]', ...specs)).toHaveLength(2);

@@ -64,7 +64,7 @@ describe('the coarse-grained tolerations of the proposal', () => {
     expect(isAllowed(coarse, toleration)).toBe(false);
   });
 
-  it.each([9, 10])('allow everything where the list or a rule is empty (example %i)', (number) => {
+  it.each([9, 10])('allow everything if the list or a rule is empty (example %i)', (number) => {
     for (const toleration of [{ operator: 'Exists' }, { key: 'k', value: 'v', effect: 'NoExecute' }]) {
       expect(isAllowed(proposalPolicies(number), toleration)).toBe(true);
     }
@@ -72,7 +72,7 @@ describe('the coarse-grained tolerations of the proposal', () => {
 });
 
 describe('a toleration', () => {
-  it('is refused where no policy mentions tolerations, and none is fine', () => {
+  it('is rejected if no policy mentions tolerations, and optional', () => {
     expect(
       reasonsOf(review([policy('a', {})], pod('{tolerations: [{key: gpu, operator: Exists}]}'))),
     ).toEqual([
@@ -83,7 +83,7 @@ describe('a toleration', () => {
     }
   });
 
-  it('is named by its place among the others', () => {
+  it('is named by its position', () => {
     const tolerations = [{ key: 'gpu', value: 'a' }, { key: 'x' }, { key: 'gpu', value: 'b' }, { key: 'y' }];
     const { reasons } = review(rule({ keys: ['gpu'] }), pod({ tolerations }));
     expect(reasons.map(({ field }) => field)).toEqual(['tolerations[1]', 'tolerations[3]']);
@@ -98,7 +98,7 @@ describe('a toleration', () => {
     expect(isAllowed(rule({ effects: ['NoExecute', 'NoSchedule'] }), toleration)).toBe(false);
   });
 
-  it('is not allowed by several rules that only together are as broad', () => {
+  it('is not allowed by several rules that only together cover it', () => {
     const each = ['NoExecute', 'NoSchedule', 'PreferNoSchedule'].map((effect) => ({ effects: [effect] }));
     const policies = [policy('a', { allowed: { tolerations: each } })];
     expect(isAllowed(policies, { key: 'gpu', operator: 'Exists' })).toBe(false);
@@ -110,7 +110,7 @@ describe('a toleration', () => {
     expect(isAllowed(rule({ keys: ['gpu'] }), toleration)).toBe(false);
   });
 
-  it('that tolerates any value needs a rule that lists none, or that names Exists', () => {
+  it('that tolerates any value needs a rule without values, or with Exists', () => {
     const toleration = { key: 'gpu', operator: 'Exists', effect: 'NoSchedule' };
     expect(isAllowed(rule({ keys: ['gpu'] }), toleration)).toBe(true);
     expect(isAllowed(rule({ values: ['a100'] }), toleration)).toBe(false);
@@ -119,11 +119,11 @@ describe('a toleration', () => {
     expect(isAllowed(rule({ operators: ['Equal'] }), toleration)).toBe(false);
   });
 
-  it('of one value is not allowed by Exists alone: an operator is meant literally', () => {
+  it('with one value is not allowed by Exists alone', () => {
     expect(isAllowed(rule({ operators: ['Exists'] }), { key: 'gpu', value: 'a100' })).toBe(false);
   });
 
-  it('without value has the empty one', () => {
+  it('without a value has the empty value', () => {
     expect(isAllowed(rule({ values: [''] }), { key: 'gpu' })).toBe(true);
     expect(isAllowed(rule({ values: ['a100'] }), { key: 'gpu', value: null })).toBe(false);
   });
@@ -163,7 +163,7 @@ describe('default tolerations', () => {
     expect(reviewed.spec.tolerations).toEqual(added);
   });
 
-  it('are allowed, each as it is and no broader', () => {
+  it('are allowed exactly as they are', () => {
     for (const toleration of added) {
       const asked = pod({ tolerations: [toleration] });
       expect(review(defaults, asked)).toEqual({ allowed: true, pod: asked, reasons: [] });
@@ -181,20 +181,20 @@ describe('default tolerations', () => {
     }
   });
 
-  it('that are broad allow what is broad', () => {
+  it('that are broad allow broad tolerations', () => {
     const all = [policy('a', 'default: {tolerations: [{operator: Exists}]}')];
     expect(isAllowed(all, { operator: 'Exists' })).toBe(true);
     expect(isAllowed(all, { key: 'gpu', operator: 'Exists', effect: 'NoExecute' })).toBe(true);
     expect(isAllowed(all, { key: 'gpu', value: 'x' })).toBe(false);
   });
 
-  it('are added after those of the system, which nobody asked for', () => {
+  it('are added after those of the system', () => {
     const { allowed, pod: reviewed } = review(defaults, pod({ tolerations: ofTheSystem }));
     expect(allowed).toBe(true);
     expect(reviewed.spec.tolerations).toEqual([...ofTheSystem, ...added]);
   });
 
-  it('are not added twice, neither beside those of the system nor where they say one thing twice', () => {
+  it('are not added twice', () => {
     const ours = [policy('a', { default: { tolerations: [ofTheSystem[1], { key: 'gpu' }] } })];
     expect(review(ours, pod({ tolerations: ofTheSystem })).pod.spec.tolerations).toEqual([
       ...ofTheSystem,
@@ -209,7 +209,7 @@ describe('default tolerations', () => {
     ]);
   });
 
-  it('are not added to a pod that asks for one itself', () => {
+  it('are not added to a pod with its own', () => {
     const policies = [...defaults, policy('more', 'allowed: {tolerations: [{keys: [gpu]}]}')];
     const asked = pod({ tolerations: [...ofTheSystem, { key: 'gpu' }] });
     expect(review(policies, asked)).toEqual({ allowed: true, pod: asked, reasons: [] });

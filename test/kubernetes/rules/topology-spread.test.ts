@@ -17,7 +17,7 @@ const judged = (constraints: string, spec: string, mode: 'allow' | 'refuse' = 'r
   );
 
 describe('topologySpreadConstraints', () => {
-  it('are let through, unless they are refused', () => {
+  it('are allowed, unless the option refuses them', () => {
     expect(judged(`[${HARD}]`, '{}', 'allow')).toEqual([]);
     expect(judged(`[${SOFT}, ${HARD}]`, '{}')).toEqual([
       'topologySpreadConstraints[0]: expected nothing, because it keeps pods apart, and not all podAntiAffinities are allowed (no scheduling policy of the account mentions it)',
@@ -34,12 +34,12 @@ describe('topologySpreadConstraints', () => {
     [`affinities: {podAntiAffinities: {${REQUIRED}: {}}}`, 0, 1],
     [`affinities: {podAntiAffinities: {${PREFERRED}: {}}}`, 1, 0],
     ['affinities: {podAffinities: {}, nodeAffinities: {}}', 1, 1],
-  ])('need what anti-affinities to pods need: %s', (allowed, hard, soft) => {
+  ])('need the same permission as anti-affinities: %s', (allowed, hard, soft) => {
     expect(judged(`[${HARD}]`, `allowed: {${allowed}}`)).toHaveLength(hard);
     expect(judged(`[${SOFT}]`, `allowed: {${allowed}}`)).toHaveLength(soft);
   });
 
-  it('of a kind that nobody here knows are taken for the strict one', () => {
+  it('of an unknown kind count as the strict one', () => {
     const unknown = HARD.replace('DoNotSchedule', 'Perhaps');
     expect(
       judged(`[${unknown}]`, `allowed: {affinities: {podAntiAffinities: {${PREFERRED}: {}}}}`),
