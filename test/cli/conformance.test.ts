@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CHECKS } from '../../src/conformance/checks.ts';
 import {
   daysLong,
@@ -15,21 +15,9 @@ import { temporaryFile } from '../support/files.ts';
 import { policyServer } from '../support/policy-server.ts';
 import type { CommandResult } from '../support/run-command.ts';
 
-/** In this process, with these variables. */
-async function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<CommandResult> {
-  for (const [name, value] of Object.entries(env)) {
-    vi.stubEnv(name, value);
-  }
-  try {
-    return await runProgramInProcess(['conformance', ...args]);
-  } finally {
-    vi.unstubAllEnvs();
-  }
-}
-
 /** With the right token, from the environment. */
 function conformance(url: string, ...flags: string[]): Promise<CommandResult> {
-  return run([url, ...flags], { BLAZAR_ENFORCEMENT_TOKEN: TOKEN });
+  return runProgramInProcess(['conformance', url, ...flags], { env: { BLAZAR_ENFORCEMENT_TOKEN: TOKEN } });
 }
 
 /** Refuses networks with a text that has everything in it that could do harm, the token too. */
@@ -210,7 +198,7 @@ describe('the endpoints', () => {
     const { url } = await smallService();
     const env = { BLAZAR_ENFORCEMENT_TOKEN: TOKEN };
     const flags = ['--create-endpoint', `${url}/check-create`, '--format', 'json'];
-    const { code, stdout } = await run(flags, env);
+    const { code, stdout } = await runProgramInProcess(['conformance', ...flags], { env });
     expect(code).toBe(0);
     expect(lines(stdout).find(({ check }) => check === 'end-twice')).toMatchObject({
       result: 'skipped',
@@ -227,7 +215,7 @@ it.for([
     const right = asked.request.headers.authorization === 'Bearer b3arer' && asked.token === TOKEN;
     return rightAnswer({ ...asked, token: right ? TOKEN : undefined });
   });
-  const { code, stdout, stderr } = await run([url, ...flags], env);
+  const { code, stdout, stderr } = await runProgramInProcess(['conformance', url, ...flags], { env });
   expect(code).toBe(0);
   expect(stdout).toMatch(/^token-right +passed/m);
   expect(stdout + stderr).not.toMatch(new RegExp(`${TOKEN}|b3arer`));

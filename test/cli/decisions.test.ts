@@ -9,7 +9,7 @@ import { runProgramInProcess } from '../support/command-in-process.ts';
 import { aRecord, decisionsIn, decisionsInFile } from '../support/decision-logs.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { COMMAND, runCommand, startCommand } from '../support/run-command.ts';
+import { COMMAND, startCommand } from '../support/run-command.ts';
 
 const EXAMPLE = projectFile('examples/decisions.jsonl');
 const PATIENT = { timeout: 15_000, interval: 20 };
@@ -83,7 +83,9 @@ describe('decisions tail', () => {
   it('reads standard input, and packed files', async () => {
     const flags = ['--format', 'json', '--lines', '3'];
     const expected = decisionsInFile(EXAMPLE).slice(-3);
-    const piped = await runCommand(['decisions', 'tail', '-', ...flags], { stdin: readFileSync(EXAMPLE) });
+    const piped = await runProgramInProcess(['decisions', 'tail', '-', ...flags], {
+      stdin: readFileSync(EXAMPLE),
+    });
     expect(decisionsIn(piped.stdout)).toEqual(expected);
     const packed = temporaryFile('decisions.jsonl.gz', gzipSync(readFileSync(EXAMPLE)));
     expect(decisionsIn((await decisions('tail', packed, ...flags)).stdout)).toEqual(expected);
@@ -257,7 +259,7 @@ describe('decisions stats', () => {
   it('counts several files together: as they are, packed, and standard input', async () => {
     const packed = temporaryFile('decisions.jsonl.1.gz', gzipSync(text([named('a'), named('b')])));
     const plain = temporaryFile('decisions.jsonl', `${text([named('c')])}broken\n`);
-    const { stdout, stderr } = await runCommand(
+    const { stdout, stderr } = await runProgramInProcess(
       ['decisions', 'stats', packed, plain, '-', '--format', 'json'],
       { stdin: `${text([named('d', { user_id: 'bob' })])}broken` },
     );

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile, projectFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
@@ -136,9 +136,8 @@ describe('serve does not start', () => {
     expect(await runCommand(['serve', '--config-file', conf, '--host', '0.0.0.0'])).toMatchObject(expected);
     const validate = ['config', 'validate', '--config-file', conf];
     expect(await runProgramInProcess(validate)).toMatchObject({ code: 0 });
-    vi.stubEnv('OS_SERVICE__HOST', '0.0.0.0');
-    onTestFinished(() => void vi.unstubAllEnvs());
-    expect(await runProgramInProcess(validate)).toMatchObject(expected);
+    const env = { OS_SERVICE__HOST: '0.0.0.0' };
+    expect(await runProgramInProcess(validate, { env })).toMatchObject(expected);
   });
 
   it('on a port that is in use: one line, exit code 2', async () => {
