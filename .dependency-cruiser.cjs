@@ -36,6 +36,7 @@ const ROOMS = {
     'skypilot',
     'kubernetes',
     'enforcement',
+    'plugin',
     'ledger',
     'filter',
     'lease',

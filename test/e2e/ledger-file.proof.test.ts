@@ -6,10 +6,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { newClients, startClients } from '../support/lease-clients.ts';
+import { createLease, newClients, startClients } from '../support/lease-clients.ts';
 import { inspect, leaseNames } from '../support/ledger-inspection.ts';
 import {
-  createLease,
   DEADLINE,
   isHealthy,
   launchService,

@@ -1,9 +1,10 @@
 /** Clients that create, change and end leases of one project at random, and remember what they were told. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'vitest';
 import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
 import type { Reservation } from '../../src/index.ts';
-import type { ServiceAnswer, ServiceProcess } from './ledger-processes.ts';
+import { DEADLINE, MARGIN, type ServiceAnswer, type ServiceProcess, slowest } from './ledger-processes.ts';
 import { createPhysicalHost, endActive, updateExtend } from './requests.ts';
 
 const DAY = 86_400;
@@ -183,4 +184,12 @@ export function startClients(clients: readonly LeaseClient[], services: readonly
 
 export function newClients(count: number, options: ClientOptions = {}): LeaseClient[] {
   return Array.from({ length: count }, () => new LeaseClient(options));
+}
+
+/** Asks for a new lease of one host. The answer must come in time. */
+export async function createLease(service: ServiceProcess) {
+  const { path, body, after } = newLease(1);
+  const answer = await service.ask(path, body);
+  expect(answer === undefined ? Number.POSITIVE_INFINITY : slowest([answer])).toBeLessThan(DEADLINE + MARGIN);
+  return { ...answer, name: after.name };
 }

@@ -8,7 +8,6 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { confFile, projectFile } from './files.ts';
-import { newLease } from './lease-clients.ts';
 import { giveBudget, ledgerAt, upgraded } from './ledgers.ts';
 import { PROJECT } from './requests.ts';
 import { COMMAND } from './run-command.ts';
@@ -133,14 +132,6 @@ export const REFUSED = { status: 403, message: UNAVAILABLE_MESSAGE };
 export const DEADLINE = 1;
 /** How much later than its deadline an answer may come, in seconds: the machine may be busy, and what hangs, hangs longer. */
 export const MARGIN = 20;
-
-/** Asks for a new lease of one host. The answer must come in time. */
-export async function createLease(service: ServiceProcess) {
-  const { path, body, after } = newLease(1);
-  const answer = await service.ask(path, body);
-  expect(answer === undefined ? Number.POSITIVE_INFINITY : slowest([answer])).toBeLessThan(DEADLINE + MARGIN);
-  return { ...answer, name: after.name };
-}
 
 export async function isHealthy({ url }: ServiceProcess): Promise<boolean> {
   return (await fetch(`${url}/healthz`)).ok;
