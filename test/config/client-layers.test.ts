@@ -76,13 +76,8 @@ describe('files of users and projects', () => {
     const text = `enforcement: {filters_path: [${folder}], enabled_filters: [EvilFilter], audit_filters: ["evil#EvilFilter"]}`;
     const { catalog } = await read(sources(text, `[enforcement]\nfilters_path = ${folder}\n`));
     expect([...catalog.filters.keys()]).toEqual([
-      'ExternalServiceFilter',
-      'LeaseDatesFilter',
-      'MaxLeaseDurationFilter',
-      'MaxLeasesFilter',
-      'MaxReservationSizeFilter',
-      'SchedulingPolicyFilter',
-      'UsageBudgetFilter',
+      ...['ExternalServiceFilter', 'LeaseDatesFilter', 'MaxLeaseDurationFilter', 'MaxLeasesFilter'],
+      ...['MaxReservationSizeFilter', 'SchedulingPolicyFilter', 'UsageBudgetFilter'],
     ]);
     expect(Reflect.get(globalThis, 'evilFilterWasLoaded')).toBeUndefined();
   });
@@ -148,27 +143,14 @@ it("every option of the chain is the server's alone, and so are all of the exter
   const { settings } = await readConfiguration({ configFiles: [], environment: {} });
   const left = settings.filter(({ option }) => !option.serverOnly).map(({ option }) => option.name);
   expect(left).toEqual([
-    'lease_dates_earliest_start',
-    'lease_dates_latest_end',
-    'max_lease_duration',
-    'max_lease_duration_project_limits',
-    'max_lease_duration_user_limits',
-    'max_lease_duration_extension_window',
-    'max_leases_per_project',
-    'max_leases_per_user',
-    'max_leases_per_project_by_type',
-    'max_leases_per_user_by_type',
-    'max_leases_project_limits',
-    'max_leases_user_limits',
-    'max_reservation_size',
-    'max_reservation_size_project_limits',
-    'max_reservation_size_user_limits',
-    'usage_budget_unit',
-    'usage_budget_rates',
-    'usage_budget_flavor_rates',
-    'usage_budget_rate_attribute',
-    'usage_budget_rate_attribute_max',
-    'usage_budget_required',
+    ...['lease_dates_earliest_start', 'lease_dates_latest_end', 'max_lease_duration'],
+    ...['max_lease_duration_project_limits', 'max_lease_duration_user_limits'],
+    ...['max_lease_duration_extension_window', 'max_leases_per_project', 'max_leases_per_user'],
+    ...['max_leases_per_project_by_type', 'max_leases_per_user_by_type', 'max_leases_project_limits'],
+    ...['max_leases_user_limits', 'max_reservation_size', 'max_reservation_size_project_limits'],
+    ...['max_reservation_size_user_limits', 'usage_budget_unit', 'usage_budget_rates'],
+    ...['usage_budget_flavor_rates', 'usage_budget_rate_attribute', 'usage_budget_rate_attribute_max'],
+    ...['usage_budget_required'],
   ]);
   expect(
     Object.values(enforcementOptions.shape).every((one) => z.toJSONSchema(one).serverOnly === true),

@@ -24,20 +24,8 @@ function errors(text: string): string[] {
 describe('a value', () => {
   it('is literal: comments, other types and quotes that are no pair mean nothing', () => {
     for (const value of [
-      ...[
-        'abc#def',
-        'abc;def;g',
-        'a # b',
-        'a ; b',
-        'a=b=c',
-        'a:b',
-        '#',
-        ';x',
-        '100%',
-        '\\#',
-        'a\\;b',
-        'π ≠ 3',
-      ],
+      ...['abc#def', 'abc;def;g', 'a # b', 'a ; b', 'a=b=c', 'a:b', '#', ';x', '100%', '\\#', 'a\\;b'],
+      ...['π ≠ 3'],
       ...['true', 'false', 'null', '[1]', '{"a":1}', '"a":1', '60', '007', 'undefined', '__proto__'],
       ...[`"open`, `open"`, `"mixed'`, `a"b"c`, `"`, `'`],
     ]) {

@@ -25,16 +25,9 @@ const around = [
 ];
 const lineBreaks = ['', '\n  ', '\n', '\n\n  ', '\r\n\t'];
 const mistakes = [
-  'enabled_filters = ExternalServiceFilter, NoSuchFilter',
-  'enabled_filters = MaxLeaseDurationFilter',
-  'max_lease_duration = one day',
-  'external_service_base_endpoint = ftp://h/',
-  'broken',
-  '  indented',
-  '= nothing',
-  '[open',
-  '[service]',
-  '[enforcement]',
+  ...['enabled_filters = ExternalServiceFilter, NoSuchFilter', 'enabled_filters = MaxLeaseDurationFilter'],
+  ...['max_lease_duration = one day', 'external_service_base_endpoint = ftp://h/', 'broken', '  indented'],
+  ...['= nothing', '[open', '[service]', '[enforcement]'],
 ];
 const references = [
   'max_lease_duration = $external_service_token',
@@ -46,18 +39,12 @@ const references = [
 
 /** Options that an indented line continues, with right and wrong values. */
 const above = [
-  'max_lease_duration = 60',
-  'max_lease_duration = one day',
-  'max_lease_duration = $nothing',
-  'external_service_timeout = $max_lease_duration',
-  'external_service_allow_on_error = true',
-  'external_service_base_endpoint = http://h/',
-  'enabled_filters = MaxLeaseDurationFilter',
-  'enabled_filters = ExternalServiceFilter, $nothing',
-  'audit_filters = NoSuchFilter, ExternalServiceFilter',
-  'exempt_projects = climate, physics',
-  'max_lease_duration_user_limits = alice:60',
-  '[service]\nport = 80',
+  ...['max_lease_duration = 60', 'max_lease_duration = one day', 'max_lease_duration = $nothing'],
+  ...['external_service_timeout = $max_lease_duration', 'external_service_allow_on_error = true'],
+  ...['external_service_base_endpoint = http://h/', 'enabled_filters = MaxLeaseDurationFilter'],
+  ...['enabled_filters = ExternalServiceFilter, $nothing'],
+  ...['audit_filters = NoSuchFilter, ExternalServiceFilter', 'exempt_projects = climate, physics'],
+  ...['max_lease_duration_user_limits = alice:60', '[service]\nport = 80'],
 ];
 
 /** A line that sets a secret and is indented by mistake, so that it continues the option above it. */

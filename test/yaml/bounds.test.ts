@@ -73,27 +73,11 @@ describe('a text that is too large or too deep', () => {
 
 describe('a message never shows a part of the text', () => {
   it.each([
-    'secret: [',
-    'secret: "',
-    "secret: 'x",
-    'secret: @secret',
-    'secret: "\\q secret"',
-    'a: b: secret',
-    '- a\n secret: 1',
-    'secret\nsecret: 1',
-    'a: *secret',
-    'a: !secret secret',
-    'a: &secret: secret',
-    '{secret secret: , , }',
-    '%TAG secret\n---\na',
-    '%secret secret secret\n--- secret: 1',
-    'a: |secret\n  b',
-    'a:\n\tsecret: 1',
-    'secret\u0007',
-    '? [secret]\n: 1',
-    'a: 0x_ # secret',
-    'secret: =',
-    '<<: secret',
+    ...['secret: [', 'secret: "', "secret: 'x", 'secret: @secret', 'secret: "\\q secret"', 'a: b: secret'],
+    ...['- a\n secret: 1', 'secret\nsecret: 1', 'a: *secret', 'a: !secret secret', 'a: &secret: secret'],
+    ...['{secret secret: , , }', '%TAG secret\n---\na', '%secret secret secret\n--- secret: 1'],
+    ...['a: |secret\n  b', 'a:\n\tsecret: 1', 'secret\u0007', '? [secret]\n: 1', 'a: 0x_ # secret'],
+    ...['secret: =', '<<: secret'],
   ])('%j', (text) => {
     expect(() => YamlDocument.parse(text)).toThrow(YamlError);
     expect(() => YamlDocument.parse(text)).not.toThrow(/secret/);
