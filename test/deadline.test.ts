@@ -11,14 +11,14 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** The time goes on, and no timer gets its turn: as when something blocks the event loop. */
+/** Time passes and no timer fires, as when something blocks the event loop. */
 function block(milliseconds: number): void {
   const late = performance.now() + milliseconds;
   vi.spyOn(performance, 'now').mockReturnValue(late);
 }
 
 describe('Deadline', () => {
-  it('starts no timer as long as nobody asks for the signal', () => {
+  it('starts no timer before its signal is read', () => {
     const deadline = new Deadline(2);
     deadline.throwIfOver();
     expect(vi.getTimerCount()).toBe(0);
@@ -26,7 +26,7 @@ describe('Deadline', () => {
     expect(vi.getTimerCount()).toBe(1);
   });
 
-  it('has one signal, which fires when the time is over and says so', () => {
+  it('has one signal, which fires with a reason when the time is over', () => {
     const deadline = new Deadline(2);
     const { signal } = deadline;
     expect(deadline.signal).toBe(signal);
@@ -37,7 +37,7 @@ describe('Deadline', () => {
     expect(signal.reason).toEqual(new Error(OVER));
   });
 
-  it('counts from its beginning, and not from when the signal was asked for', () => {
+  it('counts from its creation, not from when the signal is read', () => {
     const deadline = new Deadline(2);
     vi.advanceTimersByTime(1500);
     const { signal } = deadline;
@@ -47,7 +47,7 @@ describe('Deadline', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('throws from the moment on at which the time is over', () => {
+  it('throws once the time is over', () => {
     const deadline = new Deadline(2);
     vi.advanceTimersByTime(1999);
     expect(() => deadline.throwIfOver()).not.toThrow();
@@ -55,7 +55,7 @@ describe('Deadline', () => {
     expect(() => deadline.throwIfOver()).toThrow(OVER);
   });
 
-  it('is over for everyone who waits as soon as somebody has seen it, also when its timer is late', () => {
+  it('fires its signal in throwIfOver when its timer is late', () => {
     const deadline = new Deadline(2);
     const { signal } = deadline;
     block(2000);
@@ -64,7 +64,7 @@ describe('Deadline', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('gives a signal that fires at the next turn to whoever asks too late', () => {
+  it('has a signal that fires at the next turn when it is read too late', () => {
     const deadline = new Deadline(2);
     block(9000);
     const { signal } = deadline;
@@ -72,7 +72,7 @@ describe('Deadline', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('never fires when it has ended before', () => {
+  it('never fires after end()', () => {
     const deadline = new Deadline(2);
     const { signal } = deadline;
     deadline.end();
@@ -83,7 +83,7 @@ describe('Deadline', () => {
 });
 
 describe('withinDeadline', () => {
-  it('leaves no timer behind, whatever the work does', async () => {
+  it('leaves no timer behind, whether the work succeeds or fails', async () => {
     const answered = withinDeadline(2, async ({ signal }) => signal.aborted);
     await expect(answered).resolves.toBe(false);
     const failed = withinDeadline(2, async ({ signal }) => {
@@ -95,13 +95,13 @@ describe('withinDeadline', () => {
 });
 
 describe('waitFor', () => {
-  it('nothing is never over', () => {
+  it('without a signal is never over', () => {
     const wait = waitFor(undefined);
     expect(wait.signal).toBeUndefined();
     expect(() => wait.throwIfOver()).not.toThrow();
   });
 
-  it("a caller's signal is over when that one says so, for its reason", () => {
+  it("with a caller's signal is over when that fires, for its reason", () => {
     const caller = new AbortController();
     const wait = waitFor(caller.signal);
     expect(() => wait.throwIfOver()).not.toThrow();

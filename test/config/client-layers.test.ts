@@ -1,4 +1,4 @@
-/** What files of users and projects may not set, whatever they try. */
+/** Options that the files of users and projects may not set. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +18,7 @@ import {
 
 const SERVER = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n';
 
-/** Sources with these texts for the user and the project, who are not the server. */
+/** Sources with these texts for the user, the project and the server. */
 function sources(user: string, project: string, server = SERVER): ClientSources {
   const [home, projectFolder] = [temporaryFolder(), temporaryFolder()];
   const own = join(home, '.config', 'blazar-enforcement');
@@ -34,7 +34,7 @@ const read = (all: ClientSources) => readAsClient(all, [service]);
 const short = (texts: readonly string[]) => texts.map((text) => text.replaceAll(/\/[^ ,()]*\//g, ''));
 
 describe('files of users and projects', () => {
-  it('set what the server leaves to them', async () => {
+  it('set the options that are not reserved for the server', async () => {
     const configuration = await read(
       sources(
         '{enforcement: {max_lease_duration: 30}}',
@@ -48,7 +48,7 @@ describe('files of users and projects', () => {
     expect(effective(configuration, 'max_lease_duration_user_limits')).toEqual({ a: 5 });
   });
 
-  it("do not set what is the server's alone, in any section, with one warning that counts and names it", async () => {
+  it('do not set any other option of any section, with one warning that lists them', async () => {
     const configuration = await read(
       sources(
         'enforcement:\n  enabled_filters: []\n  external_service_token: sEcReT\nservice:\n  port: 1\nDEFAULT:\n  x: 1\n',
@@ -64,14 +64,14 @@ describe('files of users and projects', () => {
     expect(effective(configuration, 'port', 'service')).toBe(8642);
   });
 
-  it('are warned of one option in the singular', async () => {
+  it('are warned about one option in the singular', async () => {
     const { problems } = await read(sources('enforcement: {filters_path: /tmp}', ''));
     expect(short(shown(problems))).toEqual([
       "1 option that only the server's files may set is ignored: [enforcement] filters_path (user.yaml:1)",
     ]);
   });
 
-  it('bring no code: filters_path and enabled_filters of theirs load nothing, also at a first look', async () => {
+  it('load no code through filters_path or enabled_filters', async () => {
     const folder = filterFolder({ 'evil-filter.js': 'globalThis.evilFilterWasLoaded = true;' });
     const text = `enforcement: {filters_path: [${folder}], enabled_filters: [EvilFilter], audit_filters: ["evil#EvilFilter"]}`;
     const { catalog } = await read(sources(text, `[enforcement]\nfilters_path = ${folder}\n`));
@@ -95,7 +95,7 @@ describe('files of users and projects', () => {
     expect(exemptProjects).toEqual(['ours']);
   });
 
-  it('make no section of ours of a name in capitals or with spaces', async () => {
+  it('cannot reach a section by capitals or spaces in its name', async () => {
     const { exemptProjects, problems } = await read(
       sources('{" Enforcement ": {exempt_projects: [a]}}', '[ENFORCEMENT]\nexempt_projects = b\n'),
     );
@@ -103,7 +103,7 @@ describe('files of users and projects', () => {
     expect(shown(problems)).toEqual([expect.stringMatching(/^2 options that only the server's files/)]);
   });
 
-  it('are told of names that are wrong, and of values', async () => {
+  it('have their wrong names and values reported', async () => {
     const { problems } = await read(
       sources('{enforcement: {max_lease_duraton: 1}}', '[enforcement]\nmax_lease_duration = -5\n'),
     );
@@ -113,7 +113,7 @@ describe('files of users and projects', () => {
     ]);
   });
 
-  it('show no value that grew together with its name', async () => {
+  it('show no value that is joined to its name', async () => {
     const { problems } = await read(
       sources(
         '{service: {"tokens=sEcReT": , "tokens:sEcReT": }, enforcement: {external_service_token:sEcReT}}',
@@ -126,7 +126,7 @@ describe('files of users and projects', () => {
   });
 });
 
-it('layers of the server are the same objects as before, and those of clients are not changed', async () => {
+it('permittedLayers returns the layers of the server, and changes no layer', async () => {
   const [server, client] = await layersOf('[s]\na = 1\n', '[s]\na = 2\nb = 3\n');
   const layers = [server, client].filter((layer) => layer !== undefined);
   const before = structuredClone(layers);
@@ -139,7 +139,7 @@ it('layers of the server are the same objects as before, and those of clients ar
   expect(layers).toEqual(before);
 });
 
-it("every option of the chain is the server's alone, and so are all of the external service", async () => {
+it('the options that are not reserved for the server are these', async () => {
   const { settings } = await readConfiguration({ configFiles: [], environment: {} });
   const left = settings.filter(({ option }) => !option.serverOnly).map(({ option }) => option.name);
   expect(left).toEqual([

@@ -1,4 +1,4 @@
-/** Which file is read when none is named, and when it may be missing. */
+/** The file that is read when no flag names one, and when it may be missing. */
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_CONFIG_FILE } from '../../src/config/places.ts';
@@ -10,15 +10,15 @@ async function problems(sources: ConfigSources): Promise<string[]> {
   return shown((await readSources({ environment: {}, ...sources })).problems);
 }
 
-describe('where no file is named', () => {
-  it('the one in BLAZAR_ENFORCEMENT_CONFIG is read', async () => {
+describe('without --config-file', () => {
+  it('the file of BLAZAR_ENFORCEMENT_CONFIG is read', async () => {
     const file = configFile('[s]\na = 1\n');
     expect(await read({ environment: { BLAZAR_ENFORCEMENT_CONFIG: file } })).toEqual([
       ['[s] a = "1" (blazar.conf:2)'],
     ]);
   });
 
-  it('the one in BLAZAR_ENFORCEMENT_CONFIG must exist, whatever else is set', async () => {
+  it('the file of BLAZAR_ENFORCEMENT_CONFIG must exist, whatever else is set', async () => {
     const environment = { BLAZAR_ENFORCEMENT_CONFIG: '/nope/blazar.conf' };
     const values = { enforcement: { enabled_filters: [] } };
     expect(await problems({ environment, values, configDirs: [temporaryFolder()] })).toEqual([
@@ -26,18 +26,18 @@ describe('where no file is named', () => {
     ]);
   });
 
-  it('the variable is not looked at when a file is named', async () => {
+  it('the variable is ignored when a file is named', async () => {
     const file = configFile('[s]\na = 1\n');
     const environment = { BLAZAR_ENFORCEMENT_CONFIG: '/nope/blazar.conf' };
     expect(await read({ configFiles: [file], environment })).toHaveLength(1);
   });
 
-  it('a flag that is not there names none: the same files are read as without it', async () => {
+  it('an undefined configFiles is the same as none', async () => {
     const environment = { BLAZAR_ENFORCEMENT_CONFIG: configFile('[s]\na = 1\n') };
     expect(await read({ configFiles: undefined, environment })).toEqual(await read({ environment }));
   });
 
-  it('the environment of the process is the one that counts', async () => {
+  it('the environment of the process is the default', async () => {
     process.env.OS_TEST_OF_SOURCES__A = '1';
     try {
       const { layers } = await readSources({ configFiles: [configFile('')] });
@@ -47,7 +47,7 @@ describe('where no file is named', () => {
     }
   });
 
-  describe.skipIf(existsSync(DEFAULT_CONFIG_FILE))('and there is no /etc/blazar/blazar.conf', () => {
+  describe.skipIf(existsSync(DEFAULT_CONFIG_FILE))('a missing /etc/blazar/blazar.conf', () => {
     it('is an error that says what to do', async () => {
       for (const environment of [{}, { BLAZAR_ENFORCEMENT_CONFIG: '' }]) {
         expect(await problems({ environment })).toEqual([
@@ -75,18 +75,18 @@ describe('where no file is named', () => {
       ['the environment', { environment: { OS_ENFORCEMENT__ENABLED_FILTERS: '' } }],
       ['the command line', { config: ["enforcement.enabled_filters=''"] }],
       ['code', { values: { enforcement: { enabled_filters: [] } } }],
-    ])('is none when %s sets enabled_filters', async (_, sources) => {
+    ])('is no error when %s sets enabled_filters', async (_, sources) => {
       expect(await problems(sources)).toEqual([]);
     });
 
-    it('is none when a folder is named', async () => {
+    it('is no error when a folder is named', async () => {
       expect(await problems({ configDirs: [temporaryFolder()] })).toEqual([]);
     });
   });
 });
 
 describe('an empty list of files', () => {
-  it('means that none is read, whatever the environment names and whether or not there is a default', async () => {
+  it('means that no file is read, neither the default nor that of the environment', async () => {
     const environment = { BLAZAR_ENFORCEMENT_CONFIG: configFile('[s]\na = 1\n') };
     expect(await read({ configFiles: [], environment })).toEqual([]);
     expect(
@@ -95,7 +95,7 @@ describe('an empty list of files', () => {
     expect(await problems({ configFiles: [] })).toEqual([]);
   });
 
-  it('leaves the other sources as they are', async () => {
+  it('does not affect the other sources', async () => {
     const folder = temporaryFolder();
     configFile('[s]\na = folder\n', 'x.conf', folder);
     const layers = await read({

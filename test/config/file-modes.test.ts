@@ -1,4 +1,4 @@
-/** Files that somebody else may write, or read. With real files and their modes. */
+/** Files that other users may write or read. */
 import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -17,7 +17,7 @@ import { tlsFixture } from '../support/tls.ts';
 
 const CHAIN = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n';
 
-/** A file with a mode, whatever the umask. */
+/** Writes a file with this mode, whatever the umask. */
 function file(folder: string, name: string, text: string, mode: number): string {
   const path = join(folder, name);
   writeFileSync(path, text);
@@ -58,7 +58,7 @@ describe('a file that everyone may write to is refused:', () => {
     expect((await post('/check-create', createLasting(61))).status).toBe(403);
   });
 
-  it('one of a folder, in YAML, or behind --config', async () => {
+  it('one of a folder, in YAML, of --config, or of a variable', async () => {
     const configDir = temporaryFolder();
     const path = file(configDir, 'x.yaml', 'enforcement: {max_lease_duration: 1}', 0o666);
     const refused = `error: ${path}: ${EVERYONE}`;
@@ -80,7 +80,7 @@ describe('a file that everyone may write to is refused:', () => {
     ]);
   });
 
-  it('a file of tokens that changes while the service runs: those before still count', async () => {
+  it('a tokens file that changes while the service runs: the tokens before stay valid', async () => {
     const folder = temporaryFolder();
     const tokens = file(folder, 'tokens', 'first\n', 0o600);
     const configFiles = [conf(`tokens_file = ${tokens}`)];
@@ -110,7 +110,7 @@ describe('a file that everyone may write to is refused:', () => {
     );
   });
 
-  it("a filter of one's own, and a folder of them: it would be everyone's code", async () => {
+  it('a filter of filters_path, and its folder', async () => {
     const folder = filterFolder({ 'mine-filter.js': filterSource('MineFilter') });
     const sources = {
       configFiles: [],
@@ -130,7 +130,7 @@ describe('a file that everyone may write to is refused:', () => {
 });
 
 describe('a folder that everyone may write to', () => {
-  it('gives away the files in it, however far above it is, and behind a link', async () => {
+  it('makes every file below it unsafe, also behind a link', async () => {
     const open = folderOf(0o777);
     mkdirSync(join(open, 'a', 'b'), { recursive: true });
     const path = file(join(open, 'a', 'b'), 'blazar.conf', CHAIN, 0o600);
@@ -145,7 +145,7 @@ describe('a folder that everyone may write to', () => {
     }
   });
 
-  it('is sticky, as /tmp is: nobody replaces what is in it, but anybody puts files into it', async () => {
+  it('is safe for a file when it is sticky, as /tmp is, but not as a --config-dir', async () => {
     const sticky = folderOf(0o1777);
     const path = file(sticky, 'blazar.conf', CHAIN, 0o600);
     expect(await named(path)).toEqual([]);
@@ -155,14 +155,14 @@ describe('a folder that everyone may write to', () => {
   });
 });
 
-it('what is no file of the disk has no mode that counts, and what is not there is none', () => {
+it('the mode of a device or a missing file does not matter', () => {
   for (const path of ['/dev/null', '/nowhere/x', 'x\0y', '/dev/null/x', '']) {
     expect(whyWritable(path)).toBeUndefined();
   }
 });
 
 describe('a secret that everyone may read is a warning:', () => {
-  it('a configuration file with one, once, at its line, and never its value', async () => {
+  it('in a configuration file, once, at its line, without its value', async () => {
     const path = conf('tokens = hunter2\ntokens_file_of_none = 1', 0o644);
     const [warning, ...others] = (await named(path)).filter((line) => line.startsWith('warning'));
     expect(others).toEqual([]);
@@ -171,7 +171,7 @@ describe('a secret that everyone may read is a warning:', () => {
     );
   });
 
-  it('a file of tokens, and a key; not a certificate', async () => {
+  it('a tokens file and a key, but not a certificate', async () => {
     const folder = temporaryFolder();
     const tokens = file(folder, 'tokens', 'a\n', 0o644);
     const key = file(folder, 'key', '', 0o644);
@@ -185,20 +185,20 @@ describe('a secret that everyone may read is a warning:', () => {
     ]);
   });
 
-  it('a password in the URL of the ledger; not the path of one in a file', async () => {
+  it('a password in the URL of the ledger, but not the path of an SQLite file', async () => {
     const connection = (url: string) => named(conf(`[ledger]\nconnection = ${url}`, 0o644));
     expect(await connection('postgresql://user:hunter2@db.example.org/blazar')).toHaveLength(1);
     expect(await connection('postgresql://db.example.org/blazar?password=hunter2')).toHaveLength(1);
     expect(await connection('sqlite:///var/lib/x.db')).toEqual([]);
   });
 
-  it('nobody is warned of what nobody else may read, nor of a file without secrets', async () => {
+  it('but not a secret that others cannot read, or a file without secrets', async () => {
     expect(await named(conf('tokens = hunter2', 0o640))).toEqual([]);
     expect(await named(conf('', 0o644))).toEqual([]);
   });
 });
 
-it('what the project ships is read as it is', async () => {
+it('the files in etc have safe modes', async () => {
   for (const name of ['etc/blazar.conf', 'etc/policy-service.conf', 'etc/blazar.conf.sample']) {
     expect((await named(projectFile(name))).filter((line) => line.includes('everyone may'))).toEqual([]);
   }

@@ -1,4 +1,4 @@
-/** The value, of which nothing can be changed any more: in a module that is what a test sees of a change. */
+/** Freezes a value deeply, so that any change to it throws. */
 export function deepFreeze<Value>(value: Value): Value {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

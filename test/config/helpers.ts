@@ -11,19 +11,19 @@ import { formatOrigin, formatProblem, type Problem } from '../../src/errors.ts';
 import { serviceOptions } from '../../src/server/options.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 
-/** Writes one file into a folder (default: one that is gone after the test) and returns its path. */
+/** Writes a file into a folder (default: one that is removed after the test) and returns its path. */
 export function configFile(
   text: string | Uint8Array,
   name = 'blazar.conf',
   folder = temporaryFolder(),
 ): string {
   const file = join(folder, name);
-  // It may hold a secret.
+  // It may contain a secret.
   writeFileSync(file, text, { mode: 0o600 });
   return file;
 }
 
-/** The problems as an operator reads them, with files by their names only. */
+/** The problems as an operator reads them, with file names without their folders. */
 export function shown(problems: readonly Problem[], severity?: Problem['severity']): string[] {
   return problems
     .filter((problem) => severity === undefined || problem.severity === severity)
@@ -47,10 +47,10 @@ export function entries(layer: Layer): string[] {
   );
 }
 
-/** Sources, and the folder of a project for those who read that. */
+/** Sources, and the folder of a project. */
 export type ClientSources = ConfigSources & { readonly projectFolder?: string };
 
-/** As a command reads it that reads the user's and the project's files too. */
+/** The configuration as a command reads it that includes the files of the user and the project. */
 export function readAsClient(
   { projectFolder, ...sources }: ClientSources,
   further: readonly FurtherSection[] = [],
@@ -58,7 +58,7 @@ export function readAsClient(
   return readConfiguration(sources, further, projectFolder);
 }
 
-/** All entries of all layers that hold any, lowest layer first. No variable is set unless the sources say so. */
+/** The entries of all layers that have any, lowest layer first. Without environment unless the sources have one. */
 export async function readEntries({ projectFolder, ...sources }: ClientSources): Promise<string[][]> {
   const { layers, problems } = await readSources({ environment: {}, ...sources }, projectFolder);
   if (problems.length > 0) {
@@ -69,7 +69,7 @@ export async function readEntries({ projectFolder, ...sources }: ClientSources):
 
 export const service: FurtherSection = { section: 'service', schema: serviceOptions };
 
-/** The configuration of a blazar.conf with this text, as the command reads it. No variable is set. */
+/** The configuration of a blazar.conf with this text, without environment. */
 export function configuration(text: string, sources: ConfigSources = {}): Promise<Configuration> {
   return readConfiguration({ configFiles: [configFile(text)], environment: {}, ...sources }, [service]);
 }
@@ -79,7 +79,7 @@ export function effective({ settings }: Pick<Resolution, 'settings'>, name: stri
   return settings.find(({ option }) => option.section === section && option.name === name)?.value;
 }
 
-/** The layers of texts, one a file, lowest first. */
+/** The layers of texts, one file per text, lowest first. */
 export async function layersOf(...texts: readonly string[]): Promise<readonly Layer[]> {
   const folder = temporaryFolder();
   const configFiles = texts.map((text, index) => configFile(text, `${index + 1}.conf`, folder));
@@ -90,7 +90,7 @@ export async function layersOf(...texts: readonly string[]): Promise<readonly La
   return layers;
 }
 
-/** What a section `[s]` of texts comes to, held against a schema; a text without a header is that section. */
+/** The options of a section `[s]` in these texts, resolved; a text without a header is that section. */
 export async function resolved(schema: z.ZodObject, ...texts: readonly string[]): Promise<Resolution> {
   const withHeader = texts.map((text) => (text.startsWith('[') ? text : `[s]\n${text}`));
   return resolve(await layersOf(...withHeader), describeOptions('s', schema));

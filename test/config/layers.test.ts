@@ -1,4 +1,4 @@
-/** How layers merge, whatever is in them. */
+/** Properties of layers, whatever their content. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ const layer: fc.Arbitrary<Layer> = fc.tuple(contents, fc.nat()).map(([sections, 
 });
 const layers = fc.array(layer, { maxLength: 6 });
 
-/** The same written down another way: entry for entry, a later one over an earlier one. */
+/** One layer in which the entries of later layers replace those of earlier ones. */
 function fold(all: readonly Layer[]): Layer {
   const folded = new Map<string, Map<string, Entry>>();
   for (const sections of all) {
@@ -34,7 +34,7 @@ function fold(all: readonly Layer[]): Layer {
   return folded;
 }
 
-/** What options come to: value and origin. */
+/** Value and origin of each option. */
 function effective(all: readonly Layer[]) {
   return resolve(all, options).settings.map(({ option, value, origin }) => ({
     name: option.name,
@@ -44,7 +44,7 @@ function effective(all: readonly Layer[]) {
 }
 
 describe('layers', () => {
-  it('are won by the last one that has the option, with its origin', () => {
+  it('have the value and the origin of the last one with the option', () => {
     fc.assert(
       fc.property(layers, (all) => {
         for (const { option, value, origin } of resolve(all, options).settings) {
@@ -56,7 +56,7 @@ describe('layers', () => {
     );
   });
 
-  it('may be folded from either end, or in the middle', () => {
+  it('may be folded anywhere', () => {
     fc.assert(
       fc.property(layers, fc.nat(6), fc.nat(6), (all, from, to) => {
         const partly = [...all.slice(0, from), fold(all.slice(from, to)), ...all.slice(Math.max(from, to))];
@@ -66,7 +66,7 @@ describe('layers', () => {
     );
   });
 
-  it('that are empty change nothing, wherever they are', () => {
+  it('that are empty change nothing', () => {
     fc.assert(
       fc.property(
         layers,
@@ -79,7 +79,7 @@ describe('layers', () => {
     );
   });
 
-  it('that are given twice change nothing', () => {
+  it('that are repeated change nothing', () => {
     fc.assert(
       fc.property(layers, (all) => {
         expect(effective([...all, ...all])).toEqual(effective(all));
@@ -87,7 +87,7 @@ describe('layers', () => {
     );
   });
 
-  it('stay as they are when they are read', () => {
+  it('are not changed by resolve', () => {
     fc.assert(
       fc.property(layers, (all) => {
         const before = structuredClone(all);

@@ -1,4 +1,4 @@
-/** Where files are looked for, and whose are read. With real files in real folders. */
+/** Where configuration files are found, and whose files are read. */
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -8,10 +8,10 @@ import { type ClientSources, configFile, effective, readEntries as read, readAsC
 
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) {
-  console.warn('SKIPPED: files of somebody else are tried by root only');
+  console.warn('SKIPPED: tests with files of another user need root');
 }
 
-/** A home and a project, both empty, and nothing of the server. */
+/** An empty home and an empty project, and no server files. */
 function places() {
   const home = temporaryFolder();
   const project = temporaryFolder();
@@ -21,7 +21,7 @@ function places() {
   return { home, project, own, sources };
 }
 
-/** The problems of the whole configuration, with the file names as they are; not that a service reads less. */
+/** The problems of the whole configuration, with whole file names. */
 async function problems(sources: ClientSources): Promise<string[]> {
   const enabled = { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] } };
   const { problems: found } = await readAsClient({ environment: {}, values: enabled, ...sources });
@@ -31,7 +31,7 @@ async function problems(sources: ClientSources): Promise<string[]> {
 }
 
 describe('all sources', () => {
-  it('are won in this order: default, files, folders, user, project, environment, --config, flags, code', async () => {
+  it('override each other in this order: default, files, folders, user, project, environment, --config, code', async () => {
     const { own, project, home } = places();
     const [conf, x, y] = [join(home, '1.conf'), join(home, 'x'), join(home, 'y')];
     const all: (readonly [string, ClientSources])[] = [
@@ -39,9 +39,7 @@ describe('all sources', () => {
       ['1.conf:2', { configFiles: [configFile('[enforcement]\nmax_lease_duration = 1\n', '1.conf', home)] }],
       [
         '2.yaml:2',
-        {
-          configFiles: [conf, configFile('enforcement:\n  max_lease_duration: 2\n', '2.yaml', home)],
-        },
+        { configFiles: [conf, configFile('enforcement:\n  max_lease_duration: 2\n', '2.yaml', home)] },
       ],
       ['30.yaml:1', { configDirs: [x] }],
       ['40.conf:2', { configDirs: [x, y] }],
@@ -71,7 +69,6 @@ describe('all sources', () => {
       const shown = [setting?.origin, ...(setting?.beats ?? [])].map(
         (one) => one && formatOrigin(one).replace(/^\/.*\//, ''),
       );
-      // With the file that a later one has beaten.
       expect(shown).toEqual([origin, ...beaten]);
       beaten.splice(0, 0, ...(index === 0 ? [] : [origin]));
     }
@@ -79,7 +76,7 @@ describe('all sources', () => {
 });
 
 describe("the user's files", () => {
-  it('are those of $XDG_CONFIG_HOME/blazar-enforcement, else of $HOME/.config/blazar-enforcement, by name', async () => {
+  it('are in $XDG_CONFIG_HOME/blazar-enforcement, else in $HOME/.config/blazar-enforcement, sorted by name', async () => {
     const { own, home, sources } = places();
     configFile('[s]\na = 2\n', 'b.conf', own);
     configFile('s:\n  a: 1\n', 'a.yaml', own);
@@ -96,14 +93,14 @@ describe("the user's files", () => {
     ]);
   });
 
-  it('need not be there, nor the home', async () => {
+  it('may be missing, and so may the home', async () => {
     const { sources } = places();
     for (const environment of [{}, { HOME: '' }, { HOME: '/no/such/home' }]) {
       expect(await read({ ...sources, environment })).toEqual([]);
     }
   });
 
-  it('are the one in BLAZAR_ENFORCEMENT_USER_CONFIG instead, which must be there', async () => {
+  it('are replaced by the file of BLAZAR_ENFORCEMENT_USER_CONFIG, which must exist', async () => {
     const { own, home, sources } = places();
     configFile('[s]\na = usual\n', 'b.conf', own);
     const named = configFile('s: {a: named}', 'mine.yaml');
@@ -127,7 +124,7 @@ describe("the project's file", () => {
     expect(await read(sources)).toEqual([[`[s] a = "1" (${name}:2)`]]);
   });
 
-  it('is one: two are a mistake, and neither is read', async () => {
+  it('must be the only one: of two neither is read', async () => {
     const { project, sources } = places();
     configFile('{', '.blazar-enforcement.yaml', project);
     configFile('x', '.blazar-enforcement.conf', project);
@@ -136,7 +133,7 @@ describe("the project's file", () => {
     ]);
   });
 
-  it('is the one in BLAZAR_ENFORCEMENT_PROJECT_CONFIG instead, which must be there', async () => {
+  it('is replaced by the file of BLAZAR_ENFORCEMENT_PROJECT_CONFIG, which must exist', async () => {
     const { project, sources } = places();
     configFile('{', '.blazar-enforcement.yaml', project);
     const named = configFile('[s]\na = named\n', 'other.conf');
@@ -149,7 +146,7 @@ describe("the project's file", () => {
   });
 });
 
-it('an embedder reads neither of them with named or not', async () => {
+it('the library reads neither of them', async () => {
   const { project, own, home } = places();
   configFile('{', '.blazar-enforcement.yaml', project);
   configFile('{', 'own.yaml', own);
@@ -161,7 +158,7 @@ it('an embedder reads neither of them with named or not', async () => {
   expect(await read({ configFiles: [], environment })).toEqual([]);
 });
 
-describe('a file that nobody has named', () => {
+describe('a file that was found, not named,', () => {
   const refused = (file: string, reason: string) =>
     `error: ${file}: not read, because ${reason}; to read it all the same, pass it with --config-file`;
   /** One of each kind. */
@@ -186,7 +183,7 @@ describe('a file that nobody has named', () => {
     }
   });
 
-  it.skipIf(!isRoot)('is refused when it belongs to another user, and so is a link of theirs', async () => {
+  it.skipIf(!isRoot)('is refused when it, or a link to it, belongs to another user', async () => {
     const { user, found, own, sources } = files();
     for (const file of [user, found]) {
       chownSync(file, 12_345, 0);
@@ -200,7 +197,7 @@ describe('a file that nobody has named', () => {
     expect(await problems(sources)).toEqual([refused(link, 'it belongs to another user')]);
   });
 
-  it('is refused when it is a link to nothing', async () => {
+  it('is refused when it is a broken link', async () => {
     const { own, sources } = places();
     symlinkSync('/nope/target.conf', join(own, 'link.conf'));
     expect(await problems(sources)).toEqual([
@@ -208,7 +205,7 @@ describe('a file that nobody has named', () => {
     ]);
   });
 
-  it.skipIf(!isRoot)('may be read when it is named, whosever it is', async () => {
+  it.skipIf(!isRoot)('is read when a variable names it, whoever owns it', async () => {
     const { user, found, sources } = files();
     for (const file of [user, found]) {
       chownSync(file, 12_345, 0);
@@ -222,7 +219,7 @@ describe('a file that nobody has named', () => {
 });
 
 describe('--config with a file', () => {
-  it('reads it over the environment, INI or YAML', async () => {
+  it('overrides the environment, as INI and as YAML', async () => {
     const environment = { OS_S__A: 'environment' };
     for (const [name, text] of [
       ['x.conf', '[s]\na = file\n'],
@@ -236,31 +233,24 @@ describe('--config with a file', () => {
     }
   });
 
-  it('knows the home folder by its "~"', async () => {
+  it('may be below ~', async () => {
     const { home, sources } = places();
     configFile('[s]\na = 1\n', 'x=1.conf', home);
     expect(await read({ ...sources, config: ['~/x=1.conf'] })).toEqual([['[s] a = "1" (x=1.conf:2)']]);
   });
 
-  it('may set what only the server may, since who starts the program has named it', async () => {
+  it('may set options that only the server may set', async () => {
     const file = configFile(
       '{enforcement: {enabled_filters: [MaxLeaseDurationFilter], max_lease_duration: 1}}',
       'x.yaml',
     );
-    const {
-      problems: found,
-      files,
-      filters,
-    } = await readAsClient({
-      configFiles: [],
-      environment: {},
-      config: [file],
-    });
+    const sources = { configFiles: [], environment: {}, config: [file] };
+    const { problems: found, files, filters } = await readAsClient(sources);
     expect({ found, files }).toEqual({ found: [], files: [file] });
     expect(filters).toHaveLength(1);
   });
 
-  it('must be alone when it comes first', async () => {
+  it('must be the only value', async () => {
     const file = configFile('s: {a: 1}', 'x.yaml');
     for (const others of [['s.a=2'], [file]]) {
       expect(await problems({ configFiles: [], config: [file, ...others] })).toEqual([
@@ -272,7 +262,7 @@ describe('--config with a file', () => {
     ]);
   });
 
-  it('beside a flag of its own is alone all the same', async () => {
+  it('may be combined with other flags, such as --port', async () => {
     const port = { flag: '--port', section: 's', option: 'a', value: 'flag' };
     const config = [configFile('s: {a: file}', 'x.yaml'), port];
     expect(await read({ configFiles: [], config })).toEqual([

@@ -9,24 +9,24 @@ import { configFile } from './helpers.ts';
 const MEBIBYTE = 1024 * 1024;
 
 describe('a file', () => {
-  it('is read as UTF-8, with what it begins and ends with', () => {
+  it('is read as UTF-8, with byte order mark and line ends', () => {
     const text = '\uFEFF[s]\r\nk = π 🚀\r\n';
     expect(readTextFile(configFile(text))).toBe(text);
     expect(readTextFile(configFile(''))).toBe('');
   });
 
-  it('may have 1 MiB and no byte more', () => {
+  it('may have at most 1 MiB', () => {
     expect(readTextFile(configFile('x'.repeat(MEBIBYTE)))).toHaveLength(MEBIBYTE);
     expect(() => readTextFile(configFile('x'.repeat(MEBIBYTE + 1)))).toThrow(
       'it is longer than 1048576 bytes',
     );
   });
 
-  it('may be without an end, as /dev/zero', () => {
+  it('without an end is refused, such as /dev/zero', () => {
     expect(() => readTextFile('/dev/zero')).toThrow('it is longer than 1048576 bytes');
   });
 
-  it('may be a pipe that is written bit by bit, as in --config-file <(…)', () => {
+  it('may be a pipe, as in --config-file <(…)', () => {
     const pipe = join(temporaryFolder(), 'pipe');
     execFileSync('mkfifo', [pipe]);
     const writer = spawn('sh', ['-c', '{ printf "[s]\\n"; sleep 0.2; printf "a = 1\\n"; } > "$0"', pipe]);
@@ -42,14 +42,14 @@ describe('a file', () => {
     expect(() => readTextFile(configFile(Uint8Array.from(bytes)))).toThrow('it is not UTF-8 text');
   });
 
-  it('is named in words when it cannot be read', () => {
+  it('that cannot be read is refused with the reason', () => {
     const file = configFile('');
     expect(() => readTextFile(`${file}.nope`)).toThrow(/^there is no such file$/);
     expect(() => readTextFile(temporaryFolder())).toThrow(/^it is a folder$/);
     expect(() => readTextFile(join(file, 'x'))).toThrow(/^a part of its path is not a folder$/);
   });
 
-  it.skipIf(process.getuid?.() === 0)('is refused when it may not be read', () => {
+  it.skipIf(process.getuid?.() === 0)('without permission to read is refused', () => {
     const file = configFile('[s]\n');
     chmodSync(file, 0);
     expect(() => readTextFile(file)).toThrow(/^permission denied$/);
@@ -62,6 +62,6 @@ it.each([
   [Object.assign(new Error('too many links'), { code: 'ELOOP' }), 'too many links'],
   [new Error('plain'), 'plain'],
   ['text', 'text'],
-])('an error of the system has words: %s', (thrown, text) => {
+])('a system error is described in words: %s', (thrown, text) => {
   expect(systemErrorText(thrown)).toBe(text);
 });

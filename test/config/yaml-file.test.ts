@@ -1,4 +1,4 @@
-/** blazar.conf in YAML: the same options, read by the same types, and what is no such file is refused with its line. */
+/** blazar.conf in YAML: the same options and types, and mistakes with their lines. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { describeOptions } from '../../src/config/option.ts';
@@ -25,7 +25,7 @@ async function resolved(text: string) {
   return { ...resolution, problems: shown([...problems, ...resolution.problems]) };
 }
 
-/** The option that the line sets in a section `s`. */
+/** The value of the option that the line sets in a section `s`. */
 async function value(line: string): Promise<unknown> {
   const resolution = await resolved(`s:\n  ${line}\n`);
   expect(resolution.problems).toEqual([]);
@@ -39,7 +39,7 @@ describe('a value in YAML', () => {
     ['limit: 60', 60],
     ["limit: '60'", 60],
     ['limit: "+86_400"', 86_400],
-    // The number that stands there, not that of YAML 1.1, in which it is written with base 8.
+    // Decimal, as in an INI file, unlike YAML 1.1, where it is octal.
     ['limit: 012', 12],
     ['tries:', undefined],
     ['tries: ~', undefined],
@@ -73,60 +73,39 @@ describe('a value in YAML', () => {
     expect(await value(line)).toEqual(expected);
   });
 
+  const INTEGER = 'limit: expected a whole number or -1, got';
+  const LIST = 'names: expected a list, with commas between its items, got';
+  const PAIRS = 'limits: expected name:value pairs with commas between them, each value a whole number, got';
   it.each([
-    ['limit: 1.5', 2, 'limit: expected a whole number or -1, got "1.5"'],
-    ['limit: 0x10', 2, 'limit: expected a whole number or -1, got "0x10"'],
-    ['limit:', 2, 'limit: expected a whole number or -1, got ""'],
-    ['limit: [60]', 2, 'limit: expected a whole number or -1, got ["60"]'],
-    ['limit: {a: 60}', 2, 'limit: expected a whole number or -1, got {"a":"60"}'],
+    ['limit: 1.5', 2, `${INTEGER} "1.5"`],
+    ['limit: 0x10', 2, `${INTEGER} "0x10"`],
+    ['limit:', 2, `${INTEGER} ""`],
+    ['limit: [60]', 2, `${INTEGER} ["60"]`],
+    ['limit: {a: 60}', 2, `${INTEGER} {"a":"60"}`],
     ['on: maybe', 2, 'on: expected true or false, got "maybe"'],
     ['text: [a]', 2, 'text: expected text, got ["a"]'],
-    ['names: {a: b}', 2, 'names: expected a list, with commas between its items, got {"a":"b"}'],
-    ['names: [[a]]', 2, 'names: expected a list, with commas between its items, got [["a"]] (see "0")'],
-    [
-      'names: [a, ""]',
-      2,
-      'names: expected a list, with commas between its items, got ["a",""] (an item is empty; see "1")',
-    ],
-    [
-      'names: ["a, b"]',
-      2,
-      'names: expected a list, with commas between its items, got ["a, b"] (an item contains a comma; see "0")',
-    ],
-    [
-      'limits:\n    a: 1\n    b: one day',
-      4,
-      'limits: expected name:value pairs with commas between them, each value a whole number, got {"a":"1","b":"one day"} (see "b")',
-    ],
-    [
-      'limits:\n    a: 1\n    b: {c: 1}',
-      4,
-      'limits: expected name:value pairs with commas between them, each value a whole number, got {"a":"1","b":{"c":"1"}} (see "b")',
-    ],
+    ['names: {a: b}', 2, `${LIST} {"a":"b"}`],
+    ['names: [[a]]', 2, `${LIST} [["a"]] (see "0")`],
+    ['names: [a, ""]', 2, `${LIST} ["a",""] (an item is empty; see "1")`],
+    ['names: ["a, b"]', 2, `${LIST} ["a, b"] (an item contains a comma; see "0")`],
+    ['limits:\n    a: 1\n    b: one day', 4, `${PAIRS} {"a":"1","b":"one day"} (see "b")`],
+    ['limits:\n    a: 1\n    b: {c: 1}', 4, `${PAIRS} {"a":"1","b":{"c":"1"}} (see "b")`],
     [
       'limits:\n    a: 1\n    __proto__: 1',
       4,
-      'limits: expected name:value pairs with commas between them, each value a whole number, got {"a":"1","__proto__":"1"} (__proto__ cannot be the name of a pair; see "__proto__")',
+      `${PAIRS} {"a":"1","__proto__":"1"} (__proto__ cannot be the name of a pair; see "__proto__")`,
     ],
-    [
-      'limits: {"a,b": 1}',
-      2,
-      'limits: expected name:value pairs with commas between them, each value a whole number, got {"a,b":"1"} (a name is empty, or contains a comma; see "a,b")',
-    ],
+    ['limits: {"a,b": 1}', 2, `${PAIRS} {"a,b":"1"} (a name is empty, or contains a comma; see "a,b")`],
     ['__proto__: 1', 2, '__proto__: unknown option; the nearest right name is "rate"'],
     ['text: http://user:hush@h/', undefined, ''],
-    [
-      'names: {a: "http://user:hush@h/"}',
-      2,
-      'names: expected a list, with commas between its items, got {"a":"http://****@h/"}',
-    ],
+    ['names: {a: "http://user:hush@h/"}', 2, `${LIST} {"a":"http://****@h/"}`],
   ])('is refused with its line: %s', async (line, at, problem) => {
     expect(await problems(`s:\n  ${line}\n`)).toEqual(
       at === undefined ? [] : [`x.yaml:${at}: [s] ${problem}`],
     );
   });
 
-  it('may refer to others with "$", in lists and mappings too', async () => {
+  it('may refer to other options with "$", in lists and mappings too', async () => {
     const { settings, problems: found } = await resolved(
       `DEFAULT: {host: far}\nother: {PORT: 8, names: [x, y]}\ns:\n  limit: 7\n  text: $host:\${other.PORT}/$$/\${other.names}\n  names: [$limit, "<$host>"]\n  limits: {a: $limit}\n`,
     );
@@ -136,19 +115,19 @@ describe('a value in YAML', () => {
     expect(effective({ settings }, 'limits', 's')).toEqual({ a: 7 });
   });
 
-  it('has no text for "$" when it is a mapping', async () => {
+  it('cannot be used by "$" when it is a mapping', async () => {
     expect(await problems('s:\n  limits: {a: 1}\n  text: $limits\n')).toEqual([
       'x.yaml:3: [s] text: $limits cannot be used here: it is a mapping',
     ]);
   });
 
-  it('that is a dictionary without members stands for the empty text', async () => {
+  it('that is an empty dictionary is the empty text for "$"', async () => {
     expect(await value('text: <$limits>')).toBe('<>');
   });
 });
 
 describe('a file in YAML', () => {
-  it('may be a list of nothing: empty, a comment, sections without options', async () => {
+  it('may have no options: empty, a comment, empty sections', async () => {
     for (const text of ['', '# nothing\n', '---\n', '{}', 's:\n', 's: {}\nother: null\n']) {
       expect(await problems(text)).toEqual([]);
       const { emptyFiles } = await configuration('', { configFiles: [configFile(text, 'x.yaml')] });
@@ -156,7 +135,7 @@ describe('a file in YAML', () => {
     }
   });
 
-  it('has its sections in any case', async () => {
+  it('has section names in any case', async () => {
     expect(await readEntries({ configFiles: [configFile('S: {a: 1}\ns: {b: 2}\n', 'x.yaml')] })).toEqual([
       ['[s] a = "1" (x.yaml:1)', '[s] b = "2" (x.yaml:2)'],
     ]);
@@ -185,23 +164,23 @@ describe('a file in YAML', () => {
     ['s:\n  limit: 1\nt: {}\ns:\n  on: yes\n', 4, 'this name is repeated'],
     ['s:\n  limit: 1\n  on: yes\n  limit: 2\n', 4, 'this name is repeated'],
     ['s:\n  limits: {a: 1, a: 2}\n', 2, 'this name is repeated'],
-  ])('is refused with its line, and never counts as empty: %j', async (text, line, problem) => {
+  ])('is refused with its line, and is not taken for empty: %j', async (text, line, problem) => {
     expect((await problems(text))[0]).toBe(`x.yaml:${line}: ${problem}`);
     const sources = { configFiles: [configFile(text, 'x.yaml')], environment: {} };
     const { problems: all } = await readConfiguration(sources, [service]);
     expect(shown(all, 'error')).toContain(`x.yaml:${line}: ${problem}`);
-    // Nor is it said that nothing was to be enforced: nobody knows.
+    // No warning that no filter is enforced: that is unknown.
     expect(shown(all, 'warning')).toEqual([]);
   });
 
-  it('may use anchors, merge keys, and names that are alike to a reader of numbers only', async () => {
+  it('may use anchors, merge keys, and names that are equal only as numbers', async () => {
     const text = 'x: &x {limit: 5, on: yes}\ny: &y {1: a, 1.0: b, "01": c}\ns:\n  <<: *x\n  limit: 6\n';
     const resolution = await resolved(text);
     expect(resolution.problems).toEqual([]);
     expect(resolution.settings.slice(0, 4).map(({ value: one }) => one)).toEqual([6, undefined, 1, true]);
   });
 
-  it('is UTF-8, of at most 1 MiB, and no bomb', async () => {
+  it('is UTF-8, at most 1 MiB long, and no alias bomb', async () => {
     const file = (text: string | Uint8Array) => configFile(text, 'x.yaml');
     const read = async (text: string | Uint8Array) =>
       shown((await readSources({ configFiles: [file(text)], environment: {} })).problems).map((problem) =>

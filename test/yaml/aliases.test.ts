@@ -7,7 +7,7 @@ function value(text: string): unknown {
 }
 
 describe('an alias', () => {
-  it('stands for what its anchor names: a scalar, a list, a mapping, a key', () => {
+  it('is a copy of its anchor: a scalar, a list, a mapping, a key', () => {
     expect(
       value(
         'a: &a 012\nb: *a\nc: &c [*a]\nd: &d {x: *c}\ne: *d\n&k k: 1\n*k : 2\n'.replace('\n*k', '\nf: *k #'),
@@ -24,17 +24,17 @@ describe('an alias', () => {
     expect(value('a: &a name\n*a : 1\n')).toEqual({ a: 'name', name: 1 });
   });
 
-  it('stands for the last anchor of that name before it', () => {
+  it('refers to the last anchor of that name before it', () => {
     expect(value('- &a 1\n- *a\n- &a 2\n- *a\n')).toEqual([1, 1, 2, 2]);
   });
 
-  it('gives a value of its own: a change at one place is one at that place only', () => {
+  it('is a value of its own: a change in one place changes that place only', () => {
     const document = YamlDocument.parse('a: &a {x: {y: 1.0}}\nb: *a\nc: *a\n');
     const changed = document.with({ a: { x: { y: 1 } }, b: { x: { y: 2 } }, c: { x: { y: 1 } } });
     expect(changed.toString()).toBe('a: { x: { y: 1.0 } }\nb: { x: { y: 2 } }\nc: { x: { y: 1.0 } }\n');
   });
 
-  it('is kept as it is written where nothing is changed', () => {
+  it('is kept as it is written when nothing changes', () => {
     const text = 'a: &a {x: 1}\nb: {<<: *a}\n';
     const document = YamlDocument.parse(text);
     expect(document.with(document.value).toString()).toBe(text);
@@ -53,19 +53,19 @@ describe('an alias', () => {
 });
 
 describe('a merge key', () => {
-  it("gives what a mapping lacks, before the mapping's own names", () => {
+  it('adds members before the own ones, which win', () => {
     const merged = value('base: &base {x: 1, y: 2}\nown:\n  z: 4\n  <<: *base\n  y: 3\n') as { own: object };
     expect(merged.own).toEqual({ x: 1, y: 3, z: 4 });
     expect(Object.keys(merged.own)).toEqual(['x', 'y', 'z']);
   });
 
-  it('takes the first mapping of a list that has a name, and the last of several keys', () => {
+  it('prefers the first mapping of a list, and the last of several keys', () => {
     const bases = '- &a {x: 1}\n- &b {x: 2, y: 3}\n';
     expect(value(`${bases}- <<: [*a, *b]\n`)).toEqual([{ x: 1 }, { x: 2, y: 3 }, { x: 1, y: 3 }]);
     expect(value(`${bases}- <<: *a\n  <<: *b\n`)).toEqual([{ x: 1 }, { x: 2, y: 3 }, { x: 2, y: 3 }]);
   });
 
-  it('may merge what has itself merged, and a mapping without an anchor', () => {
+  it('may merge a mapping that has a merge key, and one without an anchor', () => {
     expect(value('- &a {x: 1}\n- &b {<<: *a, y: 2}\n- {<<: *b, z: 3}\n- {<<: {v: 1}}\n')).toEqual([
       { x: 1 },
       { x: 1, y: 2 },
@@ -79,21 +79,18 @@ describe('a merge key', () => {
     expect(YamlDocument.from({ '<<': { x: 1 } }).toString()).toBe('"<<":\n  x: 1\n');
   });
 
-  it('tells a number from the text that looks like it', () => {
+  it('distinguishes a number from a text with the same digits', () => {
     const document = YamlDocument.parse("- &a {8080: a, '8080': b}\n- {<<: *a, '8080': c}\n");
     expect(document.format()).toContain("{ 8080: a, '8080': c }");
   });
 
-  it('leaves hostile names what they are', () => {
+  it('keeps members of any name', () => {
     const merged = value('- &a {__proto__: {x: 1}, constructor: 2}\n- {<<: *a}\n') as object[];
     expect(Object.keys(merged[1] ?? {})).toEqual(['__proto__', 'constructor']);
     expect(Object.getPrototypeOf(merged[1])).toBe(Object.prototype);
   });
 
-  it.each(['<<: 1', '<<: ~', '<<: [1]', '<<: text'])(
-    'is refused where it stands for no mapping: %s',
-    (text) => {
-      expect(() => value(text)).toThrow(new YamlError('"<<" refers to something that is not a mapping'));
-    },
-  );
+  it.each(['<<: 1', '<<: ~', '<<: [1]', '<<: text'])('is refused for anything but mappings: %s', (text) => {
+    expect(() => value(text)).toThrow(new YamlError('"<<" refers to something that is not a mapping'));
+  });
 });

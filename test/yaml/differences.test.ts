@@ -18,38 +18,38 @@ describe('a text that PyYAML would read differently', () => {
     ['\u2028', 'a comment'],
     ['\u2029', 'a comment'],
     ['\r', 'a comment'],
-  ])('is refused for %j: it ends %s to PyYAML alone', (character) => {
+  ])('is refused for %j, which ends %s only in PyYAML', (character) => {
     expect(mistakeOf(`a: 1\nb: 2 # c${character}admin_policy: x\n`).line).toBe(2);
   });
 
   it.each([
     ...['\0', '\u0007', '\u001b', '\u007f', '\u0080', '\ufffe', '\uffff', '\ud800', 'a\ufeff', '\n\ufeff'],
-  ])('is refused for %j, which PyYAML does not read', (character) => {
+  ])('is refused for %j, which PyYAML refuses', (character) => {
     expect(mistakeOf(`x${character}`).reason).toBe(
       'a control character or an unusual line break, which must be escaped',
     );
     expect(mistakeOf(`"x${character}"`).reason).toContain('control character');
   });
 
-  it('may have all of them as escapes', () => {
+  it('may contain all of them as escapes', () => {
     expect(YamlDocument.parse('"\\x00\\N\\u2028\\P\\uFEFF\\r"').value).toBe('\0\u0085\u2028\u2029\ufeff\r');
   });
 
-  it('may begin with a byte order mark, end its lines as Windows does, and have any character above', () => {
+  it('may have a byte order mark, CRLF, and any other character', () => {
     expect(YamlDocument.parse('\ufeffa: 1\r\nb: é\u00a0😀\r\n').value).toEqual({ a: 1, b: 'é\u00a0😀' });
     expect(YamlDocument.parse('\ufeff- - a\n  - b\n- c\n').value).toEqual([['a', 'b'], 'c']);
     expect(YamlDocument.parse('\ufeff- - ').value).toEqual([[null]]);
     expect(() => YamlDocument.parse('\ufeff\ufeffa: 1')).toThrow(YamlError);
   });
 
-  it('is refused for a block text at the margin, where PyYAML sees none, and not for one that is indented', () => {
+  it('is refused for a block text that is not indented', () => {
     for (const text of ['|\n#', '|\r\n#', '>\na\n b\n', '# c\n|\n\ny']) {
       expect(() => YamlDocument.parse(text), text).toThrow('a block text that is not indented');
     }
     expect(YamlDocument.parse('|\n a\n  b\n#c\n').value).toBe('a\n b\n');
   });
 
-  it('is refused for names that are all null, which are one name to PyYAML', () => {
+  it('is refused for several null names, which are equal in PyYAML', () => {
     for (const text of ['null:\r\n?', '~: 1\nnull: 2', '{? , null: 1}', 'a: {~: 1, Null: 2}']) {
       expect(() => YamlDocument.parse(text), text).toThrow('two names that are null');
     }
@@ -60,14 +60,14 @@ describe('a text that PyYAML would read differently', () => {
     ...['a: ! 12', 'a: !own x', 'a: !!float 1', 'a: !!int x', 'a: !!int 1.0x', 'a: !!bool 1'],
     ...['a: !!null x', 'a: !!str [b]', 'a: !!map [b]', 'a: !!seq {b: 1}', 'a: !!timestamp x'],
     ...['a: !!python/name:os.system x'],
-  ])('is refused for a tag that makes something else of the value: %s', (text) => {
+  ])('is refused for a tag that does not match its value: %s', (text) => {
     expect(mistakeOf(`# first\n${text}`)).toMatchObject({
       reason: 'a tag does not match the value after it',
       line: 2,
     });
   });
 
-  it('may have tags that say what the value is', () => {
+  it('may have tags that match their values', () => {
     const text =
       'a: !!str 012\nb: !!int "3"\nc: !!float 1.5\nd: !!bool yes\ne: !!null ~\nf: !!seq [!!map {}]\n';
     expect(YamlDocument.parse(text).value).toEqual({ a: '012', b: 3, c: 1.5, d: true, e: null, f: [{}] });
@@ -89,7 +89,7 @@ describe('a text that PyYAML would read differently', () => {
     ]);
   });
 
-  it('is refused for a key between brackets that PyYAML is not ready to read', () => {
+  it('is refused for a key between brackets that is too long for PyYAML', () => {
     expect(mistakeOf(`{${'k'.repeat(1025)}: 1}`).reason).toContain('1024');
     expect(YamlDocument.parse(`{${'k'.repeat(1024)}: 1}`).value).toEqual({ ['k'.repeat(1024)]: 1 });
   });

@@ -1,10 +1,8 @@
-/**
- * What PyYAML makes of texts. One process serves all of a test file: a text a line, as JSON, and a line back for each.
- */
+/** Reads texts with PyYAML. One process serves a whole test file: a JSON line in, a JSON line out. */
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** A value as Python has it. A number is its `repr`, so that 1 is not 1.0 and no digit is lost. */
+/** A value in Python. A number is its `repr`, so that 1 is not 1.0 and no digit is lost. */
 export type Seen =
   | { readonly kind: 'null' }
   | { readonly kind: 'bool' | 'int' | 'float' | 'str' | 'date' | 'datetime' | 'bytes'; readonly text: string }
@@ -73,7 +71,7 @@ export const hasPyYaml =
   spawnSync('python3', ['-c', 'import yaml; assert yaml.__version__ >= "6"']).status === 0;
 
 if (!hasPyYaml) {
-  console.warn('python3 with PyYAML 6 is missing here: what is compared with it is skipped');
+  console.warn('SKIPPED: comparing with PyYAML needs python3 with PyYAML 6');
 }
 
 export class Python {
@@ -86,13 +84,13 @@ export class Python {
     createInterface({ input: this.#process.stdout }).on('line', (line) => this.#waiting.shift()?.(line));
   }
 
-  /** The only document of a text. `fast` = with the reader in C, where there is one: SkyPilot has both. */
+  /** The only document of a text. `fast` = with the reader in C, if there is one; SkyPilot uses both. */
   async read(text: string, fast = false): Promise<Read> {
     const seen = (await this.#ask({ read: text, fast })) as Seen | { refused: string };
     return 'refused' in seen ? undefined : seen;
   }
 
-  /** As SkyPilot writes it, or in another form. */
+  /** The YAML that SkyPilot writes, or in another form. */
   async dump(value: unknown, { style = null, width = null, unicode = false }: Form = {}): Promise<string> {
     return (await this.#ask({ dump: JSON.stringify(value), style, width, unicode })) as string;
   }

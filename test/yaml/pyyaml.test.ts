@@ -6,7 +6,7 @@ import { hasPyYaml, Python } from './python.ts';
 import { changed, changes, HAND_WRITTEN, ODD_TEXTS, values } from './samples.ts';
 import { isOnlyChanged, isSame } from './seen.ts';
 
-/** `undefined` = refused. Anything but a `YamlError` is a mistake of ours. */
+/** `undefined` = refused. Any other error than a `YamlError` fails the test. */
 function parsed(text: string): YamlDocument | undefined {
   try {
     return YamlDocument.parse(text);
@@ -16,7 +16,7 @@ function parsed(text: string): YamlDocument | undefined {
   }
 }
 
-const what = hasPyYaml ? 'compared with PyYAML' : 'NOT COMPARED, SINCE PYTHON3 WITH PYYAML 6 IS MISSING';
+const what = hasPyYaml ? 'compared with PyYAML' : 'NOT COMPARED: PYTHON3 WITH PYYAML 6 IS MISSING';
 
 describe.skipIf(!hasPyYaml)(what, () => {
   let python: Python;
@@ -34,7 +34,7 @@ describe.skipIf(!hasPyYaml)(what, () => {
     ...['-0b11', '-017', '+0x10', '9007199254740993', '-9223372036854775809', '0.1000000000000000055', '.'],
     ...['+'],
     ...['2026-1-1', '2026-1-1 1:00:00', '2026-01-01T10:00:00Z', '2026-01-01t1:00:00.5 +1:30', '10:00:00'],
-  ])('without quotes %j is what it is to PyYAML', async (text) => {
+  ])('%j without quotes has the value of PyYAML', async (text) => {
     const seen = await python.read(text);
     const document = parsed(text);
     if (seen !== undefined && !/[\r\u0085\u2028\u2029\ufeff]/.test(text)) {
@@ -42,7 +42,7 @@ describe.skipIf(!hasPyYaml)(what, () => {
     }
   });
 
-  it('no text without quotes is one thing here and another to PyYAML', async () => {
+  it('every text that both accept has the value of PyYAML', async () => {
     const piece = fc.oneof(
       fc.constantFrom(...'0179-+_:.eExobaTtZ~=# \t\n&*!|>%@`?,[]{}"\'\\'.split('')),
       fc.constantFrom(
@@ -80,7 +80,7 @@ describe.skipIf(!hasPyYaml)(what, () => {
   });
 
   it.each(HAND_WRITTEN.map((text, index) => ({ index, text })))(
-    'sample $index means here what it means to PyYAML, and written anew it still does',
+    'sample $index has the value of PyYAML, also in our own layout',
     async ({ text }) => {
       const document = YamlDocument.parse(text);
       const seen = await python.read(text);
@@ -93,21 +93,21 @@ describe.skipIf(!hasPyYaml)(what, () => {
     ['in flow', 'a: [?b]'],
     ['an anchor that ends in the middle', '&a:b c'],
     ['an exclamation mark alone', 'a: ! 12'],
-    ['a whole number that is to be a fraction', 'a: !!float 1'],
+    ['a whole number with a tag of a fraction', 'a: !!float 1'],
     ['a line break of its own in a comment', 'a: 1 # \u2028b: 2'],
     ['a carriage return alone', 'a: 1 # \rb: 2'],
-  ])('refuses what the two would read differently: %s', async (_, text) => {
+  ])('a text that would be read differently is refused: %s', async (_, text) => {
     expect(await python.read(text)).toBeDefined();
     expect(() => YamlDocument.parse(text)).toThrow(YamlError);
   });
 
-  it('what code writes is to PyYAML what it was to the code', async () => {
+  it('a value from code is written so that PyYAML reads it back', async () => {
     await fc.assert(
       fc.asyncProperty(values, async (value) => {
         const written = YamlDocument.from({ value }).toString();
         const seen = await python.read(written);
         expect(seen).toSatisfy(() => isOnlyChanged(seen, { kind: 'map', pairs: [] }, {}, { value }));
-        // The reader in C knows no half of a character.
+        // The reader in C accepts no half of a surrogate pair.
         if (!/\\ud[89a-f]/.test(written)) {
           expect(await python.read(written, true)).toEqual(seen);
         }
@@ -116,9 +116,9 @@ describe.skipIf(!hasPyYaml)(what, () => {
     );
   });
 
-  it('a change is a change at its place, and what nobody touched is to PyYAML what it was', async () => {
+  it('a change affects its place only, as PyYAML reads it', async () => {
     const written = fc.constantFrom(...HAND_WRITTEN);
-    // What JSON can't hold, SkyPilot's task can't either.
+    // A task of SkyPilot is JSON.
     const dumped = values.map((value) =>
       JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? 0.5 : item)),
     );

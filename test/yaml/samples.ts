@@ -1,8 +1,8 @@
-/** Texts, trees and changes that a careless writer of YAML gets wrong. */
+/** Texts, trees and changes that are easy to write wrongly in YAML. */
 import fc from 'fast-check';
 import { setMember } from '../../src/yaml/tree.ts';
 
-/** Texts that are something else in YAML, or look like its signs. */
+/** Texts that YAML reads as another type, or that look like its syntax. */
 export const ODD_TEXTS = [
   ...['yes', 'no', 'On', 'y', 'n', 'true', 'tRUE', 'null', '~', '=', '<<', '', '.inf', '.nAn', 'Infinity'],
   ...['0', '012', '08', '1:30', '1_000', '0x1F', '0b1', '0o14', '1e3', '1.5e+3', '.5', '1.', '-0', '+1'],

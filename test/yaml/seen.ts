@@ -1,9 +1,9 @@
-/** Whether what PyYAML sees is what it should see. */
+/** Compares values that PyYAML has read with expected ones. */
 import { isDeepStrictEqual } from 'node:util';
 import { isMapping, type Mapping } from '../../src/yaml/tree.ts';
 import type { Read, Seen } from './python.ts';
 
-/** Whether Python has the same value, of the same type. */
+/** Whether the value in Python is the same, and of the same type. */
 export function isSame(seen: Read, value: unknown): boolean {
   switch (seen?.kind) {
     case 'null':
@@ -43,7 +43,7 @@ function floatOf(text: string): number {
   return Number(text.replace('inf', 'Infinity').replace('nan', 'NaN'));
 }
 
-/** Whether a value from code is the same to Python: its texts are texts, and so are its names. */
+/** Whether a value from code is the same in Python: texts and names are texts. */
 function isNew(seen: Read, value: unknown): boolean {
   if (seen?.kind === 'list') {
     return (
@@ -67,10 +67,7 @@ function isNew(seen: Read, value: unknown): boolean {
   return isSame(seen, value);
 }
 
-/**
- * Whether `now` is what `then` has become, when its value was changed from `before` to `after`: the same where nothing was
- * changed, the new value where something was.
- */
+/** Whether `now` is `then` after its value was changed from `before` to `after`: unchanged parts are the same, others have the new value. */
 export function isOnlyChanged(now: Read, then: Seen, before: unknown, after: unknown): boolean {
   if (isDeepStrictEqual(before, after)) {
     return isDeepStrictEqual(now, then);
@@ -82,7 +79,7 @@ export function isOnlyChanged(now: Read, then: Seen, before: unknown, after: unk
     return (
       now?.kind === 'list' &&
       now.items.length === after.length &&
-      // Which of the items it was is for the document to find out.
+      // The document finds out which item it was.
       now.items.every(
         (item, index) =>
           then.items.some((old, position) => isOnlyChanged(item, old, before[position], after[index])) ||
