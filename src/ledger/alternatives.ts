@@ -1,6 +1,7 @@
 /**
- * What a lease may be at the moment. Blazar asks before it changes a lease, and may fail to do so after our yes: until somebody
- * says how the lease is, it may be as it was, as it was asked for, or something between. It is charged for the dearest of them.
+ * What a lease may be at the moment. Blazar asks before it changes a lease, and the change may fail after our yes. Until a later
+ * request shows the lease, it may be as before, as requested, or something between: the alternatives. It is charged for the
+ * dearest of them.
  */
 
 import type { Amount } from '../filter/amount.ts';
@@ -18,14 +19,14 @@ import type { LeaseRow } from './schema.ts';
 export interface Alternative {
   readonly start: Instant;
   readonly end: Instant;
-  /** As `demandOf` tells it. */
+  /** From `demandOf`. */
   readonly demand: string;
   readonly claims: readonly RecordedClaim[];
 }
 
 type Recorded = Pick<LeaseRow, 'starts_at' | 'ends_at' | 'demand' | 'claims' | 'alternatives'>;
 
-/** What the lease of a row may be; the first is what was asked for last. */
+/** The alternatives of a row; the first is what was requested last. */
 export function alternativesOf(row: Recorded): Alternative[] {
   const first = { start: row.starts_at, end: row.ends_at, demand: row.demand };
   if (row.alternatives === null) {
@@ -38,12 +39,12 @@ export function alternativesOf(row: Recorded): Alternative[] {
   return written.map(parsed);
 }
 
-/** The columns of a row that may be any of these. */
+/** The columns of a row with these alternatives. */
 export function recordedAs(alternatives: readonly [Alternative, ...Alternative[]]): Recorded {
   const [{ start, demand, claims }] = alternatives;
   return {
     starts_at: start,
-    // As long as it may be there.
+    // The latest possible end: until then it counts.
     ends_at: alternatives.map(({ end }) => end).reduce(later),
     demand,
     claims: formatClaims(claims),
@@ -51,7 +52,7 @@ export function recordedAs(alternatives: readonly [Alternative, ...Alternative[]
   };
 }
 
-/** Those that differ from each other, in their order. */
+/** Without duplicates, in the same order. */
 export function distinct<Some extends Alternative>(alternatives: readonly Some[]): Some[] {
   const seen = new Map<string, Some>();
   for (const alternative of alternatives) {
@@ -63,12 +64,12 @@ export function distinct<Some extends Alternative>(alternatives: readonly Some[]
   return [...seen.values()];
 }
 
-/** Account → the most that any of them takes. */
+/** Account → the most that any alternative takes. */
 export function chargedBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
   return most(alternatives.map(({ claims }) => sums(claims, charge)));
 }
 
-/** Account → the most that any of them holds. */
+/** Account → the most that any alternative holds. */
 export function heldBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
   return most(
     alternatives.map(({ claims }) =>
@@ -80,7 +81,7 @@ export function heldBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Ma
   );
 }
 
-/** Account → what is given back when the lease ends now: all that is charged, but the most that any of them has used. */
+/** Account → the refund when the lease ends at `second`: what is charged, minus the most that any alternative has used by then. */
 export function refundOf(
   alternatives: readonly Pick<Alternative, 'claims'>[],
   second: bigint,
@@ -95,7 +96,7 @@ export function refundOf(
   return back;
 }
 
-/** Account → what all claims on it come to. */
+/** Account → the sum of the claims on it. */
 export function sums<Some extends RecordedClaim>(
   claims: readonly Some[],
   amountOf: (claim: Some) => Amount,
@@ -119,12 +120,12 @@ export function most(maps: readonly ReadonlyMap<string, Amount>[]): Map<string, 
   return largest;
 }
 
-/** What is left of it from a second on. */
+/** What remains of an alternative from a second on. */
 export function without(one: Alternative, second: bigint): Alternative {
   return { ...one, claims: one.claims.map((claim) => notBefore(claim, second)) };
 }
 
-/** Whether it takes as much of everything, at each time. */
+/** Whether `one` takes at least as much as `rest` of every account, at every time. */
 export function covers(one: Alternative, rest: Alternative): boolean {
   return (
     one.end >= rest.end &&

@@ -1,13 +1,13 @@
-/** What a lease asks for, in one form: the same in a new lease, in Blazar's own lease of an update, and in an end. */
+/** What a lease reserves, in a form that is the same in a new lease, in Blazar's own lease of an update, and in an end. */
 import { hash } from 'node:crypto';
 import type { Reservation } from '../lease/lease.ts';
 
-/** Rows of the first version of the tables have digests without it, which can't be compared with these. */
+/** Digests without this prefix are from the first version of the tables, and cannot be compared. */
 const PREFIX = '2:';
 
 /**
- * A digest of the types and counts of the reservations, in any order. Everything else differs between what was asked for and what
- * Blazar reports: it adds ids and states, replaces the flavour by one of its own, and looks for hosts once more.
+ * A digest of the types and counts of the reservations, in any order. Everything else differs between a request and what Blazar
+ * reports: Blazar adds ids and states, replaces the flavor with its own, and picks hosts again.
  */
 export function demandOf(reservations: readonly Reservation[]): string {
   const counts = reservations.map((reservation) => {
@@ -22,15 +22,15 @@ export function demandOf(reservations: readonly Reservation[]): string {
   return `${PREFIX}${hash('sha256', counts.sort().join('\n'), 'base64url')}`;
 }
 
-/** Whether a row says what its lease asked for in this form. */
+/** Whether a recorded demand can be compared with others. */
 export function isComparable(demand: string): boolean {
   return demand.startsWith(PREFIX);
 }
 
-/** What else stands in a reservation of these, Blazar forgets. */
+/** Of reservations of these types, Blazar keeps only the amount. */
 const COUNTED_BY_AMOUNT = new Set(['virtual:instance', 'flavor:instance', 'virtual:floatingip']);
 
-/** Blazar keeps numbers; who asks may write them as text. */
+/** Blazar stores numbers; a request may have them as text. */
 function written(count: unknown): string {
   return count === undefined || count === null
     ? ''

@@ -1,10 +1,10 @@
 /**
- * Recordings that were refused to whoever asked, and may stand in the ledger all the same: the database did not answer a commit, or could
- * not be reached when one was to be taken back. They stay charged until it is known, and are asked about until it is.
+ * Commits in doubt: the lease was refused, yet may be recorded, because the database did not confirm a commit, or could not be
+ * reached to take one back. The lease stays charged until the database answers; it is asked until it does.
  *
- * Kept in files, one for each, since the database is away just then. Rejected: a mark in the transaction itself, cleared when it is
- * acknowledged. Clearing it before the answer costs a second commit for each lease, twice the time; clearing it afterwards
- * leaves marks on leases that were granted when the process dies, and to take those back would be a limit that does not hold.
+ * Kept in one file each, since the database is unreachable just then. Rejected: a mark in the transaction itself, cleared when it is
+ * acknowledged. Clearing it before the answer costs a second commit for each lease, twice the time. Clearing it afterwards leaves
+ * marks on granted leases when the process dies, and taking those back would break the limit.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -31,34 +31,34 @@ export interface Doubt {
 }
 
 export interface DoubtParts {
-  /** `undefined` = they are kept in memory alone. */
+  /** `undefined` = doubts are kept in memory only. */
   readonly folder: string | undefined;
   readonly logger: Pick<Logger, 'error' | 'warn' | 'info'> | undefined;
-  /** Which ledger it is. Rejects while it can't be reached. */
+  /** The id of the open ledger. Rejects while it cannot be reached. */
   readonly ledgerId: () => Promise<string>;
-  /** Resolves to whether there was something to take back. Rejects while nobody can tell. */
+  /** Resolves to whether there was something to take back. Rejects while that is unknown. */
   readonly takeBack: (doubt: Doubt) => Promise<boolean>;
   readonly count: (doubts: number) => void;
 }
 
 interface Kept extends Doubt {
-  /** `undefined` = in memory alone. */
+  /** `undefined` = in memory only. */
   file: string | undefined;
-  /** The ledger that it is about; `undefined` = this one. */
+  /** The id of its ledger; `undefined` = the open one. */
   readonly ledger: string | undefined;
 }
 
 /** Between two attempts, in milliseconds. */
 const SHORTEST_PAUSE = 250;
 const LONGEST_PAUSE = 15_000;
-/** Files are read again after so many milliseconds: another process may have left one. */
+/** The folder is read again after this many milliseconds: another process may have left a file. */
 const FOLDER_PAUSE = 60_000;
 const ENDING = '.doubt.json';
 
 export class Doubts {
   readonly #parts: DoubtParts;
   readonly #kept = new Set<Kept>();
-  /** Files about other ledgers. */
+  /** Files that belong to other ledgers. */
   readonly #foreign = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #pause = SHORTEST_PAUSE;
@@ -73,13 +73,13 @@ export class Doubts {
     return this.#kept.size;
   }
 
-  /** Takes up what an earlier process has left. */
+  /** Takes over what earlier processes have left. */
   open(): void {
     this.#readFolder();
     this.#again(0);
   }
 
-  /** Returns when it is on the disk, where it can be. */
+  /** Returns once the doubt is on the disk, unless the folder cannot be written. */
   add(doubt: Doubt, ledger: string | undefined): void {
     const kept: Kept = { ...doubt, ledger, file: this.#write(doubt, ledger) };
     this.#kept.add(kept);
@@ -87,13 +87,13 @@ export class Doubts {
     const { projectId: project_id, lease } = doubt.undo;
     this.#parts.logger?.error(
       { project_id, lease_row: String(lease), request_id: doubt.author.requestId, file: kept.file },
-      'a refused lease may be recorded all the same: it stays charged until the database says so, and is taken back then',
+      'a refused lease may be recorded nevertheless: it stays charged until the database answers, and is taken back then',
     );
     this.#pause = SHORTEST_PAUSE;
     this.#again(0);
   }
 
-  /** What is not known by then stays in its file for the next process. */
+  /** Doubts that remain stay in their files for the next process. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -102,7 +102,7 @@ export class Doubts {
       if (file === undefined) {
         this.#parts.logger?.error(
           { project_id: undo.projectId, lease_row: String(undo.lease) },
-          'a refused lease may stay charged: it could not be settled before the end; ledger reconcile releases it',
+          'a refused lease may stay charged: the process ended before the database answered; ledger reconcile releases it',
         );
       }
     }
@@ -116,7 +116,7 @@ export class Doubts {
           this.#settling = undefined;
         });
       }, milliseconds);
-      // Whoever has nothing else to do need not wait for a database: the files are there for the next one.
+      // Does not keep the process alive: the files remain for the next one.
       this.#timer.unref();
     }
   }
@@ -129,7 +129,7 @@ export class Doubts {
       try {
         await this.#settleOne(doubt);
       } catch {
-        // The database is away still; each transaction that fails is counted by itself.
+        // Still unreachable. The failed transaction was counted already.
         this.#again(this.#pause * (0.5 + Math.random()));
         this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
         return;
@@ -142,7 +142,7 @@ export class Doubts {
 
   async #settleOne(doubt: Kept): Promise<void> {
     if (doubt.ledger !== undefined && doubt.ledger !== (await this.#parts.ledgerId())) {
-      // Of another ledger: it stays for whoever has that one open.
+      // It belongs to another ledger: leave it to the processes that have that one open.
       this.#kept.delete(doubt);
       this.#foreign.add(doubt.file ?? '');
       this.#parts.count(this.#kept.size);
@@ -157,8 +157,8 @@ export class Doubts {
     this.#parts.logger?.warn(
       { project_id: doubt.undo.projectId, lease_row: String(doubt.undo.lease) },
       wasThere
-        ? 'a refused lease was recorded after all, and is taken back'
-        : 'a refused lease is not recorded, or was granted since: nothing had to be taken back',
+        ? 'a refused lease was recorded, and has been taken back'
+        : 'a refused lease was not recorded, or has been granted since: nothing was taken back',
     );
   }
 
@@ -182,7 +182,7 @@ export class Doubts {
     } catch (thrown) {
       logger?.error(
         { error: errorText(thrown) },
-        'what is in doubt can not be written to [ledger] doubt_folder: it is lost when this process ends',
+        'a commit in doubt cannot be written to [ledger] doubt_folder: it is lost when this process ends',
       );
       return undefined;
     }
@@ -199,7 +199,7 @@ export class Doubts {
       try {
         this.#kept.add({ ...parseDoubt(readFileSync(file, 'utf8')), file });
       } catch (thrown) {
-        logger?.error({ file, error: errorText(thrown) }, 'a file in [ledger] doubt_folder can not be read');
+        logger?.error({ file, error: errorText(thrown) }, 'a file in [ledger] doubt_folder cannot be read');
       }
     }
     this.#parts.count(this.#kept.size);

@@ -1,4 +1,4 @@
-/** Which row of the ledger a request is about. */
+/** Finds the row of the ledger that a request is about. */
 import type { Repetition } from '../filter/services.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, refundOf } from './alternatives.ts';
@@ -8,15 +8,15 @@ import type { LeaseIdentity } from './identity.ts';
 import type { LeaseRow } from './schema.ts';
 import type { Statements } from './statements.ts';
 
-/** What tells leases whose id is not known from each other. A name does not: Blazar renames leases and tells nobody. */
+/** What identifies a lease whose id is unknown. A name does not: Blazar renames leases without telling us. */
 export interface LeaseShape {
   readonly start: bigint;
   readonly end: bigint;
-  /** As `demandOf` tells it. */
+  /** From `demandOf`. */
   readonly demand: string;
 }
 
-/** The row of an id, of the same region and project: an id of another one is another lease's. */
+/** The row with this id, in the same region and project: elsewhere it is another lease. */
 export function* findById(
   statements: Statements,
   { leaseId: lease_id, region, projectId: project_id }: LeaseIdentity,
@@ -29,14 +29,17 @@ export function* findById(
 }
 
 /**
- * The row of a lease whose id was not known until now, or that has none: one that fits in user, dates and reservations. Of several
- * that fit it is the cheapest: whichever it really is, what is charged for the others is enough for the leases that are left.
+ * The row of a lease without a known id: one with the same user, dates and reservations. When several match, the cheapest: whichever
+ * it really is, what stays charged covers the leases that are left.
  */
 export function* findByShape(
   statements: Statements,
   { region, projectId: project_id, userId: user_id }: LeaseIdentity,
   { start: starts_at, end, demand }: LeaseShape,
-  { now, isOver }: { readonly now: bigint /** Also what is over by its date. */; readonly isOver: boolean },
+  {
+    now,
+    isOver,
+  }: { readonly now: bigint /** Whether leases past their end match, too. */; readonly isOver: boolean },
 ): Work<LeaseRow | undefined> {
   const nameless = { region, project_id, user_id };
   const found = [
@@ -51,7 +54,7 @@ export function* findByShape(
           (one) =>
             one.start === starts_at &&
             one.end === end &&
-            // What was recorded by the first version does not say what was asked for: it may be any of them.
+            // A row of the first version does not say what it reserves: it may be any of them.
             (one.demand === demand || !isComparable(one.demand)),
         ),
       )
@@ -60,7 +63,7 @@ export function* findByShape(
   return cheapest([...fitting.values()], now);
 }
 
-/** `undefined` where none is the cheapest in every account: then nobody can tell what may be given back. */
+/** `undefined` when no row is the cheapest in every account: then it is unknown what may be given back. */
 function cheapest(found: readonly LeaseRow[], now: bigint): LeaseRow | undefined {
   const priced = found.map((row) => ({
     row,
@@ -71,7 +74,7 @@ function cheapest(found: readonly LeaseRow[], now: bigint): LeaseRow | undefined
   return priced.find(({ refund }) => priced.every((other) => isCheaper(refund, other.refund)))?.row;
 }
 
-/** The row that the same request, by its key and its content, has left: it was sent again. */
+/** The row that the same request has recorded before: same key, same content. */
 export function* findRepeated(
   statements: Statements,
   { region, projectId: project_id }: LeaseIdentity,

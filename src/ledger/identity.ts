@@ -1,17 +1,17 @@
-/** Whose lease a request is about, and by which id. Blazar sends none with a new lease. */
+/** Which lease a request is about: whose it is, and its id. Blazar sends no id with a new lease. */
 import { hash } from 'node:crypto';
 import type { Context, Lease } from '../lease/lease.ts';
 
 export interface LeaseIdentity {
-  /** `null` where the request has none. */
+  /** `null` when the request has none. */
   readonly leaseId: string | null;
-  /** Empty where the request names none. */
+  /** Empty when the request names none. */
   readonly region: string;
   readonly projectId: string;
   readonly userId: string;
 }
 
-/** What the first of the leases does not say, the second does. */
+/** Takes each fact from the first lease that has it. */
 export function identityOf(context: Context, leases: readonly [Lease, Lease]): LeaseIdentity {
   return {
     leaseId: firstText(leases.map(({ id }) => id)) || null,
@@ -26,7 +26,7 @@ export function nameOf(leases: readonly [Lease, Lease]): string {
   return name.length <= LONGEST_NAME ? name : wellFormed(`${name.slice(0, LONGEST_NAME)} ${digest(name)}`);
 }
 
-/** Blazar's own are shorter, and an index of PostgreSQL holds no more than some 2,700 bytes. */
+/** Blazar's own names are shorter, and an index of PostgreSQL holds about 2,700 bytes. */
 const LONGEST_NAME = 200;
 
 function digest(text: string): string {
@@ -37,12 +37,12 @@ function firstText(values: readonly unknown[]): string {
   return wellFormed(values.find((value): value is string => typeof value === 'string') ?? '');
 }
 
-/** Databases keep no half of a surrogate pair: what is found must be what was kept. */
+/** Replaces unpaired surrogates, which databases do not store: a lookup must find what was stored. */
 export function wellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
-/** Of an account, so that every database keeps it, and two that differ are two. */
+/** The name of an account, in a form that every database stores; different names stay different. */
 export function accountName(name: string): string {
   const isKept = name.length <= LONGEST_ACCOUNT && !/\0|\p{Surrogate}/u.test(name);
   return isKept
@@ -50,5 +50,5 @@ export function accountName(name: string): string {
     : `${wellFormed(name.slice(0, LONGEST_NAME)).replaceAll('\0', '\ufffd')} ${digest(JSON.stringify(name))}`;
 }
 
-/** With the project it is within what an index holds. */
+/** Together with the project it fits into an index. */
 const LONGEST_ACCOUNT = 600;

@@ -1,4 +1,4 @@
-/** Which lease of the ledger is which of Blazar's. */
+/** Pairs the leases of the ledger with those of Blazar's list. */
 
 import type { Instant } from '../lease/dates.ts';
 import type { Reservation } from '../lease/lease.ts';
@@ -6,7 +6,7 @@ import { alternativesOf, chargedBy, most } from './alternatives.ts';
 import { demandOf, isComparable } from './demand.ts';
 import type { LeaseRow } from './schema.ts';
 
-/** A lease as Blazar lists it. `openstack reservation lease list` says neither whose it is nor what it reserves. */
+/** A lease as Blazar lists it. `openstack reservation lease list` prints neither its owner nor its reservations. */
 export interface ListedLease {
   readonly id: string;
   readonly name: string;
@@ -19,18 +19,18 @@ export interface ListedLease {
 
 export interface Pairing {
   readonly pairs: readonly { readonly listed: ListedLease; readonly row: LeaseRow }[];
-  /** Blazar has them, and the ledger does not. */
+  /** Blazar has them; the ledger does not. */
   readonly unknown: readonly ListedLease[];
-  /** Each may be one of several leases of different owners. */
+  /** Each may be one of several rows of different owners. */
   readonly unclear: readonly ListedLease[];
-  /** The ledger takes them to be there, and Blazar does not have them. */
+  /** The ledger has them open; Blazar does not have them. */
   readonly absent: readonly LeaseRow[];
 }
 
 /**
- * By id; a lease whose id the ledger does not know by its start, and by its owner and what it reserves where the list says it, those
- * with the same end first. A name tells nothing, since Blazar renames leases. Of several that may be a lease it is the dearest: what
- * is left is released, and must not be what a lease has that is there.
+ * By id. A row without an id pairs by its start, and by owner and reservations where the list has them, rows with the same end first.
+ * Names mean nothing, since Blazar renames leases. Of several candidates, the dearest row pairs: the rest is released, and must not
+ * be what an existing lease takes.
  */
 export function pairLeases(listed: readonly ListedLease[], rows: readonly LeaseRow[]): Pairing {
   const byId = new Map(rows.flatMap((row) => (row.lease_id === null ? [] : [[row.lease_id, row] as const])));
@@ -92,7 +92,7 @@ function mayBe(row: LeaseRow, { projectId, userId }: ListedLease): boolean {
   return (projectId ?? row.project_id) === row.project_id && (userId ?? row.user_id) === row.user_id;
 }
 
-/** Whether a row reserves what the list says, as far as both say it. */
+/** Whether a row may reserve what the list says. Unknown reservations match. */
 export function fits(row: LeaseRow, { reservations }: ListedLease): boolean {
   if (reservations === undefined) {
     return true;
@@ -101,7 +101,7 @@ export function fits(row: LeaseRow, { reservations }: ListedLease): boolean {
   return alternativesOf(row).some(({ demand }) => demand === listed || !isComparable(demand));
 }
 
-/** `undefined` where none takes the most of everything. */
+/** `undefined` when no row takes the most of every account. */
 function dearest(rows: readonly LeaseRow[]): LeaseRow | undefined {
   const charged = rows.map((row) => ({ row, charge: chargedBy(alternativesOf(row)) }));
   const total = most(charged.map(({ charge }) => charge));

@@ -1,4 +1,4 @@
-/** A request about a lease, in the words of the ledger: which lease it is, what it is to be, and who claims something for it. */
+/** Turns a request about a lease into what the ledger needs: which lease it is, what it becomes, and which filters claim something. */
 
 import { InvalidRequestError } from '../errors.ts';
 import type { Proposal, SharedLimit } from '../filter/claim.ts';
@@ -16,7 +16,7 @@ export function claimantOf(filter: SharedLimit, name: string, audit: boolean): C
   return { name, audit, claims: (proposal, standing) => filter.claims(proposal, standing) };
 }
 
-/** What the ledger is asked about a request whose form the chain has checked. */
+/** `request`: one that the chain has parsed. */
 export function ledgerRequest(request: LeaseRequest, claimants: readonly Claimant[]): LedgerRequest {
   const { context, repetition, adopts = false } = request;
   const lease = shownBy(request.lease);
@@ -34,14 +34,14 @@ export function ledgerRequest(request: LeaseRequest, claimants: readonly Claiman
   };
 }
 
-/** Blazar lets its users write these, and would charge somebody from then on who was never asked. */
+/** Whether an update would move the lease to another owner. Blazar lets users do so, and an owner who never agreed would be charged. */
 function movesTo({ context, currentLease, lease }: LeaseRequest): boolean {
   const { user_id: user = context.user_id, project_id: project = context.project_id } = lease;
   return currentLease !== undefined && (user !== context.user_id || project !== context.project_id);
 }
 
 function refusing(claimant: Claimant): Claimant {
-  return { ...claimant, claims: () => reject('A lease can not be given to another user or project.') };
+  return { ...claimant, claims: () => reject('A lease cannot be given to another user or project.') };
 }
 
 function newLease(context: Context, lease: Lease): Proposal {
@@ -53,7 +53,7 @@ function newLease(context: Context, lease: Lease): Proposal {
   };
 }
 
-/** Blazar says what a lease has. What it will have Blazar looks for when it has been allowed. */
+/** Blazar reports the hosts that a lease has. It picks new ones only after the change was allowed. */
 function changedLease(
   context: Context,
   currentLease: Lease,
@@ -81,7 +81,7 @@ function changedLease(
   };
 }
 
-/** Those that it has are kept where they can be. */
+/** Keeps the hosts that a reservation has, where it may. */
 function withAllocationsOf(
   reservations: readonly Reservation[],
   others: readonly Reservation[],
@@ -92,7 +92,7 @@ function withAllocationsOf(
   });
 }
 
-/** What the first of the leases does not say, the second does. */
+/** Takes each date from the first lease that has it. */
 function datesOf(lease: Lease, other: Lease): Pick<Proposal, 'start' | 'end'> {
   const [start, end] = [leaseStart, leaseEnd].map((read) => read(lease) ?? read(other));
   if (start === undefined || end === undefined) {
@@ -101,7 +101,7 @@ function datesOf(lease: Lease, other: Lease): Pick<Proposal, 'start' | 'end'> {
   return { start, end };
 }
 
-/** Of an end it need not be said when, nor of what: then only its id tells the lease. */
+/** An end may lack dates and reservations: then only the id identifies the lease. */
 export function endedLease({ context, lease }: LeaseRequest): EndedLease {
   const [start, end] = [leaseStart(lease), leaseEnd(lease)];
   const shape =

@@ -1,4 +1,4 @@
-/** What a lease takes when its dates have changed and nobody says what it reserves: as much as before, at other times. */
+/** What a lease takes when its dates have changed and its reservations are unknown: as much as before, at other times. */
 
 import { type Budget, budgetAccount } from '../filter/budget.ts';
 import type { Claim } from '../filter/claim.ts';
@@ -6,7 +6,7 @@ import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Alternative } from './alternatives.ts';
 import type { Claimant } from './prospect.ts';
 
-/** Throws where a budget would have to pay for time at which it is not valid: which one pays instead, only filters can tell. */
+/** Throws when a budget would pay for time outside its validity: only filters can tell which budget pays instead. */
 export function movedClaims({
   start,
   end,

@@ -1,4 +1,4 @@
-/** From `[ledger]` to a ledger that can be asked. Loaded when the first filter wants it: databases take a while to load. */
+/** Opens the ledger that `[ledger]` names. Imported only when it is needed: the database drivers take a while to load. */
 import { ConfigurationError, errorText, LedgerUnavailableError } from '../errors.ts';
 import { type Connection, describeConnection, EXPECTED_CONNECTION, parseConnection } from './connection.ts';
 import type { Database } from './database.ts';
@@ -9,21 +9,21 @@ import { PostgresDatabase } from './postgres.ts';
 import { missingRights } from './rights.ts';
 import { SqliteDatabase } from './sqlite.ts';
 
-/** The server says that it knows no such user or database, or that the user lacks a right. Source: PostgreSQL docs, "Error Codes". */
+/** The server knows no such user or database, or the user lacks a privilege. Source: PostgreSQL docs, "Error Codes". */
 const NOT_LET_IN = /^(28|3D|42501)/;
 
-/** A ledger, and whether its tables are known to be those of this program. */
+/** An open ledger whose tables may still have to be verified. */
 export interface Opened {
   readonly ledger: Ledger;
   readonly isVerified: boolean;
   /**
-   * Throws `ConfigurationError` for tables that this program can't use, and `LedgerUnavailableError`. `write`: whoever asks is to
-   * record leases, and needs all rights to; by default it may only look.
+   * Throws `ConfigurationError` for missing tables and those of another version, and `LedgerUnavailableError`. `write` also checks
+   * for the privileges that recording leases needs.
    */
   verify(use?: 'read' | 'write'): Promise<void>;
 }
 
-/** Throws `ConfigurationError` for a file that is not there. PostgreSQL is asked for when something is asked of it. */
+/** Throws `ConfigurationError` for a file that does not exist. Connects to PostgreSQL only with the first query. */
 export function openLedger(
   options: LedgerSettings,
   parts: Omit<LedgerParts, 'timeout' | 'doubtFolder'>,
@@ -41,7 +41,7 @@ export function openLedger(
       const failed = async (thrown: unknown) => {
         const mistake = mistakeIn(connection, await withRights(database, connection, thrown));
         if (mistake instanceof LedgerUnavailableError) {
-          // Nothing else is asked of it meanwhile, and who looks at the metrics must see it.
+          // No other transaction runs until it is verified, so the metrics must show the failure here.
           parts.observer?.transacted('read', 'failed', (performance.now() - started) / 1000);
         }
         throw mistake;
@@ -84,14 +84,14 @@ function openDatabase(connection: Connection, { pool_size: poolSize, timeout }: 
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {
       throw misconfigured(
-        `${connection.file} can not be opened (${thrown.message}); blazar-enforcement ledger upgrade makes a ledger`,
+        `${connection.file} cannot be opened (${thrown.message}); blazar-enforcement ledger upgrade creates a ledger`,
       );
     }
     throw thrown;
   }
 }
 
-/** A right that is missing is named: the server says of a table alone that it was refused. */
+/** Names the missing privilege: the server's own message names only a table. */
 async function withRights(database: Database, connection: Connection, thrown: unknown): Promise<unknown> {
   if (connection.dialect !== 'postgresql' || codeOf(thrown) !== '42501') {
     return thrown;
@@ -102,7 +102,7 @@ async function withRights(database: Database, connection: Connection, thrown: un
     : new LedgerUnavailableError(missing, { cause: (thrown as LedgerUnavailableError).cause });
 }
 
-/** What a database has thrown; that it lets nobody in is a mistake of the configuration: a `ConfigurationError`. */
+/** Turns a refused login or database into a `ConfigurationError`; returns any other error as it is. */
 export function mistakeIn(connection: Connection, thrown: unknown): unknown {
   return isNotLetIn(thrown)
     ? misconfigured(`${describeConnection(connection)}: ${errorText(thrown)}`)

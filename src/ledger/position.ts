@@ -1,6 +1,6 @@
 /**
- * How far the ledger had come when it last acknowledged something to this process. A standby that lagged when it was promoted, or a
- * backup, has lost leases that were granted; a project then has seen fewer transactions than it had.
+ * Detects a ledger that has gone back: a standby that lagged when it was promoted, or a restored backup, has lost granted leases. Each
+ * project counts its transactions, and this process remembers the counts that were acknowledged to it.
  */
 
 import type { Kysely } from 'kysely';
@@ -8,16 +8,16 @@ import { LedgerUnavailableError } from '../errors.ts';
 import { rows, type Work } from './database.ts';
 import type { Tables } from './schema.ts';
 
-/** The ledger has lost what it had acknowledged. */
+/** The ledger has lost transactions that it had acknowledged. */
 export class LedgerBehindError extends LedgerUnavailableError {}
 
 const WENT_BACK = 'the ledger has gone back: it does not know of leases that it had acknowledged';
 
-/** So many projects are remembered, those that were changed last. */
+/** How many projects are remembered: the most recently changed ones. */
 const REMEMBERED = 10_000;
 /**
- * So many are looked up when a connection is new. What is lost is always the last there was, so the few that were acknowledged last
- * are enough; there are as many as connections can commit at once.
+ * How many projects are checked on a new connection. A ledger always loses its latest transactions, so the most recently acknowledged
+ * ones are enough: as many as connections can commit at once.
  */
 const LOOKED_UP = 64;
 
@@ -40,7 +40,7 @@ export class Position {
     }
   }
 
-  /** `revision`: as it is with the transaction that asks. @throws LedgerBehindError */
+  /** `revision`: the count including the current transaction. @throws LedgerBehindError */
   verify(projectId: string, revision: bigint, { epoch }: { readonly epoch: bigint | null }): void {
     this.#enter(epoch);
     const known = this.#revisions.get(projectId);
@@ -49,7 +49,7 @@ export class Position {
     }
   }
 
-  /** From what was acknowledged last, looked up where a connection is new: the server behind it may be another one. */
+  /** Checks what was acknowledged last on a new connection: it may lead to another server. @throws LedgerBehindError */
   *verifyLatest(queries: Kysely<Tables>): Work<void> {
     if (this.#revisions.size === 0) {
       return;
@@ -77,7 +77,7 @@ export class Position {
     this.#revisions.clear();
   }
 
-  /** Somebody has said that the ledger is right as it is: what was known before counts no longer. */
+  /** In a new epoch, `ledger reconcile` has accepted the ledger as it is: what was known before no longer counts. */
   #enter(epoch: bigint | null): void {
     const current = epoch ?? 0n;
     if (this.#epoch !== undefined && this.#epoch !== current) {

@@ -1,16 +1,16 @@
-/** The URL of a PostgreSQL, as libpq reads it, in the terms of the driver, which reads some of it otherwise. */
+/** Reads the URL of a PostgreSQL database as libpq does. The driver itself reads some of it differently. */
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import type { PoolConfig } from 'pg';
 import { errorText } from '../errors.ts';
 
-/** How soon the server notices that nobody waits for an answer any more, in milliseconds. PostgreSQL 14 or later knows this. */
+/** How soon the server notices that a client has gone, in milliseconds. Needs PostgreSQL 14. */
 const LOST_AFTER = 1000;
 
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 type SslMode = (typeof SSL_MODES)[number];
 
-/** Those of libpq's parameters that mean something here. */
+/** The supported parameters of libpq. */
 const PARAMETERS = [
   'application_name',
   'connect_timeout',
@@ -28,11 +28,11 @@ const PARAMETERS = [
 
 export interface PostgresPlace {
   readonly config: PoolConfig;
-  /** How to connect: with TLS as these options say, or without; the next where the server refuses the one before. */
+  /** TLS options to try, or `false` for none; the next one when the server refuses the one before. */
   readonly attempts: readonly (ConnectionOptions | false)[];
 }
 
-/** Throws an `Error` that says what is wrong, without a value. */
+/** Throws an `Error` whose message contains no value of the URL. */
 export function postgresPlace(url: string): PostgresPlace {
   const { hostname, port, username, password, pathname, searchParams } = new URL(url);
   for (const name of searchParams.keys()) {
@@ -49,7 +49,7 @@ export function postgresPlace(url: string): PostgresPlace {
   if (seconds !== undefined && !/^\d{1,6}$/.test(seconds)) {
     throw new Error('the parameter connect_timeout is not a whole number of seconds');
   }
-  // A connection that was given up may be waiting for a project that somebody holds: the server looks whether anybody is there.
+  // An abandoned connection may still wait for the lock of a project: the server checks whether its client is there.
   const options = [`-c client_connection_check_interval=${LOST_AFTER}`, given('options')];
   return {
     config: {
@@ -78,7 +78,7 @@ interface Files {
   readonly key: string | undefined;
 }
 
-/** Source: PostgreSQL docs, "SSL Support" of libpq. Its files in the home are not looked for: a service is configured by its own. */
+/** Source: PostgreSQL docs, "SSL Support" of libpq. Files in the home folder are ignored: only the configuration counts. */
 function attemptsOf(text: string | undefined, files: Files): (ConnectionOptions | false)[] {
   const isSystem = files.ca === 'system';
   const mode = text ?? (isSystem ? 'verify-full' : 'prefer');
@@ -99,7 +99,7 @@ function attemptsOf(text: string | undefined, files: Files): (ConnectionOptions 
   const ca = isSystem ? undefined : fileOf('sslrootcert', files.ca);
   const own = { cert: fileOf('sslcert', files.cert), key: fileOf('sslkey', files.key) };
   const verifiesName = mode === 'verify-full';
-  // With the authority at hand, `require` is `verify-ca`.
+  // With a CA file, `require` means `verify-ca`.
   const verifies = verifiesName || mode === 'verify-ca' || (mode === 'require' && ca !== undefined);
   const tls: ConnectionOptions = {
     ...own,
@@ -118,6 +118,6 @@ function fileOf(parameter: string, file: string | undefined): string | undefined
   try {
     return file === undefined ? undefined : readFileSync(file, 'utf8');
   } catch (thrown) {
-    throw new Error(`${parameter} can not be read: ${errorText(thrown)}`);
+    throw new Error(`${parameter} cannot be read: ${errorText(thrown)}`);
   }
 }

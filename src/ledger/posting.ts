@@ -1,9 +1,9 @@
-/** Balances, and the entries that say how they came about: both are written together, or not at all. */
+/** Writes balances together with the entries that explain them. */
 import type { Amount } from '../filter/amount.ts';
 import { rows, type Work } from './database.ts';
 import type { Statements } from './statements.ts';
 
-/** What stands in the entries besides. */
+/** Who made an entry, and why. */
 export interface Author {
   readonly operation: 'create' | 'update' | 'end' | 'undo' | 'reconcile';
   readonly who: string;
@@ -11,14 +11,14 @@ export interface Author {
   readonly reason: string | null;
 }
 
-/** What a lease changes. */
+/** The changes of balances by one lease. */
 export interface Posting {
   readonly lease: bigint;
   readonly operation: string;
   readonly deltas: ReadonlyMap<string, Amount>;
 }
 
-/** Adds entries, and what they come to to the balances. */
+/** Writes entries, and adds their sums to the balances. */
 export function* post(
   statements: Statements,
   {
@@ -84,7 +84,7 @@ export function negative(amounts: ReadonlyMap<string, Amount>): Map<string, Amou
   return new Map([...amounts].map(([account, amount]) => [account, -amount]));
 }
 
-/** A query can't have any number of parameters. */
+/** Databases limit the number of parameters of a query. */
 const BATCH = 500;
 
 function* inBatches<Item>(items: readonly Item[]): Generator<Item[]> {

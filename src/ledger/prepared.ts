@@ -1,6 +1,6 @@
 /**
- * Queries that are built once and run many times. kysely builds a query in some ten microseconds, and a lease takes as many
- * queries as that: what they have in common for all leases is known when the ledger is opened.
+ * Queries that are built once and run many times. kysely takes about ten microseconds to build a query, and a lease needs about ten
+ * queries, which differ only in their values.
  */
 import type { Compilable, CompiledQuery } from 'kysely';
 
@@ -14,10 +14,10 @@ class Placeholder {
   }
 }
 
-/** Stands for a value that is known later. */
+/** Stands for values that are known later. */
 export type Placeholders<Values> = { readonly [Name in keyof Values]: Values[Name] };
 
-/** `build` is called once, with a stand-in for each value. */
+/** `build` is called once, with a placeholder for each value. */
 export function prepared<Values extends object, Row>(
   build: (values: Placeholders<Values>) => Compilable<Row>,
 ): (values: Values) => CompiledQuery<Row> {
@@ -28,7 +28,7 @@ export function prepared<Values extends object, Row>(
   };
 }
 
-/** As `prepared`, for several rows at once: built once for each number of them. */
+/** Like `prepared`, for several rows at once: built once for each number of rows. */
 export function preparedRows<Values extends object, Row>(
   build: (rows: Placeholders<Values>[]) => Compilable<Row>,
 ): (rows: readonly Values[]) => CompiledQuery<Row> {
@@ -45,7 +45,7 @@ export function preparedRows<Values extends object, Row>(
   };
 }
 
-/** Few leases touch more accounts than that. */
+/** Queries for more rows are built each time: few leases touch more accounts. */
 const KEPT_ROWS = 64;
 
 function standIns<Values>(row: number): Placeholders<Values> {

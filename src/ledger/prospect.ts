@@ -1,4 +1,4 @@
-/** What would become of a lease: what is read, and reckoned with it. A check ends here; a commit goes on and writes. */
+/** What recording a lease would do: reads all that is needed, and computes the result. A check ends here; a commit goes on and writes. */
 
 import type { Amount } from '../filter/amount.ts';
 import type { Claim, Claims, Proposal, Standing } from '../filter/claim.ts';
@@ -15,39 +15,39 @@ import { type Claimed, type FilterClaims, type Reckoning, reckonWithin } from '.
 import type { LeaseRow } from './schema.ts';
 import type { Statements } from './statements.ts';
 
-/** A filter that claims something for leases. */
+/** A filter with a shared limit, as the ledger calls it. */
 export interface Claimant {
   readonly name: string;
   readonly audit: boolean;
   claims(proposal: Proposal, standing: Standing): Claims;
 }
 
-/** A lease as it is to be, and as it is. */
+/** A lease as it is requested, and as it is. */
 export interface LedgerRequest {
   readonly identity: LeaseIdentity;
-  /** What it is to be called. */
+  /** The requested name. */
   readonly name: string;
-  /** As it is asked for. */
+  /** As requested. */
   readonly proposal: Proposal;
-  /** Of an update: the lease as it is. */
+  /** For an update: the lease as it is. */
   readonly current: Proposal | undefined;
-  /** Of an update: what it may be left as by who fails to make it. */
+  /** For an update: what the lease may be if Blazar fails half way through. */
   readonly halfway: Proposal | undefined;
-  /** Whether it is known to be as it is asked for, since it was read where leases are kept. */
+  /** Whether the lease is known to be as requested, because Blazar listed it. */
   readonly isCertain: boolean;
-  /** As `demandOf` tells it, where the reservations are not known; `undefined` = it is told from them. */
+  /** From `demandOf`, when the reservations are unknown; `undefined` = computed from them. */
   readonly demand?: string | undefined;
-  /** Of a new lease with an id: whether it may be one that was recorded without, since it was checked before it had one. */
+  /** For a new lease with an id: whether it may have been recorded before, without the id. */
   readonly adopts: boolean;
-  /** Of a new lease: what tells whether it was asked for before; `undefined` = it was not. */
+  /** For a new lease: identifies a request that is sent again; `undefined` = it is not. */
   readonly repetition: Repetition | undefined;
   readonly claimants: readonly Claimant[];
 }
 
-/** What the lease would find, and do. */
+/** The result of `foresee`. */
 export interface Prospect {
   readonly row: LeaseRow | undefined;
-  /** It is recorded already: the request was sent before. */
+  /** The request was sent before, and is recorded. */
   readonly isRepeated: boolean;
   readonly overdue: readonly { id: bigint; returned: ReadonlyMap<string, Amount> }[];
   readonly balances: ReadonlyMap<string, Amount>;
@@ -55,8 +55,8 @@ export interface Prospect {
 }
 
 /**
- * What the filters would say now. Nothing is written, and nobody waits for it. `latest`: as `Moment` has it; where it is not now, the
- * lease takes what is more.
+ * What the filters would answer now. Writes nothing and locks nothing. `latest`: as in `Moment`; when it differs from `now`, the lease
+ * is charged the larger of both results.
  */
 export function* foresee(
   statements: Statements,
@@ -98,7 +98,7 @@ export function* foresee(
     recorded,
     staysOpen: current === undefined,
     countsAreSeen: showsCounts(isCertain ? proposal : (current ?? proposal)),
-    // What is over takes nothing that the lease could be said to have already.
+    // A lease that is over has nothing that could be set off against the change.
     isOver: current === undefined || current.end <= now || row?.state === 'ended',
     isUpdate: current !== undefined,
     returned: added(overdue.map(({ returned }) => returned)),
@@ -113,7 +113,7 @@ export function* foresee(
   return { row, isRepeated, overdue, balances, reckoning };
 }
 
-/** The row that the request is about; one whose time is over has ended, whether or not anybody has noticed. */
+/** The row that the request is about. One past its end date counts as ended, whether or not that was noticed. */
 function* findLease(
   statements: Statements,
   { identity, proposal, current, adopts, repetition }: LedgerRequest,
@@ -136,14 +136,14 @@ function* findLease(
 }
 
 /**
- * Whether a request says how much a lease has. Blazar names the hosts of a reservation where it is the only one of its type. Of
- * instances and addresses it says the amount, which is written before they are taken away, or after they were added.
+ * Whether a request shows the real counts of a lease. Blazar names the hosts of a reservation that is the only one of its type. For
+ * instances and addresses it reports the amount, which it writes before removing some, or after adding some.
  */
 function showsCounts({ reservations }: Proposal): boolean {
   return reservations.length === 1 && reservations[0]?.resource_type === 'physical:host';
 }
 
-/** A lease that has run over its end has run until then: nothing between its end and now is free. */
+/** Up to where the lease has run. One past its end has run until its end: the time since then is not free. */
 function begunOf(current: Proposal | undefined, now: bigint): bigint | undefined {
   if (current === undefined || current.start >= now) {
     return undefined;
@@ -166,7 +166,7 @@ function claimedBy(claimants: readonly Claimant[], proposal: Proposal, standing:
   return { ...shapeOf(proposal), byFilter };
 }
 
-/** Filters make names of accounts of what users send. */
+/** Filters may build account names from what users send. */
 function kept(claim: Claim): Claim {
   return { ...claim, account: accountName(claim.account) };
 }

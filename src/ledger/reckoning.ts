@@ -1,6 +1,6 @@
 /**
- * Whether a lease fits, and how balances change when it is recorded: arithmetic on what was read, without a database. A check
- * and a commit come to their answers here, so that they can't differ in anything but time.
+ * Whether a lease fits, and how balances change when it is recorded: arithmetic on what was read, without a database. Checks and
+ * commits share it, so their answers can differ only by time.
  */
 
 import { type Amount, MAX_AMOUNT } from '../filter/amount.ts';
@@ -17,17 +17,17 @@ import {
 } from './alternatives.ts';
 import { charge, notBefore, type RecordedClaim } from './recorded-claim.ts';
 
-/** What a filter claims for the lease. */
+/** The claims of one filter for the lease. */
 export interface FilterClaims {
   readonly filter: string;
-  /** Its refusals are warnings. */
+  /** An audited filter's refusals are warnings. */
   readonly audit: boolean;
   readonly claims: readonly Claim[];
-  /** What the filter says where it can't tell what to claim: the lease is refused. */
+  /** Why the filter cannot tell what to claim: the lease is refused. */
   readonly refusal: string | undefined;
 }
 
-/** What the lease may be, and what all filters claim for it then. */
+/** One form of the lease, with the claims of all filters for it. */
 export interface Claimed {
   readonly start: bigint;
   readonly end: bigint;
@@ -38,36 +38,36 @@ export interface Claimed {
 export interface Reckoned {
   /** In seconds of the epoch. */
   readonly now: bigint;
-  /** What the lease may become; the first is what is asked for. */
+  /** What the lease may become; the first is what was requested. */
   readonly wanted: readonly [Claimed, ...Claimed[]];
-  /** What the lease is by what the request says, where it says that: it is charged, and the change is judged by what it takes more. */
+  /** The current lease according to the request, if it has one: the change is judged by what it takes beyond that. */
   readonly current: Claimed | undefined;
-  /** What the ledger takes the lease for; empty where it is new to the ledger. */
+  /** The alternatives that the ledger has recorded; empty for a lease that is new to it. */
   readonly recorded: readonly Alternative[];
-  /** Whether it may still be all that, since nobody says how it is. */
+  /** Whether the recorded alternatives stay possible, because the request does not show the current lease. */
   readonly staysOpen: boolean;
-  /** Whether what the request says of its counts is all that it has. Where not, it may have what was asked for before. */
+  /** Whether the request shows the real counts. If not, the lease may have the counts of an earlier request. */
   readonly countsAreSeen: boolean;
-  /** Whether there is nothing that it could be said to have already, since it is over. */
+  /** Whether the lease is over, so that nothing can be set off against the change. */
   readonly isOver: boolean;
-  /** Up to this second the lease has run: what is used is neither given back nor charged again. `undefined` = it has not begun. */
+  /** Up to this second the lease has run: used time is neither refunded nor charged again. `undefined` = it has not started. */
   readonly begun: bigint | undefined;
   readonly isUpdate: boolean;
-  /** What is given back since other leases have ended. */
+  /** Account → what other leases give back because they are past their end. */
   readonly returned: ReadonlyMap<string, Amount>;
   readonly balances: ReadonlyMap<string, Amount>;
 }
 
 export interface Reckoning {
-  /** Of the first filter that is enforced; the lease must not be recorded. */
+  /** From the first enforced filter that refuses; the lease must not be recorded. */
   readonly refusal: Refusal | undefined;
-  /** Of filters that are tried. */
+  /** From audited filters. */
   readonly warnings: readonly Refusal[];
   /** What the lease may be from now on. */
   readonly alternatives: readonly [Alternative, ...Alternative[]];
-  /** What a filter claims can't be kept, and is not in them: whoever records the lease all the same must not. */
+  /** A claim is too large to be stored, and is missing here: the lease must not be recorded, not even by force. */
   readonly isTooMuch: boolean;
-  /** By how much it changes which account; accounts that do not change are left out. */
+  /** Account → change of its balance; unchanged accounts are left out. */
   readonly deltas: ReadonlyMap<string, Amount>;
 }
 
@@ -76,10 +76,10 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Nobody asks for one lease in so many different ways but to see what happens. */
+/** Honest use of one lease never has this many alternatives. */
 const MOST_ALTERNATIVES = 16;
 
-/** Where it may be any time from one moment to a later one: no account gets more back than it would at either. */
+/** When the time is uncertain, between two moments: no account gets back more than at either of them. */
 export function reckonWithin(early: Reckoned, late: Reckoned | undefined): Reckoning {
   const first = reckon(early);
   if (late === undefined) {
@@ -88,7 +88,7 @@ export function reckonWithin(early: Reckoned, late: Reckoned | undefined): Recko
   const second = reckon(late);
   const deltas = most([first.deltas, second.deltas]);
   for (const account of deltas.keys()) {
-    // What stands in one of them alone does not change in the other.
+    // An account that is missing in one of them does not change there.
     const [one, other] = [first.deltas.get(account) ?? 0n, second.deltas.get(account) ?? 0n];
     deltas.set(account, one > other ? one : other);
   }
@@ -101,13 +101,13 @@ export function reckon(of: Reckoned): Reckoning {
   const { wanted, current, overflowing } = withoutOverflow(of);
 
   const likely = [...wanted, ...(current === undefined ? [] : [current])].map(alternativeOf);
-  // Asked for once more, it takes nothing more. Asked for in another way it may be one that has its id after it: what that has
-  // used is used.
+  // The same request again takes nothing more. Requested differently, it may be another lease that has got the same id: what the
+  // first one has used stays used.
   const isKnown = staysOpen && distinct([...recorded, ...likely]).length === recorded.length;
   const open = isKnown ? recorded : recorded.map((one) => without(one, now));
   const next = distinct([...likely, ...(staysOpen ? open : withOtherCounts(of, likely))]);
   const charged = chargedBy(next);
-  // Of what the lease was taken for, the rest is given back: all but the most that it can have used by now.
+  // Of what was recorded, everything is given back except the most that the lease can have used by now.
   const givenBack = isKnown ? chargedBy(recorded) : refundOf(recorded, now);
   const judged = chargedBy(wanted.map(alternativeOf));
   const standing =
@@ -155,7 +155,7 @@ export function reckon(of: Reckoned): Reckoning {
   };
 }
 
-/** What a lease may have kept of a change of its counts that has failed half way: dates are seen, counts are not. */
+/** Alternatives with other counts, left by a change that may have failed half way: a request shows dates, but not counts. */
 function withOtherCounts(
   { recorded, current, wanted, countsAreSeen, begun }: Reckoned,
   likely: readonly Alternative[],
@@ -186,7 +186,7 @@ function untold(claimed: readonly Claimed[]): Judged[] {
   return [...said.values()];
 }
 
-/** Of each account once, by the claim that takes the most of it. */
+/** Judges each account once, by the claim that takes the most of it. */
 function shortages(wanted: readonly Claimed[], judge: (claim: Claim) => string | undefined): Judged[] {
   const dearest = new Map<string, { filter: string; audit: boolean; claim: Claim; total: Amount }>();
   for (const { byFilter } of wanted) {
@@ -219,8 +219,8 @@ function tooMany({ byFilter }: Claimed): Judged[] {
 }
 
 /**
- * A database holds no more than `MAX_AMOUNT`. A filter that claims more refuses the lease, and where it is only tried, nothing of it
- * is recorded: no other filter fails for it.
+ * Removes claims beyond `MAX_AMOUNT`, the largest number that a database holds. Their filter refuses the lease; when it is audited,
+ * its claims are not recorded, and no other filter is affected.
  */
 function withoutOverflow(of: Reckoned): {
   wanted: readonly [Claimed, ...Claimed[]];
@@ -269,7 +269,7 @@ function withoutOverflow(of: Reckoned): {
   };
 }
 
-/** For the user, and of a lease that is there all the same. */
+/** For the user, and for `ledger reconcile`. */
 export const TOO_MUCH = 'The lease takes more than can be counted: ask for less, or for a shorter time.';
 
 function alternativeOf({ start, end, demand, byFilter }: Claimed): Alternative {

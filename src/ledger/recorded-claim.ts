@@ -1,23 +1,23 @@
-/** A claim as the ledger keeps it, and what is left of it at some time. */
+/** A claim as the ledger stores it, and what remains of it at a given time. */
 import type { Amount } from '../filter/amount.ts';
 import type { HeldClaim, UsageClaim } from '../filter/claim.ts';
 
-/** A claim without what was only needed to judge it. */
+/** A claim without its limit and message. */
 export type RecordedClaim =
   | Pick<HeldClaim, 'kind' | 'account' | 'amount'>
   | Pick<UsageClaim, 'kind' | 'account' | 'perSecond' | 'from' | 'until'>;
 
-/** All that a claim takes from now to its end. */
+/** All that a claim takes. */
 export function charge(claim: RecordedClaim): Amount {
   return claim.kind === 'held' ? claim.amount : claim.perSecond * (claim.until - claim.from);
 }
 
-/** What is given back of a claim when it ends now: all but what is used. */
+/** What a claim gives back when it ends at `now`, in seconds: all that is not used. */
 export function refund(claim: RecordedClaim, now: bigint): Amount {
   return charge(notBefore(claim, now));
 }
 
-/** The claim without what lies before. */
+/** The part of a claim from a second on. */
 export function notBefore<Some extends RecordedClaim>(claim: Some, second: bigint): Some {
   if (claim.kind === 'held' || claim.from >= second) {
     return claim;
@@ -36,7 +36,7 @@ export function formatClaims(claims: readonly RecordedClaim[]): string {
   );
 }
 
-/** Throws an `Error` for what `formatClaims` has not written. */
+/** Throws an `Error` for a text that is not from `formatClaims`. */
 export function parseClaims(text: string): RecordedClaim[] {
   const written: unknown = JSON.parse(text);
   if (!Array.isArray(written)) {

@@ -1,4 +1,4 @@
-/** Leases whose end was noticed by a clock that was ahead: an end by date is no fact, and it is taken back where it has not come. */
+/** Reopens leases that were ended too early, by a clock that was ahead. */
 import { alternativesOf, heldBy } from './alternatives.ts';
 import { rows, type Work } from './database.ts';
 import { type Author, balancesOf, post } from './posting.ts';
@@ -6,8 +6,8 @@ import type { Statements } from './statements.ts';
 import type { Moment } from './turn.ts';
 
 /**
- * Opens those again whose date is still to come. An end that was reported while the clock was ahead looks the same, and counts until
- * its date, too. Looked for only where the clock is behind the last entry: ends are noticed at entries.
+ * Reopens leases that ended by date although their end is still to come. An end that was reported while the clock was ahead looks the
+ * same, and such a lease counts until its end date, too. Needed only when the clock is behind the last entry.
  */
 export function* reopened(
   statements: Statements,

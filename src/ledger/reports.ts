@@ -1,4 +1,4 @@
-/** What the ledger says of leases to people: which there are, one of them with all its entries, and everything at once. */
+/** Leases and entries for people: lists of leases, one lease with its entries, and an export of everything. */
 import type { Wait } from '../deadline.ts';
 import { alternativesOf } from './alternatives.ts';
 import { rows, type Work } from './database.ts';
@@ -10,11 +10,11 @@ export interface LeaseSelection {
   readonly projectId?: string | undefined;
   readonly userId?: string | undefined;
   readonly state?: LeaseState | undefined;
-  /** So many at most. */
+  /** Maximum number of leases. */
   readonly limit: number;
 }
 
-/** A lease as it stands: one that is past its end has ended, whether that was noticed or not. */
+/** A lease. One past its end date counts as ended, whether or not that was noticed. */
 export interface LeaseReport {
   readonly row: bigint;
   readonly leaseId: string | null;
@@ -28,18 +28,18 @@ export interface LeaseReport {
   readonly state: LeaseState;
   readonly recordedAt: bigint;
   readonly endedAt: bigint | null;
-  /** What it takes as it was asked for last. */
+  /** What it takes as it was last requested. */
   readonly claims: readonly RecordedClaim[];
-  /** What it may take instead, until somebody says how it is: it is charged for the dearest. Empty where that is known. */
+  /** What it may take instead, until a later request shows the lease. The dearest is charged. Empty when it is certain. */
   readonly unconfirmed: readonly (readonly RecordedClaim[])[];
 }
 
-/** A change of a balance, as it was recorded. */
+/** A recorded change of a balance. */
 export type EntryReport = WithId<EntriesTable>;
 
 export interface LeaseDetails {
   readonly lease: LeaseReport;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly entries: readonly EntryReport[];
 }
 
@@ -52,22 +52,22 @@ export type LedgerRecord =
 
 type WithId<Table> = Omit<Table, 'id'> & { readonly id: bigint };
 
-/** Whether leases charge an account for time, of which people count hours; all others hold something, which is counted. */
+/** Whether an account is charged for time, shown in hours. All others count what is held. */
 export function isBudgetAccount(account: string): boolean {
   return account.startsWith('usage_budget/');
 }
 
-/** The newest first. @throws LedgerUnavailableError */
+/** Newest first. @throws LedgerUnavailableError */
 export function listLeases(ledger: Ledger, selection: LeaseSelection, wait: Wait): Promise<LeaseReport[]> {
   return ledger.read('read', () => list(ledger, selection), wait);
 }
 
-/** By Blazar's id, which more than one region may have given, or by its row. Empty where there is none. @throws LedgerUnavailableError */
+/** By Blazar's id, which may exist in several regions, or by row. Empty when there is none. @throws LedgerUnavailableError */
 export function leaseDetails(ledger: Ledger, key: string | bigint, wait: Wait): Promise<LeaseDetails[]> {
   return ledger.read('read', () => details(ledger, key), wait);
 }
 
-/** The open leases of a project that use something up, those that end first first. @throws LedgerUnavailableError */
+/** The open leases of a project that are charged for time, sorted by end. @throws LedgerUnavailableError */
 export async function chargedLeases(ledger: Ledger, projectId: string, wait: Wait): Promise<LeaseReport[]> {
   const now = ledger.now();
   const open = ledger.database.queries
@@ -86,7 +86,7 @@ export async function chargedLeases(ledger: Ledger, projectId: string, wait: Wai
 }
 
 /**
- * All leases, entries, budgets and their changes, of one moment: handed on one by one, and never all in memory.
+ * All leases, entries, budgets and budget changes, as of one moment. Passes them on one by one, never all in memory.
  * @throws LedgerUnavailableError
  */
 export async function exportLedger(

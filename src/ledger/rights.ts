@@ -1,4 +1,4 @@
-/** What the role of a PostgreSQL may do with the ledger's tables: one that misses a right is told which. */
+/** The privileges that a role of PostgreSQL needs on the ledger's tables, and which of them it lacks. */
 import { sql } from 'kysely';
 import { type Database, rows } from './database.ts';
 
@@ -13,7 +13,7 @@ const NEEDED = {
   kysely_migration: ['SELECT'],
 } as const;
 
-/** `the role "ledger" may not UPDATE accounts, nor INSERT entries`; `undefined` = it may do all. @throws LedgerUnavailableError */
+/** `the role "ledger" lacks UPDATE on accounts`; `undefined` = it lacks nothing. @throws LedgerUnavailableError */
 export async function missingRights(database: Database): Promise<string | undefined> {
   const wanted = Object.entries(NEEDED).flatMap(([table, rights]) =>
     rights.map((right) => ({ table, right })),

@@ -1,24 +1,24 @@
-/** The tables of the ledger. Times are microseconds of the epoch unless they say seconds; numbers come as `bigint` from both databases. */
+/** The tables of the ledger. Times are microseconds of the epoch unless they say seconds. Both databases return numbers as `bigint`. */
 import type { Generated } from 'kysely';
 
-/** One row a project: whoever holds it is alone with the project. */
+/** One row for each project: locking it locks the project. */
 export interface ProjectsTable {
   project_id: string;
-  /** How many transactions there were: one that was acknowledged and is not counted here is lost. */
+  /** Number of transactions: when it is lower than one that was acknowledged, transactions are lost. */
   revision: bigint;
-  /** The latest time at which somebody was alone with the project. */
+  /** The latest time at which the project was locked. */
   latest_at: bigint;
 }
 
-/** One row: the ledger itself. */
+/** A single row: the ledger itself. */
 export interface LedgerTable {
-  /** Stays with it, whatever it is copied to. */
+  /** Stays the same in every copy. */
   id: string;
-  /** One more each time somebody has said that a ledger which went back is right again. */
+  /** Rises each time `ledger reconcile` lets a suspended ledger grant again. */
   epoch: bigint;
-  /** Why nothing is granted until `ledger reconcile`; `null` = it is. */
+  /** Why nothing is granted until `ledger reconcile`; `null` = leases are granted. */
   suspended: string | null;
-  /** Of SQLite: the file that it was last written to. */
+  /** SQLite only: identifies the file that was last written to. */
   file: string | null;
 }
 
@@ -27,45 +27,45 @@ export type LeaseState = 'open' | 'ended';
 
 export interface LeasesTable {
   id: Generated<bigint>;
-  /** Blazar's; `null` until an update or an end brings it. */
+  /** Blazar's id; `null` until an update or an end tells it. */
   lease_id: string | null;
-  /** Empty where the request names none. */
+  /** Empty when the request names none. */
   region: string;
   project_id: string;
   user_id: string;
   name: string;
-  /** As it was asked for last. */
+  /** As last requested. */
   starts_at: bigint;
-  /** The latest that it may end. */
+  /** The latest possible end. */
   ends_at: bigint;
   state: LeaseState;
-  /** As `demandOf` tells it: what was asked for last. */
+  /** From `demandOf`: what was last requested. */
   demand: string;
-  /** What it takes then, as `formatClaims` writes it. */
+  /** What it takes as last requested, from `formatClaims`. */
   claims: string;
-  /** All that it may be until somebody says how it is, as `recordedAs` writes them; `null` = it is known to be as above. */
+  /** All alternatives, from `recordedAs`; `null` = there is only the one above. */
   alternatives: string | null;
-  /** The `Idempotency-Key` of the request that it is recorded for. */
+  /** The `Idempotency-Key` of its request. */
   repetition_key: string | null;
   /** A digest of that request. */
   repetition_content: string | null;
   /**
-   * Rises by a random step each time that it is recorded: what was acknowledged since is not taken back, and one number never
-   * stands for two recordings, also where one of both was lost.
+   * Rises by a random step with each recording, so that what was acknowledged since is not taken back. Random, so that one number
+   * never stands for two recordings, even when one of them was lost.
    */
   revision: bigint;
   recorded_at: bigint;
   ended_at: bigint | null;
 }
 
-/** Balances are kept here, so that nothing has to be summed up for a check. */
+/** Balances, so that a check sums up nothing. */
 export interface AccountsTable {
   project_id: string;
   name: string;
   balance: bigint;
 }
 
-/** Every change of a balance. Rows are added, and never changed. */
+/** Every change of a balance. Rows are only added. */
 export interface EntriesTable {
   id: Generated<bigint>;
   at: bigint;
@@ -80,7 +80,7 @@ export interface EntriesTable {
   reason: string | null;
 }
 
-/** Those that count now. */
+/** Budgets in force, and removed ones. */
 export interface BudgetsTable {
   id: Generated<bigint>;
   project_id: string;
@@ -92,7 +92,7 @@ export interface BudgetsTable {
   removed_at: bigint | null;
 }
 
-/** Every change of a budget. Rows are added, and never changed. */
+/** Every change of a budget. Rows are only added. */
 export interface BudgetChangesTable {
   id: Generated<bigint>;
   at: bigint;

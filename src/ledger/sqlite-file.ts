@@ -1,4 +1,4 @@
-/** The file of a ledger and what lies beside it: whether they belong together, and whether it is whole. */
+/** The file of a SQLite ledger and its write-ahead log: whether they belong together, and whether the file is intact. */
 
 import { type Stats, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -6,17 +6,17 @@ import { Worker } from 'node:worker_threads';
 import SqliteConnection from 'better-sqlite3';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
 
-/** Another process may be mending what a third one has left behind. Only who opens the file waits for that. */
+/** Opening may have to wait for another process that recovers the file. */
 export const MILLISECONDS_TO_OPEN = 5000;
-/** The shortest page that SQLite has: its files are whole pages. */
+/** SQLite's smallest page: a file consists of whole pages. */
 const SHORTEST_PAGE = 512;
-/** A file of so many bytes is verified in some milliseconds; a larger one beside the process, which has others to answer. */
+/** Up to this many bytes, verifying takes a few milliseconds; larger files are verified in a thread. */
 const SMALL = 2 * 1024 * 1024;
 
-/** Which files a ledger is in now: other ones of the same names are others, and so is one that something else was written to. */
+/** Identifies the current files of a ledger: the text changes when one of them is replaced, or overwritten with something else. */
 export function filesOf(file: string, connection: SqliteConnection.Database): string {
   if (!connection.inTransaction) {
-    // Makes the log of changes, where there is none yet.
+    // Creates the write-ahead log if there is none.
     connection.exec('SELECT 1 FROM sqlite_master LIMIT 1');
   }
   const stats = statSync(file, { throwIfNoEntry: false });
@@ -29,8 +29,8 @@ export function isWhole(stats: Stats | undefined): boolean {
 }
 
 /**
- * Whether it is the file that was last written to as a ledger, by the mark in it. One that is not and has a log of changes beside
- * it is refused: SQLite would put into it what was changed in another one. @throws LedgerUnavailableError
+ * Whether this is the file that was last written to, by the mark in it. A different file beside a write-ahead log is refused: SQLite
+ * would apply the changes of another file to it. @throws LedgerUnavailableError
  */
 export function isMarked(file: string): boolean {
   const changes = statSync(`${file}-wal`, { throwIfNoEntry: false });
@@ -50,13 +50,13 @@ export function isMarked(file: string): boolean {
   }
   if (changes !== undefined && changes.size > 0) {
     throw new LedgerUnavailableError(
-      `${file}-wal has changes of another file than the one that is there: move it away together with ${file}-shm to go on without them; where both were copied together, sqlite3 ${file} 'PRAGMA wal_checkpoint(TRUNCATE)' puts them in`,
+      `${file}-wal has changes of another file: move it away together with ${file}-shm to go on without them; if both were copied together, sqlite3 ${file} 'PRAGMA wal_checkpoint(TRUNCATE)' applies them`,
     );
   }
   return false;
 }
 
-/** Makes it the one that is written to. A file that can't be written to now is marked another time. */
+/** Marks the file as the one that is written to. A file that is read-only now is marked another time. */
 export function mark(file: string, connection: SqliteConnection.Database): void {
   try {
     connection.prepare('UPDATE ledger SET file = ? WHERE file IS NOT ?').run(markOf(file), markOf(file));
@@ -67,12 +67,12 @@ export function mark(file: string, connection: SqliteConnection.Database): void 
   }
 }
 
-/** Moved or copied over another one it has a number of its own. */
+/** The inode: a file that is moved or copied over another one has a different one. */
 function markOf(file: string): string {
   return String(statSync(file).ino);
 }
 
-/** Reads all of it. @throws LedgerUnavailableError where it is not whole */
+/** Reads the whole file. @throws LedgerUnavailableError if it is damaged */
 export async function verifyIntegrity(file: string): Promise<void> {
   const found = statSync(file).size <= SMALL ? integrityOf(file) : await integrityBeside(file);
   if (found !== 'ok') {
@@ -93,7 +93,7 @@ function integrityOf(file: string): string {
   }
 }
 
-/** The same, as text: the thread has no loader of ours. */
+/** The same for a thread, as text: there is no TypeScript loader in it. */
 const BESIDE = `
 const { parentPort, workerData } = require('node:worker_threads');
 const SqliteConnection = require(workerData.driver);
@@ -121,6 +121,6 @@ function integrityBeside(file: string): Promise<string> {
     });
     thread.once('message', (found: unknown) => resolve(String(found)));
     thread.once('error', (thrown: unknown) => resolve(errorText(thrown)));
-    thread.once('exit', () => resolve('nobody could tell'));
+    thread.once('exit', () => resolve('the check did not finish'));
   });
 }

@@ -1,4 +1,4 @@
-/** Every query of a check, a commit and an end. */
+/** The queries of checks, commits and ends. */
 import { randomInt } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { prepared, preparedRows } from './prepared.ts';
@@ -9,29 +9,29 @@ export type Statements = ReturnType<typeof createStatements>;
 /** A lease that is new to the ledger. */
 export type NewLease = Omit<LeaseRow, 'id'>;
 
-/** What the ledger says when a project is locked. */
+/** What locking a project returns. */
 export interface Locked {
   readonly revision: bigint;
   readonly latest_at: bigint;
-  /** Its id. */
+  /** The id of the ledger. */
   readonly ledger: string | null;
   readonly epoch: bigint | null;
   readonly suspended: string | null;
 }
 
-/** How much a revision rises. A lease can be recorded a hundred thousand times before the numbers end. */
+/** By how much a revision rises. A lease can be recorded a hundred thousand times before it overflows. */
 export function revisionStep(): bigint {
   return BigInt(randomInt(1, 2 ** 46));
 }
 
-/** A lease that the ledger knows, as it is from now on. */
+/** The new state of a lease that the ledger has. */
 type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'revision' | 'recorded_at'>;
 
 type Owner = Pick<LeaseRow, 'region' | 'project_id' | 'user_id'>;
 
 export function createStatements(queries: Kysely<Tables>) {
   return {
-    /** From here on the project is ours, until the transaction ends. `at`: what time it is by our clock. */
+    /** Locks the project until the transaction ends. `at`: the current time. */
     lockProject: prepared((of: { project_id: string; at: bigint }) =>
       queries
         .insertInto('projects')
@@ -56,7 +56,7 @@ export function createStatements(queries: Kysely<Tables>) {
         ]),
     ),
 
-    /** Leases whose time is over, and that nobody has noticed yet. */
+    /** Open leases past their end date. */
     overdueLeases: prepared((of: { project_id: string; now: bigint }) =>
       queries
         .selectFrom('leases')
@@ -80,7 +80,7 @@ export function createStatements(queries: Kysely<Tables>) {
       queries.selectFrom('leases').selectAll().where('id', '=', of.id),
     ),
 
-    /** Those whose id is not known yet. */
+    /** Leases whose id is unknown. */
     namelessLeases: prepared((of: Owner & Pick<LeaseRow, 'starts_at'>) =>
       queries
         .selectFrom('leases')
@@ -94,7 +94,7 @@ export function createStatements(queries: Kysely<Tables>) {
         .orderBy('id'),
     ),
 
-    /** Those of them that may be something else besides, such as at another time. Few: whoever changes leases knows their ids. */
+    /** Those of them with alternatives, such as other dates. Few: updates usually have the id. */
     unsettledNamelessLeases: prepared((of: Owner) =>
       queries
         .selectFrom('leases')
@@ -192,7 +192,7 @@ export function createStatements(queries: Kysely<Tables>) {
         .returning('id'),
     ),
 
-    /** Once more. */
+    /** Records a known lease again. */
     setLease: prepared((lease: KnownLease & { readonly step: bigint }) =>
       queries
         .updateTable('leases')
@@ -214,7 +214,7 @@ export function createStatements(queries: Kysely<Tables>) {
         .where('id', '=', lease.id),
     ),
 
-    /** Those that have ended by their date, which is still to come. */
+    /** Leases that have ended by date although the date is still to come. */
     endedEarly: prepared((of: { project_id: string; now: bigint }) =>
       queries
         .selectFrom('leases')
@@ -230,7 +230,7 @@ export function createStatements(queries: Kysely<Tables>) {
       queries.updateTable('leases').set({ state: 'open', ended_at: null }).where('id', '=', of.id),
     ),
 
-    /** At the date at which it ended. */
+    /** Ends a lease as of its end date. */
     endOverdue: prepared((of: { id: bigint }) =>
       queries
         .updateTable('leases')

@@ -1,15 +1,15 @@
-/** Which texts the ledger keeps: the same on every database, whatever each of them could. */
+/** Which texts the ledger stores: the same on both databases. */
 
 import type { LeaseRequest } from '../filter/services.ts';
 import type { Lease } from '../lease/lease.ts';
 import { nameOf, wellFormed } from './identity.ts';
 
-/** OpenStack's own ids and names are shorter, and an index of PostgreSQL holds some 2,700 bytes of several texts. */
+/** OpenStack's own ids and names are shorter, and an index of PostgreSQL holds about 2,700 bytes. */
 const LONGEST = 255;
-/** No database keeps the one, nor PostgreSQL the other; to keep something else instead would make two texts one. */
+/** Characters that PostgreSQL, or no database, stores. Replacing them would make two different texts equal. */
 const UNKEPT = /\0|\p{Surrogate}/u;
 
-/** What is wrong with a text, for whoever sent it; `undefined` = nothing. */
+/** Why a text cannot be stored, for its sender; `undefined` = it can. */
 export function textMistake(text: string, longest = LONGEST): string | undefined {
   if (text.length > longest) {
     return `expected at most ${longest} characters, got ${text.length}`;
@@ -17,7 +17,7 @@ export function textMistake(text: string, longest = LONGEST): string | undefined
   return UNKEPT.test(text) ? 'expected a text without NUL and without halves of surrogate pairs' : undefined;
 }
 
-/** The first text of a request that the ledger does not keep: `lease.name: expected …`. */
+/** The first text of a request that cannot be stored: `lease.name: expected …`. */
 export function requestMistake({ context, currentLease, lease }: LeaseRequest): string | undefined {
   const texts: [string, unknown, number?][] = [
     ['context.project_id', context.project_id],
@@ -38,7 +38,7 @@ export function requestMistake({ context, currentLease, lease }: LeaseRequest): 
 function leaseTexts(place: string, { id, name, reservations }: Lease): [string, unknown, number?][] {
   return [
     [`${place}.id`, id],
-    // A long one is kept as its beginning and a digest.
+    // A long name is stored as its beginning and a digest.
     [`${place}.name`, name, Number.POSITIVE_INFINITY],
     ...(reservations ?? []).map(({ resource_type }, index): [string, unknown] => [
       `${place}.reservations[${index}].resource_type`,
@@ -47,7 +47,7 @@ function leaseTexts(place: string, { id, name, reservations }: Lease): [string, 
   ];
 }
 
-/** The name of a lease that is there, whoever named it, as the ledger keeps it. */
+/** The name of an existing lease in a form that can be stored: unlike a new one, it cannot be refused. */
 export function keptName(name: string): string {
   const lease = { name: wellFormed(name).replaceAll('\0', '\ufffd') };
   return nameOf([lease, lease]);

@@ -1,4 +1,4 @@
-/** What people are shown of a project: its leases around now, and how much of what they have taken is still to be used. */
+/** The page's view of a project: its leases around now, and how much they are still to use. */
 
 import type { Wait } from '../deadline.ts';
 import type { Amount } from '../filter/amount.ts';
@@ -13,29 +13,28 @@ export interface TimelineLease {
   readonly name: string;
   readonly userId: string;
   readonly start: Instant;
-  /** When it ended, where it did before its end date. */
+  /** The real end, if it ended before its end date. */
   readonly end: Instant;
   readonly state: 'pending' | 'active' | 'ended';
 }
 
 export interface ProjectTimeline {
   readonly now: Instant;
-  /** The nearest to now, by their start. A lease that ended before it began is left out. */
+  /** The leases nearest to now, sorted by start. Leases that ended before they started are left out. */
   readonly leases: readonly TimelineLease[];
-  /** How many the project ever had; no more than `COUNTED` are counted. */
+  /** How many leases the project ever had; at most `COUNTED` are counted. */
   readonly recorded: number;
   /**
-   * What leases that are pending or active are still to use, by account. `undefined` = there are too many of them to say it
-   * at once.
+   * Account → what pending and active leases are still to use. `undefined` = there are too many of them to compute it quickly.
    */
   readonly planned: ReadonlyMap<string, Amount> | undefined;
 }
 
-/** Beyond that they are "more than": a page must not cost more the longer a project is there. */
+/** More leases are shown as "more than": the cost of a page must not grow with the age of a project. */
 export const COUNTED = 10_000;
-/** So many pending and active leases are looked at. */
+/** Maximum number of pending and active leases that are read. */
 const OPEN_LIMIT = 5000;
-/** So many are looked at for one that has run before it ended. */
+/** Maximum number of ended leases that are read. */
 const ENDED_LIMIT = 500;
 
 /** At most `limit` leases. @throws LedgerUnavailableError */
@@ -48,7 +47,7 @@ export function projectTimeline(
   return ledger.read('read', () => timeline(ledger, projectId, limit), wait);
 }
 
-/** Those with leases or budgets, at most `limit`, the most recently active first. @throws LedgerUnavailableError */
+/** At most `limit` projects with leases or budgets, most recently active first. @throws LedgerUnavailableError */
 export function activeProjects(ledger: Ledger, limit: number, wait: Wait): Promise<string[]> {
   return ledger.read('read', () => active(ledger, limit), wait);
 }
@@ -60,7 +59,7 @@ function* timeline(ledger: Ledger, project_id: string, limit: number): Work<Proj
   const open = yield* rows(
     ofState('open').where('ends_at', '>', now).orderBy('ends_at').limit(OPEN_LIMIT).compile(),
   );
-  // Their end was not noticed yet.
+  // Past their end, which was not noticed yet.
   const overdue = yield* rows(
     ofState('open').where('ends_at', '<=', now).orderBy('ends_at', 'desc').limit(limit).compile(),
   );
@@ -119,7 +118,7 @@ function plannedBy(open: readonly LeaseRow[], second: bigint): Map<string, Amoun
   return planned;
 }
 
-/** So many of the latest leases and changes of budgets are looked at, and no more: the ledger may hold millions. */
+/** How many of the latest leases and budget changes are read: the ledger may hold millions. */
 const LATEST = 1000;
 
 function* active(ledger: Ledger, limit: number): Work<string[]> {
@@ -130,7 +129,7 @@ function* active(ledger: Ledger, limit: number): Work<string[]> {
     ...(yield* rows(leases.orderBy('id', 'desc').limit(LATEST).compile())),
     ...(yield* rows(changes.orderBy('id', 'desc').limit(LATEST).compile())),
   ].sort((a, b) => compared(b.at, a.at));
-  // Where few projects did all of that, others were active before.
+  // A few projects may have made all of these: fill up with others.
   const others = queries.selectFrom('projects').select('project_id').orderBy('project_id').limit(limit);
   const projects = [...latest, ...(yield* rows(others.compile()))].map(({ project_id }) => project_id);
   return [...new Set(projects)].slice(0, limit);

@@ -1,4 +1,4 @@
-/** What is written, and in which order, when a lease is recorded, taken back and ended. */
+/** The transactions that record, take back and end a lease. */
 
 import type { Amount } from '../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
@@ -17,25 +17,25 @@ import type { Moment, Turn } from './turn.ts';
 export interface Recording {
   readonly refusal: Refusal | undefined;
   readonly warnings: readonly Refusal[];
-  /** The row of the lease, if it is there; `null` when it was refused. */
+  /** The row of the lease; `null` when it was refused. */
   readonly lease: bigint | null;
   /** What takes the recording back; `undefined` = nothing was written. */
   readonly undo: Undo | undefined;
 }
 
-/** A recording, as it is taken back when somebody else refuses the lease after all. */
+/** What takes a recording back when a later filter refuses the lease. */
 export interface Undo {
   readonly lease: bigint;
   readonly projectId: string;
-  /** The row before; `undefined` = there was none. */
+  /** The row before the recording; `undefined` = there was none. */
   readonly before: LeaseRow | undefined;
-  /** As it was written: when it is another one by then, the lease was acknowledged to somebody since. */
+  /** The revision that was written: when it has changed, the lease was acknowledged to another request since. */
   readonly revision: bigint;
   readonly deltas: ReadonlyMap<string, Amount>;
 }
 
 /**
- * Records the lease if it fits, in a transaction of its own. `force`: also if it does not, since it is there.
+ * Records the lease if it fits. `force`: also if it does not, because it exists.
  */
 export function* record(
   statements: Statements,
@@ -51,7 +51,7 @@ export function* record(
   const { row, isRepeated, overdue, balances, reckoning } = yield* foresee(statements, request, now, latest);
   const { refusal, warnings, alternatives } = reckoning;
   if (row !== undefined && (isRepeated || saysNothingNew(row, request, reckoning))) {
-    // Once more: what was acknowledged to somebody since is not taken back.
+    // A new revision: an earlier request for it can no longer take it back.
     const lease_id = row.lease_id ?? identity.leaseId;
     yield* rows(statements.setLease({ ...row, lease_id, step: revisionStep() }));
     return { refusal: undefined, warnings: [], lease: row.id, undo: undefined };
@@ -67,7 +67,7 @@ export function* record(
     ...recordedAs(alternatives),
     lease_id: identity.leaseId ?? row?.lease_id ?? null,
     name: request.name,
-    // Whoever has failed to get a lease may have left its id.
+    // A request that failed may have recorded the id for another user.
     user_id: identity.userId,
     state: 'open' as const,
     ended_at: null,
@@ -75,7 +75,7 @@ export function* record(
     repetition_content: repetition?.content ?? row?.repetition_content ?? null,
   };
   const step = revisionStep();
-  // First of all, since the lease may be one of them.
+  // Before anything else: the lease itself may be one of them.
   const ended = yield* endOverdue(statements, overdue);
   let lease = row?.id;
   if (lease === undefined) {
@@ -96,7 +96,7 @@ export function* record(
   return { refusal: undefined, warnings, lease, undo };
 }
 
-/** Takes a recording back: all balances are as they were before it. */
+/** Takes a recording back: restores all balances. */
 export function* takeBack(
   statements: Statements,
   { lease, projectId: project_id, before, revision, deltas }: Undo,
@@ -117,14 +117,14 @@ export function* takeBack(
   return true;
 }
 
-/** A lease that has ended, as far as the request says. */
+/** A lease that has ended, as far as the request describes it. */
 export interface EndedLease {
   readonly identity: LeaseIdentity;
-  /** `undefined` where the request does not say enough: then it is known by its id, or not at all. */
+  /** `undefined` when the request does not say enough: then only the id can identify it. */
   readonly shape: LeaseShape | undefined;
 }
 
-/** Ends a lease, and gives back what it has not used. One that has ended already, or is not known, stays as it is. */
+/** Ends a lease and refunds what it has not used. Does nothing for a lease that has ended or is unknown. */
 export function* end(
   statements: Statements,
   { identity, shape }: EndedLease,
@@ -146,7 +146,7 @@ export function* end(
   return true;
 }
 
-/** Ends the lease of a row that is open. */
+/** Ends the lease of an open row. */
 export function* release(
   statements: Statements,
   row: LeaseRow,
@@ -168,7 +168,7 @@ export function* release(
   ]);
 }
 
-/** A new lease that the ledger has as it is asked for: whoever asks again by its id takes nothing more. */
+/** Whether the ledger already has a new lease exactly as requested: a repeated request takes nothing more. */
 function saysNothingNew(
   row: LeaseRow,
   { current }: LedgerRequest,

@@ -1,4 +1,4 @@
-/** Whether the ledger's books agree with each other: everything that is kept is told once more from what it was made of. */
+/** Checks the ledger against itself: computes every balance and budget again from what it was made of. */
 import { sql } from 'kysely';
 import type { Wait } from '../deadline.ts';
 import type { Amount } from '../filter/amount.ts';
@@ -6,15 +6,15 @@ import { alternativesOf, heldBy } from './alternatives.ts';
 import type { Snapshot } from './database.ts';
 import type { Ledger } from './ledger.ts';
 
-/** Two books that do not agree. */
+/** Something that does not agree. */
 export interface Difference {
   /**
-   * `balance`: an account does not hold what its entries come to. `held`: an account does not hold what the leases claim that are
-   * there. `budget`: a budget is not what it was last set to.
+   * `balance`: a balance is not the sum of its entries. `held`: a balance is not the sum of what open leases hold. `budget`: a budget
+   * is not what it was last set to.
    */
   readonly kind: 'balance' | 'held' | 'budget';
   readonly projectId: string;
-  /** The account; of a budget, its id. */
+  /** The account, or the id of the budget. */
   readonly subject: string;
   /** What it should be. */
   readonly expected: string;
@@ -34,8 +34,8 @@ export interface Verification {
 }
 
 /**
- * Compares balances with entries, what is held with open leases, and budgets with their changes: all of one moment, while
- * others write. Accounts and budgets are in memory, leases and entries never are. @throws LedgerUnavailableError
+ * Compares balances with entries and with open leases, and budgets with their changes, as of one moment, while others write. Holds
+ * accounts and budgets in memory, but neither leases nor entries. @throws LedgerUnavailableError
  */
 export function verifyLedger(ledger: Ledger, wait: Wait): Promise<Verification> {
   return ledger.database.snapshot(async (snapshot) => {
@@ -65,10 +65,10 @@ async function accountsOf(ledger: Ledger, snapshot: Snapshot): Promise<Map<strin
   return accounts;
 }
 
-/** A number is summed up in two parts: SQLite gives up on a sum that does not fit on its way, whatever it comes to. */
+/** Numbers are summed in two halves: SQLite fails when an intermediate sum overflows. */
 const HALF = 2n ** 32n;
 
-/** The sums are the database's own: no entry leaves it. As text, since PostgreSQL sums to a type that is none of ours. */
+/** The database sums, so no entry is transferred. As text, because PostgreSQL sums to another type. */
 async function verifyBalances(
   ledger: Ledger,
   snapshot: Snapshot,
@@ -107,7 +107,7 @@ async function verifyBalances(
   return { entries, differences };
 }
 
-/** Leases that are over, and whose end nobody has noticed, hold what they held. */
+/** Leases past their end still hold what they held until the end is noticed. */
 async function verifyHeld(
   ledger: Ledger,
   snapshot: Snapshot,
@@ -125,7 +125,7 @@ async function verifyHeld(
     for (const [name, amount] of heldBy(alternativesOf(row))) {
       const key = keyOf(projectId, name);
       const before = held.get(key)?.balance ?? 0n;
-      // Of a lease that has ended it is known what kind of account it is, and that it holds nothing any more.
+      // An ended lease holds nothing, but its accounts must be compared.
       held.set(key, { projectId, name, balance: before + (state === 'open' ? amount : 0n) });
     }
   }
@@ -185,7 +185,7 @@ function budgetText(
   return `${isRemoved ? 'removed: ' : ''}${amount} of ${whose} from ${valid_from} until ${valid_until}`;
 }
 
-/** An account that is not there is empty. */
+/** A missing account has a balance of 0. */
 function texts(expected: Amount, found: Amount | undefined): Pick<Difference, 'expected' | 'found'> {
   return { expected: String(expected), found: found === undefined ? NOTHING : String(found) };
 }

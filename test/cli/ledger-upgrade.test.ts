@@ -59,17 +59,17 @@ describe('ledger upgrade', () => {
     chmodSync(folder, 0o500);
     const { code, stderr } = await commandsOn(`sqlite://${folder}/ledger.db`).ledger('upgrade');
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^error: .*can not be written/);
+    expect(stderr).toMatch(/^error: .*cannot be written/);
   });
 });
 
-describe('a ledger that can not be used', () => {
+describe('a ledger that cannot be used', () => {
   it('ends with 2 where there is none, and names the command that makes one', async () => {
     const { ledger, budget } = commandsOn(`sqlite://${temporaryFolder()}/ledger.db`);
     for (const run of [ledger, budget]) {
       const { code, stdout, stderr } = await run('list');
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toMatch(/^error: .*blazar-enforcement ledger upgrade makes a ledger\n$/);
+      expect(stderr).toMatch(/^error: .*blazar-enforcement ledger upgrade creates a ledger\n$/);
     }
   });
 

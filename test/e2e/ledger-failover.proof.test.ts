@@ -82,7 +82,7 @@ describe('a commit that waits for a standby', PATIENT, () => {
     expect(await asked).toMatchObject(REFUSED);
     expect(readdirSync(doubtFolder)).toHaveLength(1);
     expect(await metric(service, 'ledger_commits_in_doubt')).toBe(1);
-    expect(service.log()).toContain('a refused lease may be recorded all the same');
+    expect(service.log()).toContain('a refused lease may be recorded nevertheless');
     if (isRestarted) {
       await service.kill();
     }

@@ -84,14 +84,14 @@ describe('a commit whose answer is lost', () => {
     expect(one.counts.at(-1)).toBe(1);
     expect(files()).toHaveLength(1);
     expect(one.logger.lines.map(({ level, message }) => [level, message])).toEqual([
-      ['error', expect.stringContaining('a refused lease may be recorded all the same')],
+      ['error', expect.stringContaining('a refused lease may be recorded nevertheless')],
     ]);
     one.fault.isAway = false;
     await vi.waitFor(async () => expect(await states()).toEqual(['ended']), SOON);
     await vi.waitFor(() => expect(one.counts.at(-1)).toBe(0), SOON);
     expect(files()).toEqual([]);
     expect(one.logger.lines.at(-1)?.message).toBe(
-      'a refused lease was recorded after all, and is taken back',
+      'a refused lease was recorded, and has been taken back',
     );
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
   });

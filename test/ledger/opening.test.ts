@@ -76,7 +76,7 @@ describe('a ledger in a file', () => {
   it('is not opened where there is no file, and none is made', async () => {
     const file = join(temporaryFolder(), 'ledger.db');
     expect(await openingOf(`sqlite://${file}`)).toEqual([
-      `${file} can not be opened (the file does not exist); blazar-enforcement ledger upgrade makes a ledger`,
+      `${file} cannot be opened (the file does not exist); blazar-enforcement ledger upgrade creates a ledger`,
     ]);
     expect(existsSync(file)).toBe(false);
   });
@@ -88,10 +88,10 @@ describe('a ledger in a file', () => {
       'This is a text, and one that is long enough to be taken for something else.'.repeat(100),
     );
     expect(await openingOf(`sqlite://${file}`)).toEqual([
-      `${file} can not be opened (file is not a database); blazar-enforcement ledger upgrade makes a ledger`,
+      `${file} cannot be opened (file is not a database); blazar-enforcement ledger upgrade creates a ledger`,
     ]);
     mkdirSync(`${file}.folder`);
-    expect(await openingOf(`sqlite://${file}.folder`)).toEqual([expect.stringMatching(/can not be opened/)]);
+    expect(await openingOf(`sqlite://${file}.folder`)).toEqual([expect.stringMatching(/cannot be opened/)]);
   });
 
   it('can not be made where there is no folder', async () => {

@@ -63,7 +63,7 @@ describe('a URL of PostgreSQL', () => {
     ['sslmode=verify-full', 'sslmode=verify-full needs sslrootcert'],
     ['sslmode=verify-ca', 'sslmode=verify-ca needs sslrootcert'],
     ['sslmode=require&sslrootcert=system', 'sslrootcert=system needs sslmode=verify-full'],
-    ['sslmode=verify-ca&sslrootcert=/nowhere', 'sslrootcert can not be read: ENOENT'],
+    ['sslmode=verify-ca&sslrootcert=/nowhere', 'sslrootcert cannot be read: ENOENT'],
     ['port=many', 'the parameter port is not a port'],
     ['connect_timeout=soon', 'the parameter connect_timeout is not a whole number of seconds'],
   ])('with %s is a mistake', (parameters, message) => {

@@ -85,7 +85,7 @@ describe('a reload with a ledger', () => {
     for (const [connection, message] of [
       [
         'sqlite:///nowhere/ledger.db',
-        /^\S+:8: \[ledger\] connection: \/nowhere\/ledger\.db can not be opened/,
+        /^\S+:8: \[ledger\] connection: \/nowhere\/ledger\.db cannot be opened/,
       ],
       [`sqlite://${empty}`, /^\S+:8: \[ledger\] connection: .*ledger upgrade/],
       ['mysql://db/ledger', /^\S+:8: \[ledger\] connection: expected sqlite:/],

@@ -1,4 +1,4 @@
-/** The versions of the tables: which there are, which a database has, and how it gets the rest. */
+/** The versions of the tables: which exist, which a database has, and how to apply the rest. */
 import { Kysely, type Migration, Migrator, sql } from 'kysely';
 import { LedgerUnavailableError } from '../../errors.ts';
 import { type Connection, type Dialect, describeConnection } from '../connection.ts';
@@ -8,7 +8,7 @@ import { firstTables } from './0001-ledger.ts';
 import { alternatives } from './0002-alternatives.ts';
 import { position } from './0003-position.ts';
 
-/** In order. A name is never changed once it was released. */
+/** In order. A released name never changes. */
 function migrations(dialect: Dialect): Record<string, Migration> {
   return {
     '0001-ledger': firstTables(dialect),
@@ -17,12 +17,12 @@ function migrations(dialect: Dialect): Record<string, Migration> {
   };
 }
 
-/** What must be done about the tables before they can be used. */
+/** Whether the tables can be used, and if not, why. */
 export type SchemaState =
   | { readonly kind: 'current' }
   | { readonly kind: 'missing' | 'older' | 'newer'; readonly message: string };
 
-/** Whether the tables are those of this program. @throws LedgerUnavailableError */
+/** Compares the tables with this version. @throws LedgerUnavailableError */
 export async function schemaState(database: Database, connection: Connection): Promise<SchemaState> {
   const known = Object.keys(migrations(connection.dialect));
   const applied = await appliedMigrations(database, connection.dialect);
@@ -50,14 +50,14 @@ export async function schemaState(database: Database, connection: Connection): P
 
 const TABLE = 'kysely_migration';
 
-/** Read by hand: the migrator would make its tables where there are none. */
+/** Without kysely's migrator, which would create its tables. */
 async function appliedMigrations(database: Database, dialect: Dialect): Promise<string[]> {
   const queries = database.queries as unknown as Kysely<{
     kysely_migration: { name: string };
     sqlite_master: { name: string };
   }>;
   const wait = { signal: undefined, throwIfOver() {} };
-  // That of the search path: other schemas have migrations of other programs.
+  // Only in the search path: other schemas may hold other programs' migrations.
   const table =
     dialect === 'sqlite'
       ? queries.selectFrom('sqlite_master').select('name').where('name', '=', TABLE).compile()
@@ -74,20 +74,20 @@ async function appliedMigrations(database: Database, dialect: Dialect): Promise<
   return (await database.read(() => rows(applied), wait)).map(({ name }) => name);
 }
 
-/** Where PostgreSQL has the migrations of this ledger, or will have them; the migrator would take those of any schema for them. */
+/** The PostgreSQL schema of this ledger's migrations. The migrator itself would accept those of any schema. */
 async function schemaOf(database: Kysely<unknown>): Promise<string> {
   const query = sql<{ schema: string | null }>`select coalesce(
     (select nspname::text from pg_class join pg_namespace on pg_namespace.oid = relnamespace
       where pg_class.oid = to_regclass(${TABLE})), current_schema()::text) as schema`;
   const [row] = (await query.execute(database)).rows;
   if (row?.schema == null) {
-    throw new Error('none of the schemas in search_path is there, or this role may not use them');
+    throw new Error('none of the schemas in search_path exists, or this role may not use them');
   }
   return row.schema;
 }
 
 /**
- * Brings the tables up to date, or makes them; returns the versions that were missing. A database that is newer than this program is left as it is.
+ * Creates the tables, or brings them up to date. Returns the migrations that it applied. Leaves a newer database as it is.
  * @throws LedgerUnavailableError
  */
 export async function upgradeTables(connection: Connection): Promise<string[]> {

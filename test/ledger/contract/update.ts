@@ -299,7 +299,7 @@ export function updating(grounds: Grounds): void {
     const before = await ground.everything();
     const change = { end_date: '2026-12-02 06:00', ...owner };
     const { refusal } = await ground.update(leaseOf({ id: 'A' }), change);
-    expect(refusal?.message).toBe('A lease can not be given to another user or project.');
+    expect(refusal?.message).toBe('A lease cannot be given to another user or project.');
     expect(await ground.everything()).toEqual(before);
   });
 
