@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../src/yaml/document.ts';
-import { runCommand } from '../support/run-command.ts';
+import { runProgramInProcess } from '../support/command-in-process.ts';
 import { chainOf, inside, policyFiles, received } from '../support/skypilot.ts';
 import { corpus } from '../yaml/scripts.ts';
 
@@ -37,7 +37,7 @@ describe('a script', () => {
     });
 
     const configured = file('review.conf', `[skypilot]\nisolation = none\nadmin_policies = ${specifiers}\n`);
-    const reviewed = await runCommand([
+    const reviewed = await runProgramInProcess([
       ...['skypilot', 'review', file('task.yaml', task), '--config-file', configured, '--format', 'json'],
     ]);
     const { diff } = JSON.parse(reviewed.stdout) as { diff: { task: string } };
@@ -46,7 +46,14 @@ describe('a script', () => {
     expect(YamlDocument.parse(shown.join('\n')).value).toEqual({ run: SCRIPT, num_nodes: 2 });
 
     const config = file('config.yaml', `kubernetes:\n  pod_config:\n    script: ${JSON.stringify(SCRIPT)}\n`);
-    const merged = await runCommand(['skypilot', 'config', '--server', config, '--user', '/dev/null']);
+    const merged = await runProgramInProcess([
+      'skypilot',
+      'config',
+      '--server',
+      config,
+      '--user',
+      '/dev/null',
+    ]);
     expect(YamlDocument.parse(merged.stdout).value).toEqual({
       kubernetes: { pod_config: { script: SCRIPT } },
     });
