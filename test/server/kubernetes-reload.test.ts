@@ -179,7 +179,7 @@ describe('watched policies', () => {
     writeFileSync(other, allowing('hdd'));
     writeFileSync(conf, naming('other.yaml'));
     await becomes(allowed, ['hdd']);
-    // A file that is named anew is looked at from when it was read on: a change before that is not seen, and one after it is.
+    // A newly named file is watched after it has been read: a change in between is not seen, so write again until it is.
     await vi.waitFor(async () => {
       writeFileSync(other, allowing('tape'));
       await vi.waitFor(async () => expect(await allowed()).toEqual(['tape']), { timeout: 3000 });
@@ -194,8 +194,12 @@ describe('watched policies', () => {
     const other = join(folder, 'other.yaml');
     writeFileSync(conf, naming('other.yaml'));
     await vi.waitFor(async () => expect((await readiness()).text).toContain('could not be read'), SOON);
-    writeFileSync(other, MISTAKEN);
-    await vi.waitFor(async () => expect((await readiness()).text).toContain('other.yaml:5: '), SOON);
+    // As above: a change between reading and watching is not seen, so write again until it is.
+    await vi.waitFor(async () => {
+      writeFileSync(other, MISTAKEN);
+      const reported = async () => expect((await readiness()).text).toContain('other.yaml:5: ');
+      await vi.waitFor(reported, { timeout: 3000 });
+    }, SOON);
     expect(await allowed()).toEqual(['ssd']);
     writeFileSync(other, allowing('hdd'));
     await becomes(allowed, ['hdd']);
