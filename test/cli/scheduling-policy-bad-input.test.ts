@@ -4,6 +4,7 @@ import { temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import {
   basicPolicies,
+  check,
   EVERYBODY,
   grant,
   podFile,
@@ -18,7 +19,7 @@ const LARGEST = 3 * 1024 * 1024;
 /** Checks a file, which is refused; what is said of it. */
 async function refusal(content: string | Uint8Array): Promise<string> {
   const file = temporaryFile('pod.yaml', content);
-  const { code, stdout, stderr } = await run('check', file, '--policies', basicPolicies());
+  const { code, stdout, stderr } = await check(file);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toMatch(/^error: .+\n$/);
   return stderr.slice('error: '.length, -1).replace(`${file}: `, '');

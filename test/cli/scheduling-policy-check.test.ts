@@ -4,6 +4,7 @@ import { runProgramInProcess } from '../support/command-in-process.ts';
 import { temporaryFile } from '../support/files.ts';
 import {
   basicPolicies,
+  check,
   EVERYBODY,
   grant,
   podFile,
@@ -48,7 +49,7 @@ describe('scheduling-policy check', () => {
 
   it('prints one line if nothing is added', async () => {
     const file = podFile('{nodeSelector: {disk: hdd}, schedulerName: default-scheduler}');
-    expect(await run('check', file, '--policies', basicPolicies())).toEqual({
+    expect(await check(file)).toEqual({
       code: 0,
       stdout: 'allowed for system:serviceaccount:default:default\n',
       stderr: '',
@@ -136,7 +137,7 @@ describe('the diff', () => {
 
 describe('scheduling-policy check uses the account of the pod:', () => {
   const verdict = async (file: string, ...flags: string[]) => {
-    const { code, stdout, stderr } = await run('check', file, '--policies', basicPolicies(), ...flags);
+    const { code, stdout, stderr } = await check(file, ...flags);
     expect(stderr).toBe('');
     return [code, stdout.split('\n')[0]];
   };
@@ -175,7 +176,7 @@ describe('scheduling-policy check uses the account of the pod:', () => {
 
   it('and rejects a pod in another namespace than the flag', async () => {
     const file = tolerant('{namespace: shop}');
-    expect(await run('check', file, '--policies', basicPolicies(), '--namespace', 'ci')).toEqual({
+    expect(await check(file, '--namespace', 'ci')).toEqual({
       code: 2,
       stdout: '',
       stderr: `error: ${file}: --namespace is ci, but the pod is in shop\n`,
@@ -183,13 +184,7 @@ describe('scheduling-policy check uses the account of the pod:', () => {
   });
 
   it.for(['--namespace', '--service-account'])('and refuses %s without a name', async (flag) => {
-    const { code, stdout, stderr } = await run(
-      'check',
-      podFile('{}'),
-      '--policies',
-      basicPolicies(),
-      `${flag}=`,
-    );
+    const { code, stdout, stderr } = await check(podFile('{}'), `${flag}=`);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(flag);
   });

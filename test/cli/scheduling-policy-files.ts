@@ -56,3 +56,8 @@ export function basicPolicies(): string {
 export function podFile(spec: string, metadata = '{name: web}'): string {
   return temporaryFile('pod.yaml', `apiVersion: v1\nkind: Pod\nmetadata: ${metadata}\nspec: ${spec}\n`);
 }
+
+/** Checks a file by `basicPolicies`. */
+export function check(file: string, ...flags: string[]): Promise<CommandResult> {
+  return run('check', file, '--policies', basicPolicies(), ...flags);
+}

@@ -2,9 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { skypilotReviewCommand } from '../../src/cli/skypilot-review.ts';
 import { runInProcess, runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
-import { body, envelope, policyFiles } from '../support/skypilot.ts';
-
-const GENERIC = 'The request could not be checked. Please try again later, or ask the operator.';
+import { body, envelope, FAILED, policyFiles } from '../support/skypilot.ts';
 
 /** Policies by name: the bodies of their `validateAndMutate`. */
 const POLICIES = {
@@ -210,7 +208,7 @@ describe('what is refused', () => {
   it('ends with 3 when a policy fails, without the cause', async () => {
     const args = [bodyFile(), ...policies('BrokenPolicy'), '--check-idempotence'];
     const { code, stdout, stderr } = await review(...args);
-    expect(stdout).toBe(`POLICY        ANSWER  MESSAGE\nBrokenPolicy  failed  ${GENERIC}\n`);
+    expect(stdout).toBe(`POLICY        ANSWER  MESSAGE\nBrokenPolicy  failed  ${FAILED}\n`);
     expect({ code, stderr }).toEqual({ code: 3, stderr: '' });
   });
 });
@@ -341,14 +339,10 @@ describe('a mistake', () => {
   it.for<[string, string | Uint8Array, string]>([
     ['no YAML', 'run: [s3cret\n', 'task: expected YAML, and line'],
     ['a list', '- s3cret\n', 'task: expected YAML, and line 1: document 1: expected a mapping'],
-    ['a text', 's3cret\n', 'task: expected YAML, and line 1: document 1: expected a mapping'],
     ['nothing', ' \n', 'expected a request or a task, got nothing'],
     ['bytes that are no text', new Uint8Array([0xff, 0xfe]), 'could not be read: it is not UTF-8 text'],
     ['a JSON text that holds no JSON', '"s3cret"', 'the body: expected JSON in the JSON string'],
-    ['a JSON text that holds a list', '"[]"', 'the body: expected an object'],
     ['a body without a configuration', '{"task": "run: s3cret"}', 'skypilot_config: expected a string'],
-    ['a body without a task', '{"skypilot_config": "{}"}', 'task: expected a string'],
-    ['a body of another form', body({ request_options: 's3cret' }), 'request_options: expected an object'],
     [
       'a body with a configuration that is no YAML',
       body({ skypilot_config: 'a: [' }),
