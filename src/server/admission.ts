@@ -2,8 +2,8 @@ import type { Wait } from '../deadline.ts';
 import { OverloadedError, WaitingLine } from '../waiting-line.ts';
 
 /**
- * Lets so many decisions be made at once, and so many wait for their turn. The bulkhead of cockatiel would do, if it did
- * not keep in its queue who can't be served in time any more, and others out.
+ * Limits how many decisions are made at the same time, and how many wait. Not cockatiel's bulkhead: that keeps requests in its queue
+ * that cannot be answered in time any more, and refuses others for them.
  */
 export class Admission {
   readonly #maxConcurrent: number;
@@ -24,7 +24,7 @@ export class Admission {
     return this.#line.length;
   }
 
-  /** `undefined`: at once. Each entry must be followed by one `leave`. @throws OverloadedError, then or later. */
+  /** Returns `undefined` if there is room at once. Call `leave` once for each entry. @throws OverloadedError now, or when the wait is over */
   enter(wait: Wait): Promise<void> | undefined {
     if (this.#underWay < this.#maxConcurrent) {
       this.#underWay += 1;
@@ -37,7 +37,7 @@ export class Admission {
   }
 
   leave(): void {
-    // The place goes on to who has waited longest.
+    // The one that has waited longest gets the place.
     if (!this.#line.letIn()) {
       this.#underWay -= 1;
     }

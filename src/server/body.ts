@@ -7,15 +7,15 @@ import { wholeBody } from './whole-body.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** A lease of ten thousand hosts has 200,000 values, and is five levels deep. */
+/** A lease of ten thousand hosts has 200,000 values and five levels. */
 const BOUNDS: JsonBounds = { maxValues: 300_000, maxNames: 10_000, maxDepth: 100 };
 
 /**
- * The JSON that a request carries, of at most `body_limit` bytes, unpacked if it is compressed. Throws an HTTP error that
- * may be shown: 413, 415, or 400 for what is no JSON, or more of it than anybody needs.
+ * The JSON body of a request, decompressed, of at most `body_limit` bytes. Throws an HTTP error that may be shown to the client: 413,
+ * 415, or 400 for a body that is not JSON or exceeds `BOUNDS`.
  */
 export async function jsonBody(ctx: Context): Promise<unknown> {
-  // Nearly everyone writes exactly this, and taking it apart costs more than all else that is done with headers.
+  // Nearly every client sends exactly this, and parsing it would cost more than everything else about headers.
   if (ctx.req.headers['content-type'] !== 'application/json') {
     checkContentType(ctx);
   }
@@ -40,24 +40,24 @@ export async function jsonBody(ctx: Context): Promise<unknown> {
   }
 }
 
-/** What JSON means that came from outside: at once, or where it is long, with turns for others in between. */
+/** Parses JSON from outside: at once, or in pieces if it is long, so that others get their turn. */
 export function parsedJson(bytes: Uint8Array): unknown {
   return bytes.length > PIECE_BYTES ? parseInPieces(bytes, BOUNDS) : JSON.parse(utf8.decode(bytes));
 }
 
-/** What a request carries, unpacked if it is compressed. Rejects with an error of status 413 or 415, or of none. */
+/** The body of a request, decompressed. Rejects with an error that has the status 413 or 415, or none. */
 export function bodyBytes(request: IncomingMessage, limit: number): Promise<Uint8Array> {
   return request.headers['content-encoding'] === undefined
     ? wholeBody(request, limit)
     : Promise.race([unpacked(request, limit), whenGone(request)]);
 }
 
-/** `encoding: null` = the bytes; the types of co-body know texts only. */
+/** `encoding: null` = bytes, which the types of co-body lack. */
 function unpacked(request: IncomingMessage, limit: number): Promise<Uint8Array> {
   return parse.text(request, { limit, encoding: null } as unknown as Options);
 }
 
-/** Rejects when the client goes away in the middle: what unpacks is not told so, and would wait for the rest for ever. */
+/** Rejects if the client goes away before the end: the decompression is not told, and would wait forever. */
 function whenGone(request: IncomingMessage): Promise<never> {
   return new Promise((_, reject) => {
     request.once('close', () => {

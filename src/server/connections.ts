@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 
 /**
- * The connections of a server, from their first byte on: http knows one of TLS only when its handshake is done. They go by
- * their addresses, since a request has another socket than the one that was accepted.
+ * The open connections of a server, including those in the TLS handshake, which http does not know yet. Keyed by their addresses,
+ * since a TLS request has another socket than the one that was accepted.
  */
 export class Connections {
   readonly #open = new Map<string, Socket>();
@@ -17,7 +17,7 @@ export class Connections {
     });
   }
 
-  /** What has proved who is at the other end of those that are open counts no longer. */
+  /** Marks the open connections: what clients have proved on them no longer counts. */
   outdate(): void {
     for (const name of this.#open.keys()) {
       this.#outdated.add(name);

@@ -1,11 +1,11 @@
-/** What proves who is who: the tokens of callers, and certificates. All of it may stand in files that change while the service runs. */
+/** Tokens and certificates. Their files may change while the service runs. */
 import { createHash, createHmac, timingSafeEqual, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { whyWritable } from '../config/file-modes.ts';
 import { readTextFile } from '../config/read-file.ts';
 import { errorText } from '../errors.ts';
 
-/** A file that can't be used as what it is meant for. `message` says nothing of its content. */
+/** A token or certificate file that cannot be used. `message` never holds its content. */
 export class CredentialError extends Error {
   override readonly name = 'CredentialError';
   readonly option: 'tokens_file' | 'tls_cert_file' | 'tls_key_file' | 'client_ca_file';
@@ -16,13 +16,13 @@ export class CredentialError extends Error {
   }
 }
 
-/** The options of a protocol that say which tokens it accepts. */
+/** The options for the tokens of a protocol. */
 export interface TokenOptions {
   readonly tokens: readonly string[];
   readonly tokens_file?: string | undefined;
 }
 
-/** The tokens of `tokens` and `tokens_file` together. @throws CredentialError */
+/** The tokens from `tokens` and `tokens_file`. @throws CredentialError */
 export function readTokens({ tokens, tokens_file }: TokenOptions): string[] {
   if (tokens_file === undefined) {
     return [...tokens];
@@ -35,30 +35,30 @@ export function readTokens({ tokens, tokens_file }: TokenOptions): string[] {
   if (wrong !== undefined) {
     throw new CredentialError(
       'tokens_file',
-      `${tokens_file}:${wrong.line}: expected one token a line, an ASCII text without spaces`,
+      `${tokens_file}:${wrong.line}: expected one token on each line, an ASCII text without spaces`,
     );
   }
   if (further.length === 0) {
-    // Cut off while it was written, most likely. Without tokens everyone could ask.
+    // Most likely the file was cut off while it was written. Without tokens everyone could ask.
     throw new CredentialError('tokens_file', `${tokens_file}: expected at least one token, got none`);
   }
   return [...tokens, ...further.map(({ token }) => token)];
 }
 
-/** What the service shows, and whose certificates it believes. */
+/** The certificate of the service, and the authorities for its clients. */
 export interface TlsOptions {
   readonly tls_cert_file?: string | undefined;
   readonly tls_key_file?: string | undefined;
   readonly client_ca_file?: string | undefined;
 }
 
-/** Certificate, key and authorities, `undefined` for http. @throws CredentialError, also for a key of another certificate. */
+/** Certificate, key and authorities; `undefined` for http. @throws CredentialError also if key and certificate do not match */
 export function readTls(options: TlsOptions): SecureContextOptions | undefined {
   const { tls_cert_file: certFile, tls_key_file: keyFile, client_ca_file: caFile } = options;
   if (certFile === undefined || keyFile === undefined) {
     return undefined;
   }
-  // As bytes: an empty text would count as none given.
+  // As bytes: Node takes an empty text for no certificate at all.
   const cert = Buffer.from(readFile('tls_cert_file', certFile));
   const key = Buffer.from(readFile('tls_key_file', keyFile));
   try {
@@ -66,13 +66,13 @@ export function readTls(options: TlsOptions): SecureContextOptions | undefined {
   } catch (thrown) {
     throw new CredentialError(
       'tls_cert_file',
-      `${certFile} and ${keyFile} are no certificate with its key, in PEM: ${errorText(thrown)}`,
+      `${certFile} and ${keyFile} do not match, or are not PEM: ${errorText(thrown)}`,
     );
   }
   return caFile === undefined ? { cert, key } : { cert, key, ca: readAuthorities(caFile) };
 }
 
-/** All of them are looked at: OpenSSL passes over in silence what it can't read, such as the end of a file that was cut off. */
+/** Checks every certificate: OpenSSL silently skips those that it cannot read, such as the last one of a file that was cut off. */
 export function readAuthorities(file: string): string {
   const ca = readFile('client_ca_file', file);
   const certificates = ca.split(/^(?=-----BEGIN )/m).filter((part) => part.startsWith('-----BEGIN '));
@@ -85,7 +85,7 @@ export function readAuthorities(file: string): string {
     } catch (thrown) {
       throw new CredentialError(
         'client_ca_file',
-        `${file}: number ${index + 1} is no certificate in PEM: ${errorText(thrown)}`,
+        `${file}: number ${index + 1} is not a certificate in PEM: ${errorText(thrown)}`,
       );
     }
   }
@@ -104,7 +104,7 @@ function readFile(option: CredentialError['option'], file: string): string {
   }
 }
 
-/** What is wrong with the files, as `config validate` says it. */
+/** What is wrong with the files, for `config validate`. */
 export function credentialProblems(options: TokenOptions & TlsOptions): CredentialError[] {
   return mistakesOf(
     () => readTokens(options),
@@ -112,7 +112,7 @@ export function credentialProblems(options: TokenOptions & TlsOptions): Credenti
   );
 }
 
-/** The same for what reads such files. */
+/** The `CredentialError`s that functions throw. */
 export function mistakesOf(...reading: readonly (() => unknown)[]): CredentialError[] {
   return reading.flatMap((read) => {
     try {
@@ -128,7 +128,7 @@ export function mistakesOf(...reading: readonly (() => unknown)[]): CredentialEr
 }
 
 /**
- * The tokens that are accepted now. Digests of equal length are compared, all of them every time: how long it takes says
+ * The tokens that are accepted now. Every comparison is over digests of equal length, and over all of them, so that its time reveals
  * nothing about a token.
  */
 export class AcceptedTokens {
@@ -142,7 +142,7 @@ export class AcceptedTokens {
     this.#digests = tokens.map(digest);
   }
 
-  /** Whether callers must send a token at all. */
+  /** Whether clients need a token at all. */
   get required(): boolean {
     return this.#digests.length > 0;
   }
@@ -151,13 +151,13 @@ export class AcceptedTokens {
     return !this.required || this.#accepted(token) !== undefined;
   }
 
-  /** What a session keeps of the token with which it ends; `undefined` when it is not one of them. */
+  /** Identifies the token of a session, which ends with the token; `undefined` for a token that is not accepted. */
   sessionKeyOf(token: string): string | undefined {
     const accepted = this.#accepted(token);
     return accepted && sessionKey(accepted);
   }
 
-  /** Every session that has not ended keeps one of them. */
+  /** The keys of the sessions that are still valid. */
   sessionKeys(): string[] {
     return this.#digests.map(sessionKey);
   }
@@ -168,7 +168,7 @@ export class AcceptedTokens {
   }
 }
 
-/** Derived, so that it is of use for nothing else. */
+/** Derived from the digest, so that it cannot be used as a token. */
 function sessionKey(accepted: Buffer): string {
   return createHmac('sha256', accepted).update('blazar-enforcement session').digest('base64');
 }

@@ -1,6 +1,6 @@
 /**
- * The doors of the service: for each protocol, how those who ask prove who they are. The endpoints, the banner, /openapi.json and
- * the check before the start read the same table.
+ * The doors of the service: for each protocol, how clients prove who they are. The endpoints, the banner, /openapi.json and the check
+ * before the start read the same table.
  */
 import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -10,11 +10,11 @@ import { kubernetesPathOf } from './own-paths.ts';
 
 /** How a token is sent. */
 interface Way {
-  /** The token that a request carries in this way; anything but a token is `undefined`, or a text that is none. */
+  /** The token of a request; `undefined`, or a text that no token equals, if there is none. */
   readonly read: (ctx: Context) => string | undefined;
   /** For people. */
   readonly words: string;
-  /** For programs, as OpenAPI says it; it knows no tokens in paths. */
+  /** For programs, in OpenAPI's form, which has no tokens in paths. */
   readonly scheme?: Readonly<Record<string, string>>;
 }
 
@@ -26,7 +26,7 @@ const WAYS = {
       type: 'apiKey',
       in: 'header',
       name: 'X-Auth-Token',
-      description: 'One of the tokens of the service. Not asked for where it has none.',
+      description: 'One of the tokens of the service. Not needed if it has none.',
     },
   },
   bearer: {
@@ -35,7 +35,7 @@ const WAYS = {
     scheme: {
       type: 'http',
       scheme: 'bearer',
-      description: 'One of the tokens for Kubernetes. Not asked for where there are none.',
+      description: 'One of the tokens for Kubernetes. Not needed if there are none.',
     },
   },
   password: {
@@ -45,10 +45,10 @@ const WAYS = {
       type: 'http',
       scheme: 'basic',
       description:
-        'With any name, one of the tokens for SkyPilot as the password. Not asked for where there are none.',
+        'Any user name, and one of the tokens for SkyPilot as the password. Not needed if there are none.',
     },
   },
-  /** Who names the parameter twice sends no token. */
+  /** A parameter that is given twice is not a token. */
   token: {
     read: ({ query: { token } }) => (typeof token === 'string' ? token : undefined),
     words: 'as ?token= in the URL',
@@ -56,7 +56,7 @@ const WAYS = {
       type: 'apiKey',
       in: 'query',
       name: 'token',
-      description: 'One of the tokens for SkyPilot. Not asked for where there are none.',
+      description: 'One of the tokens for SkyPilot. Not needed if there are none.',
     },
   },
   path: {
@@ -67,27 +67,27 @@ const WAYS = {
 
 type WayName = keyof typeof WAYS;
 
-/** That of `[kubernetes] client_ca_file`. */
+/** For `[kubernetes] client_ca_file`. */
 const CERTIFICATE_SCHEME = {
   clientCertificate: {
     type: 'mutualTLS',
     description:
-      'A certificate of the authorities for API servers, besides a token where both are configured. Not asked for where there are none.',
+      'A certificate from the authorities for API servers, in addition to a token if both are configured. Not needed if there are no authorities.',
   },
 };
 
-/** What a protocol is called, and what it asks for. */
+/** The name of a protocol, and what it asks for. */
 interface DoorEntry {
   readonly title: string;
-  /** Whose options `tokens` and `tokens_file` are its own. */
+  /** The section of its `tokens` and `tokens_file`. */
   readonly section: string;
-  /** In which ways a token may come: one is enough. */
+  /** The ways to send a token; one is enough. */
   readonly ways: readonly WayName[];
-  /** Whether its section has a `client_ca_file` for its callers alone. */
+  /** Whether its section has a `client_ca_file` of its own. */
   readonly ownCertificates: boolean;
-  /** What is said to who sends no token that is accepted. */
+  /** The message of a 401. */
   readonly expected: string;
-  /** What stands open with it. */
+  /** What everyone could do if it asked for nothing. */
   readonly openTo: string;
 }
 
@@ -125,7 +125,7 @@ export const DOOR_NAMES = Object.keys(DOORS) as readonly DoorName[];
 /** The tokens that are accepted at each door. */
 export type DoorTokens = Readonly<Record<DoorName, readonly string[]>>;
 
-/** Of whom a certificate is asked: of everybody who connects, or of API servers alone. Read at the start, as sockets are. */
+/** Which clients need a certificate: all of them, or API servers only. Read at the start, like everything about the socket. */
 export interface CertificateRules {
   readonly everybody: boolean;
   readonly kubernetes: boolean;
@@ -134,7 +134,7 @@ export interface CertificateRules {
 export const EXPECTED_CERTIFICATE =
   'expected a client certificate of the authorities in [kubernetes] client_ca_file';
 
-/** Whether nobody passes a door without a certificate, tokens or not. */
+/** Whether a door always needs a certificate. */
 export function asksForCertificate(name: DoorName, { everybody, kubernetes }: CertificateRules): boolean {
   return everybody || (kubernetes && DOORS[name].ownCertificates);
 }
@@ -151,12 +151,12 @@ export class Door {
     this.tokens = new AcceptedTokens(tokens);
   }
 
-  /** Whether everybody passes who reaches the port. */
+  /** Whether everyone passes who reaches the port. */
   get isOpen(): boolean {
     return this.asks.length === 0;
   }
 
-  /** What is asked for: all of it. In words, without what it is. */
+  /** What clients must show, all of it, in words. Never a token itself. */
   get asks(): string[] {
     const { section, ways } = this.#entry;
     return [
@@ -168,7 +168,7 @@ export class Door {
     ];
   }
 
-  /** Lets through who brings all that is asked for. Throws an HTTP error with the status 401. */
+  /** Throws an HTTP error with status 401 unless the request carries everything that is asked for. */
   requireProof(ctx: Context): void {
     if (this.#asksForCertificate && !showsCertificate(ctx.req.socket)) {
       ctx.throw(401, EXPECTED_CERTIFICATE);
@@ -187,7 +187,7 @@ export class Door {
   }
 }
 
-/** How to prove who asks at a door, as OpenAPI says it: by the names of the schemes. */
+/** The security schemes of a door for OpenAPI, by name. */
 export function securitySchemesOf(name: DoorName): Readonly<Record<string, object>> {
   const { ways, ownCertificates }: DoorEntry = DOORS[name];
   const schemes = ways.flatMap((way) => {
@@ -197,7 +197,6 @@ export function securitySchemesOf(name: DoorName): Readonly<Record<string, objec
   return { ...Object.fromEntries(schemes), ...(ownCertificates && CERTIFICATE_SCHEME) };
 }
 
-/** All doors of a service. */
 export type Doors = Readonly<Record<DoorName, Door>>;
 
 export function createDoors(tokens: DoorTokens, certificates: CertificateRules): Doors {
@@ -205,7 +204,6 @@ export function createDoors(tokens: DoorTokens, certificates: CertificateRules):
   return { blazar: door('blazar'), skypilot: door('skypilot'), kubernetes: door('kubernetes') };
 }
 
-/** From now on these tokens are accepted, and no others. */
 export function replaceTokens(doors: Doors, tokens: DoorTokens): void {
   for (const name of DOOR_NAMES) {
     doors[name].tokens.replace(tokens[name]);
@@ -213,14 +211,14 @@ export function replaceTokens(doors: Doors, tokens: DoorTokens): void {
 }
 
 /**
- * Whether the other side has shown a certificate for which an authority of ours vouches. `authorized` alone does not say it:
- * Node sets it too on a session of TLS 1.3 that is resumed and was begun without a certificate.
+ * Whether the client has shown a certificate from one of our authorities. `authorized` alone is not enough: Node also sets it for a
+ * resumed TLS 1.3 session that began without a certificate.
  */
 function showsCertificate(socket: unknown): boolean {
   return socket instanceof TLSSocket && socket.authorized && socket.getPeerX509Certificate() !== undefined;
 }
 
-/** Of `Basic`; the name before it may be any. */
+/** The password of `Basic` authorization, whatever the user name. */
 function passwordOf(authorization: string): string | undefined {
   const encoded = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(authorization)?.[1];
   const pair = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('latin1');
@@ -228,7 +226,7 @@ function passwordOf(authorization: string): string | undefined {
   return colon < 0 ? undefined : pair.slice(colon + 1);
 }
 
-/** Whether nobody outside of this machine reaches an address. What is no address but a name may be anything. */
+/** Whether only this machine can reach an address. A name other than `localhost` may stand for any address. */
 export function isLoopback(host: string): boolean {
   const plain = host.replace(/^::ffff:(?=\d+\.)/i, '');
   return host === 'localhost' || host === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));

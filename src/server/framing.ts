@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Whether a proxy in front of the service may have read the same bytes as another request: two `Host` headers, or a body that
- * is framed in a way that is not plainly `chunked`. Node takes both, and RFC 9112 does not (3.2, 6.1).
+ * Whether a proxy may have read the same bytes as another request: two `Host` headers, or a `Transfer-Encoding` other than `chunked`.
+ * Node accepts both; RFC 9112 does not (3.2, 6.1).
  */
 export function isAmbiguous({
   rawHeaders,

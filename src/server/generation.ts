@@ -12,30 +12,28 @@ import type { DoorTokens } from './doors.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
 import { tokenOptionsOf } from './sections.ts';
 
-/** How SkyPilot is served. */
 export interface SkypilotParts {
   readonly options: SkypilotOptions;
   readonly policies: PolicyChain;
 }
 
-/** How Kubernetes is served. */
 export interface KubernetesParts {
   readonly podAdmission: PodAdmission;
-  /** Why a scheduling policy would not be read; `null` where it would be. */
+  /** Why a scheduling policy would be refused; `null` = it would be accepted. */
   readonly policyMistake: (document: unknown) => string | null;
 }
 
-/** One configuration at work: a request decides with the one that it has found, to its end. */
+/** A configuration that is loaded. Each request keeps the one that was current when it arrived. */
 export class Generation {
   readonly number: number;
   readonly configuration: Configuration;
   readonly options: ServiceOptions;
   readonly enforcement: UsageEnforcement;
   readonly admission: Admission;
-  /** Those of each `tokens` and `tokens_file`, as they were when this was loaded. */
+  /** The tokens of each protocol, as of loading. */
   readonly tokens: DoorTokens;
   readonly skypilot: SkypilotParts;
-  /** `undefined` = there are no scheduling policies, and it is not served. */
+  /** `undefined` = no scheduling policies: Kubernetes is not served. */
   readonly kubernetes: KubernetesParts | undefined;
   #requests = 0;
   #unused: (() => void) | undefined;
@@ -76,12 +74,12 @@ export class Generation {
     }
   }
 
-  /** A request begins. */
+  /** Counts a request that begins. */
   enter(): void {
     this.#requests += 1;
   }
 
-  /** It has ended. */
+  /** Counts a request that has ended. */
   leave(): void {
     this.#requests -= 1;
     if (this.#requests === 0) {
@@ -89,14 +87,14 @@ export class Generation {
     }
   }
 
-  /** Does something when there is room for it, in the time of a decision, in seconds. @throws OverloadedError */
+  /** Runs `work` when it is its turn, within `seconds`, waiting included. @throws OverloadedError */
   inTurn<Result>(
     work: (deadline: Deadline) => Promise<Result>,
     seconds: number = this.options.deadline,
   ): Promise<Result> {
     return withinDeadline(seconds, async (deadline) => {
       const turn = this.admission.enter(deadline);
-      // Waiting for nothing would cost as much as most of what is done here.
+      // Awaiting `undefined` would cost as much as most of this.
       if (turn !== undefined) {
         await turn;
       }
@@ -108,7 +106,7 @@ export class Generation {
     });
   }
 
-  /** Lets the filters go when the last request has left. No request may enter any more. */
+  /** Closes the filters when the last request has ended. No request may enter after this call. */
   async retire(): Promise<void> {
     if (this.#requests > 0) {
       await new Promise<void>((unused) => {
@@ -119,13 +117,13 @@ export class Generation {
   }
 }
 
-/** The tokens that a configuration and its files name now. @throws CredentialError */
+/** Reads the tokens of a configuration and its files. @throws CredentialError */
 export function readDoorTokens(configuration: Configuration): DoorTokens {
   const { blazar, skypilot, kubernetes } = tokenOptionsOf(configuration);
   return { blazar: readTokens(blazar), skypilot: readTokens(skypilot), kubernetes: readTokens(kubernetes) };
 }
 
-/** Reading policies takes a while to load: only where there are some. */
+/** Loading the code for policies takes time, so it is loaded only if there are policies. */
 async function kubernetesParts(configuration: Configuration): Promise<KubernetesParts | undefined> {
   const options = sectionOf(configuration, kubernetesSection);
   const { scheduling_policies, audit, schedulers } = options;

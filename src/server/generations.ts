@@ -1,4 +1,4 @@
-/** Which configuration decides, and how the next one takes over: built beside it, and swapped in one step. */
+/** Reloads: a new configuration is built beside the current one, and takes over in one step. */
 import type { ConfigSources } from '../config/sources.ts';
 import { type Configuration, readConfiguration, withoutMistakes } from '../enforcement/configuration.ts';
 import type { WatchedServices } from '../enforcement/services.ts';
@@ -12,9 +12,9 @@ import { type Started, servedDoors, startedWith, startProblems } from './start-c
 
 export interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
-  /** Is told of each reload. */
+  /** Called after each reload. */
   readonly reloaded: (outcome: 'applied' | 'refused') => void;
-  /** Is called in the same step in which a new configuration takes over. */
+  /** Called in the step in which a new configuration takes over. */
   readonly swapped: (generation: Generation) => void;
 }
 
@@ -45,7 +45,7 @@ export class Generations {
     this.#started = started;
   }
 
-  /** Loads the first one from a configuration that is without mistakes. @throws ConfigurationError */
+  /** Loads the first one, from a valid configuration. @throws ConfigurationError */
   static async start(
     sources: ConfigSources,
     configuration: Configuration,
@@ -59,29 +59,29 @@ export class Generations {
     return this.#current;
   }
 
-  /** The configuration that was read last: the one that decides, unless there is a mistake in it. */
+  /** The configuration that was read last. It decides, unless it has mistakes. */
   get read(): Configuration {
     return this.#read;
   }
 
-  /** The mistakes that kept the last reload from taking over; empty when it did. */
+  /** The mistakes for which the last reload was refused; empty if it was applied. */
   get problems(): readonly Problem[] {
     return this.#problems;
   }
 
-  /** Decisions that are being made, also by configurations that decide nothing new any more. */
+  /** Decisions that are being made, including those of earlier configurations. */
   get underWay(): number {
     return this.#sum(({ admission }) => admission.underWay);
   }
 
-  /** Those that wait. */
+  /** Decisions that wait for their turn. */
   get queued(): number {
     return this.#sum(({ admission }) => admission.queued);
   }
 
   /**
-   * Reads the configuration again. With mistakes nothing changes but what is logged, counted and shown. Resolves to
-   * whether it took over. While one is being read, all further calls are one more reload after it.
+   * Reads the configuration again. One with mistakes is refused: they are logged, counted and shown. Resolves to whether the new
+   * configuration took over. All calls during a reload cause one more reload after it.
    */
   reload(): Promise<boolean> {
     if (this.#closing) {
@@ -100,7 +100,7 @@ export class Generations {
     return this.#next;
   }
 
-  /** Waits until no request is under way, and lets all filters go. Nothing is reloaded any more. */
+  /** Waits until no request is under way, and closes all filters. Later reloads do nothing. */
   async close(): Promise<void> {
     this.#closing = true;
     await this.#next;
@@ -166,21 +166,21 @@ export class Generations {
     if (startedWith(next.configuration).kubernetesAuthorities !== this.#started.kubernetesAuthorities) {
       this.#services.logger.warn(
         { options: ['client_ca_file'] },
-        '[kubernetes] client_ca_file: what has changed takes effect at the next start',
+        '[kubernetes] client_ca_file: the change takes effect at the next start',
       );
     }
     if (changed.length > 0) {
       this.#services.logger.warn(
         { options: changed },
-        `[service] ${changed.join(', ')}: what has changed takes effect at the next start`,
+        `[service] ${changed.join(', ')}: the change takes effect at the next start`,
       );
     }
   }
 }
 
 /**
- * A file that has become empty was most likely cut off while it was written, by a full disk for one. Nothing in it would be
- * wrong, and nothing would be enforced. Who means it restarts.
+ * A file that became empty was most likely cut off while it was written, for example by a full disk. An empty file has no mistakes, and
+ * enforces nothing.
  */
 function refuseEmptied(before: Configuration, next: Configuration): void {
   const emptied = next.emptyFiles.filter(
@@ -190,15 +190,15 @@ function refuseEmptied(before: Configuration, next: Configuration): void {
     throw new ConfigurationError(
       emptied.map((file) => ({
         severity: 'error',
-        message: `${file}: it is empty, and was not; a restart takes it as it is`,
+        message: `${file}: the file became empty; restart to accept it`,
       })),
     );
   }
 }
 
 /**
- * Where a token is asked for it stays so until a restart: the last one may have been lost with the end of a file, or with a
- * variable that was not set this time.
+ * A protocol that asks for a token keeps asking until a restart: the last token may have been lost with the end of a file, or with an
+ * unset variable.
  */
 function refuseOpened(before: Generation, next: Configuration, { certificates }: Started): void {
   const tokens = readDoorTokens(next);
@@ -207,7 +207,7 @@ function refuseOpened(before: Generation, next: Configuration, { certificates }:
       before.tokens[name].length > 0 && tokens[name].length === 0 && !asksForCertificate(name, certificates),
   );
   if (opened.length > 0) {
-    const message = 'the last token is gone, and everyone could ask; a restart takes it as it is';
+    const message = 'the last token is gone, and everyone could ask; restart to accept it';
     throw new ConfigurationError(
       opened.map((name) => ({ severity: 'error', section: DOORS[name].section, option: 'tokens', message })),
     );

@@ -1,4 +1,4 @@
-/** What keeps `serve` from starting that stands outside of the configuration: the ledger, the folder of the decision log. */
+/** Checks outside of the configuration that can keep `serve` from starting: the ledger and the folder of the decision log. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { whyWritable } from '../config/file-modes.ts';
@@ -11,8 +11,8 @@ import { ledgerSection } from '../ledger/options.ts';
 import { serviceSection } from './options.ts';
 
 /**
- * Of a configuration without mistakes. Nothing is written. `ask` = a database is asked for its tables, which may take as long as
- * `[ledger] timeout`; a service that starts asks it anyway.
+ * For a configuration without mistakes. Writes nothing. `ask`: whether to query the database for its tables, which may take as long as
+ * `[ledger] timeout`; a service that starts does so anyway.
  */
 export async function groundProblems(
   configuration: Configuration,
@@ -64,7 +64,7 @@ async function askLedger(
   }
 }
 
-/** SQLite makes files beside its own. */
+/** SQLite creates further files in the folder. */
 function whyNoLedger(file: string): string | undefined {
   const folder = dirname(file);
   return (

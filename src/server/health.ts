@@ -1,4 +1,4 @@
-/** How the service is: for load balancers, for Kubernetes, for Prometheus. Nobody needs a token, so none of it tells of a lease. */
+/** Health and metrics, for load balancers, Kubernetes and Prometheus. They need no token, so they reveal nothing about leases. */
 import Router from '@koa/router';
 import { formatProblem, type Problem } from '../errors.ts';
 import type { Metrics } from './metrics.ts';
@@ -8,7 +8,7 @@ import { EXACT } from './own-paths.ts';
 export interface HealthParts {
   readonly metrics: Metrics;
   readonly isDraining: () => boolean;
-  /** What keeps the configuration, as it was last read, from deciding. */
+  /** The mistakes of the configuration that was read last. */
   readonly problems: () => readonly Problem[];
   readonly generation: () => number;
 }

@@ -1,20 +1,20 @@
-/** What is known of a list or an object of JSON while it is read piece by piece. */
+/** A list or an object of JSON that is read piece by piece. */
 import { setMember } from '../yaml/tree.ts';
 
-/** A list or an object that has been opened and not closed. */
+/** A list or an object that is not closed yet. */
 export interface Container {
   readonly isList: boolean;
-  /** Where it is opened. */
+  /** The position of its opening bracket. */
   readonly start: number;
-  /** What has been parsed of it; `undefined` = nothing yet, and if it ends before, it is a part of the piece that it stands in. */
+  /** The part that has been parsed. `undefined` = nothing yet; if it closes before, it is parsed with the piece around it. */
   parsed: unknown[] | Record<string, unknown> | undefined;
-  /** The text from here on has not been parsed. */
+  /** The text from this position on has not been parsed. */
   from: number;
-  /** Behind its last comma: where the member begins that is being read. */
+  /** The position after its last comma, where the current member begins. */
   member: number;
-  /** The name of that member, or nothing for an item, where its value is parsed apart. */
+  /** The name of that member if its value is parsed separately; empty for an item of a list. */
   name: string;
-  /** That value has been added: no more may stand before the next comma. */
+  /** That value has been added: nothing else may come before the next comma. */
   isAdded: boolean;
 }
 
@@ -23,7 +23,7 @@ export function container(isList: boolean, start: number): Container {
   return { isList, start, parsed: undefined, from, member: from, name: '', isAdded: false };
 }
 
-/** `text` stands between the last comma and the value of a member. */
+/** `text`: what is between the last comma and the value of a member. */
 export function memberName({ isList }: Container, text: string): string {
   if (isList) {
     expectBlank(text);

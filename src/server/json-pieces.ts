@@ -1,28 +1,28 @@
 /**
- * JSON that is too long to be parsed at once: `JSON.parse` takes a second for 8 MiB of brackets, and 50 times their size. The text is
- * cut at commas, each piece is parsed by `JSON.parse`, and others have their turn between two of them.
+ * JSON that is too long to parse at once: for 8 MiB of brackets, `JSON.parse` takes a second and 50 times their size. The text is cut at
+ * commas, `JSON.parse` parses each piece, and other requests get their turn between pieces.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setMember } from '../yaml/tree.ts';
 import { add, type Container, container, expectBlank, memberName } from './json-container.ts';
 import { NameCount } from './name-count.ts';
 
-/** A body may be JSON, and yet hold more than anybody needs. The message completes "expected …". */
+/** The body is JSON, but exceeds the bounds. The message completes "expected …". */
 export class TooMuchJsonError extends Error {
   override readonly name = 'TooMuchJsonError';
 }
 
 export interface JsonBounds {
-  /** Members of objects and items of lists, at any depth. One that is a list or an object itself counts twice. */
+  /** Members of objects and items of lists, at any depth. Lists and objects among them count twice. */
   readonly maxValues: number;
-  /** Different ones. Each costs as much as ten values. */
+  /** Different names of members. Each costs as much as ten values. */
   readonly maxNames: number;
   readonly maxDepth: number;
 }
 
-/** Parsed in some milliseconds, whatever it is. What is not longer is parsed at once. */
+/** Any text of this length is parsed within a few milliseconds; longer ones are parsed in pieces. */
 export const PIECE_BYTES = 65_536;
-/** For so long the process does nothing else. */
+/** The longest time without a turn for other requests. */
 const TURN_MS = 10;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -36,7 +36,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * What `JSON.parse` makes of it. Rejects with a `SyntaxError` or a `TypeError` where that throws, and with a `TooMuchJsonError`.
+ * The same value as `JSON.parse`. Rejects with a `SyntaxError` or a `TypeError` where that throws, and with a `TooMuchJsonError`.
  * `pieceBytes`: for tests.
  */
 export async function parseInPieces(
@@ -45,7 +45,7 @@ export async function parseInPieces(
   pieceBytes = PIECE_BYTES,
 ): Promise<unknown> {
   const reader = new Reader(bytes, bounds, pieceBytes);
-  // What was done before, and what is done with it next, have turns of their own.
+  // What comes before and after has turns of its own.
   await nextTurn();
   let began = performance.now();
   while (!reader.read()) {
@@ -62,15 +62,15 @@ class Reader {
   readonly #bytes: Uint8Array;
   readonly #bounds: JsonBounds;
   readonly #pieceBytes: number;
-  /** The innermost last. The first one stands for the text, which is like a list of one. */
+  /** The innermost is last. The first one stands for the whole text, like a list with one item. */
   readonly #open: Container[];
   #at: number;
-  /** Everything before has been parsed, but for the names of members. */
+  /** Everything before this position has been parsed, except for names of members. */
   #parsedTo: number;
-  /** All of it has been looked at. One text may be as long as the body: that is parsed in the next turn. */
+  /** The whole text has been scanned. A single string may be as long as the body: it is parsed in the next turn. */
   #isAtEnd = false;
   #values = 0;
-  /** Of an object, what comes next is the name of a member. */
+  /** Whether the next string in an object is the name of a member. */
   #isName = false;
   readonly #names = new NameCount();
   value: unknown;
@@ -79,13 +79,13 @@ class Reader {
     this.#bytes = bytes;
     this.#bounds = bounds;
     this.#pieceBytes = pieceBytes;
-    // A byte order mark says nothing.
+    // Skip a byte order mark.
     this.#at = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
     this.#parsedTo = this.#at;
     this.#open = [container(true, this.#at - 1)];
   }
 
-  /** Goes on to the end of the next piece. Returns whether that was the last one. */
+  /** Reads the next piece. Returns whether it was the last one. */
   read(): boolean {
     if (this.#isAtEnd) {
       this.#finish();
@@ -183,7 +183,7 @@ class Reader {
     this.#parsedTo = at;
   }
 
-  /** Parses what has not been parsed of a container before an end, which is a comma of its own, or its closing. */
+  /** Parses the rest of a container up to `end`: one of its commas, or its closing bracket. */
   #flush(container: Container, end: number): void {
     const parsed = this.#begin(container);
     const text = this.#text(container.from, end);
@@ -211,7 +211,7 @@ class Reader {
     }
   }
 
-  /** Parses what stands before a container, so that it can be parsed by itself. */
+  /** Parses what is before a container, so that it can be parsed separately. */
   #begin(inner: Container): NonNullable<Container['parsed']> {
     if (inner.parsed !== undefined) {
       return inner.parsed;
@@ -249,7 +249,7 @@ class Reader {
   }
 }
 
-/** Where the text ends that begins here; behind the last byte where it does not end. */
+/** The position of the closing quote of a string, or the length of the text if there is none. */
 function endOfText(bytes: Uint8Array, start: number): number {
   let at = start + 1;
   for (; at < bytes.length && bytes[at] !== QUOTE; at += 1) {

@@ -1,6 +1,6 @@
 /**
- * Admission webhooks of Kubernetes: what comes in is a review of a pod, what goes out says whether it is admitted, and what
- * is added to it. Whatever else is answered refuses the pod too: see `failurePolicy` in etc/kubernetes.
+ * Admission webhooks of Kubernetes: the answer says whether a pod is admitted, and what is added to it. Any other status refuses the pod
+ * too, by `failurePolicy` in etc/kubernetes.
  */
 import type { Context, Middleware } from 'koa';
 import { admissionRecord } from '../decisions/record.ts';
@@ -18,14 +18,14 @@ import type { KubernetesParts } from './generation.ts';
 import { KUBERNETES_PATHS, kubernetesPathOf } from './own-paths.ts';
 import { stateOf } from './request-state.ts';
 
-/** Answers where there are scheduling policies, which a reload may change; everything else goes on. */
+/** Answers if there are scheduling policies, which a reload may change; other requests go on to the next middleware. */
 export function kubernetesEndpoints(door: Door, recorder: DecisionRecorder): Middleware {
   return async (ctx, next) => {
-    // Koa takes an address apart each time that it is asked for a part of it.
+    // `ctx.path` parses the URL at each access.
     const at = ctx.req.url?.startsWith(PREFIX) === true ? kubernetesPathOf(ctx.path) : undefined;
     const state = stateOf(ctx);
     const { number, kubernetes } = state.generation;
-    // Where no token is asked for, there is nothing behind these paths either.
+    // If no token is needed, there is nothing after these paths either.
     if (kubernetes === undefined || at === undefined || (at.token !== undefined && !door.tokens.required)) {
       return next();
     }
@@ -87,7 +87,7 @@ function review(
       request.kind === 'binding'
         ? podAdmission.reviewBinding(request)
         : podAdmission.review(request, { addDefaults });
-    // Of a dry run nothing comes, so there is nothing to keep of it.
+    // Dry runs are not recorded.
     if (!request.dryRun) {
       const milliseconds = performance.now() - started;
       const operation = addDefaults ? 'kubernetes.admission' : 'kubernetes.validation';
@@ -101,13 +101,13 @@ function review(
   }, seconds);
 }
 
-/** As Go prints a duration: `10s`, `1m30s`, `500ms`. */
+/** As Go writes a duration: `10s`, `1m30s`, `500ms`. */
 const DURATION =
   /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/;
-/** What an API server sends, in all that it sends. */
+/** The whole query string of an API server. */
 const PLAIN = /^timeout=(\d{1,6})s$/;
 
-/** How long the API server waits, and no longer than any decision may take. */
+/** How long the API server waits, but at most the deadline of a decision. */
 function requestedSeconds(ctx: Context): number {
   const { deadline } = stateOf(ctx).generation.options;
   const plain = PLAIN.exec(ctx.querystring)?.[1];

@@ -1,4 +1,4 @@
-/** The socket: http or https, with bounds on what callers may send and on how long they may take. */
+/** The socket: http or https, with limits on the size and duration of requests. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { type AddressInfo, Server as SocketServer } from 'node:net';
@@ -9,19 +9,19 @@ import { isAmbiguous } from './framing.ts';
 import { Pipelines } from './pipelines.ts';
 import type { RefusedRequest } from './refused-requests.ts';
 
-/** More than Node's 16 KiB nobody needs who sends a token, a content type and a trace. */
+/** Node's default: enough for a token, a content type and trace headers. */
 const MAX_HEADER_BYTES = 16_384;
-/** For the handshake of TLS, and for the headers of a request; a connection that says nothing at all is closed by then. */
+/** For the TLS handshake, and for the headers of a request. A silent connection is closed after it. */
 const HEADERS_MS = 10_000;
-/** So many deadlines long a connection is kept on which nothing moves: whoever reads no answer is gone. */
+/** A connection on which nothing moves for this many deadlines is closed: its client does not read the answer. */
 const STALLED_AFTER = 2;
-/** Longer than the idle time of the load balancers in use (60 s): the side that closes first should be theirs. */
+/** Longer than the usual idle time of load balancers (60 s), which should close first. */
 const KEEP_ALIVE_MS = 65_000;
-/** How often it is looked which requests have taken too long to arrive. */
+/** How often to look for requests that take too long to arrive. */
 const CHECK_MS = 1_000;
-/** While it closes: for a request to arrive of which only a part is here. */
+/** While closing: the time for the rest of a request to arrive. */
 const CLOSING_ARRIVAL_MS = 5_000;
-/** While it closes: how often it is looked which connections have nothing under way any more. */
+/** While closing: how often to look for idle connections. */
 const CLOSING_CHECK_MS = 50;
 
 export interface ListenerOptions {
@@ -29,7 +29,7 @@ export interface ListenerOptions {
   readonly port: number;
   /** Certificate and key; `undefined` = http. */
   readonly tls: SecureContextOptions | undefined;
-  /** With `ca` in `tls`: whether connections without a certificate of these authorities are refused; else they are asked for one. */
+  /** With `ca` in `tls`: whether to refuse connections without a certificate. If false, they are asked for one. */
   readonly everybodyShows: boolean;
   /** Seconds for a request to arrive. */
   readonly deadline: number;
@@ -54,7 +54,7 @@ export class Listener {
     this.#authorities = tls?.ca;
   }
 
-  /** @throws ConfigurationError when the address can't be had. */
+  /** @throws ConfigurationError if the address cannot be used */
   static async open(answer: RequestListener, options: ListenerOptions): Promise<Listener> {
     const { host, port, tls, deadline, everybodyShows, refused } = options;
     const bounds = {
@@ -81,7 +81,7 @@ export class Listener {
       if (connections.isOutdated(request.socket)) {
         response.shouldKeepAlive = false;
       }
-      // A connection begins with the time that counted when it was opened.
+      // A reload may have changed the timeout since the connection was opened.
       if (request.socket.timeout !== server.timeout) {
         request.socket.setTimeout(server.timeout);
       }
@@ -100,8 +100,8 @@ export class Listener {
   }
 
   /**
-   * For the connections that come from now on. With other authorities those that are open are ended, when what is under
-   * way is answered: who may have been let in by the old ones must show a certificate again.
+   * Applies to new connections. If the authorities change, open connections end after the current answer: their clients must show a
+   * certificate again.
    */
   replaceTls(tls: SecureContextOptions): void {
     if (!('setSecureContext' in this.#server)) {
@@ -121,14 +121,14 @@ export class Listener {
     }
   }
 
-  /** Stops accepting, and lets what is under way finish for so long, in milliseconds. Then it is cut off. */
+  /** Stops accepting connections. Requests under way may take `graceMs` to finish, and are cut off then. */
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
     Object.assign(this.#server, arrivalTimes(Math.min(CLOSING_ARRIVAL_MS, this.#server.requestTimeout)));
-    // After the events that have come: a connection on which a request has just arrived is not idle.
+    // In `setImmediate`, after pending events: a connection on which a request has just arrived is not idle.
     const idle = setInterval(() => setImmediate(() => this.#server.closeIdleConnections()), CLOSING_CHECK_MS);
     const late = setTimeout(() => this.#connections.destroyAll(), graceMs);
-    // Not http's own `close`, which no longer looks for requests that take too long to arrive.
+    // Not http's own `close`, which stops looking for requests that take too long to arrive.
     await new Promise<void>((closed) => SocketServer.prototype.close.call(this.#server, () => closed()));
     this.#server.close();
     clearInterval(idle);
@@ -150,7 +150,7 @@ function clientCertificates({ ca }: SecureContextOptions, everybodyShows: boolea
 
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((listening, failed) => {
-    // It stays: an error that comes later is of one connection that could not be accepted, and no reason to end.
+    // This listener stays: a later error means that one connection could not be accepted, and must not end the process.
     server.on('error', (thrown: NodeJS.ErrnoException) => {
       const message = `cannot listen on ${host}, port ${port}: ${reason(thrown)}`;
       failed(new ConfigurationError([{ severity: 'error', section: 'service', message }]));

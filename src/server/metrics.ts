@@ -6,19 +6,19 @@ import type { DecisionRecord } from '../decisions/record.ts';
 import type { BreakerState, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver, LedgerOperation } from '../ledger/observer.ts';
 
-/** In seconds. They reach past the longest deadline that can be set, 3600. */
+/** In seconds, up to more than the longest deadline that can be set, 3600. */
 const BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 600, 3600, 7200,
 ];
 const PREFIX = 'blazar_enforcement_';
-/** So many decisions are counted at once. */
+/** How many decisions are counted together. */
 const BATCH = 64;
 const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
 const UNCAUGHT_KINDS = ['rejection', 'exception'] as const;
 export type UncaughtKind = (typeof UNCAUGHT_KINDS)[number];
 
-/** What is looked at when the metrics are read. */
+/** Values that are read when the metrics are. */
 export interface Gauges {
   underWay(): number;
   queued(): number;
@@ -28,7 +28,6 @@ export interface Gauges {
   budgets?(): Promise<ReadonlyMap<string, number> | undefined>;
 }
 
-/** The metrics of one service. */
 export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver {
   readonly #registry = new Registry();
   readonly #gauges: Gauges;
@@ -164,7 +163,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     collectDefaultMetrics({ register: this.#registry });
   }
 
-  /** Counts a decision, at the latest when the metrics are read: many at once cost a third of one by one. */
+  /** Counts a decision, at the latest when the metrics are read: counting many together costs a third. */
   decided(record: DecisionRecord): void {
     this.#uncounted.push(record);
     if (this.#uncounted.length >= BATCH) {
@@ -197,7 +196,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#uncaught.inc({ kind });
   }
 
-  /** `path` is one of the service's own, or `other`: what callers make up is no label. */
+  /** `path` is one of the service's own, or `other`: a client's text must not become a label. */
   answered(path: string, status: number): void {
     const answer = `${status} ${path}`;
     this.#answers.set(answer, (this.#answers.get(answer) ?? 0) + 1);
@@ -215,7 +214,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#overload.inc();
   }
 
-  /** A status that does not exist is `other`: what a service makes up is no label either. */
+  /** An unknown status is `other`: a text of the called service must not become a label. */
   called(origin: string, outcome: number | string, seconds: number): void {
     const known = typeof outcome === 'string' || outcome in STATUS_CODES ? outcome : 'other';
     this.#calls.observe({ origin, outcome: known }, seconds);
@@ -242,7 +241,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   reloaded(outcome: 'applied' | 'refused'): void {
     this.#reloads.inc({ outcome });
     if (outcome === 'applied') {
-      // The new filters have breakers of their own, perhaps to other services; nobody would ever close the old ones.
+      // The new filters have breakers of their own, and nothing would ever reset the old ones.
       this.#breakers.reset();
       // The new configuration may have no ledger.
       this.#ledgerAvailable.remove();
@@ -261,7 +260,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#logErrors.inc();
   }
 
-  /** The text that Prometheus reads, and its content type. Who asks while it is being made gets the same one. */
+  /** The text for Prometheus, and its content type. Concurrent calls share one exposition. */
   exposition(): Promise<{ text: string; contentType: string }> {
     this.#exposing ??= this.#expose().finally(() => {
       this.#exposing = undefined;

@@ -1,16 +1,16 @@
 import { randomInt } from 'node:crypto';
 
-/** Marks of names that have been there: many more than are let through. */
+/** Many more marks than names are allowed, so that few names share a mark. */
 const MARKS = 2 ** 17;
-/** Another one in each process, so that nobody can look for names that are taken for one. */
+/** Random in each process, so that nobody can construct names that share a mark. */
 const SEED = randomInt(2 ** 32) | 1;
 
-/** Counts the different names in a text without keeping them. Some few are taken for another one. */
+/** Counts different names in a text without keeping them. A few are mistaken for others. */
 export class NameCount {
   readonly #marks = new Uint8Array(MARKS);
   #count = 0;
 
-  /** `from` and `to`: where the name stands. Returns how many there have been, with this one. */
+  /** `from` and `to`: the position of the name. Returns the number of different names so far. */
   add(bytes: Uint8Array, from: number, to: number): number {
     let hash = SEED;
     for (let at = from; at < to; at += 1) {

@@ -1,18 +1,18 @@
-/** What one connection may have under way: one request, and a few behind it. */
+/** HTTP pipelining: a connection may have one request under way and a few that wait. */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** So many requests may wait behind the one that is being answered. Who waits for answers, as nearly everyone does, never has one. */
+/** How many requests may wait on a connection. Nearly every client waits for each answer, and has none. */
 const MAX_WAITING = 16;
 
 /**
- * Answers the requests of a connection one after the other: the next is begun when the system has taken the last byte of the
- * answer before it. Whoever reads no answers, and asks on, is owed one answer at most.
+ * Answers the requests of a connection one after the other: the next one begins when the system has taken the last byte of the answer
+ * before. For a client that sends requests but reads no answers, at most one answer is kept in memory.
  */
 export class Pipelines {
   readonly #waiting = new WeakMap<Socket, (() => void)[]>();
 
-  /** Begins with `answer` when it is its turn. A connection on which too many wait is cut off. */
+  /** Calls `answer` when it is its turn. A connection with too many waiting requests is cut off. */
   enter(socket: Socket, response: ServerResponse, answer: () => void): void {
     const waiting = this.#waiting.get(socket);
     const begin = () => {
@@ -20,7 +20,7 @@ export class Pipelines {
       answer();
     };
     if (!socket.writable) {
-      // It came behind a request whose answer closes the connection.
+      // The answer before closes the connection.
       return;
     }
     if (waiting === undefined) {

@@ -8,7 +8,7 @@ import type { DoorName } from './doors.ts';
 import { serviceSection } from './options.ts';
 import { KUBERNETES_PATHS, OWN_PATHS } from './own-paths.ts';
 
-/** What the configuration is asked for besides `[enforcement]`, by the service and by whoever looks at its configuration. */
+/** The sections of a configuration other than `[enforcement]`, for the service and for commands that check a configuration. */
 export const SECTIONS = [
   serviceSection,
   ledgerSection,
@@ -25,7 +25,7 @@ export const SECTIONS = [
   },
 ] as const;
 
-/** The options that say which tokens each door accepts. Of a configuration without mistakes. */
+/** The token options of each door. For a configuration without mistakes. */
 export function tokenOptionsOf(configuration: Configuration): Readonly<Record<DoorName, TokenOptions>> {
   return {
     blazar: sectionOf(configuration, serviceSection),

@@ -1,6 +1,6 @@
 /**
- * SkyPilot's RESTful admin policy: what comes in is judged by the policies; 200 carries the request as they leave it, 400 and
- * a plain text the reason why not. Whatever else is answered refuses the request too: SkyPilot takes it for a fault.
+ * SkyPilot's RESTful admin policy: 200 carries the request as the policies leave it, 400 the reason of a rejection as plain text. Any
+ * other status refuses the request too: SkyPilot takes it for a fault.
  */
 import { type Context, HttpError, type Middleware } from 'koa';
 import { reviewRecord } from '../decisions/record.ts';
@@ -13,7 +13,7 @@ import { TooMuchJsonError } from './json-pieces.ts';
 import { isSkypilotPath } from './own-paths.ts';
 import { stateOf } from './request-state.ts';
 
-/** Answers at the path that the configuration says, which a reload may change; everything else goes on. */
+/** Answers at the configured path, which a reload may change; other requests go on to the next middleware. */
 export function skypilotEndpoint(door: Door, recorder: DecisionRecorder): Middleware {
   return async (ctx, next) => {
     const { skypilot } = stateOf(ctx).generation;
@@ -30,12 +30,12 @@ export function skypilotEndpoint(door: Door, recorder: DecisionRecorder): Middle
   };
 }
 
-/** Whether SkyPilot is answered at a path: there is a policy, and it is its path. */
+/** Whether this is the path for SkyPilot, and there is a policy. */
 export function servesSkypilot({ options, policies }: SkypilotParts, path: string): boolean {
   return isSkypilotPath(options.path, path) && !policies.isEmpty;
 }
 
-/** 400 would be a rejection: what is no request is answered with 422. */
+/** A body that is not a request gets 422, since 400 means a rejection. */
 async function receivedRequest(ctx: Context): Promise<ReceivedRequest> {
   try {
     const body = await jsonBody(ctx);
@@ -48,7 +48,7 @@ async function receivedRequest(ctx: Context): Promise<ReceivedRequest> {
   }
 }
 
-/** SkyPilot sends JSON in a text of JSON. */
+/** SkyPilot sends a JSON text that holds JSON. */
 async function innerJson(text: string): Promise<unknown> {
   try {
     return await parsedJson(Buffer.from(text));

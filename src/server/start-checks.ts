@@ -1,4 +1,4 @@
-/** What keeps `serve` from starting, and a reload from taking over, although each section by itself is right. */
+/** Checks across sections that can keep `serve` from starting, and a reload from taking over. */
 
 import { withOrigin } from '../config/option-groups.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
@@ -17,7 +17,7 @@ import {
 import { serviceSection } from './options.ts';
 import { tokenOptionsOf } from './sections.ts';
 
-/** What a reload can't change. */
+/** What a reload cannot change. */
 export interface Started {
   readonly host: string;
   readonly certificates: CertificateRules;
@@ -25,7 +25,7 @@ export interface Started {
   readonly kubernetesAuthorities: string | undefined;
 }
 
-/** Of a configuration without mistakes. `started`: with what a service runs already. Default: what the configuration says. */
+/** For a configuration without mistakes. `started`: what a running service started with. Default: as in the configuration. */
 export function startProblems(configuration: Configuration, started?: Started): Problem[] {
   const { host, certificates } = started ?? startedWith(configuration);
   return [...certificateProblems(configuration), ...openDoors(configuration, host, certificates)].map(
@@ -33,7 +33,6 @@ export function startProblems(configuration: Configuration, started?: Started): 
   );
 }
 
-/** What a service that starts with this configuration starts with. */
 export function startedWith(configuration: Configuration): Started {
   const { host, client_ca_file } = sectionOf(configuration, serviceSection);
   const { client_ca_file: kubernetesAuthorities } = sectionOf(configuration, kubernetesSection);
@@ -44,7 +43,7 @@ export function startedWith(configuration: Configuration): Started {
   return { host, certificates, kubernetesAuthorities };
 }
 
-/** Doors through which everybody passes, at an address that others can reach. */
+/** Doors that ask for nothing, at an address that others can reach. */
 function openDoors(
   configuration: Configuration,
   host: string,
@@ -65,7 +64,7 @@ function openDoors(
     });
 }
 
-/** Certificates of API servers are told from others only where nobody else is asked for one. */
+/** Certificates of API servers can be told from others only if no other client is asked for one. */
 function certificateProblems(configuration: Configuration): Omit<Problem, 'severity'>[] {
   const { tls_cert_file, client_ca_file } = sectionOf(configuration, serviceSection);
   const { client_ca_file: ofKubernetes } = sectionOf(configuration, kubernetesSection);
@@ -75,7 +74,7 @@ function certificateProblems(configuration: Configuration): Omit<Problem, 'sever
       {
         ...at,
         message:
-          'expected no [service] client_ca_file with it: everyone shows a certificate then, and those of API servers could not be told from others',
+          'expected no [service] client_ca_file with it: then every client shows a certificate, and those of API servers could not be told from others',
       },
     ];
   }
@@ -91,7 +90,7 @@ function hasTokens({ tokens, tokens_file }: TokenOptions): boolean {
   return tokens.length > 0 || tokens_file !== undefined;
 }
 
-/** Those that are answered: Blazar's always. */
+/** The protocols that are served. Blazar's always is. */
 export function servedDoors(configuration: Configuration): DoorName[] {
   const { admin_policies } = sectionOf(configuration, skypilotSection);
   const { scheduling_policies } = sectionOf(configuration, kubernetesSection);

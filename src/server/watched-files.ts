@@ -3,14 +3,13 @@ import { join } from 'node:path';
 import { errorText } from '../errors.ts';
 
 const POLL_MS = 1000;
-/** The files that are read in a folder: configuration, scheduling policies, filters. */
+/** The files that are read from a folder: configuration, scheduling policies and filters. */
 const READ_IN_FOLDERS = /^[^.].*\.(conf|ya?ml|json|[cm]?[jt]s)$/;
 
 /**
- * Calls back when one of the files has changed, appeared or gone, or what a link leads to; of a folder, a configuration, policy or code file in it.
- * Once for changes that come together, and not before another look has found nothing more: a file that is being written is
- * not to be read half. Polls, since the events of the kernel miss what is mounted or swapped behind a link, as Kubernetes
- * does. Keeps no process alive.
+ * Calls back when a file changes, appears or disappears, or the target of a link does; in a folder, when a configuration, policy or filter file
+ * does. Changes that come together cause one call, after a poll has found no further change: a file that is still being written must
+ * not be read. It polls, since kernel events miss mounts and swapped links, as Kubernetes uses them. It does not keep the process alive.
  */
 export class WatchedFiles {
   readonly #changed: () => void;
@@ -25,7 +24,7 @@ export class WatchedFiles {
     this.#pollMs = pollMs;
   }
 
-  /** These paths, in place of those before. What changes after it has resolved will be seen: read them then. */
+  /** Replaces the watched paths. Changes after it has resolved are seen, so read the files then. */
   async watch(paths: readonly string[]): Promise<void> {
     for (const path of [...this.#looks.keys()].filter((old) => !paths.includes(old))) {
       this.#looks.delete(path);
@@ -35,7 +34,6 @@ export class WatchedFiles {
     }
   }
 
-  /** From now on it calls back. */
   start(): void {
     this.#lookLater();
   }
@@ -69,7 +67,7 @@ export class WatchedFiles {
   }
 }
 
-/** A text that is another one whenever the file is, or those of the folder are. */
+/** A text that changes whenever the file, or a file in the folder, changes. */
 async function lookOf(path: string): Promise<string> {
   try {
     const stats = await stat(path, { bigint: true });

@@ -1,15 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The body is longer than it may be. */
 export class BodyTooLargeError extends Error {
   override readonly name = 'BodyTooLargeError';
   readonly status = 413;
 }
 
 /**
- * The bytes of a body that is not compressed, of at most `limit`. Rejects with a `BodyTooLargeError` as soon as it is known
- * to be longer, and with what broke the connection. What co-body puts around the same events, for the sake of compressed
- * bodies, costs twice as much as the decision.
+ * The bytes of an uncompressed body, at most `limit`. Rejects with a `BodyTooLargeError` as soon as it is longer, and with the error
+ * of the connection. co-body handles compression too, which costs twice as much as the decision.
  */
 export function wholeBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -34,7 +32,7 @@ export function wholeBody(request: IncomingMessage, limit: number): Promise<Buff
     });
     request.on('error', reject);
     request.on('close', () => {
-      // Every request is closed some time, and an error that nobody reads costs as much as parsing the body.
+      // Every request closes in the end, and creating an unused error costs as much as parsing the body.
       if (!request.complete) {
         reject(new Error('the connection was closed'));
       }

@@ -90,9 +90,7 @@ describe('a commit whose answer is lost', () => {
     await vi.waitFor(async () => expect(await states()).toEqual(['ended']), SOON);
     await vi.waitFor(() => expect(one.counts.at(-1)).toBe(0), SOON);
     expect(files()).toEqual([]);
-    expect(one.logger.lines.at(-1)?.message).toBe(
-      'a refused lease was recorded, and has been taken back',
-    );
+    expect(one.logger.lines.at(-1)?.message).toBe('a refused lease was recorded, and has been taken back');
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
   });
 

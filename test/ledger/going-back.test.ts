@@ -134,9 +134,7 @@ describe('a file that is moved over a ledger in use', () => {
     const { connection, file, ledger } = await replaced(40);
     for (let attempt = 0; attempt < 4; attempt += 1) {
       await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow(
-        attempt === 0
-          ? 'the file was deleted or replaced'
-          : /-wal has changes of another file/,
+        attempt === 0 ? 'the file was deleted or replaced' : /-wal has changes of another file/,
       );
     }
     await expect(ledgerAt(connection)).rejects.toThrow(/has changes of another file/);

@@ -107,7 +107,7 @@ describe('[service]', () => {
     const other = `tls_key_file = ${tlsFixture('other.key')}`;
     expect(await mistakesOf(confOf(other, cert))).toEqual([
       expect.stringMatching(
-        /^CONF:7: \[service\] tls_cert_file: .*server\.pem and .*other\.key are no certificate with its key.*mismatch/,
+        /^CONF:7: \[service\] tls_cert_file: .*server\.pem and .*other\.key do not match, or are not PEM.*mismatch/,
       ),
     ]);
   });
@@ -153,9 +153,9 @@ describe('[service]', () => {
   it.for([
     ['is empty', '', 'expected at least one token, got none'],
     ['holds comments only', '# soon\n\n   \n#s3cret\n', 'expected at least one token, got none'],
-    ['holds two words in a line', '# new\ns3cret n3xt\n', ':2: expected one token a line'],
-    ['holds other letters', 'naïve\n', ':1: expected one token a line'],
-    ['is no text', '\u0000\u0001\n', ':1: expected one token a line'],
+    ['holds two words in a line', '# new\ns3cret n3xt\n', ':2: expected one token on each line'],
+    ['holds other letters', 'naïve\n', ':1: expected one token on each line'],
+    ['is no text', '\u0000\u0001\n', ':1: expected one token on each line'],
   ] as const)(
     'a tokens_file that %s opens the service to nobody: it does not start',
     async ([, content, words]) => {

@@ -103,8 +103,7 @@ describe('a reload', () => {
     const { service, post, logger, request } = await runServiceOn({ environment: {}, configFiles: [file] });
     writeFileSync(file, CHAIN);
     expect(await service.reload()).toBe(false);
-    const why =
-      '[service] tokens: the last token is gone, and everyone could ask; a restart takes it as it is';
+    const why = '[service] tokens: the last token is gone, and everyone could ask; restart to accept it';
     expect(logger.lines.map(({ message }) => message)).toContain(why);
     expect(JSON.stringify((await request('/readyz')).json)).toContain(why);
     expect((await post('/check-create', createLasting(1))).status).toBe(401);

@@ -173,7 +173,7 @@ describe('a reload', () => {
       expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
     }
     expect((await request('/readyz')).json).toMatchObject({
-      problems: [`${conf}: it is empty, and was not; a restart takes it as it is`],
+      problems: [`${conf}: the file became empty; restart to accept it`],
     });
     writeFileSync(conf, written('enabled_filters =', ''));
     await expect(service.reload()).resolves.toBe(true);
@@ -210,7 +210,7 @@ describe('a reload', () => {
     const { change, post, logger } = await onFile(THREE_DAYS);
     await change(ONE_HOUR, 'host = 127.0.0.2\nlog_level = debug\ndecision_log = /nowhere/at/all');
     expect(logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
-      '[service] host, log_level, decision_log: what has changed takes effect at the next start',
+      '[service] host, log_level, decision_log: the change takes effect at the next start',
     ]);
     expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
   });

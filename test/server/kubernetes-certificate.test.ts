@@ -111,7 +111,7 @@ describe('[kubernetes] client_ca_file', () => {
     ).rejects.toThrow('[kubernetes] client_ca_file: expected no [service] client_ca_file with it');
     const empty = { service: options, kubernetes: { client_ca_file: tlsFixture('client.key') } };
     await expect(runKubernetes(POLICIES, empty)).rejects.toThrow(
-      /\[kubernetes\] client_ca_file: .*client\.key: number 1 is no certificate/,
+      /\[kubernetes\] client_ca_file: .*client\.key: number 1 is not a certificate/,
     );
   });
 
@@ -126,7 +126,7 @@ describe('[kubernetes] client_ca_file', () => {
       writeFileSync(conf, text(authorities));
       expect(await running.service.reload()).toBe(true);
       expect(running.logger.lines.splice(0).map(({ message }) => message)).toContain(
-        '[kubernetes] client_ca_file: what has changed takes effect at the next start',
+        '[kubernetes] client_ca_file: the change takes effect at the next start',
       );
       expect(await askAt(running.port, undefined)).toBe(401);
       expect(await askAt(running.port, 'second-client')).toBe(401);

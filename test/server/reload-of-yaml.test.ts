@@ -38,10 +38,10 @@ describe('a reload of YAML', () => {
     ['no YAML', yaml('{'), /blazar\.yaml:\d+: expected YAML: /],
     ['cut off within a text', yaml('"36'), /blazar\.yaml:\d+: expected YAML: /],
     ['of another shape', '- enforcement', /blazar\.yaml:1: expected sections/],
-    ['empty', '', /blazar\.yaml: it is empty, and was not; a restart takes it as it is/],
-    ['a comment', '# max_lease_duration: 1\n', /it is empty, and was not/],
-    ['an empty mapping', '{}', /it is empty, and was not/],
-    ['sections without options', 'enforcement:\nservice: {}\n', /it is empty, and was not/],
+    ['empty', '', /blazar\.yaml: the file became empty; restart to accept it/],
+    ['a comment', '# max_lease_duration: 1\n', /the file became empty/],
+    ['an empty mapping', '{}', /the file became empty/],
+    ['sections without options', 'enforcement:\nservice: {}\n', /the file became empty/],
   ])('that is %s is refused, and the last good configuration stays', async (_, text, problem) => {
     const { change, allowed, problems, logger } = await onFile();
     expect(await change(text)).toBe(false);

@@ -81,7 +81,7 @@ describe('with tls_cert_file and tls_key_file', () => {
         message: 'token and certificate files not read again: those before still count',
         fields: {
           error: expect.stringContaining(
-            `${files.certFile} and ${files.keyFile} are no certificate with its key`,
+            `${files.certFile} and ${files.keyFile} do not match, or are not PEM`,
           ),
         },
       },
@@ -95,8 +95,8 @@ describe('with tls_cert_file and tls_key_file', () => {
   });
 
   it.for([
-    ['is cut off', (whole: string) => whole.slice(0, 100), 'are no certificate with its key'],
-    ['is empty', () => '', 'are no certificate with its key'],
+    ['is cut off', (whole: string) => whole.slice(0, 100), 'do not match, or are not PEM'],
+    ['is empty', () => '', 'do not match, or are not PEM'],
     ['is of another certificate', () => readFileSync(tlsFixture('other.key'), 'utf8'), 'key values mismatch'],
   ] as const)('a key that %s changes nothing, and nothing of it is logged', async ([, change, reason]) => {
     const files = tlsFiles();
