@@ -146,7 +146,7 @@ function timeCells({ p50, p90, p99, max }: DurationQuantiles): string[] {
   return [p50, p90, p99, max].map((milliseconds) => String(rounded(milliseconds)));
 }
 
-/** They are accurate to one percent. */
+/** Three digits are enough to compare durations. */
 function rounded(milliseconds: number): number {
   return Number(milliseconds.toPrecision(3));
 }
