@@ -1,4 +1,5 @@
 /** Imports an operator's own code, by the path of a file or the name of a package. */
+import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { whyWritable } from '../config/file-modes.ts';
@@ -23,6 +24,8 @@ export async function importFile(
   file: string,
   version: string | null = versionOf(file, [file]),
 ): Promise<Exports> {
+  // A file that is missing is an error of its own here: import() would name this module too.
+  statSync(file);
   const reason = whyWritable(file);
   if (reason !== undefined) {
     throw new Error(reason);

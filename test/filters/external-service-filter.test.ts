@@ -330,7 +330,7 @@ describe('a service that fails', () => {
       });
     }
     expect(service.requests).toHaveLength(2);
-    expect(logger.lines.findLast(({ level }) => level === 'error')?.fields.error).toMatch(/not tried/);
+    expect(logger.lines.findLast(({ level }) => level === 'error')?.fields.error).toMatch(/not sent/);
   });
 
   it('that rejects is not one that fails', async () => {

@@ -61,7 +61,7 @@ describe('an option that keeps others out, and is set and empty,', () => {
     expect(await mistakes(sources())).toContainEqual(
       expect.stringMatching(
         new RegExp(
-          `^\\S.*: \\[service\\] ${option}: expected .*, got nothing; empty, it would keep nobody out`,
+          `^\\S.*: \\[service\\] ${option}: expected .*, got nothing, which would let everyone in`,
         ),
       ),
     );
