@@ -201,8 +201,8 @@ async function sample(flags: SourceFlags & { readonly format: 'ini' | 'markdown'
   // A sample is for those who have no configuration yet: only a file that is named must be there.
   const isNamed = flags.configFile !== undefined || flags.configDir !== undefined;
   const shown = problems.filter(
-    ({ severity, option, origin }) =>
-      isNamed || severity === 'warning' || option !== undefined || origin !== undefined,
+    ({ severity, option, message }) =>
+      isNamed || severity === 'warning' || option !== undefined || message.startsWith('--config'),
   );
   printProblems(shown);
   if (shown.some(({ severity }) => severity === 'error')) {

@@ -1,4 +1,6 @@
-/** Begins and ends with what one thing does. */
+/** What the thread is executing, for a watchdog in another thread. */
+
+/** Marks the time in which one filter executes. */
 export interface Turn {
   begin(): void;
   end(): void;
@@ -7,17 +9,17 @@ export interface Turn {
 const BEATS = 0;
 const AT = 1;
 
-/** As another thread reads it. */
+/** The state as another thread reads it. */
 export interface OccupationSeen {
-  /** Counts on for as long as the thread has turns to give. */
+  /** Increases as long as the event loop runs. */
   readonly beats: number;
-  /** The number of what is being done, from 1; below 0 what was done last; 0 = nothing yet. */
+  /** The number of the name that executes now, from 1; negative: the last one that did; 0 = none yet. */
   readonly at: number;
 }
 
 /**
- * What this thread is doing, written where another thread can read it: when a filter holds the process, nobody else here can say which
- * one. A turn costs two writes of a number.
+ * Writes to shared memory which filter executes: if a filter blocks the event loop, only another thread can tell which one.
+ * A turn costs two writes of a number.
  */
 export class Occupation {
   readonly memory = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
@@ -25,12 +27,12 @@ export class Occupation {
   readonly #names: string[] = [];
   readonly #named: (names: readonly string[]) => void;
 
-  /** `named` is told whenever there is one more name; a number is the place of a name, from 1. */
+  /** `named` is called with all names when there is a new one. The number of a name is its position, from 1. */
   constructor(named: (names: readonly string[]) => void = () => {}) {
     this.#named = named;
   }
 
-  /** The turn of something of this name; always the same one, however often a configuration is loaded. */
+  /** The turn for a name. The number of a name does not change when a configuration is reloaded. */
   turn(name: string): Turn {
     const cells = this.#cells;
     let number = this.#names.indexOf(name) + 1;
@@ -38,7 +40,7 @@ export class Occupation {
       number = this.#names.push(name);
       this.#named(this.#names);
     }
-    // Not by Atomics, which cost ten times as much: the other thread looks at it when nothing has been written for long.
+    // Plain writes: Atomics cost ten times as much, and the other thread reads long after the last write.
     return {
       begin() {
         cells[AT] = number;

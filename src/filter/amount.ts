@@ -1,9 +1,9 @@
 /**
- * Usage in whole numbers: a millionth of a unit for one second is one. An hour of one unit, such as a node-hour, is 3.6
- * thousand million of them, so that sums, differences and parts of a lease are exact.
+ * Usage in whole numbers. 1 is a millionth of a unit for one second; an hour of one unit, such as a node-hour, is 3.6 thousand
+ * million. Sums, differences and parts of a lease are exact.
  */
 
-/** Millionths of a unit, times seconds; of what is counted and not used up (leases), the count itself. */
+/** Of usage: millionths of a unit, times seconds. Of held claims: the count itself. */
 export type Amount = bigint;
 
 const MICRO_DIGITS = 6;
@@ -11,12 +11,12 @@ const MICRO = 10n ** BigInt(MICRO_DIGITS);
 const SECONDS_PER_HOUR = 3600n;
 const UNIT_HOUR: Amount = MICRO * SECONDS_PER_HOUR;
 
-/** What both databases hold exactly: more than 2,500 million unit-hours. */
+/** The largest number that both databases hold exactly: more than 2,500 million unit-hours. */
 export const MAX_AMOUNT: Amount = 2n ** 63n - 1n;
 
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,6})0*)?$/;
 
-/** `2.5` → 2500000: a decimal number, 0 or more, in millionths. `undefined` for what is none, or has more than six decimals. */
+/** `2.5` → 2500000: a decimal number, 0 or more, in millionths. `undefined` for anything else, and for more than six decimals. */
 export function parseMillionths(text: string): bigint | undefined {
   const match = DECIMAL.exec(text.trim());
   if (match === null) {
@@ -26,7 +26,7 @@ export function parseMillionths(text: string): bigint | undefined {
   return BigInt(whole) * MICRO + BigInt(fraction.padEnd(MICRO_DIGITS, '0'));
 }
 
-/** `1000` unit-hours, as an operator writes a budget. `undefined` for what is no such number, or too large to be kept. */
+/** Parses a budget as an operator writes it: `1000` unit-hours. `undefined` if it is no such number, or too large. */
 export function parseUnitHours(text: string): Amount | undefined {
   const millionths = parseMillionths(text);
   const amount = millionths === undefined ? undefined : millionths * SECONDS_PER_HOUR;
@@ -36,8 +36,8 @@ export function parseUnitHours(text: string): Amount | undefined {
 const SHOWN_DIGITS = 4;
 
 /**
- * In unit-hours, with up to four decimals. What does not come out even is rounded up for a cost and down for what is left:
- * nobody is told that a lease fits which does not.
+ * In unit-hours, with up to four decimals. Round a cost up and what is left down: a message must not suggest that a lease fits
+ * which does not.
  */
 export function formatUnitHours(amount: Amount, rounding: 'up' | 'down' = 'up'): string {
   const scale = 10n ** BigInt(SHOWN_DIGITS);

@@ -4,36 +4,36 @@ import type { Context, Lease } from '../lease/lease.ts';
 import type { Call, FilterServices } from './services.ts';
 import type { Verdict } from './verdict.ts';
 
-/** What tells a filter class from any other, also when a second copy of this package is installed beside a filter. */
+/** Marks filter classes, including those that extend the `BaseFilter` of another copy of this package. */
 const FILTER_MARKER = Symbol.for('blazar-enforcement.filter');
 
 /**
- * A rule for leases. A subclass declares its options, and answers three hooks.
+ * A rule for leases. A subclass declares its options and implements three hooks.
  *
  * The contract, for all filters:
  * - `options` is a zod object. Its keys are the full names in `[enforcement]` and start with the filter's name in snake
  *   case without `Filter`: `MaxLeaseDurationFilter` owns `max_lease_duration` and `max_lease_duration_*`. Each has a
  *   default or is optional. `.meta({ description, unit, secret, … })` says the rest.
- * - The constructor is called once, when the configuration is known to be right. To refuse it, throw.
- * - A hook answers `allow()`, `allow(changedCopy)` or `reject('why')`. A hook that throws, never answers or answers
+ * - The constructor is called once, after the configuration has been validated. To refuse it, throw.
+ * - A hook answers `allow()`, `allow(changedCopy)` or `reject('why')`. A hook that throws, never answers or returns
  *   anything else has failed: the lease is refused, the user reads a generic sentence, the log has the cause.
- * - A check has no effects, and may be asked more than once about one lease. What has effects is done by `commitCreate` and
- *   `commitUpdate`, which are asked once every filter has allowed the lease. A limit that leases share is a `LedgerFilter`.
- * - Requests are read-only. Attributes that you don't know are to be left as they are.
+ * - A check has no effects, and may be called more than once for one lease. Effects belong in `commitCreate` and `commitUpdate`,
+ *   which are called once every filter has allowed the lease. For a limit that leases share, extend `LedgerFilter`.
+ * - Requests are read-only. Leave attributes that you do not know as they are.
  * - `onEnd` is a notification and may come late, twice or never.
  */
 export abstract class BaseFilter<Options = unknown> {
   static readonly [FILTER_MARKER] = true;
   static readonly options: z.ZodObject = z.object({});
   /**
-   * Looks at what its options name, such as files; `config validate` asks for it, and nothing else of the filter then. Called
-   * with options that the schema accepts. May be left out.
+   * Checks what the options name, such as files. `config validate` calls it, and nothing else of the filter. Called with options
+   * that the schema accepts. Optional.
    */
   static readonly check?: OptionsCheck | undefined;
 
   /**
-   * That a filter with these options refuses no lease, and what to set: "limits nothing: …". It is a warning that begins with the
-   * filter's name. `undefined` = it limits something. Called with options that the schema accepts. May be left out.
+   * The warning for options with which the filter refuses no lease, and what to set: "limits nothing: …". It is printed after the
+   * name of the filter. `undefined` = it limits something. Called with options that the schema accepts. Optional.
    */
   static readonly limitsNothing?: ((options: never) => string | undefined) | undefined;
 
@@ -57,12 +57,12 @@ export abstract class BaseFilter<Options = unknown> {
   ): Verdict | Promise<Verdict>;
 
   /**
-   * Every filter has allowed the lease, and it is about to be had: what must be kept of it is kept here. May be left out. A
-   * rejection refuses the lease after all.
+   * Every filter has allowed the lease, and it is about to be granted: record it here. A rejection still refuses the lease.
+   * Optional.
    */
   commitCreate?(context: Context, lease: Lease, call: Call): Verdict | Promise<Verdict>;
 
-  /** As `commitCreate`, for a change of a lease. May be left out. */
+  /** As `commitCreate`, for a change of a lease. Optional. */
   commitUpdate?(
     context: Context,
     currentLease: Lease,
@@ -74,12 +74,12 @@ export abstract class BaseFilter<Options = unknown> {
   abstract onEnd(context: Context, lease: Lease, call: Call): void | Promise<void>;
 
   /**
-   * Gets ready, such as by reading what its options name: called once, before any check. Throw to refuse the configuration.
-   * May be left out.
+   * Prepares the filter, such as by reading files that its options name. Called once, before any check. Throw to refuse the
+   * configuration. Optional.
    */
   open(): void | Promise<void> {}
 
-  /** Lets go of connections and timers. May be left out. */
+  /** Releases connections and timers. Optional. */
   close(): void | Promise<void> {}
 }
 

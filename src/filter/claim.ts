@@ -1,59 +1,63 @@
-/** What a lease takes from limits that leases share. */
+/** Claims: what a lease takes from limits that leases share. */
 import type { Instant } from '../lease/dates.ts';
 import type { Context, Reservation } from '../lease/lease.ts';
 import type { Amount } from './amount.ts';
 import type { Budget } from './budget.ts';
 import type { Rejection } from './verdict.ts';
 
-/** A lease as it would be. */
+/** A lease as it would be if it were allowed. */
 export interface Proposal {
   readonly context: Context;
   readonly start: Instant;
   readonly end: Instant;
-  /** All of them, also those that an update leaves out. */
+  /** All reservations, including those that an update leaves out. */
   readonly reservations: readonly Reservation[];
   /**
-   * Whether a reservation that is the only one of its type has, or gets, exactly the allocations that it names. Where not, they are
-   * some that it may have among others, since Blazar looks for hosts once more.
+   * Whether a reservation that is the only one of its type gets exactly the allocations that it names. `false`: it may get others,
+   * because Blazar searches for hosts again.
    */
   readonly allocationsAreExact: boolean;
 }
 
-/** What the ledger knows of the project when it asks for claims. */
+/** The state of the project when the ledger asks for claims. */
 export interface Standing {
   readonly now: Instant;
-  /** Those of the project, and within it of the user, whenever they are valid. */
+  /** Budgets of the project, and of the user in it, whenever they are valid. */
   readonly budgets: readonly Budget[];
 }
 
 /** The figures behind a refusal. */
 export interface Shortage {
-  /** What the lease would take; of an update, what it would take more. */
+  /** What the lease would take; for an update, what it would take in addition. */
   readonly asked: Amount;
-  /** What is there to take, 0 or more. */
+  /** What is available, 0 or more. */
   readonly left: Amount;
   /** What other leases have taken. */
   readonly taken: Amount;
-  /** Whether the lease is there already, and is to become larger. */
+  /** Whether the lease exists already, and would become larger. */
   readonly isUpdate: boolean;
 }
 
 interface AnyClaim {
   /** Unique within the project. Starts with the prefix of the filter: `max_leases/project`. */
   readonly account: string;
-  /** The account may not rise above it by this lease; `undefined` = there is no limit. */
+  /** This lease may not raise the account above it. `undefined` = no limit: the claim is only counted. */
   readonly limit: Amount | undefined;
-  /** Why not, for the user. */
+  /** The message for the user if the limit would be exceeded. */
   refuse(shortage: Shortage): string;
 }
 
-/** Is taken as long as the lease is there, such as one of so many leases. */
+/**
+ * Taken from the moment the lease is recorded until it ends, such as one of ten leases. The dates of the lease do not matter: two
+ * leases of the same account count together, even if one starts after the other has ended. So a held claim can express "at most ten
+ * pending or active leases", and not "at most ten hosts at any one time".
+ */
 export interface HeldClaim extends AnyClaim {
   readonly kind: 'held';
   readonly amount: Amount;
 }
 
-/** Is used up by time, such as node-hours. What is not used when the lease ends is given back. */
+/** Used up over time, such as node-hours. What is unused when the lease ends is returned. */
 export interface UsageClaim extends AnyClaim {
   readonly kind: 'usage';
   readonly perSecond: Amount;
@@ -64,11 +68,11 @@ export interface UsageClaim extends AnyClaim {
 
 export type Claim = HeldClaim | UsageClaim;
 
-/** What a filter answers: what the lease would take, or `reject('why')` where that can't be told. */
+/** The claims of a lease, or `reject('why')` if the request does not say enough to compute them. */
 export type Claims = readonly Claim[] | Rejection;
 
-/** A limit that leases share: what `LedgerFilter` is to the ledger. */
+/** A limit that leases share: the part of a `LedgerFilter` that the ledger calls. */
 export interface SharedLimit {
-  /** What the lease would take, or `reject('why')` where the request does not say enough to tell. */
+  /** The claims of a lease, or `reject('why')` if the request does not say enough to compute them. */
   claims(proposal: Proposal, standing: Standing): Claims;
 }

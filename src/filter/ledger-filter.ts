@@ -5,14 +5,21 @@ import type { Call } from './services.ts';
 import type { Verdict } from './verdict.ts';
 
 /**
- * A limit that leases share, such as a budget. A subclass says what a lease claims; the ledger says whether there is as much,
- * records it when every filter has allowed the lease, and gives it back when the lease ends.
+ * A limit that leases share, such as a budget. A subclass returns the claims of a lease. The ledger compares them with the limits,
+ * records them when every filter has allowed the lease, and returns them when the lease ends.
  *
- * `claims` must depend on nothing but its arguments and the options: it is asked by a check, and once more in the
- * transaction that records the lease.
+ * There are two kinds of claims:
+ * - `held`: an amount that is taken from the moment the lease is recorded until it ends, whatever its dates: a pending lease counts
+ *   like an active one. For "at most ten leases".
+ * - `usage`: an amount for each second of the lease. For budgets of node-hours.
+ *
+ * Neither counts what is in use at the same time ("at most ten hosts at once"): claims have no schedule.
+ *
+ * `claims` must depend only on its arguments and the options: it is called by a check, and again in the transaction that records
+ * the lease.
  */
 export abstract class LedgerFilter<Options = unknown> extends BaseFilter<Options> {
-  /** What the lease would take, or `reject('why')` where the request does not say enough to tell. */
+  /** The claims of a lease, or `reject('why')` if the request does not say enough to compute them. */
   abstract claims(proposal: Proposal, standing: Standing): Claims;
 
   override open(): void | Promise<void> {
@@ -32,7 +39,7 @@ export abstract class LedgerFilter<Options = unknown> extends BaseFilter<Options
   }
 }
 
-/** Whether a filter claims something, of this copy of the package or of another. */
+/** Whether a filter is a `LedgerFilter`, of this copy of the package or of another. */
 export function isLedgerFilter(filter: BaseFilter): filter is LedgerFilter {
   return 'claims' in filter && typeof filter.claims === 'function';
 }

@@ -1,4 +1,4 @@
-/** What a filter is given besides its options and the request. Interfaces alone: the chain and the ledger implement them. */
+/** What a filter is given in addition to its options and the request. Only interfaces: the chain and the ledger implement them. */
 import type { Wait } from '../deadline.ts';
 import type { HttpClient, HttpClientOptions } from '../http/contract.ts';
 import type { Context, Lease } from '../lease/lease.ts';
@@ -6,63 +6,63 @@ import type { Logger } from '../logger.ts';
 import type { SharedLimit } from './claim.ts';
 import type { Verdict } from './verdict.ts';
 
-/** What time it is, so that tests can say it. */
+/** The current time. Tests pass their own. */
 export interface Clock {
   now(): Date;
 }
 
-/** What filters, and policies, are given besides their options. */
+/** For filters and admin policies. */
 export interface SharedServices {
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Makes clients for calls to other services: bounded in time and size, with kept-alive connections. */
+  /** Creates clients for calls to other services, bounded in time and size, with kept-alive connections. */
   readonly http: { createClient(options: HttpClientOptions): HttpClient };
 }
 
-/** What every filter is given besides its options. */
+/** For filters. */
 export interface FilterServices extends SharedServices {
-  /** For limits that leases share. `LedgerFilter` asks it; it is opened only when a filter asks for that. */
+  /** For limits that leases share. `LedgerFilter` uses it. It is opened only if a filter opens it. */
   readonly ledger: LedgerService;
 }
 
-/** What a hook is told about the call besides the request. */
+/** The circumstances of a call of a hook. */
 export interface Call {
-  /** Fires when nobody waits for the answer any longer. Pass it on to whatever you wait for. */
+  /** Fires when the answer is no longer awaited. Pass it to everything that you wait for. */
   readonly signal?: AbortSignal | undefined;
-  /** The deadline behind `signal`, for code that asks for the time without waiting. */
+  /** The deadline behind `signal`, for code that checks the time without waiting. */
   readonly wait?: Wait | undefined;
-  /** The same for everything that is asked about one request, and another for the next one. Not there where nobody says. */
+  /** The same in all calls for one request, and different for every other request. */
   readonly requestKey?: string | undefined;
-  /** Of a request that came with an `Idempotency-Key`: it may have been sent before. */
+  /** For a request with an `Idempotency-Key`, which may have been sent before. */
   readonly repetition?: Repetition | undefined;
 }
 
-/** What tells a request that is sent again from one that only looks like it. */
+/** Distinguishes a request that is sent again from another one that looks the same. */
 export interface Repetition {
   /** The `Idempotency-Key`. */
   readonly key: string;
-  /** A digest of the request: the same key with another request is no repetition. */
+  /** A digest of the request. A different request with the same key is not a repetition. */
   readonly content: string;
 }
 
-/** What filters are given of the ledger. */
+/** The ledger, for filters. */
 export interface LedgerService {
-  /** Must be called before anything is asked. Throws `ConfigurationError` when there is no ledger that this program can use. */
+  /** Must be called first. Throws `ConfigurationError` if there is no usable ledger. */
   open(): Promise<void>;
-  /** Whether the limits of a filter leave room for the lease. Nothing is recorded. Throws when the ledger can't be read. */
+  /** Whether the limits of a filter have room for the lease. Records nothing. Throws if the ledger cannot be read. */
   check(filter: SharedLimit, request: LeaseRequest, call: Call): Promise<Verdict>;
-  /** Ends a lease. One that has ended already, or that nobody has recorded, is no mistake. */
+  /** Ends a lease. Does nothing if it has ended already, or was never recorded. */
   end(request: LeaseRequest, call: Call): Promise<void>;
 }
 
-/** A lease that somebody wants, or a change of one. */
+/** A lease to be created, or a change of a lease. */
 export interface LeaseRequest {
   readonly context: Context;
-  /** Of an update. */
+  /** Only for an update. */
   readonly currentLease?: Lease;
   readonly lease: Lease;
-  /** What tells a new lease that is asked for again from one that only looks like it. */
+  /** For a new lease, if the request may have been sent before. */
   readonly repetition?: Repetition | undefined;
-  /** Whether a new lease with an id may be one that was checked before it had one. */
+  /** Whether a new lease with an id may be one that was recorded by a check, before it had an id. */
   readonly adopts?: boolean | undefined;
 }
