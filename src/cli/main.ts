@@ -7,7 +7,7 @@ import { runProgram } from './program.ts';
 
 // A reader that closes the pipe is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? ExitCode.nobodyReads : ExitCode.fault);
+  process.exit(error.code === 'EPIPE' ? ExitCode.pipeClosed : ExitCode.fault);
 });
 process.stderr.on('error', () => {});
 // For example from a promise that a filter does not await: no stack trace, and an exit code of its own.

@@ -14,7 +14,7 @@ export const ExitCode = {
   /** A filter failed. */
   failed: 3,
   /** The reader of standard output closed the pipe: 128 + SIGPIPE, as with other commands. */
-  nobodyReads: 141,
+  pipeClosed: 141,
   /** A fault of this program. */
   fault: 70,
   /** `serve`: a filter blocked the process for longer than `hang_timeout`, or its stop for longer than `shutdown_grace`. */

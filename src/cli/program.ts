@@ -91,7 +91,7 @@ export async function runProgram(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Writes what a command has thrown to standard error, on one line each. Returns the exit code that it stands for. */
+/** Writes what a command has thrown to standard error, on one line each. Returns the exit code for it. */
 export function reportFailure(thrown: unknown): number {
   if (thrown instanceof CommanderError) {
     if (thrown.code === 'commander.help' && thrown.exitCode !== 0) {

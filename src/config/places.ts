@@ -87,7 +87,7 @@ function isTrusted(problems: Problem[]): (file: string) => boolean {
     if (reason !== undefined) {
       problems.push({
         severity: 'error',
-        message: `${file}: not read, because ${reason}; to read it all the same, pass it with --config-file`,
+        message: `${file}: not read, because ${reason}; to read it anyway, pass it with --config-file`,
       });
     }
     return reason === undefined;

@@ -160,7 +160,7 @@ it('the library reads neither of them', async () => {
 
 describe('a file that was found, not named,', () => {
   const refused = (file: string, reason: string) =>
-    `error: ${file}: not read, because ${reason}; to read it all the same, pass it with --config-file`;
+    `error: ${file}: not read, because ${reason}; to read it anyway, pass it with --config-file`;
   /** One of each kind. */
   function files() {
     const { own, project, ...rest } = places();

@@ -1,4 +1,4 @@
-/** What the tests of `check` share: a configuration of two days, and the answers as they were printed. */
+/** For the tests of `check`: a configuration with a limit of two days, and readers of the output. */
 
 import { runProgramInProcess } from './command-in-process.ts';
 import { capturedFile, confFile } from './files.ts';
@@ -24,7 +24,7 @@ export interface Answer {
   outcomes: { filter: string; allowed: boolean }[];
 }
 
-/** `check OPERATION FILES FLAGS` with two days for everyone. */
+/** `check OPERATION FILES FLAGS` with a limit of two days. */
 export function check(operation: string, files: string[], ...flags: string[]): Promise<CommandResult> {
   return runProgramInProcess(['check', operation, ...files, '--config-file', confFile(TWO_DAYS), ...flags]);
 }
@@ -36,7 +36,7 @@ export function answers(stdout: string): Answer[] {
     .map((line) => JSON.parse(line) as Answer);
 }
 
-/** The rows of a table, each with its cells: columns are at least two spaces apart. */
+/** The rows of a table, each with its cells, which are at least two spaces apart. */
 export function rows(stdout: string): string[][] {
   return stdout
     .trimEnd()

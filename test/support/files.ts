@@ -13,14 +13,14 @@ export function projectFile(path: string): string {
   return fileURLToPath(new URL(`../../${path}`, import.meta.url));
 }
 
-/** A file that is gone after the test. It may hold a secret: nobody else may read it. */
+/** A file that is removed after the test. It may contain a secret: other users cannot read it. */
 export function temporaryFile(name: string, content: string | Uint8Array): string {
   const path = join(temporaryFolder(), name);
   writeFileSync(path, content, { mode: 0o600 });
   return path;
 }
 
-/** A configuration file that is gone after the test. */
+/** A configuration file that is removed after the test. */
 export function confFile(text: string): string {
   return temporaryFile('blazar.conf', text);
 }

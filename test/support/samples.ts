@@ -1,4 +1,4 @@
-/** What stands at `/metrics`: `name{label="value"}` → value. */
+/** The samples of `/metrics`: `name{label="value"}` → value. */
 export type Samples = Readonly<Record<string, number>>;
 
 export function samplesIn(text: string): Samples {
@@ -13,7 +13,7 @@ export function samplesIn(text: string): Samples {
   );
 }
 
-/** Those of one metric: the labels without the name → value. */
+/** The samples of one metric: labels → value. */
 export function samplesOf(samples: Samples, metric: string): Samples {
   return Object.fromEntries(
     Object.entries(samples)
