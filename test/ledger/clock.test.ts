@@ -8,7 +8,7 @@ import { leaseOf, newGrounds } from './ground.ts';
 const newGround = newGrounds();
 
 describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
-  it('forwards and back ends no running lease for good', async () => {
+  it('forwards and back ends no running lease permanently', async () => {
     const ground = await newGround(dialect, { most: 2 });
     await ground.create(leaseOf({ name: 'one' }));
     await ground.create(leaseOf({ name: 'two' }));
@@ -24,7 +24,7 @@ describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
     await ground.verify();
   });
 
-  it('back gives nothing back that was used', async () => {
+  it('back refunds nothing that was used', async () => {
     const ground = await newGround(dialect, { budget: '24' });
     await ground.create(leaseOf({ id: 'A' }));
     ground.now = '2026-12-01T18:00:00Z';
@@ -48,7 +48,7 @@ describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
     await ground.verify();
   });
 
-  it('is said in the log once and in the metric each time, and forgotten when somebody has compared', async () => {
+  it('is logged once, counted each time, and forgotten after ledger reconcile', async () => {
     const ground = await newGround(dialect, { budget: '1000' });
     await ground.create(leaseOf({ id: 'A' }));
     const logger = recordingLogger();

@@ -75,7 +75,7 @@ async function loseAnswer({ ledger, fault }: { ledger: Ledger; fault: Fault }): 
 }
 
 describe('a commit whose answer is lost', () => {
-  it('has failed for who asked, and is taken back when the database answers, however often it did not', async () => {
+  it('fails for the caller, and is taken back when the database answers, however late', async () => {
     const { ledger, process, states, files } = await newGround();
     const one = process();
     await loseAnswer(one);
@@ -94,7 +94,7 @@ describe('a commit whose answer is lost', () => {
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
   });
 
-  it('is taken back by the next process, when the one that knew has ended', async () => {
+  it('is taken back by the next process when the first one has ended', async () => {
     const { ledger, process, states, files } = await newGround();
     const one = process();
     await loseAnswer(one);
@@ -108,7 +108,7 @@ describe('a commit whose answer is lost', () => {
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
   });
 
-  it('stays when the same lease is asked for again before, and is acknowledged', async () => {
+  it('stays when the same lease is granted again meanwhile', async () => {
     const { process, states } = await newGround();
     const [one, other] = [process(), process()];
     await loseAnswer(one);
@@ -118,7 +118,7 @@ describe('a commit whose answer is lost', () => {
     expect(await states()).toEqual(['open']);
   });
 
-  it('takes back nothing that was recorded under the same number, where the commit itself was lost', async () => {
+  it('takes back nothing that got the same row number when the commit itself was lost', async () => {
     const { ledger, process, states } = await newGround();
     const one = process();
     await loseAnswer(one);
@@ -140,7 +140,7 @@ describe('a commit whose answer is lost', () => {
     expect(await states()).toEqual(['open']);
   });
 
-  it('is left to whoever has the ledger open that it is about', async () => {
+  it('is left to the processes that have its ledger open', async () => {
     const first = await newGround();
     const one = first.process();
     await loseAnswer(one);
@@ -166,7 +166,7 @@ describe('a commit whose answer is lost', () => {
 });
 
 describe('a recording that another filter refuses', () => {
-  it('is taken back as soon as the database answers, when it did not at first', async () => {
+  it('is taken back as soon as the database answers', async () => {
     const { process, states } = await newGround();
     const one = process();
     const undo = await recordedUndo(one.ledger);

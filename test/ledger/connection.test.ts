@@ -16,7 +16,7 @@ describe('parseConnection', () => {
     'postgresql://host/database',
     'postgres://user:password@host:5433/database?sslmode=require',
     'postgresql://user:p%40ss@[::1]:5432/database',
-  ])('takes %s to PostgreSQL as it is', (url) => {
+  ])('accepts %s for PostgreSQL as it is', (url) => {
     expect(parseConnection(url)).toEqual({ dialect: 'postgresql', url });
   });
 
@@ -42,11 +42,11 @@ describe('parseConnection', () => {
     'mysql://host/database',
     'file:///var/lib/ledger.db',
     'javascript:alert(1)',
-  ])('does not take %j', (text) => {
+  ])('refuses %j', (text) => {
     expect(parseConnection(text)).toBeUndefined();
   });
 
-  it('answers to any text', () => {
+  it('never throws, whatever the text', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -64,12 +64,12 @@ describe('parseConnection', () => {
 });
 
 describe('describeConnection', () => {
-  it('says where the ledger is, and neither user nor password nor parameters', () => {
+  it('is described without user, password and parameters', () => {
     const connection = parseConnection('postgres://user:s3cret@host:5433/database?sslpassword=s3cret#s3cret');
     expect(connection && describeConnection(connection)).toBe('postgresql://host:5433/database');
   });
 
-  it('never says a secret', () => {
+  it('never shows a secret', () => {
     const secret = fc.stringMatching(/^[A-Za-z0-9!$&'()*+,;=%~-]{6,30}$/).map((text) => `s3cret${text}`);
     fc.assert(
       fc.property(secret, fc.constantFrom('host', 'host:1', '[::1]', 'ünïcode.example'), (written, host) => {

@@ -7,7 +7,7 @@ import extended from '../fixtures/blazar-wire/check-update-extend.json' with { t
 import ended from '../fixtures/blazar-wire/on-end-active.json' with { type: 'json' };
 
 describe('demandOf', () => {
-  it('is the same in what Blazar sends of a lease when it is created, updated and ended', () => {
+  it('is the same when Blazar creates, updates and ends a lease', () => {
     const demands = [created.lease, extended.current_lease, ended.lease].map((lease) =>
       demandOf(lease.reservations as unknown as Reservation[]),
     );
@@ -25,7 +25,7 @@ describe('demandOf', () => {
     expect(demandOf(reported)).toBe(demandOf([hosts, addresses]));
   });
 
-  it('is another one for other counts and other types', () => {
+  it('differs for other counts and other types', () => {
     const reservation = fc.record({
       resource_type: fc.constantFrom('physical:host', 'virtual:gpu'),
       min: fc.nat(3),

@@ -40,7 +40,7 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
     await other.close();
   }
 
-  it('grants nothing more, in any process, until somebody says so', async () => {
+  it('grants nothing more, in any process, until it is resumed', async () => {
     const connection = await newLedger(dialect);
     const [one, other] = [await opened(connection), await opened(connection)];
     const first = await recordLease(one, { name: 'first', leaseId: 'F' });
@@ -61,7 +61,7 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
     expect(await names(one)).toEqual(['first', 'again true', 'again false']);
   });
 
-  it('is another matter than transactions that are rolled back, and refused', async () => {
+  it('is not confused with transactions that are rolled back or refused', async () => {
     const ledger = await opened(await newLedger(dialect));
     await recordLease(ledger, { name: 'first' });
     const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
@@ -130,7 +130,7 @@ describe('a file that is moved over a ledger in use', () => {
     return { connection, file, ledger };
   }
 
-  it('is not used with the log of changes of the other one, by nobody, until that is moved away', async () => {
+  it('is not used with the write-ahead log of another file until that is moved away', async () => {
     const { connection, file, ledger } = await replaced(40);
     for (let attempt = 0; attempt < 4; attempt += 1) {
       await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow(

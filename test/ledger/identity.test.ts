@@ -4,7 +4,7 @@ import { identityOf, nameOf } from '../../src/ledger/identity.ts';
 const context = { user_id: 'alice', project_id: 'climate', region_name: 'north' };
 
 describe('identityOf', () => {
-  it('takes from the second lease what the first does not say', () => {
+  it('takes from the second lease what the first one lacks', () => {
     expect(identityOf(context, [{ name: 'a' }, { id: 'A', name: 'b' }])).toEqual({
       leaseId: 'A',
       region: 'north',
@@ -13,11 +13,11 @@ describe('identityOf', () => {
     });
   });
 
-  it.each([undefined, null, '', 7, {}, ['A']])('takes %j for no id', (id) => {
+  it.each([undefined, null, '', 7, {}, ['A']])('treats %j as no id', (id) => {
     expect(identityOf(context, [{ id }, { id }]).leaseId).toBeNull();
   });
 
-  it('calls a region and a lease that have no name nothing', () => {
+  it('leaves the names of a nameless region and lease empty', () => {
     const nobody = { user_id: 'alice', project_id: 'climate', region_name: null };
     expect(identityOf(nobody, [{}, {}])).toMatchObject({ region: '' });
     expect(nameOf([{}, {}])).toBe('');
@@ -31,7 +31,7 @@ describe('identityOf', () => {
     expect(nameOf([{ name: 'x'.repeat(200) }, {}])).toBe('x'.repeat(200));
   });
 
-  it('has only texts that a database gives back as they were', () => {
+  it('has only texts that a database returns unchanged', () => {
     const broken = 'half \ud83e of it';
     const kept = 'half \ufffd of it';
     const identity = identityOf({ user_id: broken, project_id: broken }, [{ id: broken, name: broken }, {}]);

@@ -29,7 +29,7 @@ async function run({ ledger }: Ground, statement: string): Promise<void> {
 }
 
 describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
-  it('keeps its leases, and what they are charged', async () => {
+  it('keeps its leases and their charges', async () => {
     const first = await newGround(dialect, { budget: '1000', most: 9 });
     await first.create(leaseOf({ id: 'A', name: 'known' }));
     await first.create(leaseOf({ hosts: 3 }));

@@ -20,7 +20,7 @@ import { createDatabase } from '../support/shared-postgres.ts';
 const newLedger = newLedgers();
 
 describe.each(DIALECTS)('a ledger on %s', (dialect) => {
-  it('is made once, whoever upgrades it again', async () => {
+  it('is created once, however often it is upgraded', async () => {
     const url = await newLedger(dialect);
     await run(url, ['DROP TABLE kysely_migration', ...TABLES.map((name) => `DROP TABLE ${name}`)]);
     expect(await upgradeTables(connectionOf(url))).toEqual([
@@ -32,7 +32,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
     expect(await openingOf(url)).toBe('open');
   });
 
-  it('is not opened where nobody has made it', async () => {
+  it('is not opened before it is created', async () => {
     const url = await newLedger(dialect);
     const place = placeOf(url);
     const message = `${place} holds no ledger: blazar-enforcement ledger upgrade makes one`;
@@ -42,7 +42,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
     expect(await openingOf(url)).toEqual([message]);
   });
 
-  it('is not opened when it is newer than the program, and not changed by an upgrade', async () => {
+  it('is neither opened nor upgraded when it is newer than the program', async () => {
     const url = await newLedger(dialect);
     await run(url, ["INSERT INTO kysely_migration VALUES ('0009-from-the-future', '2030')"]);
     const place = placeOf(url);
@@ -52,7 +52,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
     expect(await openingOf(url)).toEqual([message]);
   });
 
-  it('is made as a whole, or not at all', async () => {
+  it('is created as a whole, or not at all', async () => {
     const url = await newLedger(dialect);
     const [last = ''] = TABLES;
     // The last of its tables is somebody else's.
@@ -73,7 +73,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
 });
 
 describe('a ledger in a file', () => {
-  it('is not opened where there is no file, and none is made', async () => {
+  it('is not opened when the file does not exist, and no file is created', async () => {
     const file = join(temporaryFolder(), 'ledger.db');
     expect(await openingOf(`sqlite://${file}`)).toEqual([
       `${file} cannot be opened (the file does not exist); blazar-enforcement ledger upgrade creates a ledger`,
@@ -81,7 +81,7 @@ describe('a ledger in a file', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('is not opened where the file is something else', async () => {
+  it('is not opened when the file is something else', async () => {
     const file = join(temporaryFolder(), 'ledger.db');
     writeFileSync(
       file,
@@ -94,12 +94,12 @@ describe('a ledger in a file', () => {
     expect(await openingOf(`sqlite://${file}.folder`)).toEqual([expect.stringMatching(/cannot be opened/)]);
   });
 
-  it('can not be made where there is no folder', async () => {
+  it('cannot be created in a folder that does not exist', async () => {
     const connection = connectionOf(`sqlite://${temporaryFolder()}/missing/ledger.db`);
     await expect(upgradeTables(connection)).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
   });
 
-  it('is not made of a file that is something else', async () => {
+  it('is not created in a file that is something else', async () => {
     const file = join(temporaryFolder(), 'ledger.db');
     writeFileSync(file, 'This is a text.'.repeat(1000));
     await expect(upgradeTables(connectionOf(`sqlite://${file}`))).rejects.toMatchObject({
@@ -119,14 +119,14 @@ describe('a ledger on a server', () => {
   it.each([
     ['a password that is wrong', (url: URL) => Object.assign(url, { password: 'wrong' })],
     ['a database that is not there', (url: URL) => Object.assign(url, { pathname: '/nowhere' })],
-  ])('is a mistake of the configuration with %s, and the password is not told', async (_, change) => {
+  ])('is a mistake in the configuration with %s, and the password is not shown', async (_, change) => {
     const url = change(new URL(await newLedger('postgresql')));
     const said = await openingOf(url.href);
     expect(said).toEqual([expect.stringMatching(/^postgresql:\/\/127\.0\.0\.1:\d+\/\w+: /)]);
     expect(JSON.stringify(said)).not.toContain(url.password);
   });
 
-  it('is not mixed up with what another program has in another schema', async () => {
+  it('is not confused with tables of another program in another schema', async () => {
     const url = await createDatabase();
     await run(url, [
       'CREATE SCHEMA other',
@@ -154,7 +154,7 @@ describe('a ledger on a server', () => {
     expect(await openingOf(second)).toBe('open');
   });
 
-  it('says which right a role lacks', async () => {
+  it('names the privilege that a role lacks', async () => {
     const url = await newLedger('postgresql');
     const role = `role_${crypto.randomUUID().replaceAll('-', '')}`;
     const its = new URL(url);
@@ -179,12 +179,12 @@ describe('a ledger on a server', () => {
     await run(url, [`REVOKE ALL ON SCHEMA public FROM ${role}`, `DROP ROLE ${role}`]);
   });
 
-  it('is not opened with a parameter that nobody reads', async () => {
+  it('is not opened with an unknown parameter', async () => {
     const url = `${await newLedger('postgresql')}?sslmod=require`;
     expect(await openingOf(url)).toEqual([expect.stringMatching(/^the parameter sslmod is not one of /)]);
   });
 
-  it('is encrypted only where the server can be, unless it must be', async () => {
+  it('uses TLS if the server has it, unless TLS is required', async () => {
     const url = await newLedger('postgresql');
     for (const mode of ['disable', 'allow', 'prefer']) {
       expect(await openingOf(`${url}?sslmode=${mode}`)).toBe('open');
@@ -194,7 +194,7 @@ describe('a ledger on a server', () => {
     await expect(chain.read(async (ledger) => ledger.now())).rejects.toThrow('does not support SSL');
   });
 
-  it('is waited for when nobody is there: it opens, and refuses what it is asked', async () => {
+  it('opens when the server is down, and refuses every lease', async () => {
     const port = await closedPort();
     const logger = recordingLogger();
     const chain = chainOf(`postgresql://user:s3cret@127.0.0.1:${port}/ledger`, logger);
@@ -213,7 +213,7 @@ describe('a ledger on a server', () => {
     await expect(ended).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
   });
 
-  it('outlives the connection of a query, and of a transaction that asks nothing just then', async () => {
+  it('survives the loss of a connection, in a query and between two queries', async () => {
     const url = await newLedger('postgresql');
     const { ledger } = opened(url);
     const { queries } = ledger.database;

@@ -19,7 +19,7 @@ const attempts = (parameters: string) =>
   );
 
 describe('a URL of PostgreSQL', () => {
-  it('says where it is, and who asks', () => {
+  it('reads place, user and name', () => {
     expect(place('').config).toMatchObject({
       host: 'db.example.org',
       port: 5433,
@@ -35,7 +35,7 @@ describe('a URL of PostgreSQL', () => {
     });
   });
 
-  it('adds its options to ours', () => {
+  it('adds the given options to its own', () => {
     expect(place('options=-c%20search_path=books').config.options).toBe(
       '-c client_connection_check_interval=1000 -c search_path=books',
     );

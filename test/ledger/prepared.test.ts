@@ -35,7 +35,7 @@ describe('prepared', () => {
     expect(second.parameters).toEqual(["'", null, "'", 5n]);
   });
 
-  it('says the same as the query that kysely builds by itself', () => {
+  it('builds the same query as kysely', () => {
     const build = (of: { name: string }) =>
       queries.updateTable('things').set({ size: 3n }).where('name', '=', of.name);
     const { sql, parameters } = prepared(build)({ name: 'a' });
@@ -47,7 +47,7 @@ describe('prepared', () => {
 });
 
 describe('preparedRows', () => {
-  it('builds a query once for each number of rows, up to a number that is rare', () => {
+  it('builds a query once for each common number of rows', () => {
     let built = 0;
     const add = preparedRows((rows: Tables['things'][]) => {
       built += 1;

@@ -50,7 +50,7 @@ function reckoned(claims: readonly Claim[], more: Partial<Reckoned> = {}): Recko
 }
 
 describe('reckon', () => {
-  it('lets a lease take the last of what is left, and no more', () => {
+  it('lets a lease take all that is left, and no more', () => {
     const balances = new Map([['a', 7n]]);
     expect(reckon(reckoned([held('a', 3n, 10n)], { balances })).refusal).toBeUndefined();
     const { refusal } = reckon(reckoned([held('a', 4n, 10n)], { balances }));
@@ -62,18 +62,18 @@ describe('reckon', () => {
     expect(reckon(reckoned(claims)).refusal?.message).toBe('asked 6, left 5, taken 0');
   });
 
-  it('refuses nothing where there is no limit, and nothing that costs nothing', () => {
+  it('refuses nothing without a limit, and nothing that costs nothing', () => {
     const balances = new Map([['a', 100n]]);
     expect(reckon(reckoned([held('a', 1n)], { balances })).refusal).toBeUndefined();
     expect(reckon(reckoned([held('a', 0n, 0n)], { balances })).refusal).toBeUndefined();
   });
 
-  it('says that nothing is left, and not less, when more is taken than there is', () => {
+  it('reports 0 left, never less, when more is taken than the limit', () => {
     const { refusal } = reckon(reckoned([held('a', 1n, 10n)], { balances: new Map([['a', 12n]]) }));
     expect(refusal?.message).toBe('asked 1, left 0, taken 12');
   });
 
-  it('knows of what leases have returned that are over', () => {
+  it('counts what leases past their end give back', () => {
     const balances = new Map([['a', 10n]]);
     const returned = new Map([['a', 4n]]);
     expect(reckon(reckoned([held('a', 4n, 10n)], { balances, returned })).refusal).toBeUndefined();
@@ -83,7 +83,7 @@ describe('reckon', () => {
     expect(deltas).toEqual(new Map([['a', 5n]]));
   });
 
-  it('refuses by the first filter that is enforced, and warns of all that are tried', () => {
+  it('refuses by the first enforced filter, and warns for all audited ones', () => {
     const wanted = [
       by('Tried', [held('a', 1n, 0n), held('b', 1n, 0n)], true),
       { filter: 'Unsure', audit: true, claims: [], refusal: 'It does not say.' },
@@ -112,7 +112,7 @@ describe('reckon', () => {
     );
   });
 
-  it('believes what a lease is said to take where the ledger does not hold it', () => {
+  it('trusts the request about a lease that the ledger does not have', () => {
     const current = claimed(by('F', [used('a', 2n, 0n, 10n)]));
     const running = { now: 4n, current, isUpdate: true, begun: 4n };
     expect(reckon(reckoned([used('a', 2n, 0n, 10n, 0n)], running))).toMatchObject({
@@ -124,7 +124,7 @@ describe('reckon', () => {
     );
   });
 
-  it('changes balances by just what is taken more, on every account', () => {
+  it('changes every balance by exactly the difference', () => {
     const account = fc.constantFrom('a', 'b', 'c');
     const figure = fc.bigInt({ min: 0n, max: 100n });
     const claim = fc.oneof(
@@ -151,7 +151,7 @@ describe('reckon', () => {
     );
   });
 
-  it('charges a lease for the dearest that it may be, on each account', () => {
+  it('charges a lease for its dearest alternative on each account', () => {
     const current = claimed(by('F', [used('a', 2n, 0n, 10n, 100n), used('b', 1n, 0n, 5n, 100n)]));
     const { deltas, alternatives } = reckon(
       reckoned([used('a', 1n, 0n, 10n, 100n), used('b', 3n, 0n, 5n, 100n)], { current, isUpdate: true }),
@@ -172,7 +172,7 @@ describe('reckon', () => {
     );
   });
 
-  it('refuses what it may become on the way, too', () => {
+  it('also refuses a state that it may have on the way', () => {
     const wanted: [Claimed, Claimed] = [
       claimed(by('F', [used('a', 4n, 0n, 1n, 20n)])),
       claimed(by('F', [used('a', 4n, 0n, 10n, 20n)])),
@@ -186,7 +186,7 @@ describe('reckon', () => {
     ['a claim', [held('a', MAX_AMOUNT + 1n)], new Map()],
     ['a rate for a time', [used('a', 10n ** 12n, 0n, 10n ** 12n)], new Map()],
     ['a balance', [held('a', 1n)], new Map([['a', MAX_AMOUNT]])],
-  ])('refuses %s that a database can not hold, by the filter that claims it', (_, claims, balances) => {
+  ])('refuses %s that a database cannot hold, by the filter that claims it', (_, claims, balances) => {
     const wanted: [Claimed] = [claimed(by('Fine', [held('b', 1n)]), by('Large', claims))];
     const { refusal, isTooMuch } = reckon(reckoned([], { wanted, balances }));
     expect([refusal?.filter, isTooMuch]).toEqual(['Large', true]);

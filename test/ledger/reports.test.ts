@@ -21,7 +21,7 @@ async function open(now: string): Promise<Ledger> {
 }
 
 describe('a lease that is past its end', () => {
-  it('has ended then, though nobody has noticed', async () => {
+  it('has ended, even before that is noticed', async () => {
     const book = await open('2026-12-02T00:00:00Z');
     const [, b, a] = await listLeases(book, { limit: 10 }, NO_WAIT);
     expect(a).toMatchObject({ name: 'a', state: 'ended', endedAt: a?.end });
@@ -34,7 +34,7 @@ describe('a lease that is past its end', () => {
 });
 
 describe('leaseDetails', () => {
-  it('finds what two regions call the same, and one of them by its row', async () => {
+  it('finds leases of two regions with one id, and one of them by its row', async () => {
     const book = await open('2026-11-21T09:00:30Z');
     const both = await leaseDetails(book, 'same', NO_WAIT);
     expect(both.map(({ lease }) => lease.region)).toEqual(['R1', 'R2']);
@@ -46,7 +46,7 @@ describe('leaseDetails', () => {
 });
 
 describe('exportLedger', () => {
-  it('hands on what there was when it began, whatever is recorded meanwhile', async () => {
+  it('returns what existed when it started, whatever is recorded meanwhile', async () => {
     const book = await open('2026-11-21T09:00:30Z');
     const kinds: string[] = [];
     await exportLedger(

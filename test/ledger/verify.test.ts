@@ -46,14 +46,14 @@ async function tamper(ledger: Ledger, sql: string): Promise<void> {
 }
 
 describe.each(DIALECTS)('verifyLedger on %s', (dialect) => {
-  it('finds nothing where nobody has tampered, and says how much it compared', async () => {
+  it('finds nothing in an intact ledger, and counts what it compared', async () => {
     const ledger = await usedLedger(dialect);
     const { differences, compared } = await verifyLedger(ledger, NO_WAIT);
     expect(differences).toEqual([]);
     expect(compared).toEqual({ accounts: 7, entries: 12n, leases: 3, budgets: 1 });
   });
 
-  it('sums up entries that do not fit into a number of the database on their way', async () => {
+  it('sums entries whose intermediate sums overflow', async () => {
     const ledger = await usedLedger(dialect);
     const huge = 2n ** 62n;
     for (const delta of [huge, huge, -huge, -huge]) {
@@ -65,7 +65,7 @@ describe.each(DIALECTS)('verifyLedger on %s', (dialect) => {
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
   });
 
-  it('looks at one moment, whatever is recorded while it looks', async () => {
+  it('sees one moment, whatever is recorded meanwhile', async () => {
     const ledger = await usedLedger(dialect);
     let isOver = false;
     const writing = (async () => {

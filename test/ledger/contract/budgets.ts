@@ -10,7 +10,7 @@ const OPERATOR = { who: 'operator', reason: 'a good one' };
 
 /** Budgets: set, changed and removed, and who pays. */
 export function budgeting(grounds: Grounds): void {
-  it('lists budgets with what is taken and left, those of the project first', async () => {
+  it('lists budgets with what is taken and left, project budgets first', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.give({ userId: 'alice', amount: '50' });
     await ground.give({ from: '2028-01-01', until: '2029-01-01', amount: '7' });
@@ -29,7 +29,7 @@ export function budgeting(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('changes the budget that begins at the same second, and keeps what was taken', async () => {
+  it('changes the budget that starts at the same second, and keeps what was taken', async () => {
     const ground = await grounds({ budget: '24' });
     await ground.create(leaseOf());
     const [before] = await listBudgets(ground.ledger, ground.project, NO_WAIT);
@@ -46,7 +46,7 @@ export function budgeting(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('refuses budgets of one owner that overlap, and changes nothing', async () => {
+  it('refuses overlapping budgets of one owner, and changes nothing', async () => {
     const ground = await grounds();
     const wanted = { projectId: ground.project, userId: null, validFrom: 100n, validUntil: 200n, amount: 5n };
     const budget = await setBudget(ground.ledger, wanted, OPERATOR, NO_WAIT);
@@ -69,7 +69,7 @@ export function budgeting(grounds: Grounds): void {
     expect(await listBudgets(ground.ledger, ground.project, NO_WAIT)).toHaveLength(4);
   });
 
-  it('lets one of two budgets through that overlap and are set at once', async () => {
+  it('accepts one of several overlapping budgets that are set at once', async () => {
     const ground = await grounds();
     const wanted = { projectId: ground.project, userId: null, validUntil: 200n, amount: 5n };
     const set = (validFrom: bigint) => setBudget(ground.ledger, { ...wanted, validFrom }, OPERATOR, NO_WAIT);
@@ -78,7 +78,7 @@ export function budgeting(grounds: Grounds): void {
     expect(await listBudgets(ground.ledger, ground.project, NO_WAIT)).toHaveLength(1);
   });
 
-  it('forgets nothing that was charged when a budget is removed and set again', async () => {
+  it('keeps the charges of a budget that is removed and set again', async () => {
     const ground = await grounds({ budget: '24' });
     await ground.create(leaseOf());
     const [{ validFrom = 0n } = {}] = await listBudgets(ground.ledger, ground.project, NO_WAIT);
@@ -90,7 +90,7 @@ export function budgeting(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('removes a budget: nobody is paid for by it any more', async () => {
+  it('removes a budget, which then pays for no lease', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     const which = { projectId: ground.project, userId: null, validFrom: 1_767_225_600n };
@@ -103,7 +103,7 @@ export function budgeting(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('tells the history of budgets, with who and why', async () => {
+  it('returns the history of budgets, with who and why', async () => {
     const ground = await grounds();
     const wanted = {
       projectId: ground.project,
@@ -126,7 +126,7 @@ export function budgeting(grounds: Grounds): void {
     expect(await budgetHistory(ground.ledger, undefined, NO_WAIT)).toEqual(expect.arrayContaining(history));
   });
 
-  it('has two budgets pay for a lease, one after the other', async () => {
+  it('charges a lease to consecutive budgets', async () => {
     const ground = await grounds({ budget: '0' });
     await ground.give({ amount: '0', until: '2026-11-30' });
     await ground.give({ amount: '6', from: '2026-11-30', until: '2026-12-01 06:00' });
@@ -143,7 +143,7 @@ export function budgeting(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('refuses time that no budget pays for', async () => {
+  it('refuses a lease for time without a budget', async () => {
     const ground = await grounds({ budget: '0' });
     await ground.give({ amount: '100', until: '2026-12-01 23:59:59' });
     const { refusal } = await ground.create(leaseOf());
@@ -154,7 +154,7 @@ export function budgeting(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('needs the budget of the user besides that of the project', async () => {
+  it('needs a budget of the user as well as one of the project', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.give({ userId: 'alice', amount: '30' });
     expect((await ground.create(leaseOf(), 'bob')).refusal).toBeUndefined();
@@ -168,7 +168,7 @@ export function budgeting(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('says how many budgets in force are nearly taken, also where amounts are the largest', async () => {
+  it('counts budgets in force by how much is taken, up to the largest amounts', async () => {
     const ground = await grounds();
     const counted = async () => [...(await budgetUse(ground.ledger, NO_WAIT)).values()];
     const before = await counted();
@@ -191,7 +191,7 @@ export function budgeting(grounds: Grounds): void {
     expect(after.map((count, index) => count - (before[index] ?? 0))).toEqual([2, 1, 1, 1, 1]);
   });
 
-  it('moves a lease from one budget to the next with an update', async () => {
+  it('moves a lease from one budget to the next by an update', async () => {
     const ground = await grounds();
     const owner = { projectId: ground.project, userId: null, amount: 24n * 3_600_000_000n };
     const first = { ...owner, validFrom: FIRST, validUntil: FIRST + DAY };

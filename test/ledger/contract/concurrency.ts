@@ -28,7 +28,7 @@ export function crowding(grounds: Grounds): void {
     expect(await Promise.all(all.map((ground) => ground.count()))).toEqual([1n, 2n, 3n, 4n]);
   });
 
-  it('is the same ledger for all who have opened it', async () => {
+  it('is the same ledger for every process that opens it', async () => {
     const ground = await grounds({ budget: '48' });
     const other = await grounds({ budget: '48', projectId: ground.project, isApart: true });
     const [first, second] = [leaseOf({ name: 'first' }), leaseOf({ name: 'second' })];
@@ -45,7 +45,7 @@ export function crowding(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('records nothing for somebody who does not wait any longer, and serves the next one', async () => {
+  it('records nothing for a caller that has given up, and serves the next one', async () => {
     const ground = await grounds({ budget: '48' });
     const before = await ground.everything();
     const over = new AbortController();
@@ -60,7 +60,7 @@ export function crowding(grounds: Grounds): void {
     expect((await ground.create(leaseOf())).refusal).toBeUndefined();
   });
 
-  it('gives up after its timeout while somebody else holds the ledger, and recovers', async () => {
+  it('gives up after its timeout while another process locks the ledger, and recovers', async () => {
     const ground = await grounds({ budget: '48' });
     const impatient = await ledgerAt(ground.connection, { now: () => ground.now, timeout: 0.2 });
     const which = { projectId: ground.project, userId: null, validFrom: 1_767_225_600n };

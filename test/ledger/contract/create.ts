@@ -6,7 +6,7 @@ import { type Grounds, leaseOf } from '../ground.ts';
 
 /** A lease that is new: recorded if it fits, once, or without any trace. */
 export function creating(grounds: Grounds): void {
-  it('charges a lease for all of its time when it is granted', async () => {
+  it('charges a granted lease for its whole duration', async () => {
     const ground = await grounds({ budget: '100' });
     const recording = await ground.create(leaseOf({ hosts: 2 }));
     expect(recording.refusal).toBeUndefined();
@@ -15,7 +15,7 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('says who charged what, when and why', async () => {
+  it('records who charged what, when and why', async () => {
     const ground = await grounds({ budget: '100' });
     const { lease } = await ground.create(leaseOf());
     const entries = await ground.rows('entries');
@@ -38,7 +38,7 @@ export function creating(grounds: Grounds): void {
     }
   });
 
-  it('takes the whole of a budget, and not a second more', async () => {
+  it('grants a lease that takes the whole budget, and refuses one second more', async () => {
     const ground = await grounds({ budget: '24' });
     const more = await ground.create(leaseOf({ until: '2026-12-02 00:00:01' }));
     expect(more.refusal?.filter).toBe('UsageBudgetFilter');
@@ -50,7 +50,7 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('leaves no trace of a lease that is refused', async () => {
+  it('leaves no trace of a refused lease', async () => {
     const ground = await grounds({ budget: '30', most: 2 });
     await ground.create(leaseOf());
     const before = await ground.everything();
@@ -61,7 +61,7 @@ export function creating(grounds: Grounds): void {
     expect(await ground.everything()).toEqual(before);
   });
 
-  it('leaves no trace of a check, whatever it says', async () => {
+  it('leaves no trace of a check, whatever it answers', async () => {
     const ground = await grounds({ budget: '30' });
     await ground.create(leaseOf());
     const before = await ground.everything();
@@ -73,7 +73,7 @@ export function creating(grounds: Grounds): void {
     expect(await ground.everything()).toEqual(before);
   });
 
-  it('takes requests that look alike for different leases', async () => {
+  it('treats requests that look alike as different leases', async () => {
     const ground = await grounds({ budget: '100', most: 9 });
     const recordings = await Promise.all([1, 2, 3, 4, 5, 6].map(() => ground.create(leaseOf())));
     expect(recordings.filter(({ refusal }) => refusal === undefined)).toHaveLength(4);
@@ -82,7 +82,7 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('records a request once that is sent again with its key, however often, and lets it be checked', async () => {
+  it('records a request that is sent again with its key once, and allows checking it', async () => {
     const ground = await grounds({ budget: '24', most: 1 });
     const { lease } = await ground.create(leaseOf(), undefined, { key: 'k1' });
     const [entries, accounts] = [await ground.rows('entries'), await ground.rows('accounts')];
@@ -101,7 +101,7 @@ export function creating(grounds: Grounds): void {
     expect(await ground.rows('leases')).toHaveLength(1);
   });
 
-  it('records a request once that is sent twenty times at once with its key', async () => {
+  it('records a request that is sent twenty times at once with its key once', async () => {
     const ground = await grounds({ budget: '24', most: 1 });
     const recordings = await Promise.all(
       Array.from({ length: 20 }, () => ground.create(leaseOf(), undefined, { key: 'k1' })),
@@ -120,7 +120,7 @@ export function creating(grounds: Grounds): void {
     ['the key and other hosts', leaseOf({ hosts: 2 }), 'alice', { key: 'k1' }],
     ['the key of another user', leaseOf(), 'bob', { key: 'k1' }],
     ['the key in another region', leaseOf(), 'alice', { key: 'k1', region: 'south' }],
-  ])('takes a request with %s for another lease', async (_, lease, user, how) => {
+  ])('treats a request with %s as another lease', async (_, lease, user, how) => {
     const ground = await grounds({ budget: '1000' });
     await ground.create(leaseOf(), undefined, { key: 'k1' });
     const other = await ground.create(lease, user, how);
@@ -132,7 +132,7 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('takes the key of a lease that has ended, or was taken back, for a new one', async () => {
+  it('accepts the key of a lease that has ended or was taken back for a new lease', async () => {
     const ground = await grounds({ budget: '24' });
     const { undo } = await ground.create(leaseOf(), undefined, { key: 'k1' });
     await ground.takeBack(undo);
@@ -148,7 +148,7 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('counts both of two leases of one name and one start that differ in anything else', async () => {
+  it('counts leases with the same name and start that differ in anything else', async () => {
     const ground = await grounds({ budget: '1000' });
     await ground.create(leaseOf());
     await ground.create(leaseOf({ until: '2026-12-03 00:00' }));
@@ -158,7 +158,7 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('takes a region that is null, empty or not said for one, and any other for another', async () => {
+  it('treats a region that is null, empty or missing as the same, and any other as different', async () => {
     const ground = await grounds({ budget: '1000' });
     for (const region of [undefined, null, '']) {
       await ground.create(leaseOf({ id: 'A' }), undefined, region === undefined ? {} : { region });
@@ -182,7 +182,7 @@ export function creating(grounds: Grounds): void {
     ['large and small', 'cafe', 'CAFE'],
     ['with and without a blank behind', 'cafe', 'cafe '],
     ['of full and half width', 'cafe', '\uff43afe'],
-  ])('takes ids, users and projects %s for different ones', async (_, one, other) => {
+  ])('treats ids, users and projects %s as different', async (_, one, other) => {
     const first = await grounds({ mostPerUser: 1, projectId: `${Math.random()}${one}` });
     const second = await grounds({ mostPerUser: 1, projectId: first.project.replace(one, other) });
     for (const ground of [first, second]) {
@@ -205,7 +205,7 @@ export function creating(grounds: Grounds): void {
     }
   });
 
-  it('learns the id of a lease that was checked before it had one, of each once', async () => {
+  it('learns the id of a lease that was recorded without one, once for each', async () => {
     const ground = await grounds({ budget: '48' });
     const recorded = [await ground.create(leaseOf()), await ground.create(leaseOf())];
     const adopted: (bigint | null)[] = [];
@@ -223,14 +223,14 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('takes a check with an id for a new lease: Blazar takes the id of whoever asks', async () => {
+  it('treats a check with an id as a new lease: Blazar passes on ids that users choose', async () => {
     const ground = await grounds({ budget: '24' });
     await ground.create(leaseOf());
     expect((await ground.create(leaseOf({ id: 'chosen' }))).refusal?.filter).toBe('UsageBudgetFilter');
     await ground.verify();
   });
 
-  it('judges a lease by what it takes more when its id is known, and keeps the dearest', async () => {
+  it('judges a lease with a known id by what it takes more, and keeps the dearest', async () => {
     const ground = await grounds({ budget: '60' });
     const { lease } = await ground.create(leaseOf({ id: 'A' }));
     expect(await ground.create(leaseOf({ id: 'A' }))).toMatchObject({ lease, undo: undefined });
@@ -247,7 +247,7 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('charges a lease besides what one has used that had its id before, and whose end was not heard', async () => {
+  it('charges a lease in addition to what an earlier one with its id has used, whose end was not reported', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf({ id: 'A' }));
     ground.now = '2026-12-01T06:00:00Z';
@@ -261,7 +261,7 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('refuses a lease whose id was asked for in too many ways', async () => {
+  it('refuses a lease whose id was requested in too many ways', async () => {
     const ground = await grounds({ budget: '1000' });
     const recordings = [];
     for (let hour = 1; hour <= 20; hour += 1) {
@@ -273,7 +273,7 @@ export function creating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('records what a filter that is tried claims, and only warns of its refusals', async () => {
+  it('records the claims of an audited filter, and only warns of its refusals', async () => {
     const ground = await grounds({ budget: '10', most: 0, audit: true });
     const { refusal, warnings } = await ground.create(leaseOf());
     expect(refusal).toBeUndefined();
@@ -283,7 +283,7 @@ export function creating(grounds: Grounds): void {
     await ground.verify({ overdrawn: true });
   });
 
-  it('refuses a lease when a filter can not tell what it claims', async () => {
+  it('refuses a lease when a filter cannot tell what it claims', async () => {
     const ground = await grounds();
     const before = await ground.everything();
     const claimant = { name: 'Unsure', audit: false, claims: () => reject('It does not say how many.') };

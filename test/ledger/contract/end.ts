@@ -19,7 +19,7 @@ export function ending(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('gives back everything of a lease that has not begun', async () => {
+  it('gives back everything of a lease that has not started', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     await ground.end(leaseOf({ id: 'A' }));
@@ -27,7 +27,7 @@ export function ending(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('takes no harm from an end that comes again', async () => {
+  it('ignores an end that is reported again', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     await Promise.all([1, 2, 3, 4].map(() => ground.end(leaseOf({ id: 'A' }))));
@@ -38,7 +38,7 @@ export function ending(grounds: Grounds): void {
     expect(await ground.count()).toBe(0n);
   });
 
-  it('takes no harm from the end of a lease that nobody has recorded', async () => {
+  it('ignores the end of a lease that was never recorded', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     const before = await ground.everything();
@@ -50,7 +50,7 @@ export function ending(grounds: Grounds): void {
     expect(await ground.everything()).toEqual(before);
   });
 
-  it('ends a lease at its end date, whether or not an end is reported, late or not', async () => {
+  it('ends a lease at its end date, whether its end is reported, late or never', async () => {
     const ground = await grounds({ budget: '100', most: 2 });
     await ground.create(leaseOf({ name: 'never' }));
     await ground.create(leaseOf({ name: 'late' }));
@@ -69,7 +69,7 @@ export function ending(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('gives nothing back but the place when the end comes after the end date', async () => {
+  it('gives back no usage when the end is reported after the end date', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     ground.now = '2026-12-05T00:00:00Z';
@@ -81,7 +81,7 @@ export function ending(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('lets a lease whose place is free already be checked, before anybody has noticed its end', async () => {
+  it('allows a check as soon as another lease is past its end, before that is noticed', async () => {
     const ground = await grounds({ most: 1 });
     await ground.create(leaseOf());
     ground.now = '2026-12-02T00:00:00Z';
@@ -92,7 +92,7 @@ export function ending(grounds: Grounds): void {
     expect(await ground.everything()).toEqual(before);
   });
 
-  it('ends one of two leases that are called the same: the one that ends when it does', async () => {
+  it('ends the lease with the same end date, of two with one name', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     await ground.create(leaseOf({ until: '2026-12-01 01:00' }));
@@ -101,7 +101,7 @@ export function ending(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('takes a new lease back as if it had never been', async () => {
+  it('takes a new lease back as if it had never existed', async () => {
     const ground = await grounds({ budget: '24' });
     const { undo } = await ground.create(leaseOf());
     expect(await ground.takeBack(undo)).toBe(true);
@@ -113,7 +113,7 @@ export function ending(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('takes an update back to exactly what was', async () => {
+  it('takes an update back and restores exactly what was before', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf({ id: 'A' }));
     ground.now = '2026-12-01T06:00:00Z';
@@ -127,7 +127,7 @@ export function ending(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('charges a lease again that comes with the same id after it was taken back', async () => {
+  it('charges a lease again when its id comes back after it was taken back', async () => {
     const ground = await grounds({ budget: '24', most: 1 });
     const { undo } = await ground.create(leaseOf({ id: 'A' }));
     await ground.takeBack(undo);
@@ -140,8 +140,8 @@ export function ending(grounds: Grounds): void {
 
   it.each([
     ['changed', { end_date: '2026-12-03 00:00' }, ['48']],
-    ['asked for once more in the same words', {}, ['24']],
-  ])('takes nothing back when the lease was %s since', async (_, change, taken) => {
+    ['requested again unchanged', {}, ['24']],
+  ])('takes nothing back when the lease has been %s since', async (_, change, taken) => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf({ id: 'A', hosts: 2 }));
     const { undo } = await ground.update(leaseOf({ id: 'A', hosts: 2 }), leaseOf({ id: 'A' }));
@@ -151,7 +151,7 @@ export function ending(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('takes no lease back that was granted to the same request once more', async () => {
+  it('takes no lease back that was granted again to the same request', async () => {
     const ground = await grounds({ budget: '100' });
     const { undo } = await ground.create(leaseOf(), undefined, { key: 'k1' });
     await ground.create(leaseOf(), undefined, { key: 'k1' });
@@ -169,7 +169,7 @@ export function ending(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('ends a lease once that several filters are told of, and none that only looks like it', async () => {
+  it('ends a lease once when several filters report its end, and no lease that looks like it', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     await ground.create(leaseOf());

@@ -16,7 +16,7 @@ const TEXTS = [
 
 /** Names that are meant to break something, and numbers that are too large. */
 export function withstanding(grounds: Grounds): void {
-  it.each(TEXTS)('takes %s for a project, a user, a name, an id and a resource type', async (_, text) => {
+  it.each(TEXTS)('accepts %s as a project, a user, a name, an id and a resource type', async (_, text) => {
     const ground = await grounds({ projectId: `${text}${Math.random()}`, mostPerUser: 1, budget: '30' });
     const reservations = [
       { resource_type: 'physical:host', min: 1, max: 1 },
@@ -45,7 +45,7 @@ export function withstanding(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('takes a name of 64 KB', async () => {
+  it('accepts a name of 64 KB', async () => {
     const ground = await grounds({ most: 1 });
     const name = Array.from({ length: 4096 }, (_, index) =>
       `${(index * 2654435761) % 2 ** 32}`.padEnd(16),
@@ -64,7 +64,7 @@ export function withstanding(grounds: Grounds): void {
       'expected a text without NUL and without halves of surrogate pairs',
     ],
     ['4,000 characters', 'x'.repeat(4000), 'expected at most 255 characters, got 4000'],
-  ])('refuses %s in every text that it would keep, and says which one', async (what, text, mistake) => {
+  ])('refuses %s in every text that it stores, and names the field', async (what, text, mistake) => {
     const ground = await grounds({ most: 1 });
     const before = await ground.everything();
     const whole = leaseOf({ id: 'A' });

@@ -7,7 +7,7 @@ import { by, type Grounds, leaseOf } from '../ground.ts';
 
 /** A lease that changes: judged by what it takes more, and counted from now for what has run. */
 export function updating(grounds: Grounds): void {
-  it('charges what a lease takes more, and gives back what it takes less', async () => {
+  it('charges what a lease takes more, and refunds what it takes less', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     const longer = leaseOf({ id: 'A', until: '2026-12-03 00:00' });
@@ -36,7 +36,7 @@ export function updating(grounds: Grounds): void {
     expect(await ground.taken()).toEqual(['25']);
   });
 
-  it('takes the one that ends when it does, of two leases that are called the same', async () => {
+  it('updates the lease with the same end date, of two with one name', async () => {
     const ground = await grounds({ budget: '1000' });
     await ground.create(leaseOf());
     const { lease } = await ground.create(leaseOf({ until: '2026-12-03 00:00' }));
@@ -44,7 +44,7 @@ export function updating(grounds: Grounds): void {
     expect(updated).toBe(lease);
   });
 
-  it('refuses more than is left, says how much more it would be, and leaves no trace', async () => {
+  it('refuses more than is left, with the difference, and leaves no trace', async () => {
     const ground = await grounds({ budget: '30' });
     await ground.create(leaseOf());
     const before = await ground.everything();
@@ -58,7 +58,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('moves a lease that has not begun for nothing', async () => {
+  it('moves a lease that has not started without a charge', async () => {
     const ground = await grounds({ budget: '24' });
     await ground.create(leaseOf());
     const dates = { start_date: '2026-12-05 00:00', end_date: '2026-12-06 00:00' };
@@ -69,7 +69,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('counts from now what a running lease changes', async () => {
+  it('counts a change of a running lease from now on', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     // Six hours with one host, and eighteen with three.
@@ -88,7 +88,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('neither gives back nor charges the second that has begun', async () => {
+  it('neither refunds nor charges the second that has started', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf());
     ground.now = '2026-12-01T00:00:01.999999Z';
@@ -126,7 +126,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify({ overdrawn: true });
   });
 
-  it('adopts a lease that it does not hold, from now on, and judges it by what it takes more', async () => {
+  it('records an unknown lease by its update, from now on, and judges it by what it takes more', async () => {
     const ground = await grounds({ budget: '10' });
     ground.now = '2026-12-01T20:00:00Z';
     // Of 24 hours it has 4 before it; with 6 more it takes all 10.
@@ -137,7 +137,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('refuses to let a lease grow over the limit that it does not hold, and leaves no trace', async () => {
+  it('refuses to let an unknown lease grow over the limit, and leaves no trace', async () => {
     const ground = await grounds({ budget: '10' });
     ground.now = '2026-12-01T20:00:00Z';
     const before = await ground.everything();
@@ -149,7 +149,7 @@ export function updating(grounds: Grounds): void {
   it.each([
     ['was noticed', true],
     ['was not noticed yet', false],
-  ])('charges all of a lease that is to go on when its end %s', async (_, isNoticed) => {
+  ])('charges the whole extension of a lease whose end %s', async (_, isNoticed) => {
     const ground = await grounds({ budget: '30', most: 1 });
     await ground.create(leaseOf({ id: 'A' }));
     ground.now = '2026-12-02T01:00:00Z';
@@ -167,7 +167,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('holds a lease that was ended to the limits as if it were new', async () => {
+  it('judges an update of an ended lease as if it were new', async () => {
     const ground = await grounds({ budget: '24', most: 1 });
     await ground.create(leaseOf({ id: 'A' }));
     await ground.end(leaseOf({ id: 'A' }));
@@ -179,7 +179,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('keeps what a reservation was when the update does not name it', async () => {
+  it('keeps a reservation that the update leaves out', async () => {
     const ground = await grounds({ budget: '1000' });
     const hosts = { id: 'r1', resource_type: 'physical:host', min: 1, max: 2 };
     const address = { id: 'r2', resource_type: 'physical:host', min: 1, max: 1 };
@@ -191,7 +191,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('holds what becomes cheaper until it is certain, per budget, and gives it back with the end', async () => {
+  it('keeps the charge of what becomes cheaper until it is confirmed, and refunds it at the end', async () => {
     const ground = await grounds({ budget: '100' });
     await ground.create(leaseOf({ hosts: 3 }));
     await ground.update(leaseOf({ id: 'A', hosts: 3 }), leaseOf({ id: 'A', hosts: 1 }));
@@ -204,7 +204,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('holds a lease as long as it may be there, whatever end was asked for', async () => {
+  it('counts a lease as long as it may exist, whatever end was requested', async () => {
     const ground = await grounds({ budget: '100', most: 1 });
     await ground.create(leaseOf({ id: 'A' }));
     await ground.update(leaseOf({ id: 'A' }), { end_date: '2026-12-01 06:00' });
@@ -216,7 +216,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('refuses what a change may leave when it fails half way: more hosts for as long as before', async () => {
+  it('refuses what a change may leave when it fails half way: more hosts for the old duration', async () => {
     const ground = await grounds({ budget: '30' });
     await ground.create(leaseOf({ id: 'A' }));
     // Four hours of five hosts would fit. A day of five hosts would not, and Blazar changes the hosts first.
@@ -230,7 +230,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('takes the cheapest of leases that look alike, and gives back no more than it', async () => {
+  it('ends the cheapest of leases that look alike', async () => {
     const ground = await grounds({ budget: '1000' });
     const hosts = (found: number) => ({
       ...leaseOf(),
@@ -257,7 +257,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('gives nothing back for a lease that fits in dates and not in reservations', async () => {
+  it('refunds nothing for a lease with the same dates and other reservations', async () => {
     const ground = await grounds({ budget: '1000' });
     await ground.create(leaseOf({ hosts: 2 }));
     await ground.end(leaseOf({ id: 'A', hosts: 1 }));
@@ -269,7 +269,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('knows a lease without an id again as it was, and as it was asked to be', async () => {
+  it('recognizes a lease without an id as it was, and as it was requested', async () => {
     const ground = await grounds({ budget: '1000' });
     await ground.create(leaseOf());
     const later = { from: '2026-12-02 00:00', until: '2026-12-03 00:00' };
@@ -282,7 +282,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('takes an id of another project for another lease', async () => {
+  it('treats an id in another project as another lease', async () => {
     const [one, other] = [await grounds({ budget: '100' }), await grounds({ budget: '100' })];
     await one.create({ ...leaseOf(), id: 'same' });
     const request = { context: other.context(), lease: { ...leaseOf(), id: 'same' } };
@@ -303,7 +303,7 @@ export function updating(grounds: Grounds): void {
     expect(await ground.everything()).toEqual(before);
   });
 
-  it('charges whoever has a lease whose id somebody else has asked for before', async () => {
+  it('charges the real owner of a lease whose id another user has requested before', async () => {
     const ground = await grounds({ mostPerUser: 1 });
     await ground.create(leaseOf({ id: 'A' }), 'bob');
     await ground.create(leaseOf({ id: 'A' }), 'alice');
@@ -315,7 +315,7 @@ export function updating(grounds: Grounds): void {
     await ground.verify();
   });
 
-  it('holds a smaller amount of instances until they end, since Blazar may not have taken them away', async () => {
+  it('keeps the charge for removed instances until the end, since Blazar may not have removed them', async () => {
     const ground = await grounds({ mostPerUser: 9 });
     const filter = new UsageBudgetFilter(
       UsageBudgetFilter.options.parse({ usage_budget_rates: { 'virtual:instance': 1 } }) as never,
