@@ -1,4 +1,5 @@
 /** Finds the class of a name in `admin_policies`. */
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Option } from '../config/option.ts';
 import { systemErrorText } from '../config/read-file.ts';
@@ -66,7 +67,7 @@ export async function policyOf(specifier: string): Promise<PolicyClass> {
     throw new Error('expected package#Policy or ./file.js#Policy');
   }
   makePackagesResolvable();
-  const exported = await (isPackage ? importPackage(place) : importFile(resolve(place)));
+  const exported = await (isPackage ? importPackage(place) : importExisting(resolve(place)));
   const found = exported[name];
   if (!isPolicyClass(found)) {
     throw new Error(
@@ -80,4 +81,10 @@ export async function policyOf(specifier: string): Promise<PolicyClass> {
     throw new Error(`${name} does not implement validateAndMutate`);
   }
   return found;
+}
+
+/** A missing file is reported as such, and not as a module that Node cannot find. */
+async function importExisting(file: string): Promise<Readonly<Record<string, unknown>>> {
+  await stat(file);
+  return importFile(file);
 }
