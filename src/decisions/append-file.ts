@@ -1,11 +1,11 @@
-/** Files that lines are appended to: regular ones, and pipes that perhaps nobody reads. */
+/** Opens files to append lines to: regular files, and pipes that may have no reader. */
 import { close, constants, fstat, open, openSync, statSync, write } from 'node:fs';
 import { open as openForReading } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { systemErrorText } from '../config/read-file.ts';
 
 const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
-/** Without waiting for whoever reads a pipe: a thread that waits keeps others from their files, and the process from its end. */
+/** Never wait for the reader of a pipe: a waiting thread blocks other file access, and the end of the process. */
 const FLAGS = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
 const LINE_FEED = 0x0a;
 
@@ -15,8 +15,8 @@ const writeBytes = promisify(write);
 const statFile = promisify(fstat);
 
 /**
- * Makes the file if it is not there. `undefined`: a pipe that nobody reads yet. Whoever reads one already takes it for
- * ended if it is closed before it is opened again.
+ * Creates the file if it does not exist. `undefined` = a pipe without a reader. Keep an open pipe open: closing it looks like its end to
+ * the reader.
  *
  * @throws Error whose message completes "cannot be written: …"
  */
@@ -32,7 +32,7 @@ export function openAtOnce(path: string): number | undefined {
   }
 }
 
-/** Opens the file so that what is written next is a line of its own, whatever it was that cut off the one before. */
+/** Opens the file so that the next write begins a new line, even if the last line was cut off. */
 export async function openForAppending(path: string): Promise<number> {
   const file = await openFile(path, FLAGS);
   try {
@@ -51,12 +51,12 @@ export async function closeAppended(file: number): Promise<void> {
 }
 
 async function endsWithinLine(opened: number, path: string): Promise<boolean> {
-  // By what was opened: in the meantime it may have been moved away.
+  // Of the opened file: the path may name another one by now.
   const there = await statFile(opened);
   if (!there.isFile() || there.size === 0) {
     return false;
   }
-  // Whoever may only write has to do without.
+  // Without the right to read, this check is skipped.
   const file = await openForReading(path).catch(() => undefined);
   const read = await file?.read({ buffer: Buffer.alloc(1), position: there.size - 1 });
   await file?.close();

@@ -1,4 +1,4 @@
-/** The bytes of a decision log: a whole file, or one that grows. */
+/** Reads the bytes of a decision log: a whole file, or one that grows. */
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream';
@@ -6,29 +6,27 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 
 const CHUNK_BYTES = 256 * 1024;
-/** How often a file that grows is looked at. */
+/** How often to look for appended bytes. */
 const POLL_MS = 250;
 
-/** What comes from a file that grows, besides its bytes. */
 export type FollowedChunk =
   | Buffer
-  /** All that there is now has been read. */
+  /** Everything up to now has been read. */
   | 'caught up'
-  /** What follows is another file, or this one from its start. */
+  /** The next bytes are from a new file, or from the start of this one. */
   | 'begins anew';
 
-/** A file from its start to its end; one whose name ends in `.gz` is unpacked. */
+/** A whole file; decompressed if its name ends in `.gz`. */
 export function readChunks(path: string): AsyncIterable<Buffer> {
   const file = createReadStream(path, { highWaterMark: CHUNK_BYTES });
-  // An error of either arrives where the chunks are read.
+  // Errors of both streams arrive where the chunks are read.
   return path.endsWith('.gz') ? pipeline(file, createGunzip(), () => {}) : file;
 }
 
 /**
- * A file from its start, and then what is appended, until the signal fires. When the file is cut, it is read from its
- * start. When it is moved away, the next of that name is read once something stands in it: whoever writes to the old one until it
- * opens the new one loses no line. A file that is cut and has grown longer than it was within a quarter of a second is
- * not seen to be cut.
+ * A file from its start, and then what is appended, until the signal fires. A file that is truncated is read from its start again. After a
+ * file was moved away, the next file of that name is read once it is not empty, so that no line is lost that is still written to the old
+ * one. A truncation is missed if the file grows beyond its old length within a quarter of a second.
  */
 export async function* followChunks(
   path: string,
@@ -46,7 +44,7 @@ export async function* followChunks(
         yield buffer.subarray(0, bytesRead);
         continue;
       }
-      // All of the old one has been read, and only then is it left.
+      // Leave the old file only after it has been read to its end.
       const next = replaced ? await openRegular(path).catch(() => undefined) : undefined;
       replaced = false;
       if (next !== undefined) {
@@ -66,7 +64,7 @@ export async function* followChunks(
 }
 
 async function openRegular(path: string): Promise<FileHandle> {
-  // A pipe would wait here for somebody who writes.
+  // Opening a pipe would wait for a writer.
   if (!(await stat(path)).isFile()) {
     throw new Error('only a file can be followed, or standard input');
   }

@@ -1,15 +1,15 @@
 const LINE_FEED = 0x0a;
 
-/** No decision is this long; what is no log may be one line of gigabytes. */
+/** No decision is this long, but a file that is not a log may be one line of gigabytes. */
 export const MAX_LINE_BYTES = 1024 * 1024;
 
-/** Bytes as they come → lines, in bounded memory. */
+/** Splits bytes into lines, in bounded memory. */
 export class LineSplitter {
   #begun: Buffer[] = [];
   #length = 0;
   #tooLong = 0;
 
-  /** So many lines were longer than 1 MiB, and left out. */
+  /** How many lines were skipped because they are longer than 1 MiB. */
   get tooLong(): number {
     return this.#tooLong;
   }
@@ -23,12 +23,12 @@ export class LineSplitter {
       lines.push(...this.end());
       start = end + 1;
     }
-    // A copy: the caller may use its buffer again.
+    // A copy, since the caller may reuse its buffer.
     this.#take(Buffer.from(chunk.subarray(start)));
     return lines;
   }
 
-  /** The line that no line feed has ended; nothing where there is none. */
+  /** The last line, if it has no line feed. */
   end(): string[] {
     const [only = Buffer.alloc(0)] = this.#begun;
     const line = this.#begun.length > 1 ? Buffer.concat(this.#begun) : only;

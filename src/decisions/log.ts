@@ -1,4 +1,4 @@
-/** The decision log: a JSON line for each decision, written in batches behind the answers, from a buffer that does not grow. */
+/** The decision log: a JSON line for each decision, written in batches after the answers, from a bounded buffer. */
 import { write } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -10,15 +10,15 @@ import { WaitingLine } from '../waiting-line.ts';
 import { closeAppended, openAtOnce, openForAppending } from './append-file.ts';
 import type { DecisionRecord } from './record.ts';
 
-/** So many decisions may wait to be written: a disk that is busy for a moment costs none. */
+/** How many decisions may wait to be written, so that a disk that is busy for a moment loses none. */
 const MAX_WAITING = 10_000;
-/** So many are turned into bytes at once: objects that wait for longer cost the garbage collector more than they cost us. */
+/** How many are serialized together: long-lived objects cost the garbage collector more than bytes do. */
 const PIECE = 64;
-/** So many pieces are written at once: what is written makes room. */
+/** How many pieces are written at once. A write makes room for as many. */
 const PIECES = 16;
-/** For so long they are gathered: a write of its own for each decision would cost more than the decision. */
+/** How long to gather decisions: a write for each would cost more than the decision. */
 const GATHER_MS = 20;
-/** How long it is waited after an error until the same lines are tried again. */
+/** How long to wait after an error before the same lines are tried again. */
 const RETRY_MS = 500;
 const FULL_PIPE_MS = 20;
 const STANDARD_OUTPUT = 1;
@@ -29,15 +29,14 @@ const writeBytes = promisify(write);
 export interface DecisionLogOptions {
   /** A path, or `-` for standard output. */
   readonly destination: string;
-  /** What becomes of a decision when the buffer is full. */
+  /** What to do with a decision if the buffer is full. */
   readonly whenFull: 'drop' | 'block';
 }
 
-/** What is counted of a log. */
 export interface DecisionLogObserver {
-  /** Decisions that will never stand in the log. */
+  /** Decisions that will never be in the log. */
   dropped(count: number): void;
-  /** A write failed, and is tried again. */
+  /** A write failed, and will be tried again. */
   failed(): void;
 }
 
@@ -47,23 +46,23 @@ interface Piece {
   readonly count: number;
 }
 
-/** Where decisions are written. Standard output goes through the thread pool too: a slow reader must not stop the service. */
+/** Writes decisions. Standard output goes through the thread pool too: a slow reader must not stop the service. */
 export class DecisionLog {
   readonly #options: DecisionLogOptions;
   readonly #logger: Logger;
   readonly #observer: DecisionLogObserver;
-  /** The latest decisions, and those before as bytes. */
+  /** The latest decisions; earlier ones wait as bytes. */
   #records: DecisionRecord[] = [];
   #pieces: Piece[] = [];
-  /** Decisions in all of them, and in the ones that are just being written. */
+  /** The number of decisions that are not written yet. */
   #waiting = 0;
   readonly #blocked = new WaitingLine();
   #writing: Promise<void> | undefined;
   #file: number | undefined;
-  /** The file is to be opened anew: it may have been moved away, or lack the end of its last line. */
+  /** Open the file again before the next write: it may have been moved away, or lack the end of its last line. */
   #stale = true;
   #failing = false;
-  /** So many since the log was too slow. */
+  /** How many since the log became too slow. */
   #dropped = 0;
   readonly #givenUp = new AbortController();
 
@@ -78,8 +77,8 @@ export class DecisionLog {
   }
 
   /**
-   * A promise only with `whenFull: 'block'`, when the buffer is full: it resolves when there is room again, and rejects
-   * with an `OverloadedError` when the wait is over before.
+   * Returns a promise only if the buffer is full and `whenFull` is `block`: it resolves when there is room again, and rejects with an
+   * `OverloadedError` if the wait is over before.
    */
   write(record: DecisionRecord, wait: Wait): Promise<void> | undefined {
     if (this.#waiting < MAX_WAITING && !this.#givenUp.signal.aborted) {
@@ -95,12 +94,12 @@ export class DecisionLog {
       .then(() => this.#append(record));
   }
 
-  /** Opens the file anew before the next line, as it must be after the old one was moved away. */
+  /** Opens the file again before the next line. For log rotation. */
   reopen(): void {
     this.#stale = true;
   }
 
-  /** Writes what waits. What can't be written within the time, in milliseconds, is dropped. */
+  /** Writes the rest. What cannot be written within `withinMs` is dropped. */
   async close(withinMs: number): Promise<void> {
     const late = setTimeout(() => this.#givenUp.abort(), withinMs);
     await this.#writing;
@@ -144,7 +143,7 @@ export class DecisionLog {
         await this.#pause(GATHER_MS);
         this.#endPiece();
       }
-      // Not in one expression, which would take what was waiting before.
+      // In a statement of its own: `#waiting` may change during the await.
       const written = await this.#writePieces(this.#pieces.splice(0, PIECES));
       this.#waiting -= written;
       for (let room = MAX_WAITING - this.#waiting; room > 0 && this.#blocked.letIn(); room -= 1) {}
@@ -153,11 +152,11 @@ export class DecisionLog {
       this.#logger.warn({ decisions: this.#dropped }, 'the decision log is fast enough again');
       this.#dropped = 0;
     }
-    // Not a moment later: what is appended from now on begins anew.
+    // In the same turn as the check above: the next record must start a new run.
     this.#writing = undefined;
   }
 
-  /** Goes on until all of it is written, or given up. Returns how many whole lines were written. */
+  /** Retries until everything is written, or the log is given up. Returns the number of complete lines written. */
   async #writePieces(pieces: readonly Piece[]): Promise<number> {
     const bytes = Buffer.concat(pieces.map((piece) => piece.bytes));
     let file = this.#file;
@@ -197,7 +196,7 @@ export class DecisionLog {
     }
   }
 
-  /** Ends early when the log is given up. */
+  /** Ends early if the log is given up. */
   #pause(milliseconds: number): Promise<void> {
     return pause(milliseconds, undefined, { signal: this.#givenUp.signal }).catch(() => {});
   }
@@ -208,7 +207,7 @@ export class DecisionLog {
       return STANDARD_OUTPUT;
     }
     if (this.#file === undefined || this.#stale) {
-      // Before, so that what is moved away in the meantime is opened once more.
+      // Set before opening, so that a `reopen` in the meantime is not lost.
       this.#stale = false;
       const file = await openForAppending(destination).catch((thrown: unknown) => {
         this.#stale = true;

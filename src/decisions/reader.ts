@@ -1,15 +1,15 @@
 import { LineSplitter } from './lines.ts';
 import { type DecisionRecord, decisionRecordSchema } from './record.ts';
 
-/** Lines that could not be read as decisions. */
+/** How many lines were skipped. */
 export interface SkippedLines {
-  /** Cut off, or something else. */
+  /** Not a decision, such as a line that was cut off. */
   readonly broken: number;
   /** Longer than 1 MiB. */
   readonly tooLong: number;
 }
 
-/** Bytes of a decision log → decisions. What is none is left out and counted. */
+/** Reads decisions from the bytes of a log. Other lines are skipped and counted. */
 export class DecisionReader {
   readonly #splitter = new LineSplitter();
   #broken = 0;
@@ -23,7 +23,7 @@ export class DecisionReader {
     return this.#parsed(this.#splitter.push(chunk));
   }
 
-  /** The last one, when its line has no end: the file ends, and another may begin. */
+  /** The last decision, if its line has no line feed. Call it at the end of a file. */
   end(): DecisionRecord[] {
     return this.#parsed(this.#splitter.end());
   }

@@ -1,11 +1,11 @@
-/** The latest decisions, for people who look at the service. */
+/** The latest decisions, for the page. */
 import type { Instant } from '../lease/dates.ts';
 import type { DecisionRecord } from './record.ts';
 
-/** So many are shown to people. */
+/** How many are kept. */
 const RECENT = 50;
 
-/** When a lease that was refused would have been. People are shown it; the log does not say it. */
+/** The dates of a refused lease. The page shows them; the log does not have them. */
 export interface AskedTime {
   readonly start: Instant;
   readonly end: Instant;
@@ -20,7 +20,6 @@ interface Kept {
   readonly asked: AskedTime | undefined;
 }
 
-/** The latest decisions, the newest first. */
 export class RecentDecisions {
   readonly #kept: Kept[] = [];
   #next = 0;
@@ -30,11 +29,12 @@ export class RecentDecisions {
     this.#next = (this.#next + 1) % RECENT;
   }
 
+  /** The newest first. */
   list(): DecisionRecord[] {
     return this.#latest().map(({ record }) => record);
   }
 
-  /** Those that refused a lease. */
+  /** Decisions that refused a lease, the newest first. */
   refused(): RefusedLease[] {
     return this.#latest().flatMap(({ record, asked }) => (asked === undefined ? [] : { record, ...asked }));
   }

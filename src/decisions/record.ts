@@ -1,4 +1,4 @@
-/** A decision as it is logged, counted and shown: one flat object, the same for all of them. */
+/** A decision as it is logged, counted and shown: one flat object for all protocols. */
 import { z } from 'zod';
 import type { Decision, EndReport, Outcome } from '../filter/verdict.ts';
 import type { BindingRequest, PodRequest } from '../kubernetes/admission-review.ts';
@@ -9,46 +9,46 @@ import { REQUEST_NAMES } from '../skypilot/user-request.ts';
 import type { ReceivedRequest } from '../skypilot/wire.ts';
 import { OPERATIONS, type RecordedOperation } from './recorded-operation.ts';
 
-/** What one filter said, in a word. */
+/** The answer of one filter. */
 export type FilterOutcome = 'allowed' | 'changed' | 'rejected' | 'failed' | 'allowed-on-error';
 
-/** What became of a request: what its filters said, and what else can end it. */
+/** The outcome of a request. */
 export type DecisionOutcome = FilterOutcome | 'exempt' | 'audit';
 
-/** One line of the decision log. Texts that came with the request are cut at 255 characters, messages at 2000. */
+/** One line of the decision log. Texts from the request are cut at 255 characters, messages at 2000. */
 export interface DecisionRecord {
-  /** When it was made: ISO 8601, UTC, milliseconds. */
+  /** ISO 8601, UTC, with milliseconds. */
   readonly time: string;
   readonly request_id: string;
   readonly operation: RecordedOperation;
-  /** Of SkyPilot the workspace, if the configuration names one; of Kubernetes the namespace. */
+  /** For SkyPilot the workspace, if the configuration names one; for Kubernetes the namespace. */
   readonly project_id: string | null;
-  /** `null` where SkyPilot does not say who asks; of Kubernetes the service account. */
+  /** `null` if SkyPilot does not name the user; for Kubernetes the service account. */
   readonly user_id: string | null;
-  /** `null` where the request has none: Blazar sends none with a new lease. */
+  /** `null` if the request has none: Blazar sends none for a new lease. */
   readonly lease_id: string | null;
-  /** Of SkyPilot the cluster, of Kubernetes the pod. */
+  /** For SkyPilot the cluster, for Kubernetes the pod. */
   readonly lease_name: string | null;
   readonly allowed: boolean;
   /**
-   * `changed`: allowed in another form than it was asked for. `audit`: allowed, and an audited filter would have rejected it, or broke. `allowed-on-error`: a filter failed and let it
-   * through. `exempt`: the project is in exempt_projects.
+   * `changed`: allowed in another form than requested. `audit`: allowed, but an audited filter would have rejected it, or failed.
+   * `allowed-on-error`: a filter failed and let it through. `exempt`: the project is in exempt_projects.
    */
   readonly outcome: DecisionOutcome;
-  /** The filter, or policy, that the outcome is due to; `null` where there is none. */
+  /** The filter or policy that caused the outcome; `null` = none. */
   readonly filter: string | null;
-  /** What the user was told; `null` when allowed. */
+  /** The message for the user; `null` if allowed. */
   readonly message: string | null;
   readonly failed: boolean;
   readonly warnings: readonly string[];
   readonly filters: readonly FilterRecord[];
-  /** Which configuration made it: 1 since the start, one more with each reload. */
+  /** The number of the configuration that decided: 1 since the start, one more with each reload. */
   readonly generation: number;
   /** From the whole request to the answer, waiting included. */
   readonly duration_ms: number;
 }
 
-/** What one filter, or policy, said, and how long it took. */
+/** The answer of one filter or policy, and how long it took. */
 export interface FilterRecord {
   readonly filter: string;
   readonly outcome: FilterOutcome;
@@ -65,7 +65,7 @@ const filterRecordSchema = z.object({
   duration_ms: z.number().nonnegative(),
 }) satisfies z.ZodType<FilterRecord>;
 
-/** What a line of the log has to be. Fields that a later version may add are left out of what is parsed. */
+/** A line of the log. Unknown fields, which a later version may add, are dropped. */
 export const decisionRecordSchema = z.object({
   time: z.iso.datetime({ precision: 3 }),
   request_id: z.string(),
@@ -85,7 +85,7 @@ export const decisionRecordSchema = z.object({
   duration_ms: z.number().nonnegative(),
 }) satisfies z.ZodType<DecisionRecord>;
 
-/** What a record is made of besides the decision. */
+/** The parts of a record other than the decision. */
 export interface DecisionFacts<Request> {
   readonly requestId: string;
   readonly generation: number;
@@ -93,7 +93,7 @@ export interface DecisionFacts<Request> {
   readonly request: Request;
 }
 
-/** A request that was decided, so its form is known. An update says of its lease only what changes. */
+/** A request that was decided, so its form has been checked. An update may name only what changes. */
 export interface DecidedRequest {
   readonly context: Context;
   readonly lease: Lease;
@@ -132,7 +132,7 @@ export function decisionRecord(
   };
 }
 
-/** Of the configuration in the request nothing is kept but the name of the workspace. */
+/** Of the configuration in the request, only the workspace is recorded. */
 export function reviewRecord(
   review: Review,
   { requestId, generation, milliseconds, request }: DecisionFacts<ReceivedRequest>,
@@ -160,10 +160,10 @@ export function reviewRecord(
   };
 }
 
-/** What scheduling policies say together is one answer: no single one of them gives it. */
+/** Scheduling policies decide together, under one name. */
 const SCHEDULING_POLICY = 'SchedulingPolicy';
 
-/** Of the pod nothing is kept but its name. */
+/** Of the pod, only the name is recorded. */
 export function admissionRecord(
   operation: Extract<RecordedOperation, `kubernetes.${string}`>,
   { account, allowed, message, patch, warnings, isAudited }: DecidedAdmission,
@@ -222,7 +222,7 @@ function filterRecord(outcome: Outcome): FilterRecord {
   };
 }
 
-/** The first thing that is true of a decision, the gravest first. */
+/** The gravest outcome that applies. */
 function decisionOutcome(decision: Decision | EndReport): Pick<DecisionRecord, 'outcome' | 'filter'> {
   const { outcomes, failed } = decision;
   if (decision.operation === 'end') {
@@ -254,12 +254,12 @@ function filterOutcome({ allowed, failed, onError }: Outcome): FilterOutcome {
   return !allowed ? 'rejected' : onError ? 'allowed-on-error' : 'allowed';
 }
 
-/** A name is what the resource plug-ins and users make of it; only a text is one. */
+/** Names come unchecked from users and plug-ins; only texts are recorded. */
 function name(value: unknown): string | null {
   return typeof value === 'string' ? cut(value, MAX_NAME) : null;
 }
 
-/** Copied: a slice would keep all of the text in memory for as long as the record is kept. */
+/** Copies the part: a slice would keep the whole text in memory. */
 function cut(text: string, length: number): string {
   return text.length > length ? `${structuredClone(text.slice(0, length))}…` : text;
 }
@@ -267,7 +267,7 @@ function cut(text: string, length: number): string {
 let lastMillisecond = 0;
 let lastTime = '';
 
-/** Under load many decisions fall into one millisecond, and writing it out is half of what a record costs. */
+/** Under load, many decisions are made in the same millisecond, and formatting it is half the cost of a record. */
 function now(): string {
   const millisecond = Date.now();
   if (millisecond !== lastMillisecond) {

@@ -1,6 +1,6 @@
 import { REQUEST_NAMES } from '../skypilot/user-request.ts';
 
-/** What is decided about: the three of Blazar, requests of SkyPilot by the names that it gives them, and pods of Kubernetes. */
+/** The operations in records: those of Blazar, SkyPilot's requests by their names, and the webhooks of Kubernetes. */
 export const OPERATIONS = [
   'create',
   'update',
