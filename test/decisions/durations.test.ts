@@ -19,7 +19,8 @@ describe('Durations', () => {
     fc.assert(
       fc.property(fc.array(duration, { minLength: 1, maxLength: 300 }), (values) => {
         const sorted = values.toSorted((one, other) => one - other);
-        const exact = (part: number) => sorted[Math.max(Math.round(part * sorted.length), 1) - 1] ?? Number.NaN;
+        const exact = (part: number) =>
+          sorted[Math.max(Math.round(part * sorted.length), 1) - 1] ?? Number.NaN;
         const { p50, p90, p99, max } = quantilesOf(values);
         expect(max).toBe(sorted.at(-1));
         for (const [estimated, part] of [

@@ -60,9 +60,7 @@ describe('an option that keeps others out, and is set and empty,', () => {
   ])('is a mistake: %s', async ([, option, sources]) => {
     expect(await mistakes(sources())).toContainEqual(
       expect.stringMatching(
-        new RegExp(
-          `^\\S.*: \\[service\\] ${option}: expected .*, got nothing, which would let everyone in`,
-        ),
+        new RegExp(`^\\S.*: \\[service\\] ${option}: expected .*, got nothing, which would let everyone in`),
       ),
     );
   });
