@@ -90,7 +90,8 @@ export const serviceOptions = z
       description: 'Verbosity of the log on standard error. Read at the start.',
     }),
     log_format: z.enum(['json', 'pretty']).default('json').meta({
-      description: 'json: one object on each line. pretty: for people. Read at the start.',
+      description:
+        'The form of log lines. json: one object on each line. pretty: for people. Read at the start.',
     }),
     decision_log: path.meta({
       description:
