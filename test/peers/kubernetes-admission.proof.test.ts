@@ -76,7 +76,7 @@ describe.skipIf(cluster === undefined)('etc/kubernetes in a real cluster', () =>
       return;
     }
     const file = (name: string) => join(cluster.folder, name);
-    const { url, close } = await startService(
+    const service = await startService(
       {
         environment: {},
         configFiles: [],
@@ -98,7 +98,8 @@ describe.skipIf(cluster === undefined)('etc/kubernetes in a real cluster', () =>
       },
       { logger: recordingLogger() },
     );
-    closing.push(close);
+    const { url } = service;
+    closing.push(() => service.close());
     const caBundle = readFileSync(file('ca.crt')).toString('base64');
     const all = manifests().map((manifest) =>
       !manifest.kind.endsWith('WebhookConfiguration')
