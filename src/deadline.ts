@@ -80,7 +80,7 @@ export function waitFor(signal: AbortSignal | undefined): Wait {
 }
 
 /** Waits for a promise until the wait is over. An answer that comes later is ignored. */
-export async function inTime(answer: PromiseLike<unknown>, wait: Wait): Promise<unknown> {
+export async function inTime<Answer>(answer: PromiseLike<Answer>, wait: Wait): Promise<Answer> {
   const { signal } = wait;
   if (signal === undefined) {
     return answer;

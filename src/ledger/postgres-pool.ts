@@ -128,7 +128,7 @@ export class PostgresPool {
       this.#pool.options.ssl = this.#attempts[attempt] ?? false;
       const connecting = this.#pool.connect();
       try {
-        return (await inTime(asUnavailable(connecting), wait)) as pg.PoolClient;
+        return await inTime(asUnavailable(connecting), wait);
       } catch (thrown) {
         // It may still connect, and nobody waits for it any more.
         connecting.then(

@@ -185,7 +185,7 @@ export class PolicyChain {
     try {
       deadline.throwIfOver();
       const asked = runner.ask(question, deadline);
-      const answer = asked instanceof Promise ? ((await inTime(asked, deadline)) as Answer) : asked;
+      const answer = asked instanceof Promise ? await inTime(asked, deadline) : asked;
       deadline.throwIfOver();
       return 'rejected' in answer
         ? { message: hideIn(answer.rejected, question, request), failed: false }

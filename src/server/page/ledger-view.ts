@@ -65,7 +65,7 @@ export async function ledgerView(
         }),
         deadline,
       );
-      return { ...facts, shown: shown as LedgerView['shown'] };
+      return { ...facts, shown };
     } catch (thrown) {
       if (thrown instanceof LedgerUnavailableError || deadline.signal.aborted) {
         return { ...facts, shown: { kind: 'unavailable' } };
