@@ -15,18 +15,18 @@ import {
   type Verdict,
 } from '../src/index.ts';
 
-/** Of the body of an answer that can't be used, so much goes to the log. */
+/** How much of the body of an unusable answer is logged. */
 const LOGGED_CHARACTERS = 500;
 const MAX_MESSAGE_LENGTH = 2000;
 const DENIED_MESSAGE = 'The external service denied the request.';
 
-/** With a host, as Blazar asks; without credentials, which would stand in the clear wherever the URL is shown. */
+/** Needs a host, as in Blazar. No credentials: the URL is shown in logs and messages. */
 const endpoint = z
   .url({ protocol: /^https?$/ })
   .regex(/^https?:\/\/[^/?#@\s]+(?:[/?#][^\s]*)?$/i)
   .optional();
 const expectedUrl = 'an http or https URL with a host and without credentials';
-/** What may stand in a header. */
+/** Only characters that are valid in a header. */
 const token = z
   .string()
   .regex(/^[\x20-\x7e]*$/)
@@ -38,96 +38,96 @@ const options = z
     external_service_base_endpoint: endpoint.meta({
       serverOnly: true,
       description:
-        'Where the external service is. check-create, check-update and on-end are appended to its path.',
+        'The base URL of the external service. check-create, check-update and on-end are appended to its path.',
       expected: expectedUrl,
     }),
     external_service_check_create_endpoint: endpoint.meta({
       serverOnly: true,
       description:
-        'The URL that is asked when a lease is created, instead of the one made from the base endpoint.',
+        'The URL to call when a lease is created. Overrides the one derived from the base endpoint.',
       expected: expectedUrl,
     }),
     external_service_check_update_endpoint: endpoint.meta({
       serverOnly: true,
       description:
-        'The URL that is asked when a lease is updated, instead of the one made from the base endpoint.',
+        'The URL to call when a lease is updated. Overrides the one derived from the base endpoint.',
       expected: expectedUrl,
     }),
     external_service_on_end_endpoint: endpoint.meta({
       serverOnly: true,
       description:
-        'The URL that is told when a lease has ended, instead of the one made from the base endpoint.',
+        'The URL to call when a lease has ended. Overrides the one derived from the base endpoint.',
       expected: expectedUrl,
     }),
     external_service_commit_create_endpoint: endpoint.meta({
       serverOnly: true,
       description:
-        'The URL that is asked to record a lease when every filter has allowed it. Never made from the base endpoint: not set = nobody is asked.',
+        'The URL to call to record a new lease, after every filter has allowed it. Not derived from the base endpoint; not set = no call.',
       expected: expectedUrl,
     }),
     external_service_commit_update_endpoint: endpoint.meta({
       serverOnly: true,
       description:
-        'The URL that is asked to record a change of a lease when every filter has allowed it. Never made from the base endpoint: not set = nobody is asked.',
+        'The URL to call to record a change of a lease, after every filter has allowed it. Not derived from the base endpoint; not set = no call.',
       expected: expectedUrl,
     }),
     external_service_token: token.meta({
       serverOnly: true,
-      description: 'Sent as X-Auth-Token; empty = no such header.',
+      description: 'Sent in the header X-Auth-Token. Empty = the header is not sent.',
       secret: true,
       expected: expectedToken,
     }),
     external_service_bearer_token: token.meta({
       serverOnly: true,
-      description: 'Sent as Authorization: Bearer; empty = no such header.',
+      description: 'Sent in the header Authorization, as a bearer token. Empty = the header is not sent.',
       secret: true,
       expected: expectedToken,
     }),
     external_service_timeout: z.int().min(1).max(3600).default(10).meta({
       serverOnly: true,
-      description: 'How long a whole call may take, from connecting to the last byte of the answer.',
+      description: 'Maximum duration of a call, from connecting to the last byte of the answer.',
       unit: 'seconds',
     }),
     external_service_connect_retries: z.int().min(0).max(10).default(1).meta({
       serverOnly: true,
       description:
-        'How often a call is tried again within its time when no connection came about, so that nothing was sent.',
+        'How often to retry a call that could not connect, within its timeout. Calls that were sent are not retried.',
     }),
     external_service_breaker_failures: z.int().min(0).default(5).meta({
       serverOnly: true,
       description:
-        'After so many failures in a row calls fail at once, for the time of the cooldown. 0 = never.',
+        'After this many failures in a row, calls fail immediately until the cooldown is over. 0 = never.',
     }),
     external_service_breaker_cooldown: z.int().min(1).default(10).meta({
       serverOnly: true,
-      description: 'How long the service is left alone before one call tries it again.',
+      description: 'How long calls fail immediately before one call tries the service again.',
       unit: 'seconds',
     }),
     external_service_allow_on_error: z.boolean().default(false).meta({
       serverOnly: true,
       description:
-        'Allow leases while the service fails. Each of them is logged as a warning. Not for limits that must hold. A commit that fails always refuses the lease.',
+        'Allow leases while the service fails, and log a warning for each of them. Do not use it for limits that must hold. A commit that fails always refuses the lease.',
     }),
     external_service_message_fields: z.array(z.string()).default(['message']).meta({
       serverOnly: true,
-      description: 'The fields of a 403 answer in which the reason is looked for, in this order.',
+      description: 'The fields of a 403 answer to search for the reason, in this order.',
     }),
     external_service_ca_file: z.string().optional().meta({
       serverOnly: true,
       description:
-        'Certificates of the authorities that the service is trusted by, in PEM; not set = those of Node.',
+        'CA certificates that the certificate of the service is verified with, in PEM. Not set = the ones that Node.js trusts.',
       file: true,
       expected: 'the path of a file',
     }),
     external_service_client_cert_file: z.string().optional().meta({
       serverOnly: true,
-      description: 'The certificate that is shown to the service, in PEM.',
+      description: 'The client certificate to present to the service, in PEM.',
       file: true,
       expected: 'the path of a file',
     }),
     external_service_client_key_file: z.string().optional().meta({
       serverOnly: true,
-      description: 'The key of that certificate, in PEM.',
+      description: 'The key of the client certificate, in PEM.',
       file: true,
       secretFile: true,
       expected: 'the path of a file',
@@ -165,18 +165,18 @@ const options = z
 
 type Options = z.infer<typeof options>;
 
-/** Asks a third party over HTTP: 204 allows, 403 rejects with its reason, everything else is a failure. */
+/** Calls an external service over HTTP: 204 allows, 403 rejects with the reason in its body, every other answer is a failure. */
 export class ExternalServiceFilter extends BaseFilter<Options> {
   static override readonly options = options;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined => {
     const { external_service_base_endpoint: base } = values;
-    const asked = (operation: 'create' | 'update') =>
+    const isCalled = (operation: 'create' | 'update') =>
       (base ?? values[`external_service_check_${operation}_endpoint`]) !== undefined ||
       values[`external_service_commit_${operation}_endpoint`] !== undefined;
-    const unasked = (['create', 'update'] as const).filter((operation) => !asked(operation));
-    return unasked.length === 0
+    const unlimited = (['create', 'update'] as const).filter((operation) => !isCalled(operation));
+    return unlimited.length === 0
       ? undefined
-      : `asks nobody about each ${unasked.join(' and ')}: set external_service_base_endpoint, or ${unasked
+      : `calls no service for ${unlimited.join(' and ')}: set external_service_base_endpoint, or ${unlimited
           .map((operation) => `external_service_check_${operation}_endpoint`)
           .join(' and ')}`;
   };
@@ -185,9 +185,9 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
   readonly #checkCreateUrl: string | undefined;
   readonly #checkUpdateUrl: string | undefined;
   readonly #onEndUrl: string | undefined;
-  /** Origins of services whose 204 has a body: each is told of once. */
+  /** Origins of services that send a body with a 204: one warning for each. */
   readonly #warnedOf = new Set<string>();
-  /** Not there without an endpoint: what asks nobody must not be taken for told. */
+  /** Left out without an endpoint, so that the chain does not take the lease for recorded. */
   override readonly commitCreate?: NonNullable<BaseFilter['commitCreate']>;
   override readonly commitUpdate?: NonNullable<BaseFilter['commitUpdate']>;
 
@@ -253,7 +253,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     return url === undefined ? allow() : this.#ask(url, body, call);
   }
 
-  /** Whether allow_on_error is set does not matter: a lease that nobody has recorded would never be paid for. */
+  /** Ignores allow_on_error: a lease that the service has not recorded would never be paid for. */
   async #commit(url: string, body: object, call: KeyedCall): Promise<Verdict> {
     return this.#verdict(await this.#post(url, body, call));
   }
@@ -262,7 +262,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     try {
       return this.#verdict(await this.#post(url, body, call));
     } catch (thrown) {
-      // When nobody waits for the answer any longer, the service has not failed, and no lease would be allowed by it.
+      // If the caller has stopped waiting, the service has not failed, and the answer allows nothing.
       if (!this.options.external_service_allow_on_error || call.signal?.aborted) {
         throw thrown;
       }
@@ -284,7 +284,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
       this.#warnedOf.add(origin);
       this.services.logger.warn(
         { filter: 'ExternalServiceFilter', service: origin },
-        'the external service sends a body with its 204, against HTTP: the body is ignored, and each call needs a new connection',
+        'the external service sends a body with a 204, which HTTP forbids: the body is ignored, and each call needs a new connection',
       );
     }
     return answer;
@@ -300,13 +300,13 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     throw this.#unusable(answer);
   }
 
-  /** The text of the first message field that has one. What else a 403 says may leak something: it is only logged. */
+  /** The text of the first message field that has one. The rest of a 403 may leak something: it is only logged. */
   #reason(answer: HttpAnswer): string | undefined {
     const fields = jsonObject(answer.body);
     for (const name of this.options.external_service_message_fields) {
       const text = fields !== undefined && Object.hasOwn(fields, name) ? fields[name] : undefined;
       if (typeof text === 'string' && text.trim() !== '') {
-        // Shortened last: the beginning of a token that is cut off would not be found.
+        // Shortened last, because a token that is cut off would not be found.
         return this.#withoutTokens(printable(text)).slice(0, MAX_MESSAGE_LENGTH);
       }
     }
@@ -324,7 +324,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     this.services.logger.debug({ filter: 'ExternalServiceFilter', status, body: start }, line);
   }
 
-  /** A service that is broken enough may send back what it was sent. */
+  /** A broken service may echo the request. */
   #withoutTokens(text: string): string {
     const { external_service_token: token, external_service_bearer_token: bearer } = this.options;
     return [token, bearer]
@@ -334,7 +334,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
 }
 
 interface KeyedCall extends Call {
-  /** `undefined` = an update: the same once more changes nothing. */
+  /** `undefined` for an update: repeating it changes nothing. */
   readonly key?: string;
 }
 
@@ -343,14 +343,14 @@ function keyed({ signal, requestKey = randomUUID() }: Call): KeyedCall {
 }
 
 /**
- * The same for one lease of one request, whether it is checked, checked again or recorded, and another for every other: a service
- * that records what it allows counts it once, and requests that only look alike each by themselves.
+ * The same for all checks and commits of one lease in one request, and different for every other lease or request. A service that
+ * records what it allows then counts the lease once, and counts requests that only look alike separately.
  */
 function keyOf(requestKey: string, body: string): string {
   return hash('sha256', JSON.stringify([requestKey, body]), 'base64url');
 }
 
-/** Appended to the path, whether or not the base ends in a slash: what everyone means. */
+/** Appends to the path, whether or not the base ends in a slash. */
 function appended(base: string | undefined, name: string): string | undefined {
   if (base === undefined) {
     return undefined;
@@ -381,7 +381,7 @@ function jsonObject(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/** On one line, and without what would steer a terminal. */
+/** On one line, without control characters. */
 function printable(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ').trim();
 }

@@ -14,7 +14,7 @@ import {
   type Verdict,
 } from '../src/index.ts';
 
-/** `+86400`: so many seconds from now. */
+/** `+86400`: that many seconds from now. */
 const FROM_NOW = /^\+(\d{1,12})$/;
 const MICROSECONDS_PER_MINUTE = 60n * MICROSECONDS_PER_SECOND;
 
@@ -30,11 +30,11 @@ const options = z
     lease_dates_earliest_start: date.meta({
       expected: EXPECTED,
       description:
-        'No lease may start before this date; with +seconds, before so many seconds from the beginning of the present minute, to which Blazar cuts "now".',
+        'No lease may start before this date. +seconds counts from the beginning of the current minute, because Blazar cuts "now" to the minute.',
     }),
     lease_dates_latest_end: date.meta({
       expected: EXPECTED,
-      description: 'No lease may end after this date; with +seconds, later than so many seconds from now.',
+      description: 'No lease may end after this date. +seconds counts from now.',
     }),
   })
   .superRefine(({ lease_dates_earliest_start: start, lease_dates_latest_end: end }, check) => {
@@ -60,12 +60,12 @@ interface Bound {
   readonly isFromNow: boolean;
 }
 
-/** Rejects leases that begin too early or end too late. What an update does not move further away is not judged. */
+/** Rejects leases that start too early or end too late. An update may keep a date that is out of range, but not move it further out. */
 export class LeaseDatesFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>
     Object.values(values).every((bound) => bound === undefined)
-      ? 'limits nothing: a lease may start and end at any time; set lease_dates_earliest_start or lease_dates_latest_end'
+      ? 'limits nothing: leases may start and end at any time; set lease_dates_earliest_start or lease_dates_latest_end'
       : undefined;
 
   readonly #earliestStart = boundOf(this.options.lease_dates_earliest_start);
@@ -78,7 +78,7 @@ export class LeaseDatesFilter extends BaseFilter<z.infer<typeof options>> {
   checkUpdate(_context: Context, currentLease: Lease, newLease: Lease): Verdict {
     const [start, end] = [leaseStart(newLease), leaseEnd(newLease)];
     const [currentStart, currentEnd] = [leaseStart(currentLease), leaseEnd(currentLease)];
-    // A lease that runs began in the past, and may stand from before there was this rule.
+    // A running lease started in the past, and may be older than this rule.
     const isEarlier = start !== undefined && (currentStart === undefined || start < currentStart);
     const isLater = end !== undefined && (currentEnd === undefined || end > currentEnd);
     return this.#check(isEarlier ? start : undefined, isLater ? end : undefined);
@@ -86,7 +86,7 @@ export class LeaseDatesFilter extends BaseFilter<z.infer<typeof options>> {
 
   onEnd(): void {}
 
-  /** `undefined` = is not judged. */
+  /** `undefined` = not checked. */
   #check(start: Instant | undefined, end: Instant | undefined): Verdict {
     const now = toInstant(this.services.clock.now()) ?? 0n;
     const earliest = this.#earliestStart;

@@ -20,7 +20,7 @@ const limit = z.int().min(-1).meta({ unit: 'seconds' });
 
 const options = z.object({
   max_lease_duration: limit.default(-1).meta({
-    description: 'How long a lease may be. -1 means that there is no limit.',
+    description: 'Maximum length of a lease. -1 = no limit.',
   }),
   max_lease_duration_exempt_project_ids: z
     .array(z.string())
@@ -28,13 +28,13 @@ const options = z.object({
     .meta({
       serverOnly: true,
       names: ['id'],
-      description: 'Ids of projects to which none of these limits applies.',
+      description: 'Ids of projects without any of these limits.',
     }),
   max_lease_duration_project_limits: z
     .record(z.string(), limit)
     .default({})
     .meta({
-      description: 'Limits for single projects, instead of max_lease_duration.',
+      description: 'Limits for single projects. They override max_lease_duration.',
       pairs: 'project id:seconds',
       names: ['id'],
     }),
@@ -42,14 +42,13 @@ const options = z.object({
     .record(z.string(), limit)
     .default({})
     .meta({
-      description:
-        'Limits for single users, instead of the limit of their project and of max_lease_duration.',
+      description: 'Limits for single users. They override the limit of the project and max_lease_duration.',
       pairs: 'user id:seconds',
       names: ['id'],
     }),
   max_lease_duration_extension_window: z.int().min(0).optional().meta({
     description:
-      'Where it is set, a lease may be extended only within so many seconds before its present end, and the limit holds for the time from that end to the new one; shortening is always allowed. Where it is not set, the whole new lease counts.',
+      'If set, a lease may be extended only in this time before its current end, the limit applies to the extension alone, and shortening is always allowed. If not set, the limit applies to the whole lease.',
     unit: 'seconds',
   }),
 });
@@ -59,7 +58,7 @@ interface Limit {
   readonly of: string;
 }
 
-/** Rejects leases that are longer than they may be. Options and rules as in Blazar, and what sites added to it. */
+/** Rejects leases that are too long. Has the options and rules of the Blazar filter, and limits for projects and users. */
 export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>
@@ -69,7 +68,7 @@ export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> 
       ...Object.values(values.max_lease_duration_project_limits),
       ...Object.values(values.max_lease_duration_user_limits),
     ].every((seconds) => seconds < 0)
-      ? 'limits nothing: a lease may be as long as anybody likes; set max_lease_duration, or limits of projects or users'
+      ? 'limits nothing: leases may have any length; set max_lease_duration, or limits of projects or users'
       : undefined;
 
   readonly #exempt: ReadonlySet<string>;
@@ -102,7 +101,7 @@ export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> 
     const newEnd = end(newLease, currentLease);
     const window = this.#extensionWindow;
     const currentEnd = leaseEnd(currentLease);
-    // A lease that begins earlier than before is longer at its other end: no window is meant for that.
+    // The window is for extensions at the end. A lease that starts earlier is checked as a whole.
     if (
       window === undefined ||
       currentEnd === undefined ||

@@ -11,37 +11,37 @@ import {
 /** -1 = no limit, as in Blazar. */
 const limit = z.int().min(-1);
 const byType = z.record(z.string(), limit).default({});
-/** What stands behind the last slash is a resource type, so that no id can be mistaken for one with a type. */
+/** The text after the last slash is always a resource type, so that an id with a slash is not ambiguous. */
 const byId = z
   .record(z.string().regex(/^(?:[^/]+|.+\/[^/]+)$/, 'id, or id/resource type'), limit)
   .default({});
 
 const options = z.object({
   max_leases_per_project: limit.default(-1).meta({
-    description: 'How many pending or active leases a project may have. -1 = no limit.',
+    description: 'Maximum number of pending or active leases of a project. -1 = no limit.',
   }),
   max_leases_per_user: limit.default(-1).meta({
-    description: 'How many pending or active leases a user may have in a project. -1 = no limit.',
+    description: 'Maximum number of pending or active leases of a user in a project. -1 = no limit.',
   }),
   max_leases_per_project_by_type: byType.meta({
     description:
-      'How many of them may reserve a resource type: physical:host:4 means four leases with hosts. A type that is not named has no limit of its own.',
+      'Maximum number of leases of a project that reserve a resource type: physical:host:4 = four leases with hosts. Types that are not listed have no limit of their own.',
     pairs: 'resource type:count',
     names: ['resource type'],
   }),
   max_leases_per_user_by_type: byType.meta({
-    description: 'How many leases of a user in a project may reserve a resource type.',
+    description: 'Maximum number of leases of a user in a project that reserve a resource type.',
     pairs: 'resource type:count',
     names: ['resource type'],
   }),
   max_leases_project_limits: byId.meta({
     description:
-      'Limits for single projects, instead of those above: climate:20 means twenty leases, climate/physical:host:8 eight with hosts.',
+      'Limits for single projects. They override the limits above: climate:20 = twenty leases, climate/physical:host:8 = eight leases with hosts.',
     pairs: 'project id:count, or project id/resource type:count',
     names: ['id', 'id/resource type'],
   }),
   max_leases_user_limits: byId.meta({
-    description: 'Limits for single users in each of their projects, instead of those above.',
+    description: 'Limits for single users in each of their projects. They override the limits above.',
     pairs: 'user id:count, or user id/resource type:count',
     names: ['id', 'id/resource type'],
   }),
@@ -51,8 +51,8 @@ type Options = z.infer<typeof options>;
 type Limits = ReadonlyMap<string, number>;
 
 /**
- * Limits how many pending or active leases a project has, and a user in it. All leases are counted, whatever is limited: a
- * limit that is set tomorrow knows of them.
+ * Limits the number of pending or active leases of a project, and of a user in it. Counts every lease, also where there is no limit,
+ * so that a limit that is set later includes them.
  */
 export class MaxLeasesFilter extends LedgerFilter<Options> {
   static override readonly options = options;
@@ -60,7 +60,7 @@ export class MaxLeasesFilter extends LedgerFilter<Options> {
     Object.values(values)
       .flatMap((limits) => (typeof limits === 'number' ? [limits] : Object.values(limits)))
       .every((count) => count < 0)
-      ? 'limits nothing: anybody may have as many leases as they like; set max_leases_per_project or another of its limits'
+      ? 'limits nothing: the number of leases is unlimited; set max_leases_per_project or another of its limits'
       : undefined;
 
   readonly #projectTypes: Limits;
@@ -98,7 +98,7 @@ export class MaxLeasesFilter extends LedgerFilter<Options> {
   }
 }
 
-/** An id with a slash in it has no limit in total of its own: it would be that of a type. */
+/** An id with a slash cannot have a total limit of its own: the text after the slash would be read as a type. */
 function inTotal(limits: Limits, id: string): number | undefined {
   return id.includes('/') ? undefined : limits.get(id);
 }
@@ -107,7 +107,7 @@ function ofType(limits: Limits, id: string, type: string): number | undefined {
   return type.includes('/') ? undefined : limits.get(`${id}/${type}`);
 }
 
-/** As a part of the name of an account, which no other id or type can come to. */
+/** Escaped for use in the name of an account, so that different ids and types never give the same name. */
 function escaped(part: string): string {
   return part.replace(/[%/]/g, encodeURIComponent);
 }

@@ -21,7 +21,7 @@ const options = z.object({
     .default({})
     .meta({
       description:
-        'How much of a resource type one lease may reserve, over all of its reservations: physical:host:10 means ten hosts. A type that is not named has no limit, nor has one with -1.',
+        'Maximum amount of a resource type in one lease, summed over its reservations: physical:host:10 = ten hosts. -1 = no limit, also for types that are not listed.',
       pairs: 'resource type:count',
       names: ['resource type'],
     }),
@@ -30,7 +30,7 @@ const options = z.object({
     .default({})
     .meta({
       description:
-        'Limits for single projects, instead of max_reservation_size: climate/physical:host:20 means twenty hosts for the project climate.',
+        'Limits for single projects. They override max_reservation_size: climate/physical:host:20 = twenty hosts for the project climate.',
       pairs: 'project id/resource type:count',
       names: ['id/resource type'],
     }),
@@ -39,13 +39,13 @@ const options = z.object({
     .default({})
     .meta({
       description:
-        'Limits for single users, instead of the limit of their project and of max_reservation_size.',
+        'Limits for single users. They override the limit of the project and max_reservation_size.',
       pairs: 'user id/resource type:count',
       names: ['id/resource type'],
     }),
 });
 
-/** Counts what a lease could be given at most, by resource type. */
+/** The most that a lease can be given, by resource type. */
 type Sizes = ReadonlyMap<string, number>;
 
 interface Limit {
@@ -53,14 +53,14 @@ interface Limit {
   readonly of: string;
 }
 
-/** Rejects leases that reserve more than they may. What an update does not make larger is not judged. */
+/** Rejects leases that reserve too much. An update may keep an amount that is over the limit, but not increase it. */
 export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>
     Object.values(values)
       .flatMap((limits) => Object.values(limits))
       .every((count) => count < 0)
-      ? 'limits nothing: a lease may reserve as much as anybody likes; set max_reservation_size, or limits of projects or users'
+      ? 'limits nothing: leases may reserve any amount; set max_reservation_size, or limits of projects or users'
       : undefined;
 
   readonly #general: ReadonlyMap<string, number>;
@@ -80,7 +80,7 @@ export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>
 
   checkUpdate(context: Context, currentLease: Lease, newLease: Lease): Verdict {
     const before = this.#sizesOf(context, currentLease.reservations ?? []);
-    // What can't be counted now could not be counted before either: only what is new must be right.
+    // If the current lease cannot be counted, only the new one must be valid.
     const current = 'mistake' in before ? undefined : before;
     return this.#check(context, reservationsAfterUpdate(currentLease, newLease), current);
   }
@@ -118,8 +118,8 @@ export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>
 }
 
 /**
- * Those of types that are limited: others may be of plug-ins that count otherwise, or not at all. A reservation that says
- * nothing of its type is of none that could be limited.
+ * Counts only types that have a limit: other types may belong to plug-ins that count differently, or not at all. A reservation
+ * without a type cannot be limited.
  */
 function sizesOf(
   reservations: readonly Reservation[],

@@ -27,7 +27,7 @@ const options = z.object({
     serverOnly: true,
     watched: true,
     description:
-      'A file, or a folder of files, with scheduling policies, roles and bindings in YAML: those of Kubernetes, or others.',
+      'A YAML file, or a folder of them, with scheduling policies, roles and bindings. It may be the one that Kubernetes uses, or another.',
   }),
   scheduling_policy_merge_strategy: z
     .enum(['deep', 'first', 'simple', 'intersection'] as const satisfies readonly MergeStrategy[])
@@ -35,20 +35,20 @@ const options = z.object({
     .meta({
       serverOnly: true,
       description:
-        'What several policies that a user may use say together: see merge_strategy in [kubernetes].',
+        'How to merge the policies of a user who may use several: see merge_strategy in [kubernetes].',
     }),
   scheduling_policy_flavor_instances: z.enum(['refuse', 'allow']).default('refuse').meta({
     serverOnly: true,
     description:
-      'What becomes of reservations of flavor:instance, whose machines follow from a flavor that Blazar does not show: refuse = only where the policies allow any node and add no default; allow = always.',
+      'What to do with reservations of flavor:instance: the flavor determines the machines, and Blazar does not send its properties. refuse = allow them only if the policies allow any node and add no default; allow = always allow them.',
   }),
 });
 
 type Options = z.infer<typeof options>;
 
 /**
- * How large a machine is says nothing of which one it is. Blazar looks up any other name in `hypervisor_properties` as it does
- * in `resource_properties`, so there it is a label too.
+ * Names in `hypervisor_properties` that are sizes or types of a hypervisor, not labels. Blazar looks up every other name there as
+ * it does in `resource_properties`, so it is a label too.
  */
 const CAPACITIES: ReadonlySet<string> = new Set([
   'vcpus',
@@ -59,35 +59,35 @@ const CAPACITIES: ReadonlySet<string> = new Set([
   'hypervisor_version',
 ]);
 
-/** Of what is shown to the user. */
+/** Limits for the message that the user sees. */
 const MAX_REASONS = 10;
 const MAX_VALUE = 200;
 
 /**
- * Which machines it gets follows from the traits of a Nova flavor, of which Blazar sends the id. It ignores `resource_properties`
- * of the user, and puts the flavor itself there. Source: Blazar, `flavor_plugin.reserve_resource`.
+ * The traits of a Nova flavor determine the machines, and Blazar sends only the id of the flavor. Blazar ignores the user's
+ * `resource_properties` and stores the flavor there. Source: Blazar, `flavor_plugin.reserve_resource`.
  */
 const BY_FLAVOR = 'flavor:instance';
-/** A flavor may demand any label. No policy can name this one. */
+/** Stands for any label, because a flavor may require any. No policy can name it. */
 const ANY_LABEL: NodeSelector = { label: '\u0000', value: undefined, written: 'a flavor' };
 
-/** They reserve no machine. */
+/** Resource types that reserve no machine. */
 const NOT_ON_NODES: ReadonlySet<string> = new Set(['virtual:floatingip', 'network']);
 
-/** What is loaded when the filter is opened: reading YAML would make every command start later. */
+/** Loaded when the filter is opened: loading YAML earlier would delay the start of every command. */
 interface Opened {
   readonly policies: SchedulingPolicies;
   readonly formatReason: (reason: Reason) => string;
 }
 
-/** What became of one reservation. */
+/** The result for one reservation. */
 interface ReservationReview {
   readonly reasons: readonly string[];
-  /** With the defaults; `undefined` where there is nothing to add. */
+  /** The reservation with the defaults; `undefined` if there is nothing to add. */
   readonly changed: Reservation | undefined;
 }
 
-/** Judges what a lease demands of its machines by the scheduling policies that its user may use. */
+/** Checks the properties that a lease requires of its machines against the scheduling policies of its user. */
 export class SchedulingPolicyFilter extends BaseFilter<Options> {
   static override readonly options = options;
   static override readonly check = policyProblems;
@@ -116,7 +116,7 @@ export class SchedulingPolicyFilter extends BaseFilter<Options> {
         });
   }
 
-  /** The lease is judged as it would be. Nothing is added: it may be running. */
+  /** Checks the lease as it would be after the update. Adds no defaults, because the lease may be running. */
   checkUpdate(context: Context, currentLease: Lease, newLease: Lease): Verdict {
     const reservations = reservationsAfterUpdate(currentLease, newLease);
     const reviews = this.#review(context, reservations, { addDefaults: false });
@@ -145,7 +145,7 @@ export class SchedulingPolicyFilter extends BaseFilter<Options> {
     return reservations.map((reservation, index): ReservationReview => {
       const { resource_type } = reservation;
       if (refused > MAX_REASONS) {
-        // More than that nobody is told.
+        // The message shows no more reasons.
         return { reasons: [], changed: undefined };
       }
       if (resource_type !== undefined && NOT_ON_NODES.has(resource_type)) {
@@ -202,14 +202,14 @@ function demandsOf(reservation: Reservation): Demands {
   return { resource, hypervisor: hypervisor.filter(({ name }) => !CAPACITIES.has(name)) };
 }
 
-/** What is no plain equality could match any value. */
+/** Any operator other than equality could match any value. */
 function selector({ name, operator, value }: PropertyRequirement): NodeSelector {
   return operator === '=='
     ? { label: name, value }
     : { label: name, value: undefined, written: `${operator} ${quoted(value)}` };
 }
 
-/** A lease may hold any number of demands of any length. */
+/** Shortened, because a lease may contain values of any length. */
 function quoted(value: string): string {
   return JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE)}…` : value);
 }

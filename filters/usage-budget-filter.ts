@@ -20,7 +20,7 @@ import {
   type Standing,
 } from '../src/index.ts';
 
-/** `0.1` is written by JavaScript as it was read, so that no floating point gets into an amount. */
+/** JavaScript writes `0.1` as it was read, so that amounts are free of floating-point errors. */
 const rate = z
   .number()
   .min(0)
@@ -34,33 +34,33 @@ const options = z.object({
     .regex(/^[\p{L}\p{N} .-]{1,40}$/u)
     .default('node-hours')
     .meta({
-      description: 'What budgets are counted in, as messages call it.',
+      description: 'The unit of budgets, as shown in messages.',
       expected: 'a few words',
     }),
   usage_budget_rates: rates.default({ 'physical:host': 1 }).meta({
     description:
-      'What one of a resource type costs an hour: physical:host:1, virtual:floatingip:0.01. A type that is not named costs nothing, unless there is a rate for *.',
+      'The cost of one resource of a type per hour: physical:host:1, virtual:floatingip:0.01. Types that are not listed cost nothing, unless there is a rate for *.',
     pairs: 'resource type:rate',
     names: ['resource type', '*'],
   }),
   usage_budget_flavor_rates: rates.default({}).meta({
     description:
-      'What one instance of a flavour costs an hour, instead of the rate of flavor:instance, by the flavor_id of the reservation.',
+      'The cost of one instance of a flavour per hour, by the flavor_id of the reservation. Overrides the rate of flavor:instance.',
     pairs: 'flavour id:rate',
     names: ['id'],
   }),
   usage_budget_rate_attribute: z.string().regex(/^\S+$/).optional().meta({
     description:
-      'An attribute of what was allocated, such as su_factor: the rate is multiplied by it. One that has no such attribute counts once.',
+      'An attribute of the allocated resource that the rate is multiplied by, such as su_factor. Resources without this attribute have the factor 1.',
     expected: 'the name of an attribute',
   }),
   usage_budget_rate_attribute_max: rate.optional().meta({
     description:
-      'The largest value of that attribute. It counts where Blazar does not say which hosts a lease gets: at updates, and where a lease has several reservations of a type. Not set = the largest of the hosts that it names.',
+      'The largest value of that attribute. Used if Blazar does not say which hosts a lease gets: for updates, and for leases with several reservations of a type. Not set = the largest value among the hosts in the request.',
   }),
   usage_budget_required: z.boolean().default(true).meta({
     description:
-      'Whether a project without any budget may have no lease that costs something. false = it is not limited.',
+      'Whether to refuse leases that cost something in projects without a budget. false = such projects have no limit.',
   }),
 });
 
@@ -68,23 +68,23 @@ type Options = z.infer<typeof options>;
 
 const MILLION = 1_000_000n;
 
-/** A whole number of seconds: the second in which the lease starts, and the one in which it has ended. */
+/** Whole seconds: `from` is the second in which the lease starts, `until` the one in which it has ended. */
 interface Seconds {
   readonly from: bigint;
   readonly until: bigint;
 }
 
-/** Whose budgets pay, besides which others. */
+/** A project, or a user in a project, and the budgets that pay. */
 interface Payer {
   readonly whose: string;
   readonly budgets: readonly Budget[];
-  /** Where usage is charged that no budget pays for. */
+  /** The account for usage at times without a budget. Its limit is 0. */
   readonly uncovered: string;
 }
 
 /**
- * Charges leases to the budgets of their project, and of their user in it. Each budget pays for what is used within its time; where
- * none does, nothing may be used.
+ * Charges leases to the budgets of their project, and of their user in it. Each budget pays for usage during its validity. A lease is
+ * refused if it has usage at a time when no budget is valid.
  */
 export class UsageBudgetFilter extends LedgerFilter<Options> {
   static override readonly options = options;
@@ -121,7 +121,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     if (total === 0n) {
       return [];
     }
-    // Once for the whole lease: a lease is never cheaper than its rate, and by less than a millionth of a unit dearer.
+    // Rounded up once for the whole lease: its cost is exact or too high by less than a millionth of a unit, never too low.
     const perSecond = (total + MILLION - 1n) / MILLION;
     const lease = { from: floor(start), until: ceil(end) };
     const { project_id, user_id } = context;
@@ -190,8 +190,8 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
   }
 
   /**
-   * Types of which it is not known which hosts a reservation gets, with the factor of the dearest. Blazar says by type what was found:
-   * of several reservations of a type all are said to have what was found for the last one.
+   * Types whose reservations may get other hosts than the request says, with the highest factor. Blazar reports allocations by type:
+   * if several reservations have the same type, all of them show the allocations of the last one.
    */
   #unsureTypes({ reservations, allocationsAreExact }: Proposal): Map<string | undefined, bigint> {
     const ofType = new Map<string | undefined, Reservation[]>();
@@ -210,7 +210,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     );
   }
 
-  /** What the reservation costs an hour, in millionths of millionths of a unit. `unsure`: each costs that much at most. */
+  /** The cost of the reservation per hour, in millionths of millionths of a unit. `unsure`: the factor to use for every resource. */
   #costOf(reservation: Reservation, unsure: bigint | undefined): bigint | { readonly mistake: string } {
     const { resource_type: type = '', flavor_id: flavor } = reservation;
     const hasFlavor = type === 'flavor:instance' && typeof flavor === 'string';
@@ -232,19 +232,19 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     if (unsure !== undefined) {
       return unitRate * BigInt(asked) * unsure;
     }
-    // A lease has as many hosts as were found for it, from min to max; of everything else it has what it asks for.
+    // Blazar allocates from min to max hosts. Of every other type a lease gets exactly the amount that it requests.
     const isCounted = type === 'physical:host' && allocations.length > 0;
     const size = isCounted
       ? Math.max(allocations.length, reservationSize({ max: reservation.min }) ?? 0)
       : asked;
     const factors = this.#factorsOf(allocations.slice(0, size));
     const known = factors.reduce((sum, factor) => sum + factor, 0n);
-    // What is not allocated yet costs as much as the dearest that there is.
+    // Hosts that are not allocated yet count with the highest factor.
     const rest = BigInt(size - factors.length);
     return unitRate * (known + (rest === 0n ? 0n : rest * this.#dearestOf([reservation])));
   }
 
-  /** The largest factor of those that are known. */
+  /** The largest known factor. */
   #dearestOf(reservations: readonly Reservation[]): bigint {
     const { usage_budget_rate_attribute: attribute } = this.options;
     if (attribute === undefined) {
@@ -255,7 +255,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     return most.reduce(larger, most.length === 0 ? MILLION : 0n);
   }
 
-  /** In millionths. Throws for a factor that is none: that is the operator's to mend, and no lease is had for nothing. */
+  /** In millionths. Throws if a factor is invalid: the operator must fix it, and the lease is refused, not free. */
   #factorsOf(allocations: readonly Allocation[]): bigint[] {
     const { usage_budget_rate_attribute: attribute } = this.options;
     return allocations.map((allocation) => {

@@ -28,7 +28,7 @@ export interface Standing {
 
 /** The figures behind a refusal. */
 export interface Shortage {
-  /** What the lease would take; for an update, what it would take in addition. */
+  /** What the lease would take. For an update: the difference, what it would take in addition to what it has. */
   readonly asked: Amount;
   /** What is available, 0 or more. */
   readonly left: Amount;
@@ -48,9 +48,9 @@ interface AnyClaim {
 }
 
 /**
- * Taken from the moment the lease is recorded until it ends, such as one of ten leases. The dates of the lease do not matter: two
- * leases of the same account count together, even if one starts after the other has ended. So a held claim can express "at most ten
- * pending or active leases", and not "at most ten hosts at any one time".
+ * Counts from the moment the lease is recorded until it ends, also for a lease that starts next month. So the limit is an upper bound
+ * over all pending and active leases of the account: two leases count together, even if one starts after the other has ended. A held
+ * claim can express "at most ten pending or active leases". It cannot express "at most ten distinct hosts in use at once".
  */
 export interface HeldClaim extends AnyClaim {
   readonly kind: 'held';

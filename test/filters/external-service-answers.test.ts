@@ -73,7 +73,7 @@ describe('a 204 with a body', () => {
       {
         level: 'warn',
         fields: { filter: 'ExternalServiceFilter', service: new URL(service.url).origin },
-        message: expect.stringContaining('sends a body with its 204'),
+        message: expect.stringContaining('sends a body with a 204'),
       },
     ]);
   });

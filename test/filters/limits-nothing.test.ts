@@ -56,11 +56,11 @@ it.for<[filter: string, ...lines: string[]]>([
 
 it('ExternalServiceFilter is said to ask nobody where an endpoint is missing', async () => {
   expect(await warningsOf('ExternalServiceFilter', `external_service_on_end_endpoint = ${URL}`)).toEqual([
-    expect.stringContaining('ExternalServiceFilter asks nobody about each create and update: set '),
+    expect.stringContaining('ExternalServiceFilter calls no service for create and update: set '),
   ]);
   expect(
     await warningsOf('ExternalServiceFilter', `external_service_check_create_endpoint = ${URL}`),
-  ).toEqual([expect.stringContaining('ExternalServiceFilter asks nobody about each update: set ')]);
+  ).toEqual([expect.stringContaining('ExternalServiceFilter calls no service for update: set ')]);
 });
 
 it("an operator's own filter says so too, and one that throws is a mistake", async () => {
