@@ -1,4 +1,4 @@
-/** The ledger for programs that look after it: its tables, and its budgets. Needs no enabled filter. */
+/** Manages the tables and budgets of the ledger from a program. Needs no enabled filter. */
 import type { ConfigSources } from '../config/sources.ts';
 import { waitFor } from '../deadline.ts';
 import { formatProblem } from '../errors.ts';
@@ -10,7 +10,7 @@ import { type LedgerOptions, ledgerSection } from '../ledger/options.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { requireConfiguration, sectionOf } from './configuration.ts';
 
-/** What a `BudgetLedger` needs from outside, each with a default. */
+/** The dependencies of a `BudgetLedger`. Each has a default. */
 export interface BudgetLedgerServices {
   /** Gets the warnings about `[ledger]`. Default: JSON lines on standard error. */
   readonly logger?: Logger;
@@ -18,18 +18,18 @@ export interface BudgetLedgerServices {
   readonly clock?: Clock;
 }
 
-/** For the history of budgets. */
+/** Recorded in the history of budgets. */
 export interface BudgetChangeAuthor {
-  /** Who wants it. */
+  /** Who makes the change. */
   readonly who: string;
   /** Why. Default: no reason is recorded. */
   readonly reason?: string | undefined;
 }
 
 /**
- * Makes and reads budgets, and upgrades the tables, without a chain of filters. Opens the database with the first call that needs
- * it; safe to share between concurrent calls. Every call may throw `ConfigurationError` (the tables are missing, or another
- * version's: call `upgrade`) and `LedgerUnavailableError` (the database does not answer within `[ledger] timeout`).
+ * Sets and reads budgets, and upgrades the tables, without a chain of filters. Opens the database with the first call that needs
+ * it; safe to share between concurrent calls. Every call may throw `ConfigurationError` (the tables are missing or of another
+ * version: call `upgrade`) and `LedgerUnavailableError` (the database does not answer within `[ledger] timeout`).
  */
 export class BudgetLedger {
   readonly #options: LedgerOptions;
@@ -55,7 +55,7 @@ export class BudgetLedger {
   }
 
   /**
-   * Makes the tables, or brings them up to date. Returns the names of the migrations that it applied; empty = nothing was to do.
+   * Creates the tables, or brings them up to date. Returns the names of the migrations that it applied; empty = already up to date.
    * Creates the file of a SQLite ledger; its folder must exist. Stop other processes on the ledger first, as for
    * `ledger upgrade`.
    */
@@ -69,9 +69,9 @@ export class BudgetLedger {
   }
 
   /**
-   * Sets a budget. It replaces the budget of the same owner that starts at the same second, and what was taken of that counts
-   * for the new one. Throws `InvalidRequestError` (`field` is the property), and `BudgetConflictError` when it would overlap with
-   * another budget of the same owner.
+   * Sets a budget. It replaces the budget of the same owner that starts at the same second; usage charged to that one counts for
+   * the new one. Throws `InvalidRequestError` (`field` is the property), and `BudgetConflictError` if it would overlap with another
+   * budget of the same owner.
    */
   async setBudget(budget: NewBudget, { who, reason }: BudgetChangeAuthor): Promise<BudgetStanding> {
     const ledger = await this.#open();
@@ -85,7 +85,7 @@ export class BudgetLedger {
     return budgets.find((one) => one.id === id) ?? { ...wanted, id, taken: 0n, left: wanted.amount };
   }
 
-  /** Resolves to whether there was such a budget. What leases were charged to it stays charged. Throws `InvalidRequestError`. */
+  /** Resolves to whether the budget existed. Usage that was charged to it stays charged. Throws `InvalidRequestError`. */
   async removeBudget(budget: BudgetKey, { who, reason }: BudgetChangeAuthor): Promise<boolean> {
     const ledger = await this.#open();
     const [{ removeBudget }, { parseBudgetKey }] = await Promise.all([
@@ -97,8 +97,8 @@ export class BudgetLedger {
   }
 
   /**
-   * The budgets of a project, and what is left of each, sorted by user and time; those that are over are among them. Default: of
-   * all projects. Amounts are exact: `formatUnitHours` writes them for people.
+   * The budgets of a project, and what is left of each, sorted by user and time. Includes expired budgets. Default: all projects.
+   * Amounts are exact: `formatUnitHours` formats them for people.
    */
   async budgets(projectId?: string): Promise<readonly BudgetStanding[]> {
     const ledger = await this.#open();

@@ -1,4 +1,4 @@
-/** Calls a hook of one filter. Whatever goes wrong is a failure, and the failure of a check refuses the lease. */
+/** Calls a hook of one filter. Any error is a failure, and the failure of a check refuses the lease. */
 
 import { inTime } from '../deadline.ts';
 import { errorText } from '../errors.ts';
@@ -42,7 +42,7 @@ export function callHook(
   }
 }
 
-/** Calls `onEnd` of one filter. A filter that fails keeps no other from being called. */
+/** Calls `onEnd` of one filter. Never throws, so that the other filters are called too. */
 export async function callOnEnd(
   member: ChainedFilter,
   request: EndHookRequest,
@@ -69,7 +69,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** What a hook returned, as a verdict. Throws if it is none, or holds a lease that cannot be judged. */
+/** The returned value as a verdict. Throws if it is not a verdict, or contains a lease that cannot be judged. */
 function validResult(
   returned: unknown,
   { hook, validate }: HookRequest,
@@ -96,7 +96,7 @@ function validResult(
 
 const MAX_SHOWN_TEXT = 40;
 
-/** A value that is no verdict, for the log. Of an object only its attributes: it may hold anything. */
+/** A value that is not a verdict, for the log. Of an object only the names of its attributes, because it may contain anything. */
 function shown(value: unknown): string {
   if (typeof value === 'string') {
     return JSON.stringify(value.length > MAX_SHOWN_TEXT ? `${value.slice(0, MAX_SHOWN_TEXT)}…` : value);

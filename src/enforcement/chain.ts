@@ -48,7 +48,7 @@ export async function openChain(
   return chain;
 }
 
-/** Closes every filter. A filter that fails keeps no other from being closed. */
+/** Closes every filter, even if some of them fail. */
 export async function closeChain(chain: readonly ChainedFilter[], logger: Logger): Promise<void> {
   await Promise.all(
     chain.map(async ({ name, filter, turn }) => {

@@ -9,8 +9,8 @@ export interface CheckOptions {
   /** Ask all filters, even after the first rejection. Default false. */
   readonly explain?: boolean;
   /**
-   * Whether the caller can continue with a lease that filters have changed. If not, a change is a rejection that names the values
-   * to set. Default true.
+   * Whether the caller can use a lease that filters have changed. If not, a change is a rejection that names the values to set.
+   * Default true.
    */
   readonly acceptsChanges?: boolean;
   /** Decide, but record nothing. Default false. */

@@ -29,7 +29,7 @@ export interface CommitParts {
   readonly logger: Logger;
 }
 
-/** In seconds. The ledger and the filters have bounds of their own below it. */
+/** In seconds. The ledger and the filters have shorter timeouts of their own. */
 const UNDO_TIMEOUT = 30;
 
 export class Commits {
@@ -111,7 +111,7 @@ export class Commits {
       }
       return recording;
     } catch (thrown) {
-      // If all claimants are audited, so is the failure of the ledger.
+      // A failure of the ledger counts as audited only if all claimants are audited.
       const blamed = claimants.find(({ audit }) => !audit) ?? first;
       logFailure(this.#logger, blamed.name, request, thrown);
       outcomes.add(blamed, { verdict: reject(failureMessage(thrown)), failed: true }, elapsed());
@@ -147,8 +147,8 @@ export class Commits {
   }
 
   /**
-   * Takes the recording back, and calls `onEnd` of the filters that have committed a new lease: they have no other hook that
-   * undoes a commit. Also after the deadline of the request.
+   * Reverts the recording, and calls `onEnd` of the filters that have committed a new lease: there is no other hook that undoes a
+   * commit. Continues after the deadline of the request.
    */
   async #undo(
     recording: Recording | undefined,
@@ -161,7 +161,7 @@ export class Commits {
         (thrown: unknown) => logFailure(this.#logger, name, request, thrown),
       );
     const undo = recording?.undo;
-    // A lease that was recorded before this request was granted then, and has not ended now.
+    // A lease that was recorded before this request stays granted: it must not be reported as ended.
     const isNew = currentLease === undefined && (recording === undefined || undo !== undefined);
     await Promise.all([
       undo && attempt('ledger', (wait) => this.#ledger.takeBack(undo, authorOf('undo', request), wait)),
@@ -172,7 +172,7 @@ export class Commits {
   }
 }
 
-/** The ledger calls `claims` within a transaction: marks the turn of the filter there. */
+/** Marks the turn of the filter around `claims`, which the ledger calls within a transaction. */
 function withTurn(claimant: Claimant, turn: Turn): Claimant {
   return {
     ...claimant,
@@ -185,7 +185,7 @@ function withTurn(claimant: Claimant, turn: Turn): Claimant {
   };
 }
 
-/** Rejects if `claims` throws, and notes what it threw. The other filters are still asked for their claims. */
+/** Rejects if `claims` throws, and stores the error in `failures`. The other filters are still asked for their claims. */
 function rejectingOnFailure(claimant: Claimant, failures: Map<string, unknown>): Claimant {
   const { name, audit } = claimant;
   return {
@@ -223,7 +223,7 @@ class CommitOutcomes {
   readonly #outcomes: Map<string, Outcome>;
   readonly #logger: Logger;
   readonly #request: HookRequest;
-  /** The first one of a filter that is enforced. */
+  /** The first rejection by an enforced filter. */
   rejection: Outcome | undefined;
 
   constructor(checked: readonly Outcome[], logger: Logger, request: HookRequest) {

@@ -11,7 +11,7 @@ import { brokenFilterReason, type FilterCatalog, type InstalledFilter } from './
 
 const SECTION = 'enforcement';
 
-/** Files that hold no usable filter: a warning, since nothing names them. A folder that cannot be read is an error. */
+/** Files without a usable filter: a warning, since the configuration does not name them. A folder that cannot be read is an error. */
 export function brokenFilters(
   catalog: FilterCatalog,
   named: readonly string[],
@@ -51,7 +51,7 @@ export function idleOptions(
     );
 }
 
-/** Secrets in files that everyone may read. Reports the first one of each file. */
+/** Secrets in world-readable files. Reports the first one of each file. */
 export function openSecrets({ files }: Pick<ReadSources, 'files'>, options: readonly Option[]): Problem[] {
   return files
     .filter(({ file }) => isReadByEveryone(file))
@@ -72,12 +72,12 @@ export function openSecrets({ files }: Pick<ReadSources, 'files'>, options: read
     );
 }
 
-/** An empty text is no secret, nor is a URL without credentials. */
+/** Empty texts and URLs without credentials are not secrets. */
 function holdsSecret(text: string): boolean {
   return text.trim() !== '' && (!/^[a-z+]+:\/\//.test(text) || /@|password/.test(text));
 }
 
-/** Options of `[enforcement]` in `[DEFAULT]`, where nothing reads them. */
+/** Options of `[enforcement]` in `[DEFAULT]`, where they have no effect. */
 export function misplacedOptions(layers: readonly Layer[], options: readonly Option[]): Problem[] {
   const names = new Set(options.filter(({ section }) => section === SECTION).map(({ name }) => name));
   return layers.flatMap((layer) =>

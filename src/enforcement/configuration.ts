@@ -32,7 +32,7 @@ export const enforcementOptions = z.object({
   audit_filters: z.array(z.string()).default([]).meta({
     serverOnly: true,
     description:
-      'Filters that are tried: they are asked and logged, and what they would have rejected is a warning instead. One that is in enabled_filters too keeps its place there.',
+      'Filters to try without enforcing them: a rejection is logged as a warning and does not refuse the lease. A filter that is also in enabled_filters keeps its place there.',
   }),
   exempt_projects: z
     .array(z.string())
@@ -40,20 +40,20 @@ export const enforcementOptions = z.object({
     .meta({
       names: ['id'],
       serverOnly: true,
-      description: 'Ids of projects whose leases no filter is asked about.',
+      description: 'Ids of projects whose leases are allowed without checks.',
     }),
   filters_path: z.array(z.string()).default([]).meta({
     serverOnly: true,
-    description: 'Folders with filters of your own. MyFilter is found in my-filter.js.',
+    description: 'Folders with your own filters. MyFilter is loaded from my-filter.js.',
   }),
   resource_types: z
     .array(z.string().regex(/^[^\s/,*]+$/))
     .default([])
     .meta({
       serverOnly: true,
-      expected: 'a list of resource types without blanks, slashes and "*", with commas between them',
+      expected: 'a comma-separated list of resource types without spaces, slashes or "*"',
       description:
-        'Resource types of plug-ins of your own. Limits and rates may be set for these, and for those that Blazar has: physical:host, virtual:instance, flavor:instance, virtual:floatingip, network, device.',
+        'Resource types of your own Blazar plug-ins. You can set limits and rates for them, in addition to the built-in types: physical:host, virtual:instance, flavor:instance, virtual:floatingip, network, device.',
     }),
 });
 
@@ -74,11 +74,11 @@ export interface Configuration {
   readonly catalog: FilterCatalog;
   /** The files that were read, lowest first. */
   readonly files: readonly string[];
-  /** Files and folders that options name, and that are read again with the configuration. */
+  /** Files and folders that options name. They are read again when the configuration is reloaded. */
   readonly namedFiles: readonly string[];
-  /** Those of `files` that set nothing, in no section. */
+  /** The `files` that set no option. */
   readonly emptyFiles: readonly string[];
-  /** Those of `files` that are a user's or a project's, which no service reads. */
+  /** The `files` of a user or a project folder. Services do not read them. */
   readonly clientFiles: readonly string[];
   /** Every option of every section, in order, with value and origin. */
   readonly settings: readonly Setting[];
@@ -86,8 +86,9 @@ export interface Configuration {
 }
 
 /**
- * Reads, types and checks the configuration. Constructs nothing and throws nothing: see `problems`. `projectFolder` = read the
- * project's file of that folder and the user's files too, for commands that only show or try something.
+ * Reads, types and checks the configuration. Constructs no filter, and reports mistakes in `problems` instead of throwing. With
+ * `projectFolder`, it also reads the project file in that folder and the files of the user, for commands that only show or try
+ * something.
  */
 export async function readConfiguration(
   sources: ConfigSources,
@@ -96,7 +97,7 @@ export async function readConfiguration(
 ): Promise<Configuration> {
   const read = await readSources(sources, projectFolder);
   const coreOptions = describeOptions(SECTION, enforcementOptions);
-  // A first look, to find the filters; what counts is resolved below, when all options are known.
+  // Resolved once to find the filters, and again below when all options are known.
   const firstLayers = permittedLayers(read, isServers(coreOptions)).layers;
   const first = coreValues(resolve(firstLayers, coreOptions));
   const named = [...first.enabled_filters, ...first.audit_filters];
@@ -119,12 +120,12 @@ export async function readConfiguration(
   const resourceTypes = [...RESOURCE_TYPES, ...first.resource_types];
   const { settings, problems } = resolve(layers, options, resourceTypes);
   const core = coreValues({ settings, problems });
-  // What the first look took for a folder may be a mistake that is reported as such.
+  // Folders of the first pass that turned out to be mistakes, which are reported already.
   const noFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
   const mistakesAtCore = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
   const chain = chooseFilters(core, catalog, read.problems.length > 0 || mistakesAtCore);
   const wrong = new Set(problems.map(({ section, option }) => optionId(section, option)));
-  // With a mistake in a source it is not known what was to be limited.
+  // If a source has a mistake, some limits may be unknown.
   const incomplete = read.problems.length > 0 || problems.some(({ section }) => section === SECTION);
   const filters = await Promise.all(
     chain.filters.map(async ({ filter, audit }) => {
@@ -194,7 +195,7 @@ export async function readConfiguration(
   };
 }
 
-/** Looks at the values of a section before all of its options are known: a wrong one has its default here. */
+/** Parses a section before all of its options are known. Invalid values are replaced with their defaults here. */
 async function extensionOf(
   { section, schema, extend }: FurtherSection,
   layers: readonly Layer[],
@@ -206,7 +207,7 @@ async function extensionOf(
   return extend(schema.parse(schemaInput(settings, new Set(Object.keys(schema.shape)))) as never);
 }
 
-/** What only the server's files may set: all but those options of filters that say nothing about it. */
+/** Whether only the files of the server may set an option: every option, except filter options without `serverOnly`. */
 function isServers(options: readonly Option[]): (section: string, option: string) => boolean {
   const names = new Set(
     options.filter(({ section, serverOnly }) => section === SECTION && serverOnly).map(({ name }) => name),
@@ -222,10 +223,10 @@ function isEmpty(layer: Layer): boolean {
   return [...layer.values()].every((options) => options.size === 0);
 }
 
-/** File by file as they are read, and line by line, as one mends them; what has no line comes after. */
+/** Sorted by file in reading order, then by line. Problems without a line come last. */
 function inOrder(read: ReadSources, problems: readonly Problem[]): Problem[] {
   const files = read.files.map(({ file }) => file);
-  /** Files that the configuration names stand in the order in which they were read. */
+  /** Files that only options name come after the files that were read. */
   const place = ({ origin }: Problem): [number, number] => {
     if (origin?.kind !== 'file') {
       return [files.length + 1, 0];
@@ -236,7 +237,7 @@ function inOrder(read: ReadSources, problems: readonly Problem[]): Problem[] {
   return [...problems].sort((a, b) => place(a)[0] - place(b)[0] || place(a)[1] - place(b)[1]);
 }
 
-/** As `readConfiguration`, for those who can't go on with mistakes. Throws `ConfigurationError`. */
+/** Like `readConfiguration`, but throws `ConfigurationError` if there are mistakes. */
 export async function requireConfiguration(
   sources: ConfigSources,
   further?: readonly FurtherSection[],
@@ -245,7 +246,7 @@ export async function requireConfiguration(
   return withoutMistakes(await readConfiguration(sources, further, projectFolder));
 }
 
-/** The same one. Throws `ConfigurationError`. */
+/** Returns the configuration. Throws `ConfigurationError` if it has mistakes. */
 export function withoutMistakes(configuration: Configuration): Configuration {
   if (configuration.problems.some(({ severity }) => severity === 'error')) {
     throw new ConfigurationError(configuration.problems);
@@ -263,6 +264,6 @@ export function sectionOf<Schema extends z.ZodObject>(
 }
 
 function coreValues({ settings }: Resolution): EnforcementOptions {
-  // A wrong value has its default here, and is reported when all options are resolved.
+  // Invalid values are replaced with their defaults here, and reported when all options are resolved.
   return enforcementOptions.parse(schemaInput(settings, new Set(Object.keys(enforcementOptions.shape))));
 }

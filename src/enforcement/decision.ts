@@ -24,7 +24,7 @@ export function accepted(
   };
 }
 
-/** This outcome refuses the lease, which is returned as it came. */
+/** This outcome refuses the lease. The lease is returned unchanged. */
 export function refused(
   operation: Decision['operation'],
   lease: Lease,
@@ -48,7 +48,7 @@ export function refused(
 const NO_WARNINGS: readonly string[] = [];
 
 function warningsOf(outcomes: readonly Outcome[]): readonly string[] {
-  // Every decision passes here, and most have no warnings.
+  // Every decision calls this, and most have no warnings.
   return outcomes.some(({ audit, onError }) => audit || onError)
     ? outcomes.flatMap(outcomeWarning)
     : NO_WARNINGS;

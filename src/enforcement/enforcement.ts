@@ -29,7 +29,7 @@ import { Occupation } from './occupation.ts';
 import { afterRound, outcomeOf } from './outcomes.ts';
 import { createSharedServices, type EnforcementServices, type WatchedServices } from './services.ts';
 
-/** Filters that still change the lease in this round are taken to contradict each other. */
+/** If filters still change the lease in this round, they contradict each other. */
 const MAX_ROUNDS = 5;
 
 interface Parts {
@@ -129,7 +129,7 @@ export class UsageEnforcement {
     });
   }
 
-  /** As `checkCreate`, for a change of a lease. `currentLease` may also be called `current_lease`, as on the wire. */
+  /** Like `checkCreate`, for a change of a lease. `currentLease` may also be called `current_lease`, as on the wire. */
   checkUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
     return this.#run(() => {
       const parsed = parseUpdateRequest(request);
@@ -148,7 +148,7 @@ export class UsageEnforcement {
     });
   }
 
-  /** As `commitCreate`, for a change of a lease. */
+  /** Like `commitCreate`, for a change of a lease. */
   commitUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
     return this.#run(() => {
       const parsed = parseUpdateRequest(request);
@@ -157,8 +157,8 @@ export class UsageEnforcement {
   }
 
   /**
-   * Tells every filter that a lease has ended, all at the same time: a filter that hangs or fails does not keep the others from
-   * hearing it. With `dryRun`, filters that record leases in the ledger are left out.
+   * Tells every filter that a lease has ended, all at the same time: a filter that hangs or fails does not affect the others. With
+   * `dryRun`, filters that record leases in the ledger are left out.
    */
   onEnd(
     request: EndRequest,
@@ -176,8 +176,8 @@ export class UsageEnforcement {
   }
 
   /**
-   * Waits until every call under way has been answered, then closes the filters and the ledger. A filter that never answers
-   * holds it up, unless its call has a `deadline` or a `signal`. May be called more than once.
+   * Waits until every running call has been answered, then closes the filters and the ledger. A filter that never answers blocks
+   * it, unless its call has a `deadline` or a `signal`. May be called more than once.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -299,7 +299,7 @@ export class UsageEnforcement {
     }
 
     if (rejection !== undefined) {
-      // Filters that were not asked have left holes.
+      // The array has holes for filters that were not asked: `Object.values` skips them.
       return refused(operation, original, rejection, Object.values(outcomes));
     }
     if (lastChange !== undefined && !acceptsChanges) {
@@ -333,7 +333,7 @@ function recordsLeases({ filter }: ChainedFilter): boolean {
   return isLedgerFilter(filter) || filter.commitCreate !== undefined || filter.commitUpdate !== undefined;
 }
 
-/** Whether a filter has left the lease as it was. An equal copy counts as such. */
+/** Whether a filter has left the lease unchanged. An equal copy counts as unchanged. */
 function isSame(answered: Lease | undefined, lease: Lease): boolean {
   return answered === undefined || isDeepStrictEqual(answered, lease);
 }

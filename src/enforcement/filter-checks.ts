@@ -1,11 +1,11 @@
-/** A filter's own checks of its options. If they throw, that is one more mistake, and hides no other. */
+/** A filter's own checks of its options. A check that throws is reported as one more mistake. */
 
 import type { OptionsCheck } from '../config/option-groups.ts';
 import { errorText, type Problem } from '../errors.ts';
 import type { InstalledFilter } from './filter-catalog.ts';
 
 /**
- * `named`: the option that names the filter; mistakes that concern no single option are reported there. `incomplete`: some
+ * `named`: the option that names the filter; mistakes that do not belong to one option are reported there. `incomplete`: some
  * options are wrong, so there is no warning that they limit nothing.
  */
 export function filterCheck(

@@ -77,7 +77,7 @@ export function updateRequest(
   };
 }
 
-/** The same request, to the commit hooks. A filter without such a hook must not be given it. */
+/** The same request for the commit hooks. Use it only with filters that have the hook. */
 export function commitRequest(request: HookRequest, { context, currentLease }: LeaseRequest): HookRequest {
   const { call } = request;
   const seenContext = readOnly(context);

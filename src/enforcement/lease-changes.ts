@@ -1,9 +1,9 @@
 /** The difference between two leases, as a text for the user. */
 import type { Lease } from '../lease/lease.ts';
 
-/** More values nobody types into a request. */
+/** A message does not list more values than a user can reasonably set by hand. */
 const MAX_NAMED_CHANGES = 20;
-/** In characters. A longer value nobody types. */
+/** In characters. Longer values are cut. */
 const MAX_VALUE = 10_000;
 
 /** `end_date = "2026-12-02T09:00:00", reservations/0/max = 1`: what to change in a request. */
@@ -27,13 +27,13 @@ interface Difference {
   readonly value: unknown;
 }
 
-/** Parts that a filter has not copied are equal, and not walked through: usually most of a long lease. */
+/** Skips parts that a filter has not copied: usually most of a long lease. */
 function* differences(path: readonly string[], from: unknown, to: unknown): Generator<Difference> {
   if (Object.is(from, to)) {
     return;
   }
   if (!isTree(from) || !isTree(to) || Array.isArray(from) !== Array.isArray(to)) {
-    // Dates may be objects, and two of them equal.
+    // Two date objects may be equal.
     if (JSON.stringify(from) !== JSON.stringify(to)) {
       yield { path, value: to };
     }

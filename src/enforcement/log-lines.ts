@@ -29,7 +29,7 @@ export function logAudit(logger: Logger, request: LoggedRequest, outcome: Outcom
   }
 }
 
-/** In characters. Blazar's names have at most 80. */
+/** In characters. Names in Blazar have at most 80. */
 const MAX_LOGGED_NAME = 255;
 
 function fieldsOf(filter: string, { operation, context, requestId, lease, currentLease }: LoggedRequest) {
@@ -42,7 +42,7 @@ function fieldsOf(filter: string, { operation, context, requestId, lease, curren
   };
 }
 
-/** A field for a text, none for anything else: a lease that is about to be created has no id, and its name may be anything. */
+/** A field if the value is a text: a new lease has no id, and its name may be anything. */
 function textField(name: string, value: unknown): Readonly<Record<string, string>> {
   return typeof value === 'string' ? { [name]: value.slice(0, MAX_LOGGED_NAME) } : {};
 }

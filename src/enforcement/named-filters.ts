@@ -46,7 +46,7 @@ export function chooseFilters(
       }
       named.add(className);
       const filter = isFilterName(name) ? catalog.filters.get(className) : undefined;
-      // Even if there is a filter of this name: a second, broken one may be the one that is meant.
+      // A broken file counts even if another file has a filter of this name: it may be the one that is meant.
       if (filter === undefined || brokenFilterReason(name, catalog) !== undefined) {
         report('error', option, unknownFilter(name, catalog));
         continue;

@@ -13,7 +13,7 @@ const AT = 1;
 export interface OccupationSeen {
   /** Increases as long as the event loop runs. */
   readonly beats: number;
-  /** The number of the name that executes now, from 1; negative: the last one that did; 0 = none yet. */
+  /** The number of the filter that executes now, from 1. Negative: the last filter that executed. 0 = none yet. */
   readonly at: number;
 }
 

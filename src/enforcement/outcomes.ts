@@ -2,7 +2,7 @@
 import type { Outcome, Verdict } from '../filter/verdict.ts';
 import type { ChainedFilter } from './chain.ts';
 
-/** The verdict of one filter. With `failed`, it is the chain's: the filter threw, was too late or returned no verdict. */
+/** The verdict of one filter. With `failed`, the chain made the verdict: the filter threw, was too late or returned no verdict. */
 export interface HookResult {
   readonly verdict: Verdict;
   readonly failed: boolean;
@@ -27,7 +27,7 @@ export function outcomeOf(
   };
 }
 
-/** After a further round of checks the latest verdict counts. That the filter changed the lease, or allowed it on error, is kept. */
+/** After another round of checks the latest verdict counts. `changed` and `onError` of earlier rounds are kept. */
 export function afterRound(before: Outcome | undefined, latest: Outcome): Outcome {
   return before === undefined
     ? latest
@@ -39,7 +39,7 @@ export function afterRound(before: Outcome | undefined, latest: Outcome): Outcom
       };
 }
 
-/** A commit may add a rejection to what the check has reported. It takes nothing back. */
+/** A commit may add a rejection or a failure to the outcome of the check. It removes nothing. */
 export function afterCommit(before: Outcome | undefined, commit: Outcome): Outcome {
   return before === undefined
     ? commit

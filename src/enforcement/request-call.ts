@@ -1,4 +1,4 @@
-/** The `Call` of one request. Its parts are made when a filter first reads them. */
+/** The `Call` of one request. Its parts are computed when a filter first reads them. */
 import { hash, randomUUID } from 'node:crypto';
 import type { Wait } from '../deadline.ts';
 import { InvalidRequestError } from '../errors.ts';

@@ -1,4 +1,4 @@
-/** What a chain needs from outside, and what it hands on to filters. */
+/** The dependencies of a chain, and the services that it passes to filters. */
 import type { Clock, SharedServices } from '../filter/services.ts';
 import { createHttpClient } from '../http/client.ts';
 import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
@@ -6,25 +6,25 @@ import type { LedgerObserver } from '../ledger/observer.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import type { Occupation } from './occupation.ts';
 
-/** What the chain needs from outside, each with a default. */
+/** The dependencies of a chain. Each has a default. */
 export interface EnforcementServices {
-  /** Default: JSON lines on standard error, warnings and errors. */
+  /** Default: warnings and errors as JSON lines on standard error. */
   readonly logger?: Logger;
-  /** Default: the system's clock. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Is told of every call that filters make to other services. Default: nobody is. */
+  /** Receives every call that filters make to other services. Default: none. */
   readonly httpObserver?: HttpObserver | undefined;
-  /** Is told of every transaction of the ledger. Default: nobody is. */
+  /** Receives every transaction of the ledger. Default: none. */
   readonly ledgerObserver?: LedgerObserver | undefined;
 }
 
-/** What the policy service hands in besides. */
+/** The additional dependency of a chain in the policy service. */
 export interface WatchedServices extends EnforcementServices {
-  /** Where it is written which filter is at work. Default: where nobody looks. */
+  /** Records which filter is executing. Default: one that nothing reads. */
   readonly occupation?: Occupation | undefined;
 }
 
-/** What filters, and policies, are given. */
+/** The services that filters and policies receive. */
 export function createSharedServices({ logger, clock, httpObserver }: EnforcementServices): SharedServices {
   return {
     logger: logger ?? createLogger(),
