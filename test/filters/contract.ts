@@ -1,5 +1,5 @@
 /**
- * What every filter promises, as a suite: a filter's own test calls it and adds its own cases.
+ * The contract of every filter as a test suite: the test of a filter calls it and adds its own cases.
  */
 import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -19,13 +19,13 @@ import {
 
 export interface FilterUnderTest {
   readonly name: string;
-  /** Options with which it answers `allow()` to the captured requests; asked for when the tests run. */
+  /** Options with which the filter allows the captured requests. Called when the tests run. */
   readonly options: () => Readonly<Record<string, unknown>>;
-  /** Folders to look in, for a filter that does not come with the package. */
+  /** Folders to search, for a filter that is not included in the package. */
   readonly folders?: readonly string[];
   /** Whether it needs a ledger. Default false. */
   readonly ledger?: boolean;
-  /** Gets that ledger ready, such as with a budget. Default: it stays empty. */
+  /** Prepares the ledger, for example with a budget. Default: it stays empty. */
   readonly prepare?: (connection: string) => Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export function testFilter({ name, options, folders = [], ledger = false, prepar
   };
 
   describe(`${name} keeps the contract of filters`, () => {
-    it('is found by its name in the file that is called like it', async () => {
+    it('is loaded by name from the file of that name', async () => {
       const { catalog, problems } = await readConfiguration(sources());
       const installed = catalog.filters.get(name);
       expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);
@@ -53,7 +53,7 @@ export function testFilter({ name, options, folders = [], ledger = false, prepar
       expect(basename(installed?.file ?? '').replace(/\.\w+$/, '')).toBe(classFileName(name));
     });
 
-    it('declares options under its prefix, each with a meaning and a value when it is not set', async () => {
+    it('declares options with its prefix, each with a description and a default', async () => {
       const { catalog } = await readConfiguration(sources());
       const prefix = optionPrefix(name);
       for (const option of catalog.filters.get(name)?.options ?? []) {
@@ -87,7 +87,7 @@ export function testFilter({ name, options, folders = [], ledger = false, prepar
       await enforcement.close();
     });
 
-    it('answers a check the same when it is asked again', async () => {
+    it('gives the same answer when a check is repeated', async () => {
       const enforcement = await load();
       const [first, second] = [
         await enforcement.checkCreate(createPhysicalHost()),
@@ -97,7 +97,7 @@ export function testFilter({ name, options, folders = [], ledger = false, prepar
       await enforcement.close();
     });
 
-    it('leaves alone what it does not know', async () => {
+    it('ignores unknown fields', async () => {
       const enforcement = await load();
       const request = createPhysicalHost();
       const strange = JSON.parse(
@@ -110,7 +110,7 @@ export function testFilter({ name, options, folders = [], ledger = false, prepar
       await enforcement.close();
     });
 
-    it('hears twice of an end, and of a lease that it never saw', async () => {
+    it('accepts a repeated end, and the end of an unknown lease', async () => {
       const enforcement = await load();
       const { context } = endActive();
       expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });

@@ -5,7 +5,7 @@ import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { startTcpService } from '../support/services.ts';
 
-/** A service that gives these bytes to each request, and then closes the connection unless it is to `stay`. */
+/** A service that answers every request with these bytes, and then closes the connection unless `stay` is set. */
 function answering(bytes: Buffer, { stay = false } = {}) {
   return startTcpService((socket) => {
     socket.on('data', () => {
@@ -47,7 +47,7 @@ describe('an answer of an external service', () => {
     expect(await outcome(enforcement)).toBe(ours);
   });
 
-  it('is refused by us where Blazar allows it only where its bytes could be read in two ways', () => {
+  it('that Blazar accepts is refused only if its bytes are ambiguous', () => {
     const stricter = RAW_ANSWERS.filter(({ blazar, ours }) => blazar === 'yes' && ours !== 'yes');
     expect(stricter.map(({ name }) => name)).toEqual([
       '204 with a length and chunks',
@@ -62,7 +62,7 @@ describe('a 204 with a body', () => {
   const BODY = '{"message":"Account has sufficient resources"}';
   const WITH_LENGTH = Buffer.from(`HTTP/1.1 204 No Content\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`);
 
-  it('allows creates and updates, counts as told for ends, and is warned of once', async () => {
+  it('allows creates and updates, acknowledges ends, and logs one warning', async () => {
     const service = await answering(WITH_LENGTH, { stay: true });
     const { enforcement, warnings } = await asking(service.url);
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
@@ -78,7 +78,7 @@ describe('a 204 with a body', () => {
     ]);
   });
 
-  it('is not warned of where there is none', async () => {
+  it('logs no warning if there is no body', async () => {
     const { url } = await answering(Buffer.from('HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n'));
     const { enforcement, warnings } = await asking(url);
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });

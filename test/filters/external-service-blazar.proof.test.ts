@@ -1,4 +1,4 @@
-/** What Blazar's own ExternalServiceFilter makes of answers, asked of its class: what is recorded in almost-http.ts stays true. */
+/** Calls Blazar's own ExternalServiceFilter, to check that almost-http.ts records correctly which answers it accepts. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { startTcpService } from '../support/services.ts';
 
 const run = promisify(execFile);
 
-/** Asks each URL of the command line; prints a line for each. */
+/** Calls each URL of the command line, and prints a line for each. */
 const ASK = `
 import json, sys
 from oslo_config import cfg
@@ -38,7 +38,7 @@ for url in sys.argv[2:]:
 `;
 const PYTHON = '/usr/bin/python3';
 
-/** The folder with Blazar's source, or why there is none. */
+/** The folder with the source of Blazar, or why it is missing. */
 async function source(): Promise<{ folder: string } | { why: string }> {
   const program = peerProgram('BLAZAR_PEER');
   if (program === undefined) {
@@ -61,11 +61,11 @@ async function source(): Promise<{ folder: string } | { why: string }> {
 const blazar = await source();
 
 describe.skipIf('why' in blazar)("Blazar's own ExternalServiceFilter", () => {
-  it('takes and refuses the answers that are recorded of it', { timeout: 120_000 }, async () => {
+  it('accepts and refuses answers as recorded', { timeout: 120_000 }, async () => {
     const services = await Promise.all(
       RAW_ANSWERS.map(({ bytes }) =>
         startTcpService((socket) => {
-          // The head and the body of a request come one after the other; a body ends in a brace.
+          // The head and the body of a request arrive separately; a body ends with a brace.
           socket.on('data', (data) => data.toString().endsWith('}') && socket.end(bytes));
         }),
       ),

@@ -10,7 +10,7 @@ const GENERIC = 'The lease could not be checked. Please try again later, or ask 
 const PROJECT = createPhysicalHost().context.project_id;
 const SOON = 5000;
 
-/** The service, and behind it a ledger with a budget. `commits` answers the commits, all else is 204. */
+/** The service, followed by a ledger with a budget. `commits` answers the commits; every other call gets 204. */
 async function against(commits: Answer, options: object = {}, setup: Partial<LedgerSetup> = {}) {
   const service = await policyServer(() => {});
   service.answer = (request, response) => {
@@ -39,7 +39,7 @@ async function against(commits: Answer, options: object = {}, setup: Partial<Led
   return { service, sent, ...chain };
 }
 
-/** All that is in the ledger of leases and balances, but for how often a lease was written. */
+/** All leases and balances in the ledger, without the number of times that a lease was written. */
 const held = ({ leases, balances }: Pick<Awaited<ReturnType<typeof against>>, 'leases' | 'balances'>) => ({
   leases: leases().map(({ revision: _, ...lease }) => lease),
   balances: balances(PROJECT),
@@ -54,7 +54,7 @@ describe('the Idempotency-Key', () => {
   const keys = (service: { requests: readonly { headers: Record<string, unknown> }[] }) =>
     service.requests.map(({ headers }) => headers['idempotency-key']);
 
-  it('is the same for the check and the commit of a request, and another for each request', async () => {
+  it('is the same for the check and the commit of a request, and different for each request', async () => {
     const checked = await policyServer({ status: 204 });
     const { enforcement, service } = await against(
       { status: 204 },
@@ -73,7 +73,7 @@ describe('the Idempotency-Key', () => {
     expect(keys(service).slice(2)).toEqual([undefined, undefined]);
   });
 
-  it('is the same where the caller sends a request again, and another for another lease of it', async () => {
+  it('is the same if the caller repeats a request, and different for another lease', async () => {
     const { enforcement, service } = await against(
       { status: 204 },
       {},
@@ -89,8 +89,8 @@ describe('the Idempotency-Key', () => {
   });
 });
 
-describe('what is sent to commit', () => {
-  it('is what a check sends, with the token, once every filter has allowed', async () => {
+describe('a commit request', () => {
+  it('has the body and the token of a check, and is sent after every filter has allowed the lease', async () => {
     const { enforcement, service, sent } = await against(
       { status: 204 },
       { external_service_token: 's3cret' },
@@ -107,7 +107,7 @@ describe('what is sent to commit', () => {
     }
   });
 
-  it('goes to no other endpoint: without one nobody is asked, whatever the base endpoint is', async () => {
+  it('goes only to the commit endpoint, never to one derived from the base endpoint', async () => {
     const service = await policyServer({ status: 204 });
     const { enforcement } = await onLedger({
       enabled: ['ExternalServiceFilter'],
@@ -124,7 +124,7 @@ describe('what is sent to commit', () => {
     expect(service.requests.map(({ url }) => url)).toEqual(['/check-create', '/check-update']);
   });
 
-  it('comes of a commit alone with `commit = request`', async () => {
+  it('is sent only by a commit with `commit = request`', async () => {
     const { enforcement, sent } = await against({ status: 204 }, {}, { ledger: { commit: 'request' } });
     await enforcement.checkCreate(createPhysicalHost());
     await enforcement.checkUpdate(updateExtend());
@@ -134,7 +134,7 @@ describe('what is sent to commit', () => {
     expect(sent().map(([url]) => url)).toEqual(['/commit/create/', '/commit/update/']);
   });
 
-  it('is not sent when a limit of the ledger does not hold, nor for a try, nor of an exempt project', async () => {
+  it('is not sent if the ledger refuses the lease, for a dry run, or for an exempt project', async () => {
     const over = await against({ status: 204 }, { max_leases_per_project: 0 });
     expect(await over.enforcement.commitCreate(createPhysicalHost())).toMatchObject({
       allowed: false,
@@ -152,7 +152,7 @@ describe('what is sent to commit', () => {
 });
 
 describe('the endpoints of commits', () => {
-  it('are enough: a service may only keep accounts', async () => {
+  it('are sufficient: a service may record leases without checking them', async () => {
     for (const which of ['create', 'update']) {
       const lines = [`external_service_commit_${which}_endpoint = http://127.0.0.1:1/`];
       expect(await mistakes('ExternalServiceFilter', lines)).toEqual([]);
@@ -180,8 +180,8 @@ describe('the endpoints of commits', () => {
   );
 });
 
-describe('a commit of a service that is asked', () => {
-  it('comes when the lease is recorded, and holds no lock: the ledger can be read and written meanwhile', async () => {
+describe('a commit to the external service', () => {
+  it('is sent after the lease is recorded, and holds no lock on the ledger', async () => {
     const seen: unknown[] = [];
     let chain: Awaited<ReturnType<typeof against>> | undefined;
     const commits: Answer = async (_, response) => {
@@ -206,7 +206,7 @@ describe('a commit of a service that is asked', () => {
     expect(chain.balances(PROJECT)).toMatchObject({ 'max_leases/project': 2n });
   });
 
-  it('that is refused refuses the lease, in its words, and takes back what was recorded', async () => {
+  it('that is refused refuses the lease with its message, and reverts the recording', async () => {
     const chain = await against({ status: 403, body: '{"message": "no credit"}' });
     const decision = await chain.enforcement.checkCreate(createPhysicalHost(), { requestId: 'req-1' });
     expect(decision).toMatchObject({
@@ -224,7 +224,7 @@ describe('a commit of a service that is asked', () => {
     }
     expect(
       chain.sent().map(([url]) => url),
-      'who has said no has nothing to give back',
+      'a service that refused has nothing to release',
     ).toEqual(['/commit/create/']);
   });
 
@@ -235,9 +235,9 @@ describe('a commit of a service that is asked', () => {
     ['silence', () => {}],
     ['a connection that is cut', (request) => void request.socket.destroy()],
   ])(
-    'that fails refuses the lease and takes it back, and the service hears that it has ended: %s',
+    'that fails refuses and reverts the lease, and tells the service that it has ended: %s',
     async (what, answer) => {
-      // Who is silent is waited for; all others answer at once.
+      // Only the silent service is waited for; all others answer at once.
       const external_service_timeout = what === 'silence' ? 1 : 60;
       const chain = await against(answer, { external_service_timeout });
       const decision = await chain.enforcement.checkCreate(createPhysicalHost());
@@ -255,7 +255,7 @@ describe('a commit of a service that is asked', () => {
     },
   );
 
-  it('is never let through on error, whatever external_service_allow_on_error says', async () => {
+  it('that fails refuses the lease, even with external_service_allow_on_error', async () => {
     const chain = await against(
       { status: 500 },
       {
@@ -276,7 +276,7 @@ describe('a commit of a service that is asked', () => {
     expect(chain.balances(PROJECT)).toEqual({});
   });
 
-  it('can be tried again after it was taken back', async () => {
+  it('can be retried after it was reverted', async () => {
     let status = 500;
     const chain = await against((_, response) => response.writeHead(status).end());
     expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: false });
@@ -291,7 +291,7 @@ describe('a commit of a service that is asked', () => {
   it.each([
     [403, false],
     [500, true],
-  ])('of an update that ends in %d leaves the lease as it was', async (status, failed) => {
+  ])('of an update that is answered with %d leaves the lease unchanged', async (status, failed) => {
     const chain = await against((request, response) =>
       response.writeHead(request.url === '/commit/create/' ? 204 : status).end(),
     );
@@ -301,17 +301,17 @@ describe('a commit of a service that is asked', () => {
     expect(held(chain)).toEqual(before);
     expect(
       chain.sent().map(([url]) => url),
-      'the lease goes on',
+      'the lease continues',
     ).toEqual(['/commit/create/', '/commit/update/']);
   });
 
-  it('of an update of a lease that nobody has recorded leaves nothing', async () => {
+  it('of an update of an unrecorded lease leaves nothing behind', async () => {
     const chain = await against({ status: 403 });
     expect(await chain.enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: false });
     expect(chain.balances(PROJECT)).toEqual({});
   });
 
-  it('that is only tried warns, and the lease is recorded', async () => {
+  it('of an audited filter only warns, and the lease is recorded', async () => {
     const chain = await against(
       { status: 403, body: '{"message": "no credit"}' },
       { audit_filters: ['ExternalServiceFilter'] },
@@ -327,7 +327,7 @@ describe('a commit of a service that is asked', () => {
     ]);
   });
 
-  it('that nobody waits for any longer is refused at once, and taken back all the same', async () => {
+  it('whose caller has stopped waiting is refused at once, and still reverted', async () => {
     const over = new AbortController();
     const chain = await against(() => over.abort(new Error('enough')), { external_service_timeout: 3600 });
     const { signal } = over;
@@ -339,7 +339,7 @@ describe('a commit of a service that is asked', () => {
     }, SOON);
   });
 
-  it('is taken back before the chain is closed, and no later answer waits for it', async () => {
+  it('is reverted before the chain is closed, and delays no later answer', async () => {
     const ends: (() => void)[] = [];
     const over = new AbortController();
     const service = await policyServer((request, response) => {
@@ -374,7 +374,7 @@ describe('a commit of a service that is asked', () => {
   });
 });
 
-describe('who was told of a new lease', () => {
+describe('a filter that has committed a new lease', () => {
   const COMMITS = (name: string, verdict: string) =>
     filterSource(name, { extra: `commitCreate() { ${verdict} } commitUpdate() { ${verdict} }` });
   const enabled = ['ExternalServiceFilter', 'MaxLeasesFilter', 'LastFilter'];
@@ -385,7 +385,7 @@ describe('who was told of a new lease', () => {
     ["throw new Error('broken');", { failed: true, message: GENERIC }],
     ['return allow({});', { failed: true, message: GENERIC }],
     ['', { failed: true, message: GENERIC }],
-  ])('hears of its end when a later one refuses it: %j', async (verdict, refusal) => {
+  ])('is told of its end when a later filter refuses it: %j', async (verdict, refusal) => {
     const chain = await against({ status: 204 }, {}, setup(verdict));
     expect(await chain.enforcement.checkCreate(createPhysicalHost())).toMatchObject({
       allowed: false,
@@ -399,7 +399,7 @@ describe('who was told of a new lease', () => {
     expect(chain.balances(PROJECT)).toEqual({});
   });
 
-  it('is told of no end when an update is refused, nor when a lease was there before', async () => {
+  it('is not told of an end when an update is refused, or when the lease existed before', async () => {
     vi.stubGlobal('refusal', undefined);
     const chain = await against(
       { status: 204 },
@@ -424,7 +424,7 @@ describe('who was told of a new lease', () => {
     ]);
   });
 
-  it('is not asked when one before it refuses', async () => {
+  it('is not called when an earlier filter refuses', async () => {
     const chain = await against(
       { status: 204 },
       {},

@@ -11,7 +11,7 @@ beforeAll(loadLibraries, 60_000);
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const DENIED = 'The external service denied the request.';
 
-/** What the log has of each fault, so that it is this one and not another. A 403 with broken JSON is a no. */
+/** The log text for each fault, to tell it from the others. A 403 with broken JSON is a rejection, not a fault. */
 const CAUSES: Readonly<Record<string, RegExp | undefined>> = {
   'connection refused': /ECONNREFUSED/,
   silent: /no whole answer within 1 s/,
@@ -26,7 +26,7 @@ const CAUSES: Readonly<Record<string, RegExp | undefined>> = {
   'name that does not resolve': /ENOTFOUND|EAI_AGAIN|no whole answer within 1 s/,
 };
 
-/** A filter that asks a service with this fault, which is bound to a second. */
+/** A filter that calls a service with this fault, with a timeout of one second. */
 async function asking(fault: string) {
   const start = FAULTS[fault];
   if (start === undefined) {
@@ -51,13 +51,13 @@ async function asking(fault: string) {
 }
 
 describe('an external service', () => {
-  it('has no other faults than these', () => {
+  it('has exactly these faults', () => {
     expect(Object.keys(FAULTS)).toEqual(Object.keys(CAUSES));
   });
 });
 
 describe.each(Object.entries(CAUSES))('with the fault "%s"', (fault, cause) => {
-  it('gets no lease created or extended, and no end taken for told', async () => {
+  it('refuses creates and updates, and reports ends as failed', async () => {
     const { enforcement, logger } = await asking(fault);
     const refusal =
       cause === undefined

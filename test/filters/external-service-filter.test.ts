@@ -13,7 +13,7 @@ import { testFilter } from './contract.ts';
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const DENIED = 'The external service denied the request.';
 const TOKEN = 'token-5f1b0c';
-/** Built, as `npm run external-service-example` starts it. */
+/** The built example, as `npm run external-service-example` starts it. */
 const EXAMPLE = fileURLToPath(new URL('../../dist/external-service-example/server.js', import.meta.url));
 
 async function load(options: Record<string, unknown>) {
@@ -29,7 +29,7 @@ async function against(answer: Answer, options: Record<string, unknown> = {}) {
   return { service, ...(await load({ external_service_base_endpoint: service.url, ...options })) };
 }
 
-describe('on a service that allows everything', () => {
+describe('with a service that allows everything', () => {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(204).end());
   });
@@ -44,8 +44,8 @@ describe('on a service that allows everything', () => {
   testFilter({ name: 'ExternalServiceFilter', options });
 });
 
-describe('what is sent', () => {
-  it('is the protocol of Blazar: a POST of JSON, with the lease as it came', async () => {
+describe('a request to the service', () => {
+  it('follows the protocol of Blazar: a POST of JSON, with the lease unchanged', async () => {
     const { service, enforcement } = await against({ status: 204 });
     await enforcement.checkCreate(createGpuAndFloatingIp());
     await enforcement.checkUpdate(updateExtend());
@@ -63,7 +63,7 @@ describe('what is sent', () => {
     }
   });
 
-  it('has dates in ISO 8601 where code passed objects', async () => {
+  it('has dates in ISO 8601 if the caller passed objects', async () => {
     const { service, enforcement } = await against({ status: 204 });
     const { context } = createPhysicalHost();
     const start_date = new Date('2026-12-01T09:00:00Z');
@@ -85,7 +85,7 @@ describe('what is sent', () => {
     });
   });
 
-  it('goes over a connection that is kept', async () => {
+  it('reuses the connection', async () => {
     const { service, enforcement } = await against({ status: 204 });
     let connections = 0;
     service.server.on('connection', () => {
@@ -95,7 +95,7 @@ describe('what is sent', () => {
       await enforcement.checkCreate(createPhysicalHost());
     }
     expect(service.requests).toHaveLength(20);
-    // A second one is opened when a call starts in the moment in which the first is being handed back.
+    // A call that starts while the first connection is being returned opens a second one.
     expect(connections).toBeLessThanOrEqual(2);
   });
 });
@@ -107,14 +107,14 @@ describe('the endpoints', () => {
     ['/api/v2', '/api/v2/check-create'],
     ['/api/v2/', '/api/v2/check-create'],
     ['/api?site=north', '/api/check-create?site=north'],
-  ])('are appended to the path of the base: %j', async (path, url) => {
+  ])('are appended to the path of the base endpoint: %j', async (path, url) => {
     const service = await policyServer({ status: 204 });
     const { enforcement } = await load({ external_service_base_endpoint: `${service.url}${path}` });
     await enforcement.checkCreate(createPhysicalHost());
     expect(service.requests.map((request) => request.url)).toEqual([url]);
   });
 
-  it('can be set one by one', async () => {
+  it('can be set separately', async () => {
     const service = await policyServer({ status: 204 });
     const { enforcement } = await load({
       external_service_base_endpoint: `${service.url}/base`,
@@ -128,7 +128,7 @@ describe('the endpoints', () => {
     expect(service.requests.map(({ url }) => url)).toEqual(['/may-i', '/may-i-still?v=2', '/bye/']);
   });
 
-  it('that are neither set nor derivable are not asked', async () => {
+  it('that are neither set nor derivable are not called', async () => {
     const service = await policyServer({ status: 403 });
     const { enforcement } = await load({ external_service_check_update_endpoint: `${service.url}/update` });
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
@@ -137,7 +137,7 @@ describe('the endpoints', () => {
     expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: false });
   });
 
-  it('must be there, at least one', async () => {
+  it('are required: at least one', async () => {
     await expect(load({})).rejects.toThrow(ConfigurationError);
     await expect(load({})).rejects.toThrow(/external_service_base_endpoint or another of its endpoints/);
   });
@@ -163,7 +163,7 @@ describe('the endpoints', () => {
   });
 });
 
-describe('the answer', () => {
+describe('an answer with status', () => {
   it('204 allows', async () => {
     const { enforcement } = await against({ status: 204 });
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
@@ -185,7 +185,7 @@ describe('the answer', () => {
     expect(await enforcement.checkUpdate(updateExtend())).toMatchObject(rejected);
   });
 
-  it('403 is read in the fields of external_service_message_fields, in their order', async () => {
+  it('403 is searched for a reason in external_service_message_fields, in order', async () => {
     const options = { external_service_message_fields: ['error', 'message'] };
     const { service, enforcement } = await against(
       { status: 403, body: '{"message": "m", "error": "e"}' },
@@ -211,7 +211,7 @@ describe('the answer', () => {
     '{"message": {"message": "x"}}',
     '{"message": "cut off',
     '{"__proto__": {"message": "x"}}',
-  ])('403 with the body %j rejects with a generic sentence and logs the body', async (body) => {
+  ])('403 and the body %j rejects with a generic message and logs the body', async (body) => {
     const { enforcement, logger } = await against({ status: 403, ...(body !== undefined && { body }) });
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
       allowed: false,
@@ -221,7 +221,7 @@ describe('the answer', () => {
     expect(logger.lines).toMatchObject([{ level: 'debug', fields: { status: 403, body: body ?? '' } }]);
   });
 
-  it('403 is shown on one line, of bounded length, without control characters', async () => {
+  it('403 is shown on one line of limited length, without control characters', async () => {
     const message = `no\r\n\u001b[31m${'x'.repeat(5000)}`;
     const { enforcement } = await against({ status: 403, body: JSON.stringify({ message }) });
     const decision = await enforcement.checkCreate(createPhysicalHost());
@@ -230,7 +230,7 @@ describe('the answer', () => {
   });
 
   it.each([200, 201, 202, 205, 301, 302, 307, 308, 400, 401, 404, 407, 429, 500, 502, 503])(
-    '%d is a failure: generic to the user, with the start of the body in the log',
+    '%d is a failure: the user sees a generic message, the log has the start of the body',
     async (status) => {
       const body = `inside-${'x'.repeat(5000)}`;
       const headers = { location: '/elsewhere' };
@@ -254,14 +254,14 @@ describe('the answer', () => {
     },
   );
 
-  it('to an on-end may only be 204; anything else is logged and reported', async () => {
+  it('204 is the only success of an on-end: any other is logged and reported', async () => {
     const { service, enforcement } = await against({ status: 204 });
     expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
     service.answer = { status: 403, body: '{"message": "no"}' };
     expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: true });
   });
 
-  it('never brings a token into the log or to the user, also when the service sends it back', async () => {
+  it('403 or 500 shows no token in the log or to the user, even if the service echoes it', async () => {
     const echo: Answer = (request, response) => {
       const body = JSON.stringify({ message: `you sent ${request.headers['x-auth-token']}` });
       response.writeHead(request.url === '/check-create' ? 403 : 500).end(body);
@@ -277,7 +277,7 @@ describe('the answer', () => {
 });
 
 describe('a service that fails', () => {
-  it('refuses leases, generic to the user, with the cause and without the token in the log', async () => {
+  it('refuses leases with a generic message, and logs the cause without the token', async () => {
     const { service, enforcement, logger } = await against(
       { status: 204 },
       { external_service_token: TOKEN },
@@ -301,7 +301,7 @@ describe('a service that fails', () => {
     expect(logger.lines[0]?.fields.error).toMatch(/within 1 s/);
   });
 
-  it('is not waited for longer than the caller waits', async () => {
+  it('is not waited for after the caller has stopped waiting', async () => {
     const { enforcement } = await against(() => {}, { external_service_timeout: 3600 });
     const signal = AbortSignal.timeout(50);
     expect(await enforcement.checkCreate(createPhysicalHost(), { signal })).toMatchObject({ failed: true });
@@ -318,7 +318,7 @@ describe('a service that fails', () => {
     });
   });
 
-  it('is left alone after external_service_breaker_failures failures, and leases are refused', async () => {
+  it('is not called after external_service_breaker_failures failures, and leases are refused', async () => {
     const { service, enforcement, logger } = await against(
       { status: 500 },
       { external_service_breaker_failures: 2 },
@@ -333,7 +333,7 @@ describe('a service that fails', () => {
     expect(logger.lines.findLast(({ level }) => level === 'error')?.fields.error).toMatch(/not sent/);
   });
 
-  it('that rejects is not one that fails', async () => {
+  it('has not failed if it rejects', async () => {
     const { service, enforcement } = await against({ status: 403 }, { external_service_breaker_failures: 2 });
     for (let call = 0; call < 4; call += 1) {
       await enforcement.checkCreate(createPhysicalHost());
@@ -341,7 +341,7 @@ describe('a service that fails', () => {
     expect(service.requests).toHaveLength(4);
   });
 
-  it('lets leases through where external_service_allow_on_error says so, each with a warning in the log', async () => {
+  it('allows leases with external_service_allow_on_error, and logs a warning for each', async () => {
     const { service, enforcement, logger } = await against(
       { status: 500 },
       { external_service_allow_on_error: true, external_service_token: TOKEN },
@@ -362,17 +362,17 @@ describe('a service that fails', () => {
     });
   });
 
-  it('lets none through that nobody waits for any longer, and does not say so', async () => {
+  it('allows and logs nothing after the caller has stopped waiting', async () => {
     const { enforcement, logger } = await against(() => {}, { external_service_allow_on_error: true });
     const signal = AbortSignal.timeout(50);
     expect(await enforcement.checkCreate(createPhysicalHost(), { signal })).toMatchObject({ allowed: false });
-    // The filter ends after the decision that did not wait for it.
+    // The filter finishes after the decision, which did not wait for it.
     await new Promise((done) => setTimeout(done, 50));
     expect(logger.lines.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 });
 
-/** The filter with our token, and the example as a process of its own with these settings. */
+/** The filter with our token, and the example with these settings as a separate process. */
 async function againstExample(settings: Record<string, string>) {
   const env = { ...process.env, PORT: '0', ...settings };
   const child = spawn(process.execPath, [EXAMPLE], { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -386,8 +386,8 @@ async function againstExample(settings: Record<string, string>) {
   });
 }
 
-describe('with external-service-example, started as its README says', () => {
-  it('charges a lease, its extension, and refuses what is over the budget', async () => {
+describe('with external-service-example, started as in its README', () => {
+  it('charges a lease and its extension, and refuses leases over the budget', async () => {
     const { enforcement } = await againstExample({ EXAMPLE_TOKEN: TOKEN, EXAMPLE_BUDGET_NODE_HOURS: '200' });
     // Two nodes for 48 hours are 96 node-hours, for another 48 hours another 96.
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
@@ -395,14 +395,14 @@ describe('with external-service-example, started as its README says', () => {
     const refused = await enforcement.checkCreate(createGpuAndFloatingIp());
     expect(refused).toMatchObject({ allowed: false, failed: false });
     expect(refused.message).toMatch(/node-hours/);
-    // The lease has not begun when it ends: all of it is given back.
+    // The lease ends before it starts: all of it is returned.
     expect(
       await enforcement.onEnd({ ...endActive(), lease: { ...endActive().lease, ...updateExtend().lease } }),
     ).toMatchObject({ failed: false });
     expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
   });
 
-  it('fails closed when the token is another', async () => {
+  it('fails closed if the token is wrong', async () => {
     const { enforcement } = await againstExample({ EXAMPLE_TOKEN: 'another' });
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
       allowed: false,

@@ -17,7 +17,7 @@ describe('the options of LeaseDatesFilter', () => {
     '2026-02-30',
     '2026-12-01T25:00',
     '12',
-  ])('are no %j: the mistake has its file and line, and the text', async (text) => {
+  ])('refuse %j, with file, line and text', async (text) => {
     const expected = 'expected a date of ISO 8601, or +seconds from now such as +86400, got';
     expect(
       await mistakes('LeaseDatesFilter', [
@@ -34,7 +34,7 @@ describe('the options of LeaseDatesFilter', () => {
     ]);
   });
 
-  it('are no latest end before the earliest start, where both are fixed or both are from now', async () => {
+  it('refuse a latest end before the earliest start, if both are dates or both count from now', async () => {
     const contradiction =
       'blazar.conf:4: [enforcement] lease_dates_latest_end: expected a date that is not before lease_dates_earliest_start';
     const both = (start: string, end: string) =>
@@ -55,7 +55,7 @@ describe('the options of LeaseDatesFilter', () => {
     }
   });
 
-  it('may be written in YAML, with quotes or without', async () => {
+  it('can be written in YAML, with or without quotes', async () => {
     for (const [end, last] of [
       [`+${DAY}`, '2026-11-22T09:00:30.500000'],
       [`"+${DAY}"`, '2026-11-22T09:00:30.500000'],
@@ -70,7 +70,7 @@ describe('the options of LeaseDatesFilter', () => {
     }
   });
 
-  it('are wrong in YAML with file and line too', async () => {
+  it('are refused in YAML with file and line too', async () => {
     const yaml = 'enforcement:\n  enabled_filters: [LeaseDatesFilter]\n  lease_dates_latest_end: tomorrow\n';
     expect(await mistakes('LeaseDatesFilter', [], { yaml })).toEqual([
       expect.stringContaining(

@@ -4,7 +4,7 @@ import { updateExtend } from '../support/requests.ts';
 import { DAY, load } from './lease-dates.ts';
 
 describe('LeaseDatesFilter at update', () => {
-  /** The present lease is from 2026-12-01T09:00 to 2026-12-03T09:00. */
+  /** The current lease is from 2026-12-01T09:00 to 2026-12-03T09:00. */
   const update = async (lines: readonly string[], lease: Partial<Lease>, current: Partial<Lease> = {}) => {
     const { context, currentLease } = updateExtend();
     const request: UpdateRequest = { context, currentLease: { ...currentLease, ...current }, lease };
@@ -13,7 +13,7 @@ describe('LeaseDatesFilter at update', () => {
   const LATE_START = ['lease_dates_earliest_start = 2026-12-02T09:00:00'];
   const EARLY_END = ['lease_dates_latest_end = 2026-12-02T09:00:00'];
 
-  it('judges the captured extension by its new end', async () => {
+  it('checks the new end of the captured extension', async () => {
     const ask = async (end: string) =>
       (await load([`lease_dates_latest_end = ${end}`])).checkUpdate(updateExtend());
     expect(await ask('2026-12-05T09:00:00')).toMatchObject({ allowed: true });
@@ -23,7 +23,7 @@ describe('LeaseDatesFilter at update', () => {
     });
   });
 
-  it('does not judge a start that stays or moves later, also where it is too early', async () => {
+  it('allows a start that stays or moves later, even if it is too early', async () => {
     for (const start_date of [
       '2026-12-01T09:00:00',
       '2026-12-01T10:00:00+01:00',
@@ -33,7 +33,7 @@ describe('LeaseDatesFilter at update', () => {
     }
   });
 
-  it('rejects a start that moves a microsecond earlier where it is too early', async () => {
+  it('rejects a start that is too early and moves a microsecond earlier', async () => {
     expect(await update(LATE_START, { start_date: '2026-12-01T08:59:59.999999' })).toMatchObject({
       allowed: false,
       message: expect.stringMatching(
@@ -42,7 +42,7 @@ describe('LeaseDatesFilter at update', () => {
     });
   });
 
-  it('does not judge an end that stays or moves earlier, also where it is too late', async () => {
+  it('allows an end that stays or moves earlier, even if it is too late', async () => {
     for (const end_date of [
       '2026-12-03T09:00:00',
       '2026-12-03T10:00:00+01:00',
@@ -52,7 +52,7 @@ describe('LeaseDatesFilter at update', () => {
     }
   });
 
-  it('rejects an end that moves a microsecond later where it is too late', async () => {
+  it('rejects an end that is too late and moves a microsecond later', async () => {
     expect(await update(EARLY_END, { end_date: '2026-12-03T09:00:00.000001' })).toMatchObject({
       allowed: false,
       message: expect.stringContaining('no lease may end after 2026-12-02T09:00:00Z.'),
@@ -72,7 +72,7 @@ describe('LeaseDatesFilter at update', () => {
     });
   });
 
-  it('does not judge a date that is not sent', async () => {
+  it('does not check a date that is not sent', async () => {
     const lines = [...LATE_START, ...EARLY_END];
     for (const lease of [
       {},
@@ -85,7 +85,7 @@ describe('LeaseDatesFilter at update', () => {
     expect(await update(lines, { end_date: '2026-12-04' })).toMatchObject({ allowed: false });
   });
 
-  it('lets a lease that runs be extended, though it began before the earliest start', async () => {
+  it('allows the extension of a running lease that started before the earliest start', async () => {
     const lines = ['lease_dates_earliest_start = +0', `lease_dates_latest_end = +${30 * DAY}`];
     const running = { start_date: '2026-11-01T09:00:00', end_date: '2026-11-22T09:00:00' };
     expect(
@@ -106,7 +106,7 @@ describe('LeaseDatesFilter at update', () => {
     });
   });
 
-  it('judges a date that the present lease does not say', async () => {
+  it('checks a date that the current lease does not have', async () => {
     const current = JSON.parse('{"start_date": null, "end_date": null}');
     const dates = { start_date: '2026-12-02T09:00:00', end_date: '2026-12-02T09:00:00' };
     const lines = [...LATE_START, ...EARLY_END];

@@ -16,7 +16,7 @@ testFilter({
 });
 
 describe('LeaseDatesFilter at create', () => {
-  it('allows every date where neither option is set', async () => {
+  it('allows every date if neither option is set', async () => {
     for (const dates of [
       { start_date: '1970-01-01', end_date: '1970-01-02' },
       { start_date: '2026-12-01', end_date: '9999-12-31' },
@@ -25,7 +25,7 @@ describe('LeaseDatesFilter at create', () => {
     }
   });
 
-  it('allows a lease that begins exactly at the earliest start, and rejects one a microsecond before', async () => {
+  it('allows a lease that starts exactly at the earliest start, and rejects one a microsecond earlier', async () => {
     expect(await starting(START, '2026-12-01T09:00:00.000000')).toMatchObject({ allowed: true });
     expect(await starting(START, '2026-12-01T08:59:59.999999')).toMatchObject({
       allowed: false,
@@ -36,7 +36,7 @@ describe('LeaseDatesFilter at create', () => {
     });
   });
 
-  it('allows a lease that ends exactly at the latest end, and rejects one a microsecond behind', async () => {
+  it('allows a lease that ends exactly at the latest end, and rejects one a microsecond later', async () => {
     expect(await ending(END, '2026-12-03T09:00:00.000000')).toMatchObject({ allowed: true });
     expect(await ending(END, '2026-12-03T09:00:00.000001')).toMatchObject({
       allowed: false,
@@ -46,7 +46,7 @@ describe('LeaseDatesFilter at create', () => {
     });
   });
 
-  it('says in UTC when the lease would start or end, and what the first or last date is', async () => {
+  it('names the date and the limit in UTC', async () => {
     expect((await starting(START, '2026-12-01T09:59:59+01:00')).message).toBe(
       'The lease starts at 2026-12-01T08:59:59Z; no lease may start before 2026-12-01T09:00:00Z.',
     );
@@ -55,13 +55,13 @@ describe('LeaseDatesFilter at create', () => {
     );
   });
 
-  it('says parts of a second where there are any, also before 1970', async () => {
+  it('shows fractions of a second, also before 1970', async () => {
     expect((await starting(START, '1969-12-31T23:59:59.25')).message).toContain(
       'The lease starts at 1969-12-31T23:59:59.25Z;',
     );
   });
 
-  it('judges the start first where both dates are wrong', async () => {
+  it('reports the start first if both dates are out of range', async () => {
     const both = await create([...START, ...END], {
       start_date: '2026-11-30',
       end_date: '2026-12-31',
@@ -69,7 +69,7 @@ describe('LeaseDatesFilter at create', () => {
     expect(both.message).toContain('The lease starts at 2026-11-30T00:00:00Z');
   });
 
-  it('holds only the start against the earliest start, and only the end against the latest end', async () => {
+  it('checks only the start against the earliest start, and only the end against the latest end', async () => {
     expect(await starting(START, '2099-01-01')).toMatchObject({ allowed: true });
     const dates = { start_date: '2001-01-01', end_date: '2001-01-02' };
     expect(await create(END, dates)).toMatchObject({ allowed: true });
@@ -80,7 +80,7 @@ describe('LeaseDatesFilter at create', () => {
     });
   });
 
-  it('reads end_time where there is no end_date', async () => {
+  it('reads end_time if there is no end_date', async () => {
     const { context, lease } = createPhysicalHost();
     const { end_date: _, ...rest } = lease;
     const enforcement = await load(END);
@@ -108,13 +108,13 @@ describe('LeaseDatesFilter at create', () => {
     '2026-12-01T02:00:00.000-07:00',
     '20261201T090000Z',
     '2026-W49-2T09:00',
-  ])('reads %s in the configuration as the instant that it is', async (text) => {
+  ])('reads %s in the configuration as the same instant', async (text) => {
     const lines = [`lease_dates_earliest_start = ${text}`];
     expect(await starting(lines, '2026-12-01T09:00:00Z')).toMatchObject({ allowed: true });
     expect(await starting(lines, '2026-12-01T08:59:59.999999Z')).toMatchObject({ allowed: false });
   });
 
-  it('takes a day alone for its first instant', async () => {
+  it('reads a date without a time as the start of that day', async () => {
     const lines = ['lease_dates_latest_end = 2026-12-03'];
     expect(await ending(lines, '2026-12-03T00:00:00')).toMatchObject({ allowed: true });
     expect(await ending(lines, '2026-12-03T00:01:00')).toMatchObject({ allowed: false });
@@ -128,7 +128,7 @@ describe('LeaseDatesFilter with +seconds', () => {
     expect(await ending(lines, '2026-11-22T09:00:30.500001')).toMatchObject({ allowed: false });
   });
 
-  it('counts the earliest start from the beginning of the present minute, to which Blazar cuts "now"', async () => {
+  it('counts the earliest start from the beginning of the current minute, as Blazar cuts "now" to the minute', async () => {
     const lines = ['lease_dates_earliest_start = +0'];
     for (const now of ['2026-11-21T09:00:00.000Z', '2026-11-21T09:00:59.999Z']) {
       const setup = { now: () => now };
@@ -142,7 +142,7 @@ describe('LeaseDatesFilter with +seconds', () => {
     expect(await starting(later, '2026-11-21T09:59:59.999999')).toMatchObject({ allowed: false });
   });
 
-  it('says what the date is by now, and how it was written', async () => {
+  it('names the current value of the date, and the option as written', async () => {
     const setup = { now: () => '2026-11-21T09:00:30Z' };
     expect((await starting(['lease_dates_earliest_start = +3600'], '2026-11-21T09:59', setup)).message).toBe(
       'The lease starts at 2026-11-21T09:59:00Z; no lease may start before 2026-11-21T10:00:00Z (+3600 seconds from now).',
@@ -179,7 +179,7 @@ describe('LeaseDatesFilter with +seconds', () => {
     }
   });
 
-  it('may lie further away than any lease', async () => {
+  it('accepts a distance longer than any lease', async () => {
     const [start, end] = [
       'lease_dates_earliest_start = +999999999999',
       'lease_dates_latest_end = +999999999999',
@@ -190,12 +190,12 @@ describe('LeaseDatesFilter with +seconds', () => {
 });
 
 describe('LeaseDatesFilter', () => {
-  it('hears of every end without a word, however wrong the dates are', async () => {
+  it('accepts every end, whatever the dates', async () => {
     const enforcement = await load(['lease_dates_latest_end = 2001-01-01']);
     expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
   });
 
-  it('allows exempt projects everything', async () => {
+  it('does not limit exempt projects', async () => {
     const request = createPhysicalHost();
     const lines = ['lease_dates_latest_end = 2001-01-01', `exempt_projects = ${request.context.project_id}`];
     const enforcement = await load(lines);
@@ -205,7 +205,7 @@ describe('LeaseDatesFilter', () => {
     expect(await enforcement.checkCreate(other)).toMatchObject({ allowed: false, exempt: false });
   });
 
-  it('only warns where it is tried', async () => {
+  it('only warns if it is audited', async () => {
     const decision = await create(END, { end_date: '2026-12-04' }, { audit: true });
     expect(decision).toMatchObject({
       allowed: true,

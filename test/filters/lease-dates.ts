@@ -1,4 +1,4 @@
-/** What the tests of LeaseDatesFilter share: the filter with its options, and requests with other dates. */
+/** Shared by the tests of LeaseDatesFilter: the filter with its options, and requests with other dates. */
 import type { Lease, UsageEnforcement } from '../../src/index.ts';
 import { createPhysicalHost } from '../support/requests.ts';
 import { loadFilter, type Setup } from './loaded.ts';

@@ -1,10 +1,10 @@
-/** What the tests of SchedulingPolicyFilter share: policies, who may use them, and leases as Blazar sends them. */
+/** Shared by the tests of SchedulingPolicyFilter: policies, roles and bindings, and leases as Blazar sends them. */
 import { type CreateRequest, type Decision, type Reservation, UsageEnforcement } from '../../src/index.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost } from '../support/requests.ts';
 
-/** Of the captured requests. */
+/** The ids in the captured requests. */
 export const PROJECT = 'a0b86a98b0d343cb948e00689182efd4';
 export const USER = 'c631173edec04bb7a0c3f7711153c06c';
 
@@ -19,7 +19,7 @@ export function policyDocument(name: string, spec: object): object {
   };
 }
 
-/** A role that may use the policy of its name, and a binding of it. */
+/** A role that may use the policy with its name, and a binding of the role. */
 export function grantDocuments(policy: string, subject: object, binding: object = {}): object[] {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   return [
@@ -52,7 +52,7 @@ export function asYaml(documents: readonly object[]): string {
   return documents.map((document) => JSON.stringify(document)).join('\n---\n');
 }
 
-/** A file with policies that everybody may use: name → spec. */
+/** A file with policies that everyone may use: name → spec. */
 export function policiesForAll(specs: Readonly<Record<string, object>>): string {
   const documents = Object.entries(specs).flatMap(([name, spec]) => [
     policyDocument(name, spec),
@@ -78,7 +78,7 @@ export function loadFilter(
 
 const chains = new Map<string, Promise<UsageEnforcement>>();
 
-/** The filter with policies that everybody may use, by their specs: loaded once, since it judges any number of leases. */
+/** The filter with policies that everyone may use, by their specs. Loaded once for all leases of a test. */
 export function filterFor(specs: Readonly<Record<string, object>>): Promise<UsageEnforcement> {
   const key = JSON.stringify(specs);
   const chain = chains.get(key) ?? loadFilter(policiesForAll(specs));
@@ -86,14 +86,14 @@ export function filterFor(specs: Readonly<Record<string, object>>): Promise<Usag
   return chain;
 }
 
-/** Two hosts for two days, with these reservations in place of the captured one, each over it. */
+/** Two hosts for two days. Each of these reservations is merged over the captured one, which they replace. */
 export function leaseOf(...reservations: Readonly<Record<string, unknown>>[]): CreateRequest {
   const { context, lease } = createPhysicalHost();
   const [captured] = lease.reservations ?? [];
   return { context, lease: { ...lease, reservations: reservations.map((one) => ({ ...captured, ...one })) } };
 }
 
-/** A lease whose one reservation demands this of its machines. */
+/** A lease with one reservation that has these properties. */
 export function demanding(resource_properties: unknown, hypervisor_properties: unknown = ''): CreateRequest {
   return leaseOf({ resource_properties, hypervisor_properties });
 }
@@ -102,7 +102,7 @@ export function equals(name: string, value: string): string {
   return JSON.stringify(['==', `$${name}`, value]);
 }
 
-/** What the reservations of a decision's lease demand. */
+/** The properties that the reservations of a decision's lease require. */
 export function propertiesOf({ lease }: Decision): unknown[] {
   return (lease.reservations ?? []).map((reservation: Reservation) => reservation.resource_properties);
 }

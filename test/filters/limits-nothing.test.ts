@@ -1,4 +1,4 @@
-/** A filter that is enabled and refuses no lease is a limit that everybody thinks is enforced. */
+/** An enabled filter that limits nothing must warn: users believe that the limit is enforced. */
 import { expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
@@ -26,7 +26,7 @@ it.for<[filter: string, ...lines: string[]]>([
   ['LeaseDatesFilter'],
   ['UsageBudgetFilter', 'usage_budget_rates = physical:host:0'],
   ['UsageBudgetFilter', 'usage_budget_rates =', 'usage_budget_flavor_rates = m1:0'],
-])('%s is said to limit nothing, where it is enabled', async ([filter, ...lines]) => {
+])('%s warns that it limits nothing if it is enabled without limits', async ([filter, ...lines]) => {
   expect(await warningsOf(filter, ...lines)).toEqual([
     expect.stringMatching(
       new RegExp(`^warning: 2: \\[enforcement\\] enabled_filters: ${filter} limits nothing: .*; set `),
@@ -50,11 +50,11 @@ it.for<[filter: string, ...lines: string[]]>([
     `external_service_check_create_endpoint = ${URL}`,
     `external_service_commit_update_endpoint = ${URL}`,
   ],
-])('%s with one limit is not: %j', async ([filter, ...lines]) => {
+])('%s with one limit does not warn: %j', async ([filter, ...lines]) => {
   expect(await warningsOf(filter, ...lines)).toEqual([]);
 });
 
-it('ExternalServiceFilter is said to ask nobody where an endpoint is missing', async () => {
+it('ExternalServiceFilter warns if it calls no service because an endpoint is missing', async () => {
   expect(await warningsOf('ExternalServiceFilter', `external_service_on_end_endpoint = ${URL}`)).toEqual([
     expect.stringContaining('ExternalServiceFilter calls no service for create and update: set '),
   ]);
@@ -63,7 +63,7 @@ it('ExternalServiceFilter is said to ask nobody where an endpoint is missing', a
   ).toEqual([expect.stringContaining('ExternalServiceFilter calls no service for update: set ')]);
 });
 
-it("an operator's own filter says so too, and one that throws is a mistake", async () => {
+it("an operator's own filter can warn too, and one that throws is a mistake", async () => {
   const folder = filterFolder({
     'mine-filter.js': filterSource('MineFilter', {
       extra: "static limitsNothing = () => 'limits nothing: yet';",
@@ -78,7 +78,7 @@ it("an operator's own filter says so too, and one that throws is a mistake", asy
   ]);
 });
 
-it('one that is only tried is said to limit nothing where it is named', async () => {
+it('an audited filter that limits nothing is reported at audit_filters', async () => {
   const lines = await warningsOf('', 'audit_filters = LeaseDatesFilter');
   expect(lines).toContainEqual(
     expect.stringMatching(/^warning: 3: \[enforcement\] audit_filters: LeaseDatesFilter limits nothing/),

@@ -1,4 +1,4 @@
-/** A filter alone, with a blazar.conf on disk and a clock that the test says. */
+/** A single filter, with a blazar.conf on disk and a clock that the test sets. */
 import { expect } from 'vitest';
 import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
 import { configFile, shown } from '../config/helpers.ts';
@@ -7,16 +7,16 @@ import { recordingLogger } from '../support/logger.ts';
 export interface Setup {
   /** Default: `NOW`. */
   readonly now?: () => string;
-  /** Tried, not enforced. */
+  /** Audited instead of enforced. */
   readonly audit?: boolean;
-  /** The text of a YAML file in place of blazar.conf. */
+  /** The text of a YAML file to use instead of blazar.conf. */
   readonly yaml?: string;
 }
 
-/** Half a minute behind a full one, ten days before the captured leases begin. */
+/** Half a minute after a full minute, ten days before the captured leases start. */
 export const NOW = '2026-11-21T09:00:30.500Z';
 
-/** The first of the lines is line 3 of blazar.conf. */
+/** The first line is line 3 of blazar.conf. */
 export function loadFilter(
   name: string,
   lines: readonly string[],
@@ -30,7 +30,7 @@ export function loadFilter(
   );
 }
 
-/** The errors of such a configuration, with the files by their names only. */
+/** The errors of such a configuration, with file names instead of paths. */
 export async function mistakes(name: string, lines: readonly string[], setup?: Setup): Promise<string[]> {
   try {
     await (await loadFilter(name, lines, setup)).close();

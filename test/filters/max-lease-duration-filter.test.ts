@@ -30,7 +30,7 @@ describe('MaxLeaseDurationFilter at create', () => {
     expect(await create({ max_lease_duration: 2 * DAY })).toMatchObject({ allowed: true });
   });
 
-  it('rejects a lease longer than the maximum and says how long it is, how long it may be, and whose limit it is', async () => {
+  it('rejects a lease longer than the maximum, and names its length, the limit and whose limit it is', async () => {
     expect(await create({ max_lease_duration: 2 * DAY - 1 })).toMatchObject({
       allowed: false,
       failed: false,
@@ -49,19 +49,19 @@ describe('MaxLeaseDurationFilter at create', () => {
     });
   });
 
-  it('allows a lease of any length where no limit is set', async () => {
+  it('allows a lease of any length if no limit is set', async () => {
     expect(await create({})).toMatchObject({ allowed: true });
     expect(await create({ max_lease_duration: -1 }, createGpuAndFloatingIp())).toMatchObject({
       allowed: true,
     });
   });
 
-  it('rejects every lease that lasts at all where the limit is 0', async () => {
+  it('rejects every lease with a duration if the limit is 0', async () => {
     expect(await create({ max_lease_duration: 0 }, createLasting(1))).toMatchObject({ allowed: false });
     expect(await create({ max_lease_duration: 0 }, createLasting(0))).toMatchObject({ allowed: true });
   });
 
-  it('reads end_time where there is no end_date', async () => {
+  it('reads end_time if there is no end_date', async () => {
     const { context, lease } = createPhysicalHost();
     const { end_date, ...rest } = lease;
     const request = { context, lease: { ...rest, end_time: end_date } };
@@ -69,7 +69,7 @@ describe('MaxLeaseDurationFilter at create', () => {
     expect(await create({ max_lease_duration: 2 * DAY }, request)).toMatchObject({ allowed: true });
   });
 
-  it('counts offsets: the same two instants are the same duration however they are written', async () => {
+  it('respects UTC offsets: the notation of the dates does not change the duration', async () => {
     const { context, lease } = createPhysicalHost();
     const request = {
       context,
@@ -88,7 +88,7 @@ describe('MaxLeaseDurationFilter at create', () => {
     expect(await create(options, createLasting(2))).toMatchObject({ allowed: false });
   });
 
-  it('lets the limit of a user win over that of the project, and that over the general one', async () => {
+  it('prefers the limit of the user to that of the project, and that to the general limit', async () => {
     const options = {
       max_lease_duration: 10,
       max_lease_duration_project_limits: { climate: 100 },
@@ -111,7 +111,7 @@ describe('MaxLeaseDurationFilter at create', () => {
     expect(await longest('bob', 'climate')).toBe(5);
   });
 
-  it('says whose limit it was', async () => {
+  it('names whose limit it is', async () => {
     const options = {
       max_lease_duration_project_limits: { climate: 100 },
       max_lease_duration_user_limits: { alice: 50 },
@@ -124,7 +124,7 @@ describe('MaxLeaseDurationFilter at create', () => {
     );
   });
 
-  it('lets -1 lift the limit for a single project or user', async () => {
+  it('removes the limit of a single project or user with -1', async () => {
     const options = { max_lease_duration: 10, max_lease_duration_project_limits: { climate: -1 } };
     expect(await create(options, createLasting(1e6))).toMatchObject({ allowed: true });
     expect(await create(options, createLasting(1e6, { project_id: 'physics' }))).toMatchObject({
@@ -132,7 +132,7 @@ describe('MaxLeaseDurationFilter at create', () => {
     });
   });
 
-  it('takes ids that are names of JavaScript for ids', async () => {
+  it('accepts ids that are property names of JavaScript objects', async () => {
     for (const id of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
       const request = createLasting(11, { user_id: id, project_id: id });
       expect(await create({ max_lease_duration: 10 }, request), id).toMatchObject({
@@ -144,7 +144,7 @@ describe('MaxLeaseDurationFilter at create', () => {
 });
 
 describe('MaxLeaseDurationFilter at update, without an extension window', () => {
-  it('counts the whole new lease, as Blazar does', async () => {
+  it('checks the whole new lease, as Blazar does', async () => {
     const enforcement = await load({ max_lease_duration: 4 * DAY });
     expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({ allowed: true });
     const strict = await load({ max_lease_duration: 4 * DAY - 1 });
@@ -154,7 +154,7 @@ describe('MaxLeaseDurationFilter at update, without an extension window', () => 
     });
   });
 
-  it('takes a date that is not sent from the current lease', async () => {
+  it('takes missing dates from the current lease', async () => {
     const { context, currentLease } = updateExtend();
     const enforcement = await load({ max_lease_duration: 3 * DAY });
     const extendTo = (end_date: string) =>
@@ -178,7 +178,7 @@ describe('MaxLeaseDurationFilter at update, without an extension window', () => 
 });
 
 describe('MaxLeaseDurationFilter at update, with an extension window', () => {
-  /** The present end of the captured lease is 2026-12-03T09:00, the new one two days later. */
+  /** The current end of the captured lease is 2026-12-03T09:00, the new one two days later. */
   const update = async (
     now: string,
     options: Record<string, unknown>,
@@ -190,7 +190,7 @@ describe('MaxLeaseDurationFilter at update, with an extension window', () => {
     return enforcement.checkUpdate({ ...request, lease: { ...request.lease, ...lease } });
   };
 
-  it('allows an extension within the window, and counts from the present end to the new one', async () => {
+  it('allows an extension within the window, and counts from the current end to the new one', async () => {
     expect(await update('2026-12-02T09:00:00Z', { max_lease_duration: 2 * DAY })).toMatchObject({
       allowed: true,
     });
@@ -219,12 +219,12 @@ describe('MaxLeaseDurationFilter at update, with an extension window', () => {
     });
   });
 
-  it('holds the window also where the length is not limited', async () => {
+  it('enforces the window even without a limit on the length', async () => {
     expect(await update('2026-11-30T00:00:00Z', {})).toMatchObject({ allowed: false });
     expect(await update('2026-12-03T00:00:00Z', {})).toMatchObject({ allowed: true });
   });
 
-  it('always allows to shorten a lease, or to leave its end alone', async () => {
+  it('always allows an update that shortens a lease or keeps its end', async () => {
     const options = { max_lease_duration: 1 };
     for (const end_date of ['2026-12-03T09:00:00', '2026-12-01T09:00:00', '2026-12-02T10:00:00']) {
       expect(await update('2026-11-21T00:00:00Z', options, { end_date }), end_date).toMatchObject({
@@ -233,7 +233,7 @@ describe('MaxLeaseDurationFilter at update, with an extension window', () => {
     }
   });
 
-  it('counts the whole lease when it is to begin earlier, which no window is meant for', async () => {
+  it('checks the whole lease if it is moved to an earlier start', async () => {
     const lease = { start_date: '2026-11-01T09:00:00', end_date: '2026-12-03T09:00:00' };
     expect(await update('2026-12-03T00:00:00Z', { max_lease_duration: 31 * DAY }, lease)).toMatchObject({
       allowed: false,
@@ -243,7 +243,7 @@ describe('MaxLeaseDurationFilter at update, with an extension window', () => {
     });
   });
 
-  it('does not hold for create', async () => {
+  it('does not apply the window to create', async () => {
     expect(
       await create({ max_lease_duration: 2 * DAY, max_lease_duration_extension_window: 1 }),
     ).toMatchObject({
@@ -251,7 +251,7 @@ describe('MaxLeaseDurationFilter at update, with an extension window', () => {
     });
   });
 
-  it('lets the limits of users and projects count for extensions too', async () => {
+  it('applies the limits of users and projects to extensions too', async () => {
     const { context } = updateExtend();
     const options = { max_lease_duration: 1, max_lease_duration_user_limits: { [context.user_id]: 2 * DAY } };
     expect(await update('2026-12-03T00:00:00Z', options)).toMatchObject({ allowed: true });

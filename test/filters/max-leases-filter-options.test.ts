@@ -3,7 +3,7 @@ import type { Context } from '../../src/index.ts';
 import { mistakes } from './loaded.ts';
 import { onLedger } from './on-ledger.ts';
 
-/** How many leases a project, or a user in it, gets, of a type or without one. */
+/** How many leases a project, or a user in it, can get, with or without a type. */
 async function most(
   options: Readonly<Record<string, unknown>>,
   context: Context,
@@ -35,7 +35,7 @@ describe('limits for projects and users', () => {
     max_leases_per_project_by_type: { 'physical:host': 2 },
   };
 
-  it('count instead of the general ones, each in its place; the narrower one decides', async () => {
+  it('override the general limits; the stricter limit decides', async () => {
     expect(await most(OPTIONS, of('alice', 'physics'))).toBe(3);
     expect(await most(OPTIONS, of('bob', 'physics'))).toBe(4);
     expect(await most(OPTIONS, of('bob', 'climate'))).toBe(5);
@@ -44,19 +44,19 @@ describe('limits for projects and users', () => {
     expect(await most(OPTIONS, of('eve', 'open'))).toBe(0);
   });
 
-  it('of a type count instead of the general ones of that type alone', async () => {
+  it('of a type override only the general limits of that type', async () => {
     expect(await most(OPTIONS, of('root', 'physics'), 'physical:host')).toBe(2);
     expect(await most(OPTIONS, of('root', 'climate'), 'physical:host')).toBe(4);
     expect(await most(OPTIONS, of('bob', 'climate'), 'physical:host')).toBe(1);
     expect(await most(OPTIONS, of('root', 'climate'), 'network')).toBe(5);
   });
 
-  it('are not mistaken for each other: a project is no user, whatever its name', async () => {
+  it('are kept apart: a project with the name of a user is not that user', async () => {
     expect(await most({ max_leases_project_limits: { alice: 1 } }, of('alice', 'climate'))).toBe(6);
     expect(await most({ max_leases_user_limits: { climate: 1 } }, of('alice', 'climate'))).toBe(6);
   });
 
-  it('are none where nothing is set', async () => {
+  it('do not exist by default', async () => {
     expect(await most({}, of('alice', 'climate'), 'physical:host')).toBe(6);
   });
 });
@@ -71,7 +71,7 @@ describe('the options of MaxLeasesFilter', () => {
   });
 
   it.each(['max_leases_per_project_by_type', 'max_leases_per_user_by_type'])(
-    'are pairs of a type and a count: %s',
+    'are pairs of type and count: %s',
     async (name) => {
       for (const [text, detail] of [
         ['physical:host', ''],
@@ -88,7 +88,7 @@ describe('the options of MaxLeasesFilter', () => {
   );
 
   it.each(['project', 'user'])(
-    'for a %s are pairs of an id, perhaps with a type, and a count',
+    'for a %s are pairs of an id, optionally with a type, and a count',
     async (who) => {
       const name = `max_leases_${who}_limits`;
       for (const [text, detail] of [
@@ -106,7 +106,7 @@ describe('the options of MaxLeasesFilter', () => {
     },
   );
 
-  it('need a ledger: without one the configuration is refused, and ledger upgrade is named', async () => {
+  it('need a ledger: without one the configuration is refused, with a hint to run ledger upgrade', async () => {
     const [mistake, ...others] = await mistakes('MaxLeasesFilter', [
       '[ledger]',
       'connection = sqlite:///nowhere/ledger.db',

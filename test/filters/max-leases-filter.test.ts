@@ -13,7 +13,7 @@ testFilter({
 const load = (options: object, setup: Partial<LedgerSetup> = {}) =>
   onLedger({ enabled: ['MaxLeasesFilter'], ...setup, options: { ...setup.options, ...options } });
 
-/** A day of a lease that reserves these types. */
+/** A lease of one day that reserves these types. */
 function leaseOf(
   name: string,
   types: readonly string[] = ['physical:host'],
@@ -37,7 +37,7 @@ function change({ context, lease }: CreateRequest, changes: Lease): UpdateReques
 }
 
 describe('MaxLeasesFilter', () => {
-  it('allows exactly so many leases of a project, and rejects one more', async () => {
+  it('allows exactly the limit of a project, and rejects one more lease', async () => {
     const { enforcement } = await load({ max_leases_per_project: 2 });
     const users = ['alice', 'bob', 'carol'];
     const answers = [];
@@ -55,7 +55,7 @@ describe('MaxLeasesFilter', () => {
     });
   });
 
-  it('allows exactly so many leases of a user, in each project by itself', async () => {
+  it('allows exactly the limit of a user, separately in each project', async () => {
     const { enforcement } = await load({ max_leases_per_user: 1 });
     expect(await enforcement.checkCreate(leaseOf('1'))).toMatchObject({ allowed: true });
     expect(await enforcement.checkCreate(leaseOf('2'))).toMatchObject({
@@ -74,7 +74,7 @@ describe('MaxLeasesFilter', () => {
     ['max_leases_per_project_by_type', 'Project climate'],
     ['max_leases_per_user_by_type', 'User alice in project climate'],
   ])(
-    'counts the leases that reserve a type, however much of it and however often: %s',
+    'counts a lease once for a type, whatever the amount or number of reservations: %s',
     async (option, who) => {
       const { enforcement } = await load({ [option]: { 'physical:host': 1, 'virtual:floatingip': 2 } });
       const both = ['physical:host', 'virtual:floatingip', 'physical:host'];
@@ -95,7 +95,7 @@ describe('MaxLeasesFilter', () => {
     },
   );
 
-  it('counts the captured requests by their types', async () => {
+  it('counts the captured requests by resource type', async () => {
     const { enforcement, balances } = await load({});
     const { project_id, user_id } = createPhysicalHost().context;
     await enforcement.checkCreate(createPhysicalHost());
@@ -113,7 +113,7 @@ describe('MaxLeasesFilter', () => {
     expect(balances(project_id)).toMatchObject({ 'max_leases/project': 1n });
   });
 
-  it('gives the place of a lease back when it has ended, and when its end date is over', async () => {
+  it('frees the place of a lease when it has ended, or when its end date has passed', async () => {
     let now = '2026-11-21T09:00:00Z';
     const { enforcement } = await load({ max_leases_per_project: 1 }, { now: () => now });
     const [first, second, third] = ['first', 'second', 'third'].map((name) => leaseOf(name));
@@ -134,7 +134,7 @@ describe('MaxLeasesFilter', () => {
     ).toMatchObject({ allowed: true });
   });
 
-  it('judges an update by the types that it adds: a lease counts once, before and after', async () => {
+  it('checks only the types that an update adds: a lease counts once, before and after', async () => {
     const { enforcement } = await load({
       max_leases_per_project: 1,
       max_leases_per_project_by_type: { 'physical:host': 1, 'virtual:floatingip': 0 },
@@ -155,7 +155,7 @@ describe('MaxLeasesFilter', () => {
     });
   });
 
-  it('lets leases go on that were there before the limit was, or that the ledger never saw', async () => {
+  it('allows updates of leases from before the limit, and of leases that the ledger does not know', async () => {
     const { enforcement, balances, connection } = await load({});
     const leases = ['1', '2', '3'].map((name) => leaseOf(name));
     for (const lease of leases) {
@@ -175,7 +175,7 @@ describe('MaxLeasesFilter', () => {
     });
   });
 
-  it('allows none with the limit 0, and any number with -1', async () => {
+  it('allows no leases with the limit 0, and any number with -1', async () => {
     const none = await load({ max_leases_per_project: 0 });
     expect(await none.enforcement.checkCreate(leaseOf('1'))).toMatchObject({
       allowed: false,
@@ -192,7 +192,7 @@ describe('MaxLeasesFilter', () => {
     }
   });
 
-  it('only warns where it is tried, and counts what it would have rejected', async () => {
+  it('only warns if it is audited, and counts leases that it would have rejected', async () => {
     const { enforcement, balances } = await load({
       max_leases_per_project: 1,
       audit_filters: ['MaxLeasesFilter'],
@@ -208,8 +208,8 @@ describe('MaxLeasesFilter', () => {
   });
 });
 
-describe('ids and types that are made up', () => {
-  it('have accounts of their own, whatever stands in them', async () => {
+describe('unusual ids and types', () => {
+  it('have their own accounts, whatever characters they contain', async () => {
     const { enforcement, balances } = await load({});
     await enforcement.checkCreate(leaseOf('1', ['b/type/c'], { user_id: 'a' }));
     await enforcement.checkCreate(leaseOf('2', ['c'], { user_id: 'a/type/b' }));
@@ -220,7 +220,7 @@ describe('ids and types that are made up', () => {
     expect(Object.values(own), 'of users and types each').toEqual(Array(8).fill(1n));
   });
 
-  it('are names of JavaScript, or have slashes and quotes: each is limited like any other', async () => {
+  it('are limited like any other, even with slashes, quotes or names of JavaScript properties', async () => {
     const ids = ['__proto__', 'constructor', 'a/b', "x'; DROP TABLE leases --", '%', 'π'];
     const { enforcement } = await load({ max_leases_per_project: 1, max_leases_per_user: 1 });
     for (const id of ids) {
@@ -234,7 +234,7 @@ describe('ids and types that are made up', () => {
     }
   });
 
-  it('never come to the limit of another one', async () => {
+  it('never use the limit of another id or type', async () => {
     const { enforcement } = await load({
       max_leases_project_limits: { climate: 1, 'climate/network': 2, 'a/b/network': 1 },
       max_leases_per_project: 0,
@@ -253,7 +253,7 @@ describe('ids and types that are made up', () => {
     expect(await judge('a/b/network', [])).toBe(true);
   });
 
-  it('of a lease without reservations are of none', async () => {
+  it('do not include types for a lease without reservations', async () => {
     const { enforcement, balances } = await load({});
     const { context, lease } = leaseOf('1', []);
     expect(await enforcement.checkCreate({ context, lease })).toMatchObject({ allowed: true });

@@ -19,7 +19,7 @@ describe('limits for users and projects', () => {
     return asked.findLast(({ allowed }) => allowed)?.count;
   };
 
-  it('let the limit of a user win over that of the project, and that over the general one', async () => {
+  it('for users override those for projects, which override the general limit', async () => {
     expect(await most('carol', 'physics')).toBe(10);
     expect(await most('carol', 'climate')).toBe(20);
     expect(await most('alice', 'climate')).toBe(30);
@@ -29,11 +29,11 @@ describe('limits for users and projects', () => {
     expect(await most('carol', 'a')).toBe(10);
   });
 
-  it('are not mistaken for each other: a project is no user, whatever its name', async () => {
+  it('are kept apart: a project with the name of a user is not that user', async () => {
     expect(await most('climate', 'alice')).toBe(10);
   });
 
-  it('lift the limit with -1, each at its place', async () => {
+  it('are removed with -1, each separately', async () => {
     const general = 'max_reservation_size = physical:host:10';
     const project = (count: number) => `max_reservation_size_project_limits = climate/physical:host:${count}`;
     const user = (count: number) => `max_reservation_size_user_limits = alice/physical:host:${count}`;
@@ -45,7 +45,7 @@ describe('limits for users and projects', () => {
     expect(await most('alice', 'climate', ['max_reservation_size = physical:host:-1', project(5)])).toBe(5);
   });
 
-  it('hold for their resource type alone', async () => {
+  it('apply only to their resource type', async () => {
     const enforcement = await load(LINES);
     expect(await enforcement.checkCreate(reserving([of('network', 2), hosts(30)]))).toMatchObject({
       allowed: false,
@@ -53,7 +53,7 @@ describe('limits for users and projects', () => {
     });
   });
 
-  it('are named where they are exceeded', async () => {
+  it('are named in the rejection', async () => {
     const enforcement = await load(LINES);
     const message = async (count: number, context: Partial<Context>) =>
       (await enforcement.checkCreate(reserving([hosts(count)], context))).message;
@@ -83,7 +83,7 @@ describe('the options of MaxReservationSizeFilter', () => {
     ['network:1,,network:2', ' (an item is empty)'],
     ['physical:host:1, physical:host:2', ' (a name is given twice)'],
     ['__proto__:1', ' (__proto__ cannot be the name of a pair)'],
-  ])('are no %j: the mistake has its file and line, and the text', async (text, detail) => {
+  ])('refuse %j, with file, line and text', async (text, detail) => {
     expect(await mistakes('MaxReservationSizeFilter', [`max_reservation_size = ${text}`])).toEqual([
       wrong('max_reservation_size', 'resource type:count', text, detail),
     ]);
@@ -94,19 +94,16 @@ describe('the options of MaxReservationSizeFilter', () => {
     ['climate/:10', 'climate/'],
     ['/physical:host:10', '/physical:host'],
     ['climate/physical:host:-2', 'climate/physical:host'],
-  ])(
-    'for users and projects are no %j: an id, a slash, a type and a count are needed',
-    async (text, name) => {
-      for (const who of ['project', 'user']) {
-        const option = `max_reservation_size_${who}_limits`;
-        expect(await mistakes('MaxReservationSizeFilter', [`${option} = ${text}`])).toEqual([
-          wrong(option, `${who} id/resource type:count`, text, ` (see "${name}")`),
-        ]);
-      }
-    },
-  );
+  ])('for users and projects refuse %j: they need an id, a slash, a type and a count', async (text, name) => {
+    for (const who of ['project', 'user']) {
+      const option = `max_reservation_size_${who}_limits`;
+      expect(await mistakes('MaxReservationSizeFilter', [`${option} = ${text}`])).toEqual([
+        wrong(option, `${who} id/resource type:count`, text, ` (see "${name}")`),
+      ]);
+    }
+  });
 
-  it('may be a text in YAML, written as in blazar.conf', async () => {
+  it('can be a text in YAML, written as in blazar.conf', async () => {
     const yaml = `enforcement:
   enabled_filters: [MaxReservationSizeFilter]
   max_reservation_size: physical:host:2, network:1
@@ -119,7 +116,7 @@ describe('the options of MaxReservationSizeFilter', () => {
     expect([await ask(3, 'physics'), await ask(4, 'physics')]).toEqual([true, false]);
   });
 
-  it('may be a mapping in YAML, whose names have colons', async () => {
+  it('can be a mapping in YAML, with colons in the names', async () => {
     for (const mapping of [
       '{physical:host: 2, network: 1}',
       '\n    physical:host: 2',

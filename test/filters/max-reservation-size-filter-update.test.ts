@@ -15,7 +15,7 @@ describe('MaxReservationSizeFilter at update', () => {
     });
   };
 
-  it('allows the captured extension, also of a lease that is larger than it may be by now', async () => {
+  it('allows the captured extension, even if the lease is over a new limit', async () => {
     for (const sizes of ['physical:host:2', 'physical:host:1', 'physical:host:0']) {
       const enforcement = await load([`max_reservation_size = ${sizes}`]);
       expect(await enforcement.checkUpdate(updateExtend()), sizes).toMatchObject({ allowed: true });
@@ -30,7 +30,7 @@ describe('MaxReservationSizeFilter at update', () => {
     expect(await update('physical:host:1', [two], none)).toMatchObject({ allowed: true });
   });
 
-  it('allows growth to the limit, and rejects one more', async () => {
+  it('allows growth to the limit, and rejects one unit more', async () => {
     const grow = (max: unknown) => update('physical:host:4', [two], { reservations: [{ id: 'h', max }] });
     expect(await grow(4)).toMatchObject({ allowed: true });
     expect(await grow('4')).toMatchObject({ allowed: true });
@@ -41,7 +41,7 @@ describe('MaxReservationSizeFilter at update', () => {
     });
   });
 
-  it('allows a lease that is too large to shrink or to stay, but not to grow by one', async () => {
+  it('allows a lease that is too large to shrink or stay, but not to grow by one unit', async () => {
     const change = (max: number) =>
       update('physical:host:3', [{ ...two, max: 9 }], { reservations: [{ id: 'h', max }] });
     expect(await change(9)).toMatchObject({ allowed: true });
@@ -49,7 +49,7 @@ describe('MaxReservationSizeFilter at update', () => {
     expect(await change(10)).toMatchObject({ allowed: false });
   });
 
-  it('judges each type by itself: what one has lost does not make room for another', async () => {
+  it('checks each type separately: a decrease of one type does not allow an increase of another', async () => {
     const lease = {
       reservations: [
         { id: 'h', max: 0 },
@@ -75,7 +75,7 @@ describe('MaxReservationSizeFilter at update', () => {
     });
   });
 
-  it('lets hosts move from one reservation to another', async () => {
+  it('allows hosts to move from one reservation to another', async () => {
     const second = { ...two, id: 'i', max: 3 };
     const lease = {
       reservations: [
@@ -86,7 +86,7 @@ describe('MaxReservationSizeFilter at update', () => {
     expect(await update('physical:host:1', [two, second], lease)).toMatchObject({ allowed: true });
   });
 
-  it('counts a reservation that is added, with an id that is not known or none', async () => {
+  it('counts an added reservation, with an unknown id or without one', async () => {
     for (const added of [hosts(1), hosts(1, { id: 'new' })]) {
       const lease = { reservations: [added] };
       expect(await update('physical:host:3', [two], lease)).toMatchObject({ allowed: true });
@@ -97,7 +97,7 @@ describe('MaxReservationSizeFilter at update', () => {
     });
   });
 
-  it('counts everything as new where the present lease has no reservations', async () => {
+  it('counts everything as new if the current lease has no reservations', async () => {
     for (const none of [[], null]) {
       expect(await update('physical:host:1', none, { reservations: [hosts(2)] })).toMatchObject({
         allowed: false,
@@ -105,7 +105,7 @@ describe('MaxReservationSizeFilter at update', () => {
     }
   });
 
-  it('rejects a count that is none, with its place in the lease as it would be', async () => {
+  it('rejects an invalid count, and names its place in the updated lease', async () => {
     const lease = {
       reservations: [
         { id: 'f', amount: 1 },
@@ -122,14 +122,14 @@ describe('MaxReservationSizeFilter at update', () => {
     });
   });
 
-  it('lets a right count take the place of one that is none, within the limit', async () => {
+  it('allows a valid count to replace an invalid one, within the limit', async () => {
     const broken = [{ ...two, max: 'many' }];
     const mend = (max: number) => update('physical:host:2', broken, { reservations: [{ id: 'h', max }] });
     expect(await mend(2)).toMatchObject({ allowed: true });
     expect(await mend(3)).toMatchObject({ allowed: false, failed: false });
   });
 
-  it('takes no reservation that is named twice for a request', async () => {
+  it('refuses a request that names a reservation twice', async () => {
     const lease = {
       reservations: [
         { id: 'h', max: 2 },
@@ -139,7 +139,7 @@ describe('MaxReservationSizeFilter at update', () => {
     await expect(update('physical:host:4', [two], lease)).rejects.toThrow('lease.reservations.1.id');
   });
 
-  it('lets the limits of users and projects count', async () => {
+  it('applies the limits of users and projects', async () => {
     const request = updateExtend();
     const { user_id, project_id } = request.context;
     const lease = { reservations: [{ ...request.lease.reservations?.[0], max: 3 }] };

@@ -20,7 +20,7 @@ async function create(
 }
 
 describe('MaxReservationSizeFilter at create', () => {
-  it('allows exactly the limit by the captured requests, and rejects one more', async () => {
+  it('allows exactly the limit in the captured requests, and rejects one unit more', async () => {
     const ask = async (sizes: string, request: CreateRequest) =>
       (await load([`max_reservation_size = ${sizes}`])).checkCreate(request);
     expect(await ask('physical:host:2', createPhysicalHost())).toMatchObject({ allowed: true });
@@ -46,7 +46,7 @@ describe('MaxReservationSizeFilter at create', () => {
     'virtual:floatingip',
     'network',
     'device',
-  ])('counts %s, by amount or by max', async (type) => {
+  ])('counts %s by amount or max', async (type) => {
     for (const field of ['amount', 'max']) {
       const reserve = (count: number) => [{ resource_type: type, [field]: count }];
       expect(await create(`${type}:3`, reserve(3)), field).toMatchObject({ allowed: true });
@@ -57,14 +57,14 @@ describe('MaxReservationSizeFilter at create', () => {
     }
   });
 
-  it('counts what could be reserved, not the least, nor what was found', async () => {
+  it('counts the maximum that can be reserved, not the minimum or the allocations', async () => {
     const found = { min: 1, allocations: [{ id: '1' }] };
     expect(await create('physical:host:2', [hosts(3, found)])).toMatchObject({ allowed: false });
     const many = { min: 9, allocations: Array.from({ length: 9 }, (_, id) => ({ id })) };
     expect(await create('physical:host:2', [hosts(2, many)])).toMatchObject({ allowed: true });
   });
 
-  it('adds up all reservations of a type, and no two types', async () => {
+  it('sums the reservations of a type, but not of different types', async () => {
     const both = [hosts(2), of('virtual:floatingip', 5), hosts(1)];
     expect(await create('physical:host:3, virtual:floatingip:5', both)).toMatchObject({ allowed: true });
     expect(await create('physical:host:2, virtual:floatingip:5', both)).toMatchObject({
@@ -77,7 +77,7 @@ describe('MaxReservationSizeFilter at create', () => {
     });
   });
 
-  it('counts the larger one where a reservation says both max and amount', async () => {
+  it('counts the larger value if a reservation has both max and amount', async () => {
     for (const more of [hosts(2, { amount: 5 }), hosts(5, { amount: 2 }), hosts('5', { amount: 2 })]) {
       expect(await create('physical:host:5', [more])).toMatchObject({ allowed: true });
       expect(await create('physical:host:4', [more])).toMatchObject({
@@ -89,7 +89,7 @@ describe('MaxReservationSizeFilter at create', () => {
     expect(await create('physical:host:1', [hosts(null, { amount: 2 })])).toMatchObject({ allowed: false });
   });
 
-  it('reads texts as the numbers that they are', async () => {
+  it('reads texts as numbers', async () => {
     for (const two of ['2', '02', ' 2 ']) {
       expect(await create('physical:host:4', [hosts(two), hosts(two)]), two).toMatchObject({ allowed: true });
       expect(await create('physical:host:3', [hosts(two), hosts(two)]), two).toMatchObject({
@@ -99,7 +99,7 @@ describe('MaxReservationSizeFilter at create', () => {
     }
   });
 
-  it('counts a network that says nothing as one', async () => {
+  it('counts a network without an amount as one', async () => {
     const networks = [{ resource_type: 'network' }, { resource_type: 'network', amount: null }];
     expect(await create('network:2', networks)).toMatchObject({ allowed: true });
     expect(await create('network:1', networks)).toMatchObject({
@@ -112,7 +112,7 @@ describe('MaxReservationSizeFilter at create', () => {
   it.each([
     ['nothing', undefined],
     ['null', null],
-  ])('rejects what is no network and says %s of its size, with its place', async (_, size) => {
+  ])('rejects a reservation of another type with %s as its size, and names its place', async (_, size) => {
     for (const type of ['physical:host']) {
       expect(
         await create('physical:host:1', [hosts(1), { resource_type: type, max: size, amount: size }]),
@@ -133,8 +133,8 @@ describe('MaxReservationSizeFilter at create', () => {
     ['a fraction as text', '1.5'],
     ['NaN', Number.NaN],
     ['NaN as text', 'NaN'],
-    ['without end', Number.POSITIVE_INFINITY],
-    ['larger than numbers are whole', 2 ** 53],
+    ['infinite', Number.POSITIVE_INFINITY],
+    ['too large for an exact number', 2 ** 53],
     ['a huge text', '9007199254740993'],
     ['a text of a thousand digits', '9'.repeat(1000)],
     ['an exponent', '1e3'],
@@ -144,7 +144,7 @@ describe('MaxReservationSizeFilter at create', () => {
     ['true', true],
     ['a list', [1]],
     ['an object', { valueOf: 1 }],
-  ])('rejects a count that is %s, whatever the other one is', async (_, count) => {
+  ])('rejects a count that is %s, whatever the other count is', async (_, count) => {
     const mistake =
       "The size of the lease can't be told: reservations.0: expected max or amount as a whole number, 0 or more.";
     const enforcement = await load(['max_reservation_size = physical:host:100, network:100']);
@@ -161,7 +161,7 @@ describe('MaxReservationSizeFilter at create', () => {
     });
   });
 
-  it('rejects sums that no number holds exactly, and fails with none', async () => {
+  it('rejects sums that are too large for an exact number, without failing', async () => {
     const most = Number.MAX_SAFE_INTEGER;
     expect(await create(`physical:host:${most}`, [hosts(most)])).toMatchObject({ allowed: true });
     expect(await create(`physical:host:${most}`, [hosts(most), hosts(most)])).toMatchObject({
@@ -170,7 +170,7 @@ describe('MaxReservationSizeFilter at create', () => {
     });
   });
 
-  it('allows nothing of a type with the limit 0, and none at all of it', async () => {
+  it('allows only an amount of 0 with the limit 0', async () => {
     expect(await create('physical:host:0', [hosts(1)])).toMatchObject({ allowed: false });
     expect(await create('physical:host:0', [hosts(0)])).toMatchObject({ allowed: true });
     expect(await create('physical:host:0', [])).toMatchObject({ allowed: true });
@@ -182,19 +182,19 @@ describe('MaxReservationSizeFilter at create', () => {
     }
   });
 
-  it('does not limit a type that is not named, nor one with -1, nor any where nothing is set', async () => {
+  it('does not limit types that are not listed, types with -1, or any type by default', async () => {
     expect(await create('physical:host:1', [of('virtual:instance', 1e6)])).toMatchObject({ allowed: true });
     expect(await create('physical:host:-1', [hosts(1e6)])).toMatchObject({ allowed: true });
     expect(await (await load([])).checkCreate(reserving([hosts(1e6)]))).toMatchObject({ allowed: true });
   });
 
-  it('takes a type for itself alone: letters, spaces and parts of it are others', async () => {
+  it('compares types exactly, with case and spaces', async () => {
     const others = ['physical:hosts', 'Physical:Host', 'physical', 'host', ':host', 'physical:host '];
     const reservations = others.map((type) => of(type, 9));
     expect(await create('physical:host:1', reservations)).toMatchObject({ allowed: true });
   });
 
-  it('takes types that are names of JavaScript for types', async () => {
+  it('accepts types that are property names of JavaScript objects', async () => {
     for (const type of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'mistake']) {
       const decision = await create('physical:host:1', [of(type, 9), hosts(1)]);
       expect(decision, type).toMatchObject({ allowed: true, failed: false });
@@ -207,7 +207,7 @@ describe('MaxReservationSizeFilter at create', () => {
     expect(await create('constructor:1', [of('constructor', 1)])).toMatchObject({ allowed: true });
   });
 
-  it('takes ids that are names of JavaScript for ids', async () => {
+  it('accepts ids that are property names of JavaScript objects', async () => {
     for (const id of ['__proto__', 'constructor', 'toString']) {
       const context = { user_id: id, project_id: id };
       expect(await create('physical:host:1', [hosts(2)], context), id).toMatchObject({
@@ -220,12 +220,12 @@ describe('MaxReservationSizeFilter at create', () => {
 });
 
 describe('MaxReservationSizeFilter', () => {
-  it('hears of every end without a word, however large the lease was', async () => {
+  it('accepts every end, whatever the size of the lease', async () => {
     const enforcement = await load(['max_reservation_size = physical:host:0']);
     expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
   });
 
-  it('allows exempt projects everything', async () => {
+  it('does not limit exempt projects', async () => {
     const enforcement = await load(['max_reservation_size = physical:host:0', 'exempt_projects = climate']);
     expect(await enforcement.checkCreate(reserving([hosts(9)]))).toMatchObject({
       allowed: true,
@@ -237,7 +237,7 @@ describe('MaxReservationSizeFilter', () => {
     });
   });
 
-  it('only warns where it is tried', async () => {
+  it('only warns if it is audited', async () => {
     const enforcement = await load(['max_reservation_size = physical:host:1'], { audit: true });
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
       allowed: true,

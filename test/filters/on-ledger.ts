@@ -1,4 +1,4 @@
-/** A chain on a ledger of its own, and a look into that ledger. */
+/** A chain with its own ledger, and access to the content of that ledger. */
 import SqliteConnection from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import { parseUnitHours } from '../../src/filter/amount.ts';
@@ -13,7 +13,7 @@ export interface LedgerSetup {
   readonly enabled: readonly string[];
   readonly options?: Readonly<Record<string, unknown>>;
   readonly ledger?: Readonly<Record<string, unknown>>;
-  /** Of further filters: class name → the text of its file. */
+  /** Additional filters: class name → the text of its file. */
   readonly files?: Readonly<Record<string, string>>;
   /** Default: the time of all filter tests. */
   readonly now?: () => string;
@@ -57,7 +57,7 @@ function lookInto(connection: string) {
   };
   return {
     query,
-    /** Account → what is taken of it, of those of which something is. */
+    /** Account → what is taken from it, for accounts that are not empty. */
     balances: (project = 'climate') =>
       Object.fromEntries(
         query('SELECT name, balance FROM accounts WHERE project_id = ? AND balance <> 0', project).map(

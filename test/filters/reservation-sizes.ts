@@ -1,4 +1,4 @@
-/** What the tests of MaxReservationSizeFilter share: requests that reserve, and the filter with its limits. */
+/** Shared by the tests of MaxReservationSizeFilter: requests with reservations, and the filter with its limits. */
 import type { Context, CreateRequest, Reservation, UsageEnforcement } from '../../src/index.ts';
 import { createPhysicalHost } from '../support/requests.ts';
 import { loadFilter, type Setup } from './loaded.ts';

@@ -12,7 +12,7 @@ import {
   REJECTED,
 } from './lease-policies.ts';
 
-/** A node type must be named, and rack 1 is meant where none is. */
+/** Requires a node type, allows any rack, and adds skylake by default. */
 const TYPE = {
   type: {
     required: { nodeSelectors: { node_type: ['skylake', 'haswell'] } },
@@ -26,7 +26,7 @@ const BOTH = {
 };
 
 describe('SchedulingPolicyFilter adds defaults', () => {
-  it('to a reservation that demands nothing', async () => {
+  it('to a reservation without properties', async () => {
     const enforcement = await filterFor(TYPE);
     for (const nothing of ['', '[]', null, undefined]) {
       const decision = await enforcement.checkCreate(demanding(nothing));
@@ -35,7 +35,7 @@ describe('SchedulingPolicyFilter adds defaults', () => {
     }
   });
 
-  it('behind what it demands, which stays as it was', async () => {
+  it('after the properties of the reservation, which stay unchanged', async () => {
     const enforcement = await filterFor(BOTH);
     const decision = await enforcement.checkCreate(
       demanding('["and", ["!=", "$rack", "1"], ["=", "$gpu", "True"]]', '[">=", "$vcpus", "16"]'),
@@ -50,7 +50,7 @@ describe('SchedulingPolicyFilter adds defaults', () => {
     });
   });
 
-  it('and changes nothing else, nor what was sent', async () => {
+  it('and changes nothing else, and not the request itself', async () => {
     const enforcement = await filterFor(TYPE);
     const request = deepFreeze(
       leaseOf({ resource_properties: '' }, { resource_properties: equals('rack', '1') }),
@@ -80,13 +80,13 @@ describe('SchedulingPolicyFilter adds defaults', () => {
     expect(propertiesOf(decision)).toEqual([named, '', '', '["==","$node_type","skylake"]']);
   });
 
-  it('not where the property is asked for otherwise than by a value', async () => {
+  it('not if the property is compared with another operator', async () => {
     const enforcement = await filterFor(BOTH);
     const decision = await enforcement.checkCreate(demanding('["!=", "$node_type", "haswell"]'));
     expect(propertiesOf(decision)).toEqual(['["and",["!=","$node_type","haswell"],["==","$gpu","False"]]']);
   });
 
-  it('for good: what it has changed it allows as it is', async () => {
+  it('once: it allows the changed lease without another change', async () => {
     const enforcement = await filterFor(BOTH);
     const { context, lease } = leaseOf(
       { resource_properties: '' },
@@ -99,7 +99,7 @@ describe('SchedulingPolicyFilter adds defaults', () => {
     expect(second.lease).toEqual(first.lease);
   });
 
-  it('not to a lease that is refused for something else', async () => {
+  it('not to a lease that is refused for another reason', async () => {
     const enforcement = await filterFor(TYPE);
     const request = leaseOf({ resource_properties: '' }, { resource_properties: equals('zone', 'a') });
     expect(await enforcement.checkCreate(request)).toMatchObject({
@@ -111,14 +111,14 @@ describe('SchedulingPolicyFilter adds defaults', () => {
     });
   });
 
-  it('that the lease may hold by themselves', async () => {
+  it('that are allowed when the lease contains them itself', async () => {
     const enforcement = await filterFor({ d: { default: { nodeSelector: { gpu: 'False' } } } });
     expect(propertiesOf(await enforcement.checkCreate(demanding('')))).toEqual([equals('gpu', 'False')]);
     expect(await enforcement.checkCreate(demanding(equals('gpu', 'False')))).toMatchObject({ allowed: true });
     expect(await enforcement.checkCreate(demanding(equals('gpu', 'True')))).toMatchObject({ allowed: false });
   });
 
-  it('with signs that JSON escapes, as Blazar reads them', async () => {
+  it('with characters that JSON escapes, as Blazar reads them', async () => {
     const specs = { d: { default: { nodeSelector: { 'a/b"c\\': ' "x" \\ é\n' } } } };
     const decision = await (await filterFor(specs)).checkCreate(demanding(''));
     expect(propertiesOf(decision).map(parseResourceProperties)).toEqual([
@@ -127,8 +127,8 @@ describe('SchedulingPolicyFilter adds defaults', () => {
   });
 });
 
-describe('SchedulingPolicyFilter, asked by a caller that can not take another lease', () => {
-  it('refuses, and says which text to set where', async () => {
+describe('SchedulingPolicyFilter, called by a caller that cannot use a changed lease', () => {
+  it('refuses, and names the text to set and the place', async () => {
     const enforcement = await filterFor(TYPE);
     const request = leaseOf(
       { resource_properties: equals('node_type', 'haswell') },
@@ -143,7 +143,7 @@ describe('SchedulingPolicyFilter, asked by a caller that can not take another le
     });
   });
 
-  it('answers Blazar so over HTTP, and allows the lease once that text is set', async () => {
+  it('refuses over HTTP for Blazar, and allows the lease once that text is set', async () => {
     const { post } = await runService({
       enforcement: {
         enabled_filters: ['SchedulingPolicyFilter'],

@@ -1,4 +1,4 @@
-/** Machines that follow from a Nova flavor, of which Blazar sends the id alone: what can't be seen can't be judged. */
+/** A Nova flavor determines the machines, and Blazar sends only its id: the filter cannot check what it selects. */
 import { describe, expect, it } from 'vitest';
 import type { CreateRequest } from '../../src/index.ts';
 import { temporaryFile } from '../support/files.ts';
@@ -15,7 +15,7 @@ import {
   REJECTED,
 } from './lease-policies.ts';
 
-/** What Blazar keeps in the place of demands, once the lease is there. */
+/** What Blazar stores in `resource_properties` once the lease exists. */
 const FLAVOR = JSON.stringify({ id: 'f1', vcpus: 4, extra_specs: { 'trait:CUSTOM_GPU': 'required' } });
 const REASON =
   'reservations[0].flavor_id: expected a reservation of another type than flavor:instance, since the nodes that a flavor selects cannot be judged';
@@ -43,7 +43,7 @@ const RULES: readonly (readonly [string, Readonly<Record<string, object>>])[] = 
 ];
 
 describe('a reservation of flavor:instance', () => {
-  it.each(RULES)('is refused by a policy that %s, whatever it claims to demand', async (_name, specs) => {
+  it.each(RULES)('is refused by a policy that %s, whatever its properties', async (_name, specs) => {
     const chain = await filterFor(specs);
     for (const properties of [undefined, '', equals('node_type', 'small'), FLAVOR]) {
       const decision = await chain.checkCreate(ofFlavor(properties));
@@ -51,7 +51,7 @@ describe('a reservation of flavor:instance', () => {
     }
   });
 
-  it('is refused where the user may use no policy', async () => {
+  it('is refused if the user may use no policy', async () => {
     const everything = policyDocument('p', { allowed: { nodeSelectors: {} } });
     const documents = [everything, ...grantDocuments('p', { kind: 'User', name: 'somebody-else' })];
     const chain = await loadFilter(temporaryFile('policies.yaml', asYaml(documents)));
@@ -62,14 +62,14 @@ describe('a reservation of flavor:instance', () => {
     }
   });
 
-  it('is allowed where every node is', async () => {
+  it('is allowed if every node is allowed', async () => {
     const chain = await filterFor({ p: { allowed: { nodeSelectors: {} } } });
     for (const properties of [undefined, equals('node_type', 'small'), FLAVOR]) {
       expect(await chain.checkCreate(ofFlavor(properties))).toMatchObject({ allowed: true, changed: false });
     }
   });
 
-  it('is not judged where the operator says so, and its neighbours are', async () => {
+  it('is not checked with scheduling_policy_flavor_instances = allow, but other reservations of the lease are', async () => {
     const options = { scheduling_policy_flavor_instances: 'allow' };
     const chain = await loadFilter(policiesForAll({ p: NODE_TYPES }), options);
     try {
@@ -86,7 +86,7 @@ describe('a reservation of flavor:instance', () => {
     }
   });
 
-  it('is judged alike in an update, where Blazar sends the flavor in place of demands', async () => {
+  it('is checked the same way in an update, where Blazar sends the flavor in resource_properties', async () => {
     const { context, currentLease, lease } = updateExtend();
     const [flavor = {}] = ofFlavor(FLAVOR).lease.reservations ?? [];
     const request = {

@@ -20,7 +20,7 @@ import {
   propertiesOf,
 } from './lease-policies.ts';
 
-/** A folder with a policy in one file and who may use it in another. */
+/** A folder with a policy in one file, and its role and binding in another. */
 function policyFolder(policy: string): string {
   const folder = join(temporaryFolder(), 'policies');
   mkdirSync(folder);
@@ -42,14 +42,14 @@ spec:
 const GPU = demanding(equals('gpu', 'True'));
 
 describe('scheduling_policy_path', () => {
-  it('is a file, or a folder of files', async () => {
+  it('can be a file or a folder of files', async () => {
     const folder = policyFolder(WRITTEN);
     expect(await (await loadFilter(folder)).checkCreate(GPU)).toMatchObject({ allowed: true });
     const alone = await loadFilter(join(folder, 'policy.yaml'));
     expect(await alone.checkCreate(GPU)).toMatchObject({ allowed: false });
   });
 
-  it('is needed where the filter is enabled', async () => {
+  it('is required if the filter is enabled', async () => {
     const conf = confFile('[enforcement]\nenabled_filters = SchedulingPolicyFilter\n');
     expect(await runCommand(['config', 'validate', '--config-file', conf])).toEqual({
       code: 2,
@@ -62,7 +62,7 @@ describe('scheduling_policy_path', () => {
     expect((await runCommand(['config', 'validate', '--config-file', other])).code).toBe(0);
   });
 
-  it('with a mistake in it is reported by config validate, with file and line, and keeps a service from starting', async () => {
+  it('with a mistake in a file is reported by config validate with file and line, and prevents the start of a service', async () => {
     const folder = policyFolder(WRITTEN.replace('nodeSelectors', 'nodeSelector'));
     const expected = `${join(folder, 'policy.yaml')}:7: spec.allowed.nodeSelector: unknown field; the nearest right name is "nodeSelectors"`;
     const conf = confFile(
@@ -76,11 +76,11 @@ describe('scheduling_policy_path', () => {
     await expect(loadFilter(folder)).rejects.toThrow(expected);
   });
 
-  it.for(['/nowhere', ''])('that leads nowhere is a mistake: "%s"', async (path) => {
+  it.for(['/nowhere', ''])('that does not exist is a mistake: "%s"', async (path) => {
     await expect(loadFilter(path)).rejects.toThrow(ConfigurationError);
   });
 
-  it('warns of a binding that leads nowhere, and goes on', async () => {
+  it('warns of a role for a missing policy, and continues', async () => {
     const folder = policyFolder(WRITTEN);
     writeFileSync(
       join(folder, 'more.yaml'),
@@ -120,20 +120,20 @@ describe('scheduling_policy_merge_strategy', () => {
   };
   const BOTH = `["and",["==","$gpu","False"],["==","$zone","a"]]`;
 
-  it('is deep by default: the first counts part by part, and what is allowed adds up', async () => {
+  it('is deep by default: the first policy wins for each part, and allowed values are combined', async () => {
     const deep = { rack1: true, rack2: true, gpu: false, zone: true, added: BOTH };
     expect(await judge({})).toEqual(deep);
     expect(await judge({ scheduling_policy_merge_strategy: 'deep' })).toEqual(deep);
   });
 
-  it('can be first: nothing but the first policy', async () => {
+  it('can be first: only the first policy counts', async () => {
     expect(await judge({ scheduling_policy_merge_strategy: 'first' })).toEqual({
       ...{ rack1: false, rack2: false, gpu: false, zone: false },
       added: '["==","$gpu","False"]',
     });
   });
 
-  it('can be simple: of each field the first policy that has it', async () => {
+  it('can be simple: each field comes from the first policy that has it', async () => {
     const { required, default: defaults } = A;
     const specs = { a: { required, default: defaults }, b: B };
     expect(await judge({ scheduling_policy_merge_strategy: 'simple' }, specs)).toEqual({
@@ -146,7 +146,7 @@ describe('scheduling_policy_merge_strategy', () => {
     });
   });
 
-  it('can be intersection: every policy must let the lease through', async () => {
+  it('can be intersection: every policy must allow the lease', async () => {
     const wide = { allowed: { nodeSelectors: { gpu: [], zone: [], rack: ['2'] } } };
     const intersection = await judge(
       { scheduling_policy_merge_strategy: 'intersection' },
@@ -158,7 +158,7 @@ describe('scheduling_policy_merge_strategy', () => {
     });
   });
 
-  it('names both where two policies of an intersection contradict each other', async () => {
+  it('names both policies if two of an intersection contradict each other', async () => {
     const specs = {
       a: { required: { nodeSelectors: { gpu: ['True'] } } },
       b: { required: { nodeSelectors: { gpu: ['False'] } } },
@@ -173,7 +173,7 @@ describe('scheduling_policy_merge_strategy', () => {
     }
   });
 
-  it('does not hold against a lease what policies of an intersection say of schedulers', async () => {
+  it('ignores rules about schedulers and priority classes in an intersection', async () => {
     const nodeSelectors = { gpu: ['True'] };
     const specs = {
       a: { required: { schedulerNames: ['x'], priorityClassNames: ['low'] }, allowed: { nodeSelectors } },
@@ -185,7 +185,7 @@ describe('scheduling_policy_merge_strategy', () => {
     expect((await enforcement.checkCreate(GPU)).message).toBeNull();
   });
 
-  it('can be nothing else', async () => {
+  it('refuses other values', async () => {
     const options = { scheduling_policy_merge_strategy: 'union' };
     await expect(loadFilter(policiesForAll({}), options)).rejects.toThrow(
       /scheduling_policy_merge_strategy: .*deep.*"union"/,
@@ -193,10 +193,10 @@ describe('scheduling_policy_merge_strategy', () => {
   });
 });
 
-describe('SchedulingPolicyFilter beside the options of all filters', () => {
+describe('SchedulingPolicyFilter with the options of all filters', () => {
   const specs = { none: { required: { nodeSelectors: { gpu: ['False'] } }, default: { nodeSelector: {} } } };
 
-  it('is only tried where it is audited', async () => {
+  it('rejects nothing if it is audited', async () => {
     const enforcement = await loadFilter(policiesForAll(specs), { audit_filters: 'SchedulingPolicyFilter' });
     const decision = await enforcement.checkCreate(GPU);
     expect(decision).toMatchObject({ allowed: true, changed: false, lease: GPU.lease });
@@ -207,7 +207,7 @@ describe('SchedulingPolicyFilter beside the options of all filters', () => {
     ]);
   });
 
-  it('adds nothing where it is audited', async () => {
+  it('adds no defaults if it is audited', async () => {
     const file = policiesForAll({ none: { default: { nodeSelector: { gpu: 'False' } } } });
     const enforcement = await loadFilter(file, { audit_filters: 'SchedulingPolicyFilter' });
     const decision = await enforcement.checkCreate(demanding(''));
@@ -218,7 +218,7 @@ describe('SchedulingPolicyFilter beside the options of all filters', () => {
     ]);
   });
 
-  it('is not asked about exempt projects', async () => {
+  it('is not called for exempt projects', async () => {
     const enforcement = await loadFilter(policiesForAll(specs), { exempt_projects: PROJECT });
     expect(await enforcement.checkCreate(GPU)).toMatchObject({ allowed: true, exempt: true });
     const { context, lease } = GPU;
@@ -226,7 +226,7 @@ describe('SchedulingPolicyFilter beside the options of all filters', () => {
     expect(await enforcement.checkCreate(other)).toMatchObject({ allowed: false, exempt: false });
   });
 
-  it('lets the filters behind it judge the lease with the defaults', async () => {
+  it('passes the lease with the defaults to the filters after it', async () => {
     const enforcement = await loadFilter(
       policiesForAll({ d: { allowed: { nodeSelectors: {} }, default: { nodeSelector: { gpu: 'False' } } } }),
       { enabled_filters: 'SchedulingPolicyFilter, MaxLeaseDurationFilter', max_lease_duration: '172800' },

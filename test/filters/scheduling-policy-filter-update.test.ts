@@ -13,7 +13,7 @@ const TYPE = {
 
 const CAPTURED = updateExtend().currentLease.reservations?.[0] ?? {};
 
-/** A lease with these reservations is to have those. */
+/** The decision on an update of a lease from the reservations `current` to `wanted`. */
 async function update(
   current: readonly Reservation[] | null | undefined,
   wanted: Lease['reservations'] | null,
@@ -33,7 +33,7 @@ async function update(
 const REFUSED = 'The lease would not fit the scheduling policies: ';
 
 describe('SchedulingPolicyFilter at an update', () => {
-  it('allows the captured extension, without touching it', async () => {
+  it('allows the captured extension without changing it', async () => {
     const enforcement = await filterFor(TYPE);
     expect(await enforcement.checkUpdate(updateExtend())).toMatchObject({
       allowed: true,
@@ -42,7 +42,7 @@ describe('SchedulingPolicyFilter at an update', () => {
     });
   });
 
-  it('refuses what the lease may not demand, and names the place and the policy', async () => {
+  it('refuses properties that are not allowed, and names the place and the policy', async () => {
     const wanted = [{ ...CAPTURED, resource_properties: equals('node_type', 'gpu_v100') }];
     expect(await update([CAPTURED], wanted)).toBe(
       `${REFUSED}reservations[0].resource_properties node_type: expected compute_cascadelake_r or skylake, got "gpu_v100" (scheduling policy type).`,
@@ -53,7 +53,7 @@ describe('SchedulingPolicyFilter at an update', () => {
     );
   });
 
-  it('takes what a reservation does not say from the current one of its id', async () => {
+  it('takes missing fields of a reservation from the current one with the same id', async () => {
     const { id } = CAPTURED;
     expect(await update([CAPTURED], [{ id, max: 3 }])).toBeNull();
     expect(await update([CAPTURED], [{ id, max: 3, hypervisor_properties: equals('rack', '1') }])).toBeNull();
@@ -62,7 +62,7 @@ describe('SchedulingPolicyFilter at an update', () => {
     expect(await update([wrong], [{ id, resource_properties: equals('node_type', 'skylake') }])).toBeNull();
   });
 
-  it('finds the current one by its id, not by its place', async () => {
+  it('finds the current reservation by its id, not by its position', async () => {
     const a = { ...CAPTURED, id: 'a' };
     const b = { ...CAPTURED, id: 'b', resource_properties: equals('node_type', 'gpu_v100') };
     const c = { ...CAPTURED, id: 'c', resource_type: 'virtual:floatingip', resource_properties: undefined };
@@ -72,7 +72,7 @@ describe('SchedulingPolicyFilter at an update', () => {
     ).toBeNull();
   });
 
-  it('knows no current one of a reservation without an id, or with an id that nothing has', async () => {
+  it('finds no current reservation without an id, or with an unknown id', async () => {
     const { id: _, ...nameless } = CAPTURED;
     const { resource_type = '' } = CAPTURED;
     for (const added of [
@@ -85,19 +85,19 @@ describe('SchedulingPolicyFilter at an update', () => {
     }
   });
 
-  it.for([undefined, null])('judges the current reservations where it holds %j', async (none) => {
+  it.for([undefined, null])('checks the current reservations if the update has %j', async (none) => {
     expect(await update([CAPTURED], none)).toBeNull();
     const wrong = { ...CAPTURED, resource_properties: equals('node_type', 'gpu_v100') };
     expect(await update([wrong], none)).toContain('reservations[0].resource_properties node_type: ');
     expect(await update(none, none)).toBeNull();
   });
 
-  it('judges current reservations that it does not hold too: they stay as they are', async () => {
+  it('also checks current reservations that the update leaves out', async () => {
     const other = { ...CAPTURED, id: 'other', resource_properties: equals('node_type', 'gpu_v100') };
     expect(await update([other, CAPTURED], [CAPTURED])).toContain('got "gpu_v100"');
   });
 
-  it('adds no default: what lacks a required property is refused', async () => {
+  it('adds no default: a reservation without a required property is refused', async () => {
     const wanted = [{ ...CAPTURED, resource_properties: '' }];
     expect(await update([CAPTURED], wanted)).toContain(
       'node_type: expected compute_cascadelake_r or skylake, got',
@@ -106,12 +106,12 @@ describe('SchedulingPolicyFilter at an update', () => {
     expect(await update([CAPTURED], wanted, optional)).toBeNull();
   });
 
-  it('judges no reservation of an address', async () => {
+  it('does not check a reservation of an address', async () => {
     const address = { id: 'ip', resource_type: 'virtual:floatingip', resource_properties: 'no JSON' };
     expect(await update([CAPTURED, address], [CAPTURED, { id: 'ip', amount: 2 }])).toBeNull();
   });
 
-  it('has nothing to say of an end', async () => {
+  it('accepts every end', async () => {
     const enforcement = await filterFor({ none: { required: { nodeSelectors: { x: [] } } } });
     const { context, currentLease } = updateExtend();
     expect(await enforcement.onEnd({ context, lease: currentLease })).toMatchObject({

@@ -32,7 +32,7 @@ async function create(specs: Record<string, object>, request: CreateRequest) {
   return (await filterFor(specs)).checkCreate(request);
 }
 
-/** Why a lease is refused, behind the words that all have in common; `null` = allowed. */
+/** Why a lease is refused, without the common first words; `null` = allowed. */
 async function refusal(specs: Record<string, object>, request: CreateRequest) {
   const { allowed, failed, message } = await create(specs, request);
   expect(failed).toBe(false);
@@ -41,8 +41,8 @@ async function refusal(specs: Record<string, object>, request: CreateRequest) {
   return message?.slice(REJECTED.length) ?? null;
 }
 
-describe('SchedulingPolicyFilter judges what a lease demands of its machines', () => {
-  it('lets pass what a policy allows', async () => {
+describe('SchedulingPolicyFilter checks the properties of a lease', () => {
+  it('allows values that a policy allows', async () => {
     const specs = { types: { allowed: { nodeSelectors: { node_type: ['compute_cascadelake_r'] } } } };
     expect(await create(specs, createPhysicalHost())).toMatchObject({
       allowed: true,
@@ -51,20 +51,20 @@ describe('SchedulingPolicyFilter judges what a lease demands of its machines', (
     });
   });
 
-  it('refuses another value, and names the place, the values that would do and the policy', async () => {
+  it('refuses another value, and names the place, the allowed values and the policy', async () => {
     const specs = { types: { allowed: { nodeSelectors: { node_type: ['skylake', 'haswell'] } } } };
     expect(await refusal(specs, createPhysicalHost())).toBe(
       'reservations[0].resource_properties node_type: expected skylake or haswell, got "compute_cascadelake_r" (scheduling policy types).',
     );
   });
 
-  it('refuses a property that no policy mentions, and names those that may be asked for', async () => {
+  it('refuses a property that no policy mentions, and names the allowed ones', async () => {
     expect(await refusal(GPU, createPhysicalHost())).toBe(
       'reservations[0].resource_properties node_type: expected nothing, got "compute_cascadelake_r"; allowed labels: gpu and zone (scheduling policy gpu).',
     );
   });
 
-  it('refuses a lease that lacks a required property, whatever else it demands', async () => {
+  it('refuses a lease without a required property, whatever else it has', async () => {
     const specs = { types: { required: { nodeSelectors: { node_type: [] } }, ...GPU.gpu } };
     for (const request of [demanding(''), demanding(equals('gpu', 'True')), demanding(undefined)]) {
       expect(await refusal(specs, request)).toBe(
@@ -74,7 +74,7 @@ describe('SchedulingPolicyFilter judges what a lease demands of its machines', (
     expect(await refusal(specs, demanding(equals('node_type', 'any')))).toBeNull();
   });
 
-  it('takes = for ==, and a list for its text', async () => {
+  it('reads = as ==, and a list as its text', async () => {
     for (const written of ['["=", "$gpu", "True"]', '["==", "$gpu", "True"]', ['==', '$gpu', 'True']]) {
       expect(await refusal(GPU, demanding(written))).toBeNull();
     }
@@ -82,7 +82,7 @@ describe('SchedulingPolicyFilter judges what a lease demands of its machines', (
     expect(await refusal(GPU, demanding(['=', '$gpu', 'Maybe']))).toContain('expected True or False');
   });
 
-  it('judges each demand of an "and"', async () => {
+  it('checks each comparison of an "and"', async () => {
     const written = (zone: string, gpu: string) =>
       `["and", ["==", "$zone", "${zone}"], ["==", "$gpu", "${gpu}"]]`;
     expect(await refusal(GPU, demanding(written('any', 'True')))).toBeNull();
@@ -91,7 +91,7 @@ describe('SchedulingPolicyFilter judges what a lease demands of its machines', (
     expect((await refusal(GPU, demanding(twice)))?.split('; reservations')).toHaveLength(2);
   });
 
-  it('judges every reservation, and says which it is', async () => {
+  it('checks every reservation, and names it', async () => {
     const request = leaseOf(
       { resource_properties: equals('gpu', 'True') },
       { resource_properties: equals('gpu', 'Maybe') },
@@ -103,12 +103,12 @@ describe('SchedulingPolicyFilter judges what a lease demands of its machines', (
     expect(message).not.toContain('reservations[0]');
   });
 
-  it.for([undefined, null, [], ''])('asks for nothing where there is nothing: %j', async (nothing) => {
+  it.for([undefined, null, [], ''])('reads %j as no properties', async (nothing) => {
     expect(await refusal(GPU, demanding(nothing, nothing))).toBeNull();
     expect(await refusal(GPU, demanding('[]', '[]'))).toBeNull();
   });
 
-  it.for([undefined, null, []])('has nothing to say of a lease with %j as its reservations', async (none) => {
+  it.for([undefined, null, []])('allows a lease with %j as its reservations', async (none) => {
     const { context, lease } = createPhysicalHost();
     const { reservations: _, ...rest } = lease;
     const request = { context, lease: { ...rest, ...(none !== undefined && { reservations: none }) } };
@@ -120,7 +120,7 @@ describe('SchedulingPolicyFilter judges what a lease demands of its machines', (
 
 describe('SchedulingPolicyFilter reads hypervisor_properties', () => {
   it.for(['vcpus', 'memory_mb', 'local_gb', 'cpu_info', 'hypervisor_type', 'hypervisor_version'])(
-    'does not judge how large a machine is, by %s, and judges the same name as a property',
+    'does not check the capacity %s, but checks the same name in resource_properties',
     async (capacity) => {
       for (const operator of ['>=', '==']) {
         const written = JSON.stringify([operator, `$${capacity}`, '16']);
@@ -132,7 +132,7 @@ describe('SchedulingPolicyFilter reads hypervisor_properties', () => {
     },
   );
 
-  it('judges any other name there as in resource_properties, since Blazar looks both up alike', async () => {
+  it('checks any other name there as in resource_properties, since Blazar looks up both the same way', async () => {
     const written = `["and", [">=", "$vcpus", "16"], ${equals('gpu', 'Maybe')}]`;
     expect(await refusal(GPU, demanding('', written))).toContain('gpu: expected True or False, got "Maybe"');
     expect(await refusal(GPU, demanding('', equals('hypervisor_hostname', 'h1')))).toContain('got "h1"');
@@ -150,8 +150,8 @@ describe('SchedulingPolicyFilter reads hypervisor_properties', () => {
   });
 });
 
-describe('SchedulingPolicyFilter leaves alone what reserves no machine', () => {
-  it.for(['virtual:floatingip', 'network'])('judges no reservation of %s', async (resource_type) => {
+describe('SchedulingPolicyFilter ignores reservations without a machine', () => {
+  it.for(['virtual:floatingip', 'network'])('does not check a reservation of %s', async (resource_type) => {
     const specs = {
       gpu: { required: { nodeSelectors: { gpu: [] } }, default: { nodeSelector: { gpu: 'True' } } },
     };
@@ -160,7 +160,7 @@ describe('SchedulingPolicyFilter leaves alone what reserves no machine', () => {
   });
 
   it.for(['physical:host', 'virtual:instance', 'something:else', 'flavor:Instance'])(
-    'judges a reservation of %s',
+    'checks a reservation of %s',
     async (resource_type) => {
       const request = leaseOf({ resource_type, resource_properties: equals('rack', '1') });
       expect(await refusal(GPU, request)).toContain('reservations[0].resource_properties rack');
@@ -168,8 +168,8 @@ describe('SchedulingPolicyFilter leaves alone what reserves no machine', () => {
   );
 });
 
-describe('SchedulingPolicyFilter takes what is no equality for any value', () => {
-  it.for(['!=', '>=', '<=', '>', '<'])('lets %s pass only where any value is allowed', async (operator) => {
+describe('SchedulingPolicyFilter treats other operators than equality as any value', () => {
+  it.for(['!=', '>=', '<=', '>', '<'])('allows %s only if any value is allowed', async (operator) => {
     expect(await refusal(GPU, demanding([operator, '$zone', 'x']))).toBeNull();
     expect(await refusal(GPU, demanding([operator, '$gpu', 'True']))).toBe(
       `reservations[0].resource_properties gpu: expected True or False, got ${operator} "True" (scheduling policy gpu).`,
@@ -179,16 +179,16 @@ describe('SchedulingPolicyFilter takes what is no equality for any value', () =>
     );
   });
 
-  it('does not let an equality beside it make up for it', async () => {
+  it('refuses them even next to an equality', async () => {
     const written = '["and", ["==", "$gpu", "True"], ["!=", "$gpu", "Maybe"]]';
     expect(await refusal(GPU, demanding(written))).toContain('got != "Maybe"');
   });
 });
 
-describe('SchedulingPolicyFilter refuses what it can not read', () => {
+describe('SchedulingPolicyFilter refuses properties that it cannot read:', () => {
   it.for<[string, unknown, string]>([
     ['cut-off JSON', '["==", "$gpu", "Tru', 'expected a list in JSON such as ["==", "$gpu", "True"]'],
-    ['no JSON', 'gpu', 'expected a list in JSON'],
+    ['invalid JSON', 'gpu', 'expected a list in JSON'],
     ['a mapping', '{"gpu": "True"}', 'expected a list in JSON'],
     ['a number', 7, 'expected a list in JSON'],
     ['null as text', 'null', 'expected a list in JSON'],
@@ -199,9 +199,9 @@ describe('SchedulingPolicyFilter refuses what it can not read', () => {
     ['a blank in a name', '["==", "$g pu", "True"]', 'expected a property such as $gpu, without blanks'],
     ['no dollar', '["==", "gpu", "True"]', 'expected a property such as $gpu'],
     ['a dollar alone', '["==", "$", "True"]', 'expected a property such as $gpu'],
-    ['a value that is no text', '["==", "$gpu", true]', 'expected a text that is not empty'],
+    ['a value that is not a text', '["==", "$gpu", true]', 'expected a text that is not empty'],
     ['an empty value', '["==", "$gpu", ""]', 'expected a text that is not empty'],
-    ['an operator that is none', '["=~", "$gpu", "True"]', 'expected one of =, ==, !=, >=, <=, >, <'],
+    ['an unknown operator', '["=~", "$gpu", "True"]', 'expected one of =, ==, !=, >=, <=, >, <'],
     ['two texts', '["==", "$gpu"]', 'expected comparisons of three texts'],
   ])('%s, and names the place', async ([, written, expected]) => {
     const anything = { anything: { allowed: { nodeSelectors: {} } } };
@@ -211,12 +211,12 @@ describe('SchedulingPolicyFilter refuses what it can not read', () => {
     expect(await refusal(anything, hidden)).toContain(`reservations[1].hypervisor_properties: ${expected}`);
   });
 
-  it.for(['==', '!='])('without repeating what a lease holds at length, behind %s', async (operator) => {
+  it.for(['==', '!='])('without repeating long values, after %s', async (operator) => {
     const request = demanding([operator, `$${'n'.repeat(5000)}`, 'v'.repeat(5000)]);
     expect((await refusal(GPU, request))?.length).toBeLessThan(1000);
   });
 
-  it('and does not name thousands of things', async () => {
+  it('and limits the number of reasons in the message', async () => {
     const demands = Array.from({ length: 100 }, (_, index) => ['==', `$rack${index}`, '1']);
     const message = await refusal(GPU, demanding(['and', ...demands]));
     expect(message).toContain('reservations[0].resource_properties rack0: expected nothing');
@@ -224,7 +224,7 @@ describe('SchedulingPolicyFilter refuses what it can not read', () => {
   });
 });
 
-describe('SchedulingPolicyFilter asks what the user of a lease may use', () => {
+describe('SchedulingPolicyFilter uses the policies of the user of a lease, who', () => {
   const rules = (subject: object, binding = {}) =>
     temporaryFile(
       'policies.yaml',
@@ -241,31 +241,31 @@ describe('SchedulingPolicyFilter asks what the user of a lease may use', () => {
     return decision.allowed;
   };
 
-  it('is the user by id', async () => {
+  it('is identified by the user id', async () => {
     expect(await mayUse({ kind: 'User', name: USER })).toBe(true);
     expect(await mayUse({ kind: 'User', name: USER }, { user_id: 'another' })).toBe(false);
     expect(await mayUse({ kind: 'User', name: PROJECT })).toBe(false);
   });
 
-  it('is the group of the project by id', async () => {
+  it('is in a group with the id of the project', async () => {
     expect(await mayUse({ kind: 'Group', name: `project:${PROJECT}` })).toBe(true);
     expect(await mayUse({ kind: 'Group', name: `project:${PROJECT}` }, { project_id: 'x' })).toBe(false);
     expect(await mayUse({ kind: 'Group', name: PROJECT })).toBe(false);
   });
 
-  it('is everybody that is authenticated', async () => {
+  it('is in system:authenticated', async () => {
     expect(await mayUse(EVERYBODY)).toBe(true);
     expect(await mayUse({ kind: 'Group', name: 'system:serviceaccounts' })).toBe(false);
     expect(await mayUse({ kind: 'Group', name: 'system:unauthenticated' })).toBe(false);
   });
 
-  it('is not in any namespace: a RoleBinding gives nothing', async () => {
+  it('is in no namespace: a RoleBinding grants nothing', async () => {
     const inNamespace = { kind: 'RoleBinding', metadata: { name: 'gpu', namespace: 'default' } };
     expect(await mayUse(EVERYBODY, {}, inNamespace)).toBe(false);
     expect(await mayUse({ kind: 'User', name: USER }, {}, inNamespace)).toBe(false);
   });
 
-  it('may demand nothing where nobody has given anything, and may lease without demands', async () => {
+  it('may use no properties without a binding, but may lease without properties', async () => {
     const enforcement = await loadFilter(rules({ kind: 'User', name: 'another' }));
     expect(await enforcement.checkCreate({ context, lease })).toMatchObject({
       allowed: false,

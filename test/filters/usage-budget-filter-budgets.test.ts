@@ -4,11 +4,11 @@ import { endAfter, hosts, lasting, withBudgets } from './usage-budgets.ts';
 
 const DECEMBER = { from: '2026-12-01', until: '2027-01-01' };
 const JANUARY = { from: '2027-01-01', until: '2027-02-01' };
-/** From the last five hours of December into the first five of January. */
+/** The last five hours of December and the first five of January. */
 const OVER_NEW_YEAR = { start_date: '2026-12-31 19:00', end_date: '2027-01-01 05:00' };
 
 describe('a project', () => {
-  it('without a budget has no lease that costs something', async () => {
+  it('without a budget is refused leases that cost something', async () => {
     const { enforcement } = await withBudgets([{ projectId: 'physics', amount: '1000' }]);
     expect(await enforcement.checkCreate(lasting(1))).toMatchObject({
       allowed: false,
@@ -20,7 +20,7 @@ describe('a project', () => {
     });
   });
 
-  it('without a budget is not limited with usage_budget_required = false; one with a budget is', async () => {
+  it('without a budget has no limit with usage_budget_required = false; one with a budget has', async () => {
     const options = { usage_budget_required: false };
     const { enforcement, balances } = await withBudgets([{ projectId: 'physics', amount: '1' }], options);
     expect(await enforcement.checkCreate(lasting(1000))).toMatchObject({ allowed: true });
@@ -30,7 +30,7 @@ describe('a project', () => {
     });
   });
 
-  it('has no lease at a time that no budget is for, whether or not one is required', async () => {
+  it('is refused leases at a time without a budget, whether or not one is required', async () => {
     for (const usage_budget_required of [true, false]) {
       const { enforcement } = await withBudgets([{ ...JANUARY, amount: '1000' }], { usage_budget_required });
       const message =
@@ -42,7 +42,7 @@ describe('a project', () => {
     }
   });
 
-  it('pays with one budget after the other, each for its time', async () => {
+  it('pays from consecutive budgets, each for its own time', async () => {
     const { enforcement, balances } = await withBudgets([
       { ...DECEMBER, amount: '100' },
       { ...JANUARY, amount: '6' },
@@ -57,7 +57,7 @@ describe('a project', () => {
     expect(balances()).toEqual({ 'usage_budget/1': hours('5'), 'usage_budget/2': hours('5') });
   });
 
-  it('has no lease over a gap between budgets, nor past the last one, not by a second', async () => {
+  it('is refused a lease that extends a second into a gap between budgets or past the last one', async () => {
     const { enforcement } = await withBudgets([
       { from: '2026-12-01', until: '2026-12-31', amount: '1000' },
       { ...JANUARY, amount: '1000' },
@@ -72,14 +72,14 @@ describe('a project', () => {
     expect(await allowed('2027-01-01T00:00:00', '2027-02-01T00:00:00.000001')).toBe(false);
   });
 
-  it('has a budget of 0 as one that is used up', async () => {
+  it('with a budget of 0 has nothing left', async () => {
     const { enforcement } = await withBudgets(['0']);
     expect((await enforcement.checkCreate(lasting(1))).message).toMatch(
       /^The lease would cost 1 node-hours; project climate has 0 node-hours left,/,
     );
   });
 
-  it('whose budget was made smaller than what is taken has nothing left, and keeps its leases', async () => {
+  it('whose budget was reduced below what is taken has nothing left, and keeps its leases', async () => {
     const { enforcement, budget } = await withBudgets(['100']);
     const lease = lasting(60);
     await enforcement.checkCreate(lease);
@@ -96,7 +96,7 @@ describe('a project', () => {
 });
 
 describe('a user', () => {
-  it('with a budget needs both', async () => {
+  it('with a budget needs that and the budget of the project', async () => {
     const { enforcement, balances } = await withBudgets(['100', { userId: 'alice', amount: '10' }]);
     expect(await enforcement.checkCreate(lasting(6))).toMatchObject({ allowed: true });
     expect(balances()).toEqual({ 'usage_budget/1': hours('6'), 'usage_budget/2': hours('6') });
@@ -114,7 +114,7 @@ describe('a user', () => {
     });
   });
 
-  it('with a budget has no lease outside its time, though the project has', async () => {
+  it('with a budget is refused leases outside its time, although the project has a budget', async () => {
     const { enforcement, balances } = await withBudgets([
       '100',
       { userId: 'alice', ...JANUARY, amount: '10' },
@@ -127,7 +127,7 @@ describe('a user', () => {
     expect(balances()).toEqual({});
   });
 
-  it('with a budget is limited by it where the project needs none', async () => {
+  it('with a budget is limited by it even if the project needs none', async () => {
     const { enforcement } = await withBudgets([{ userId: 'alice', amount: '10' }], {
       usage_budget_required: false,
     });
@@ -141,7 +141,7 @@ describe('a user', () => {
 
 describe('ids', () => {
   it.each(['__proto__', 'constructor', 'a/b', 'climate/user/alice', "x' OR 1=1 --", '%', '*', 'π'])(
-    'that are made up have budgets of their own, and of no one else: %s',
+    'with unusual characters have their own budgets: %s',
     async (id) => {
       const who = { user_id: id, project_id: id };
       const { enforcement, balances } = await withBudgets([
@@ -162,7 +162,7 @@ describe('ids', () => {
     },
   );
 
-  it('of users with slashes have a time without budget to themselves', async () => {
+  it('of users with slashes have their own accounts for times without a budget', async () => {
     const { enforcement, balances } = await withBudgets(
       [
         { ...JANUARY, userId: 'a', amount: '1' },
@@ -180,7 +180,7 @@ describe('ids', () => {
   });
 });
 
-it('reservations that a lease adds up to are charged once, not once for each budget', async () => {
+it('the reservations of a lease are charged to a budget as one sum', async () => {
   const { enforcement, entries } = await withBudgets(['100']);
   await enforcement.checkCreate(lasting(1, { reservations: [hosts(2), hosts(3, { id: 's' })] }));
   expect(entries()).toMatchObject([{ account: 'usage_budget/1', delta: hours('5'), operation: 'create' }]);

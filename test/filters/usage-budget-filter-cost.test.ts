@@ -6,8 +6,8 @@ const ATTRIBUTE = { usage_budget_rate_attribute: 'su_factor' };
 const HOUR = 3_600_000_000n;
 const costs = (unitHours: string) => expect.stringContaining(`would cost ${unitHours} node-hours;`);
 
-describe('what a lease of ten hours costs', () => {
-  it('is by the hosts that were found, else by the most that could be', async () => {
+describe('the cost of a lease of ten hours', () => {
+  it('depends on the allocated hosts, or else on the maximum', async () => {
     expect(await refusal([hosts(3)])).toEqual(costs('30'));
     expect(await refusal([hosts(3, { allocations: [] })])).toEqual(costs('30'));
     expect(await refusal([hosts(3, { allocations: null })])).toEqual(costs('30'));
@@ -18,7 +18,7 @@ describe('what a lease of ten hours costs', () => {
     );
   });
 
-  it('is over all reservations, by the rates of their types', async () => {
+  it('is the sum of all reservations, at the rates of their types', async () => {
     const rates = { usage_budget_rates: { 'physical:host': 1, 'virtual:floatingip': 0.01, device: 2 } };
     const reservations = [
       hosts(2),
@@ -40,7 +40,7 @@ describe('what a lease of ten hours costs', () => {
     ).toEqual(costs('30'));
   });
 
-  it('is by the flavour, where it has a rate', async () => {
+  it('depends on the flavour, if it has a rate', async () => {
     const rates = {
       usage_budget_rates: { 'flavor:instance': 1, 'virtual:instance': 0.5 },
       usage_budget_flavor_rates: { large: 8, 'a1b2-c3': 0.25, free: 0 },
@@ -70,7 +70,7 @@ describe('what a lease of ten hours costs', () => {
     expect(await refusal([hosts(2, found(0, 0))], ATTRIBUTE)).toBeNull();
   });
 
-  it('counts once what has no such attribute', async () => {
+  it('uses the factor 1 for allocations without the attribute', async () => {
     expect(await refusal([hosts(2, found(null, undefined))], ATTRIBUTE)).toEqual(costs('20'));
     expect(await refusal([hosts(2)], ATTRIBUTE)).toEqual(costs('20'));
     for (const name of ['__proto__', 'constructor', 'toString']) {
@@ -80,7 +80,7 @@ describe('what a lease of ten hours costs', () => {
     }
   });
 
-  it('takes what is not allocated yet for as dear as the dearest that is', async () => {
+  it('uses the highest factor for hosts that are not allocated yet', async () => {
     const instances = (amount: number, ...factors: unknown[]) => ({
       resource_type: 'virtual:instance',
       amount,
@@ -93,7 +93,7 @@ describe('what a lease of ten hours costs', () => {
     expect(await refusal([hosts(4, { min: 3, ...found('2', '3') })], options)).toEqual(costs('80'));
   });
 
-  it('is never less than its rate: a part of a millionth counts as one, once a lease', async () => {
+  it('is rounded up to a millionth, once per lease', async () => {
     const options = { ...ATTRIBUTE, usage_budget_rates: { 'physical:host': 0.000001 } };
     const { enforcement, balances } = await withBudgets(['1'], options);
     await enforcement.checkCreate(lasting(1, { reservations: [hosts(2, found('0.000001', '0.5'))] }));
@@ -122,7 +122,7 @@ describe('what a lease of ten hours costs', () => {
     [['2.5']],
     [{ value: 2.5 }],
   ])(
-    'can not be told with the factor %j: no lease is had, and the log says where it stands',
+    'cannot be determined with the factor %j: the lease is refused, and the log names the place',
     async (factor) => {
       const { enforcement, logger, balances } = await withBudgets(['1000'], ATTRIBUTE);
       const lease = lasting(1, { reservations: [hosts(2, found('1', factor))] });
@@ -154,7 +154,7 @@ describe('what a lease of ten hours costs', () => {
   );
 
   it.each([[-1], [1.5], ['x'], ['1e3'], [true], [2 ** 53], [undefined]])(
-    'can not be told of the size %j: the lease is rejected, with its place',
+    'cannot be determined for the size %j: the lease is rejected, and the place is named',
     async (size) => {
       const message =
         "The cost of the lease can't be told: reservations.1: expected max or amount as a whole number, 0 or more.";
@@ -165,7 +165,7 @@ describe('what a lease of ten hours costs', () => {
     },
   );
 
-  it('is refused where no database could count it, whatever is asked for', async () => {
+  it('is refused if it is too large for the database', async () => {
     const most = Number.MAX_SAFE_INTEGER;
     const { enforcement } = await withBudgets(['2500000000']);
     for (const reservations of [
@@ -188,19 +188,19 @@ describe('what a lease of ten hours costs', () => {
     ['more for min than for max', hosts(2, { min: 3 })],
     ['a text for an amount', { resource_type: 'virtual:instance', amount: '2' }],
     ['a text that Blazar reads as ten', { resource_type: 'virtual:floatingip', amount: '1_0' }],
-  ])('can not be told with %s, which Blazar refuses: so is the lease', async (_, reservation) => {
+  ])('cannot be determined with %s, which Blazar refuses: the lease is refused', async (_, reservation) => {
     const rates = { usage_budget_rates: { '*': 1 } };
     expect(await refusal([reservation], rates)).toMatch(
       /^The cost of the lease can't be told: reservations\.0: /,
     );
   });
 
-  it('is that of floating IPs whose amount is a text, which Blazar takes', async () => {
+  it('accepts floating IPs whose amount is a text, as Blazar does', async () => {
     const addresses = { resource_type: 'virtual:floatingip', amount: '2' };
     expect(await refusal([addresses], { usage_budget_rates: { '*': 1 } })).toEqual(costs('20'));
   });
 
-  it('is by the flavour of flavor:instance alone', async () => {
+  it('depends on the flavour only for flavor:instance', async () => {
     const rates = {
       usage_budget_rates: { 'virtual:instance': 1, 'physical:host': 1 },
       usage_budget_flavor_rates: { free: 0 },
@@ -209,7 +209,7 @@ describe('what a lease of ten hours costs', () => {
     expect(await refusal([instances, hosts(1, { flavor_id: 'free' })], rates)).toEqual(costs('20'));
   });
 
-  it('is that of max, and of the dearest, where several reservations are of one type', async () => {
+  it('uses max and the highest factor for several reservations of one type', async () => {
     const several = [hosts(4, found('1')), hosts(2, { id: 's', ...found('3') })];
     expect(await refusal(several, ATTRIBUTE)).toEqual(costs('180'));
     expect(await refusal([hosts(4, found('1'))], ATTRIBUTE)).toEqual(costs('10'));
@@ -218,7 +218,7 @@ describe('what a lease of ten hours costs', () => {
     expect(await refusal([hosts(4, found('1'))], most)).toEqual(costs('10'));
   });
 
-  it('is that of max after an update that Blazar looks for hosts for, and of what is there else', async () => {
+  it('uses max after an update for which Blazar searches for hosts, and the allocations otherwise', async () => {
     const { enforcement, balances } = await withBudgets(['1000']);
     const lease = lasting(10, { reservations: [hosts(4, found(1))] });
     await enforcement.checkCreate(lease);

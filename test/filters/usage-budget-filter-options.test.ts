@@ -7,7 +7,7 @@ describe('the options of UsageBudgetFilter', () => {
   it.each([
     ['usage_budget_rates', 'resource type:rate'],
     ['usage_budget_flavor_rates', 'flavour id:rate'],
-  ])('are rates from 0 to a million with up to six decimals: %s', async (option, pairs) => {
+  ])('accept rates from 0 to a million with up to six decimals: %s', async (option, pairs) => {
     for (const [text, detail] of [
       ['a:-1', ' (see "a")'],
       ['a:1000001', ' (see "a")'],
@@ -28,7 +28,7 @@ describe('the options of UsageBudgetFilter', () => {
     }
   });
 
-  it('are a unit of a few words', async () => {
+  it('accept a unit of a few words', async () => {
     for (const text of ['a'.repeat(41), 'a;b', '<b>']) {
       expect(await mistakes(NAME, [`usage_budget_unit = ${text}`]), text).toEqual([
         `blazar.conf:3: [enforcement] usage_budget_unit: expected a few words, got "${text}"`,
@@ -36,7 +36,7 @@ describe('the options of UsageBudgetFilter', () => {
     }
   });
 
-  it('are the name of an attribute, and true or false', async () => {
+  it('accept the name of an attribute, and true or false', async () => {
     expect(await mistakes(NAME, ['usage_budget_rate_attribute = su factor'])).toEqual([
       'blazar.conf:3: [enforcement] usage_budget_rate_attribute: expected the name of an attribute, got "su factor"',
     ]);

@@ -20,7 +20,7 @@ testFilter({
 });
 
 describe('UsageBudgetFilter at create', () => {
-  it('charges the captured requests, and rejects them where a millionth of a unit-hour is missing', async () => {
+  it('charges the captured requests, and rejects them if a millionth of a unit-hour is missing', async () => {
     for (const [request, options, cost] of [
       [createPhysicalHost(), {}, '96'],
       [createPhysicalHost(), { usage_budget_rate_attribute: 'su_factor' }, '240'],
@@ -45,7 +45,7 @@ describe('UsageBudgetFilter at create', () => {
     }
   });
 
-  it('says what the lease would cost, what is left, and until when', async () => {
+  it('names the cost of the lease, what is left, and until when the budget is valid', async () => {
     const { enforcement } = await withBudgets(['100']);
     expect(await enforcement.checkCreate(lasting(60, { name: 'first' }))).toMatchObject({ allowed: true });
     expect((await enforcement.checkCreate(lasting(48, { name: 'second' }))).message).toBe(
@@ -53,14 +53,14 @@ describe('UsageBudgetFilter at create', () => {
     );
   });
 
-  it('calls the unit as the operator does', async () => {
+  it('uses the unit of the operator in messages', async () => {
     const { enforcement } = await withBudgets(['1'], { usage_budget_unit: 'SU' });
     expect((await enforcement.checkCreate(lasting(1.5))).message).toMatch(
       /^The lease would cost 1\.5 SU; project climate has 1 SU left,/,
     );
   });
 
-  it('rounds a cost up and what is left down, so that no refusal looks as if there were enough', async () => {
+  it('rounds the cost up and what is left down, so that a refusal never looks wrong', async () => {
     const { enforcement } = await withBudgets(['0.99999'], {
       usage_budget_rates: { 'physical:host': 0.999999 },
     });
@@ -69,7 +69,7 @@ describe('UsageBudgetFilter at create', () => {
     );
   });
 
-  it('counts whole seconds: the first that is begun and the last', async () => {
+  it('counts whole seconds, including a partial first and last one', async () => {
     const { enforcement, balances } = await withBudgets(['1']);
     await enforcement.checkCreate(
       lasting(0, { start_date: '2026-12-01T09:00:00.999999', end_date: '2026-12-01T09:00:02.000001' }),
@@ -77,7 +77,7 @@ describe('UsageBudgetFilter at create', () => {
     expect(balances()).toEqual({ 'usage_budget/1': 3_000_000n });
   });
 
-  it('costs nothing where there is nothing that costs, also without a budget', async () => {
+  it('charges nothing for free resources, also without a budget', async () => {
     const { enforcement, balances } = await withBudgets([]);
     for (const reservations of [
       [],
@@ -91,7 +91,7 @@ describe('UsageBudgetFilter at create', () => {
     expect(balances()).toEqual({});
   });
 
-  it('never comes to a sum that is not exact: a tenth, ten times, is one', async () => {
+  it('adds exactly: ten times a tenth is one', async () => {
     const { enforcement, balances } = await withBudgets(['1'], {
       usage_budget_rates: { 'physical:host': 0.1 },
     });
@@ -106,7 +106,7 @@ describe('UsageBudgetFilter at create', () => {
     });
   });
 
-  it('only warns where it is tried, and charges what it would have rejected', async () => {
+  it('only warns if it is audited, and charges leases that it would have rejected', async () => {
     const { enforcement, balances } = await withBudgets(['1'], { audit_filters: ['UsageBudgetFilter'] });
     const { allowed, warnings } = await enforcement.checkCreate(lasting(10));
     expect(allowed).toBe(true);
@@ -116,7 +116,7 @@ describe('UsageBudgetFilter at create', () => {
     expect(balances()).toEqual({ 'usage_budget/1': hours('10') });
   });
 
-  it('charges no exempt project', async () => {
+  it('does not charge exempt projects', async () => {
     const { enforcement, balances } = await withBudgets([], { exempt_projects: ['climate'] });
     expect(await enforcement.checkCreate(lasting(10))).toMatchObject({ allowed: true, exempt: true });
     expect(balances()).toEqual({});
@@ -124,7 +124,7 @@ describe('UsageBudgetFilter at create', () => {
 });
 
 describe('UsageBudgetFilter at the end', () => {
-  it('gives back what was not used of the captured lease, once', async () => {
+  it('returns the unused part of the captured lease, once', async () => {
     let now = '2026-11-21T09:00:00Z';
     const { enforcement, balances } = await withBudgets(
       [{ projectId: PROJECT, amount: '1000' }],
@@ -141,7 +141,7 @@ describe('UsageBudgetFilter at the end', () => {
     }
   });
 
-  it('gives nothing back of what is over', async () => {
+  it('returns nothing for a lease that is over', async () => {
     let now = '2026-11-21T09:00:00Z';
     const { enforcement, balances } = await withBudgets(['100'], {}, { now: () => now });
     await enforcement.checkCreate(lasting(10));
@@ -152,7 +152,7 @@ describe('UsageBudgetFilter at the end', () => {
 });
 
 describe('UsageBudgetFilter at an update', () => {
-  it('charges the difference, and says so', async () => {
+  it('charges the difference, and names it', async () => {
     const { enforcement, balances } = await withBudgets(['100']);
     const lease = lasting(60);
     await enforcement.checkCreate(lease);
@@ -170,13 +170,13 @@ describe('UsageBudgetFilter at an update', () => {
     expect(await enforcement.checkUpdate(change(longer, { end_date: endAfter(60) }))).toMatchObject({
       allowed: true,
     });
-    // Held until the lease is known to be shorter.
+    // Kept until the shorter lease is confirmed.
     expect(balances()).toEqual({ 'usage_budget/1': hours('100') });
     await enforcement.checkUpdate(change(lasting(60), { name: 'renamed' }));
     expect(balances()).toEqual({ 'usage_budget/1': hours('60') });
   });
 
-  it('counts a lease that runs from now on: what has run costs what it did', async () => {
+  it('changes the cost of a running lease from now on: the past keeps its cost', async () => {
     let now = '2026-11-21T09:00:00Z';
     const { enforcement, balances } = await withBudgets(['100'], {}, { now: () => now });
     const lease = lasting(10);
@@ -198,7 +198,7 @@ describe('UsageBudgetFilter at an update', () => {
     expect(balances()).toEqual({ 'usage_budget/1': hours('7') });
   });
 
-  it('charges what the lease is moved to, before it runs', async () => {
+  it('charges the new dates of a lease that is moved before it starts', async () => {
     const { enforcement, balances } = await withBudgets([
       { amount: '10', from: '2026-12-01', until: '2027-01-01' },
       { amount: '10', from: '2027-01-01', until: '2027-02-01' },
@@ -211,14 +211,14 @@ describe('UsageBudgetFilter at an update', () => {
         change(lease, { start_date: '2026-12-31 20:00', end_date: '2027-01-01 06:00' }),
       ),
     ).toMatchObject({ allowed: true });
-    // Until it is known where it is.
+    // Both are charged until the dates are confirmed.
     expect(balances()).toEqual({ 'usage_budget/1': hours('10'), 'usage_budget/2': hours('6') });
     const moved = { ...lease.lease, start_date: '2026-12-31 20:00', end_date: '2027-01-01 06:00' };
     await enforcement.checkUpdate(change({ ...lease, lease: moved }, { name: 'renamed' }));
     expect(balances()).toEqual({ 'usage_budget/1': hours('4'), 'usage_budget/2': hours('6') });
   });
 
-  it('lets a lease go on that was granted before there were budgets, but not become dearer', async () => {
+  it('allows a lease from before the budgets to continue, but not at a higher cost', async () => {
     const { enforcement } = await withBudgets([]);
     const lease = lasting(10);
     expect(await enforcement.checkUpdate(change(lease, { name: 'renamed' }))).toMatchObject({

@@ -1,4 +1,4 @@
-/** What the tests of UsageBudgetFilter share: leases that cost something, and a chain with budgets. */
+/** Shared by the tests of UsageBudgetFilter: leases that cost something, and a chain with budgets. */
 import type { Context, CreateRequest, Lease, Reservation, UpdateRequest } from '../../src/index.ts';
 import type { BudgetText } from '../support/ledgers.ts';
 import { type LedgerSetup, onLedger } from './on-ledger.ts';
@@ -15,7 +15,7 @@ export async function withBudgets(
   return chain;
 }
 
-/** What a lease of ten hours costs, with these reservations: the least budget that is enough for it, as text. */
+/** The cost of a lease of ten hours with these reservations: the smallest sufficient budget, as text. */
 export async function refusal(
   reservations: readonly unknown[],
   options: Readonly<Record<string, unknown>> = {},
@@ -29,7 +29,7 @@ export async function refusal(
 
 const START = Date.UTC(2026, 11, 1, 9);
 
-/** When a lease of so many hours ends. */
+/** The end of a lease of this many hours. */
 export const endAfter = (hours: number): string => new Date(START + hours * 3_600_000).toISOString();
 
 /** A lease of one host from 2026-12-01 09:00 on, of alice in the project climate. */
@@ -53,7 +53,7 @@ export function change({ context, lease }: CreateRequest, changes: Lease): Updat
 export const hosts = (max: unknown, more: object = {}) =>
   ({ id: 'r', resource_type: 'physical:host', min: 1, max, ...more }) as Reservation;
 
-/** Hosts that were found, each with this factor. */
+/** Allocated hosts, each with this factor. */
 export const found = (...factors: unknown[]) => ({
   allocations: factors.map((su_factor, index) => ({ id: `${index}`, su_factor })),
 });
