@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { serviceOptions } from '../../src/server/options.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
-import { capturedFile, confFile } from '../support/files.ts';
+import { capturedFile, confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
 
 /** A filter with an option of every type. Its constructor writes a file, and throws. */
@@ -130,6 +130,55 @@ describe('config show', () => {
       for (const secret of SECRETS) {
         expect(stdout + stderr, flags).not.toContain(secret);
       }
+    }
+  });
+
+  it.each<[string, () => { args?: string[]; env?: Record<string, string> }]>([
+    [
+      'an INI file',
+      () => ({
+        args: [
+          '--config-file',
+          confFile('[enforcement]\nexternal_service_token = hunter2\n[service]\ntokens = hunter2\n'),
+        ],
+      }),
+    ],
+    [
+      'a YAML file',
+      () => ({
+        args: [
+          '--config-file',
+          temporaryFile(
+            'secrets.yaml',
+            'enforcement: {external_service_token: hunter2}\nservice: {tokens: [hunter2]}\n',
+          ),
+        ],
+      }),
+    ],
+    [
+      '--config',
+      () => ({
+        args: [
+          ...['--config', 'enforcement.external_service_token=hunter2'],
+          ...['--config', 'service.tokens=[hunter2]'],
+        ],
+      }),
+    ],
+    [
+      'environment variables',
+      () => ({ env: { OS_ENFORCEMENT__EXTERNAL_SERVICE_TOKEN: 'hunter2', OS_SERVICE__TOKENS: 'hunter2' } }),
+    ],
+  ])('hides secrets from %s, in every format', async (_, sources) => {
+    const { args = [], env = {} } = sources();
+    const conf = confFile('[enforcement]\nenabled_filters =\n');
+    const command = ['config', 'show', '--config-file', conf, ...args, '--origin'];
+    for (const format of ['table', 'json', 'ini']) {
+      const hidden = await runProgramInProcess([...command, '--format', format], { env });
+      expect(hidden.code, hidden.stderr).toBe(0);
+      expect(hidden.stdout.split('****'), format).toHaveLength(3);
+      expect(hidden.stdout + hidden.stderr, format).not.toContain('hunter2');
+      const shown = await runProgramInProcess([...command, '--format', format, '--show-secrets'], { env });
+      expect(shown.stdout.split('hunter2'), format).toHaveLength(3);
     }
   });
 

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ConfigurationError } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
+import { captured } from '../support/command-in-process.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { capturedText } from '../support/requests.ts';
@@ -65,6 +66,21 @@ describe('startService', () => {
       doors: [{ title: 'Blazar', asks: ['one of [service] tokens, in the header X-Auth-Token'] }],
     });
     await closed.close();
+  });
+
+  it.each([
+    ['pretty', /^\[[\d:.]+\] INFO: configuration reloaded\n {4}generation: 2\n$/],
+    ['json', /^\{"level":30,"time":\d+,"generation":2,"msg":"configuration reloaded"\}\n$/],
+  ])('writes the log on standard error as log_format says: %s', async (log_format, expected) => {
+    const values = { enforcement: NOTHING, service: { port: 0, log_level: 'info', log_format } };
+    const { stdout, stderr } = await captured(async () => {
+      const service = await startService({ environment: {}, configFiles: [], values });
+      await service.reload();
+      await service.close();
+    });
+    const lines = stderr.split(/^(?=\S)/m).filter((line) => line.includes('reloaded'));
+    expect(lines).toEqual([expect.stringMatching(expected)]);
+    expect(stdout).toBe('');
   });
 
   it('does not start with a mistake in the configuration, of either section', async () => {
