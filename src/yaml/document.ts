@@ -22,6 +22,7 @@ import { dialect, layout } from './dialect.ts';
 import { refuseAmbiguous, refuseUnreadable } from './differences.ts';
 import { asNode, edited, nameOf } from './edit.ts';
 import { YamlError } from './error.ts';
+import { type RepeatedKey, repeatedKeys } from './repeated-keys.ts';
 import type { Path } from './tree.ts';
 import { MAX_DEPTH, TOO_DEEP, view } from './view.ts';
 
@@ -35,6 +36,8 @@ interface Content {
   readonly document: Document;
   readonly root: Node | null;
   readonly lines: LineCounter;
+  /** The repeated keys of a document with aliases or merge keys: once these are resolved, the repetitions are gone. */
+  readonly repeated?: readonly RepeatedKey[] | undefined;
 }
 
 export class YamlDocument {
@@ -94,10 +97,10 @@ export class YamlDocument {
 
   /** Names that repeat another one of their mapping: `value` has only the last one. */
   repetitions(): { readonly name: string; readonly line: number }[] {
-    const { root, lines } = this.#read();
-    return [...repeatedKeys(root)].map((key) => ({
-      name: nameOf(key),
-      line: lines.linePos(asNode(key)?.range?.[0] ?? 0).line,
+    const { root, lines, repeated = repeatedKeys(root) } = this.#read();
+    return [...repeated].map(({ name, key }) => ({
+      name,
+      line: lines.linePos(key?.range?.[0] ?? 0).line,
     }));
   }
 
@@ -192,10 +195,11 @@ function contentOf(document: Document.Parsed, text: string, lines: LineCounter):
   }
   const own = text.slice(document.range[0], document.range[2]);
   const mayHaveAliases = own.includes('*') || own.includes('<<');
+  const repeated = mayHaveAliases ? [...repeatedKeys(contents)] : undefined;
   const root = contents !== null && mayHaveAliases ? withoutAliases(contents) : contents;
   // Refuses what is too deep: everything else descends the same levels.
   view(root, 'values');
-  return { document, root, lines };
+  return { document, root, lines, repeated };
 }
 
 /** For the package a block text that is a whole document need not be indented. For PyYAML it ends there, and `#` starts a comment. */
@@ -267,24 +271,6 @@ function* documentsOf(
   }
   for (const document of composer.end(true, text.length)) {
     yield document as Document.Parsed;
-  }
-}
-
-function* repeatedKeys(node: Node | null): Generator<unknown> {
-  if (isSeq(node)) {
-    for (const item of node.items) {
-      yield* repeatedKeys(asNode(item));
-    }
-  } else if (isMap(node)) {
-    const seen = new Set<string>();
-    for (const { key, value } of node.items) {
-      const name = nameOf(key);
-      if (seen.has(name)) {
-        yield key;
-      }
-      seen.add(name);
-      yield* repeatedKeys(asNode(value));
-    }
   }
 }
 

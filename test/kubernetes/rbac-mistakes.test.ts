@@ -72,6 +72,15 @@ spec:
 #! required: duplicate key
     nodeSelectors: {a: [b], "a": [c]}
 #! a: duplicate key
+== that says something twice beside a merge key
+kind: SchedulingPolicy
+metadata: {name: a}
+spec:
+  required:
+    <<: {priorityClassNames: [p]}
+    schedulerNames: [a]
+    schedulerNames: [b, c]
+#! schedulerNames: duplicate key
 == of no kind
 ---
 spec: {}

@@ -91,6 +91,17 @@ describe('a repeated name', () => {
     ]);
     expect(YamlDocument.parse('a: {b: 1}\nb: {<<: {b: 2}, b: 3}\n').repetitions()).toEqual([]);
   });
+
+  it.each([
+    ['beside a merge key', 'x: &x {y: 0}\nb: {<<: *x,\n  a: 1,\n  a: 2}\n', 'a', 4],
+    ['in a mapping that is merged', 'b: {<<: {\n  a: 1,\n  a: 2}}\n', 'a', 3],
+    ['in a mapping of a merged list', 'b: {<<: [{\n  a: 1,\n  a: 2}]}\n', 'a', 3],
+    ['once, when an alias repeats its mapping', 'b: &b {a: 1,\n  a: 2}\nc: *b\n', 'a', 2],
+    ['when an alias is the name', '&a a: 1\nb: {a: 2}\n*a : 3\n', 'a', 3],
+    ['when it is the merge key', 'b: {<<: {a: 1},\n  <<: {a: 2}}\n', '<<', 2],
+  ])('is reported %s', (_, text, name, line) => {
+    expect(YamlDocument.parse(text).repetitions()).toEqual([{ name, line }]);
+  });
 });
 
 describe('a line in one of several documents', () => {
