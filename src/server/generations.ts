@@ -16,6 +16,8 @@ export interface GenerationServices extends WatchedServices {
   readonly reloaded: (outcome: 'applied' | 'refused') => void;
   /** Called in the step in which a new configuration takes over. */
   readonly swapped: (generation: Generation) => void;
+  /** Watches the files of a configuration. Whether one of them was not watched before it was read: it may have changed in between. */
+  readonly isReadTooEarly: (configuration: Configuration) => Promise<boolean>;
 }
 
 export class Generations {
@@ -109,10 +111,13 @@ export class Generations {
   }
 
   async #load(): Promise<boolean> {
-    const { logger, reloaded, swapped } = this.#services;
+    const { logger, reloaded, swapped, isReadTooEarly } = this.#services;
     const before = this.#current;
     try {
-      const configuration = await readConfiguration(this.#sources, SECTIONS);
+      let configuration = await readConfiguration(this.#sources, SECTIONS);
+      while (await isReadTooEarly(configuration)) {
+        configuration = await readConfiguration(this.#sources, SECTIONS);
+      }
       this.#read = configuration;
       withoutMistakes(configuration);
       refuseEmptied(before.configuration, configuration);

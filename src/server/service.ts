@@ -44,7 +44,7 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
     configuration: new WatchedFiles(() => void service.reload(), settings.pollMs),
     credentials: new WatchedFiles(() => void service.credentialsChanged(), settings.pollMs),
   };
-  const checked = await checkedConfiguration(sources, watched);
+  const checked = await checkedConfiguration(sources, watched, settings.watch ?? false);
   const service = await Service.open(sources, settings, watched, checked);
   watched.credentials.start();
   if (settings.watch) {
@@ -66,11 +66,18 @@ interface CheckedConfiguration {
   readonly started: Started;
 }
 
-/** Watches each file before it reads it, so that it misses no change in between. */
-async function checkedConfiguration(sources: ConfigSources, watched: Watched): Promise<CheckedConfiguration> {
+/** Watches each file before it is read for the last time, so that no change in between is missed. */
+async function checkedConfiguration(
+  sources: ConfigSources,
+  watched: Watched,
+  readAgain: boolean,
+): Promise<CheckedConfiguration> {
   const { configFiles = [], configDirs = [] } = sources;
   await watched.configuration.watch([...configFiles, ...configDirs]);
-  const configuration = await requireConfiguration(sources, SECTIONS);
+  let configuration = await requireConfiguration(sources, SECTIONS);
+  while ((await watched.configuration.watch(filesRead(sources, configuration))) && readAgain) {
+    configuration = await requireConfiguration(sources, SECTIONS);
+  }
   const options = sectionOf(configuration, serviceSection);
   const started = startedWith(configuration);
   const problems = [
@@ -80,7 +87,6 @@ async function checkedConfiguration(sources: ConfigSources, watched: Watched): P
   if (problems.length > 0) {
     throw new ConfigurationError(problems);
   }
-  await watched.configuration.watch(filesRead(sources, configuration));
   const tlsOptions = tlsOptionsOf(configuration, options);
   await watched.credentials.watch(credentialFiles(configuration, tlsOptions));
   return { configuration, options, tlsOptions, started };
@@ -161,6 +167,12 @@ export class Service {
       occupation: watchdog?.occupation,
       reloaded: (outcome) => metrics.reloaded(outcome),
       swapped: (generation) => service.#takeOver(generation),
+      isReadTooEarly: async (read) =>
+        settings.watch === true &&
+        (await watched.configuration.watch([
+          ...filesRead(sources, generations.current.configuration),
+          ...filesRead(sources, read),
+        ])),
     }).catch(async (thrown: unknown) => {
       await log?.close(0);
       throw thrown;

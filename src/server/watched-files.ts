@@ -24,14 +24,19 @@ export class WatchedFiles {
     this.#pollMs = pollMs;
   }
 
-  /** Replaces the watched paths. Changes after it has resolved are seen, so read the files then. */
-  async watch(paths: readonly string[]): Promise<void> {
+  /**
+   * Replaces the watched paths. Changes after it has resolved are seen, so read the files then. Resolves to whether a path was not
+   * watched before.
+   */
+  async watch(paths: readonly string[]): Promise<boolean> {
     for (const path of [...this.#looks.keys()].filter((old) => !paths.includes(old))) {
       this.#looks.delete(path);
     }
-    for (const path of paths.filter((next) => !this.#looks.has(next))) {
+    const added = paths.filter((next) => !this.#looks.has(next));
+    for (const path of added) {
       this.#looks.set(path, await lookOf(path));
     }
+    return added.length > 0;
   }
 
   start(): void {

@@ -1,4 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
@@ -60,6 +61,33 @@ function watchedFilters(): { folder: string; heard: string[]; open: (name: strin
   });
   return { folder, heard, open: (name) => doors.get(name)?.() };
 }
+
+it.each(['a reload', 'the start'])(
+  '%s with watch misses no change of a file that it reads first',
+  async (when) => {
+    const filter = (text: string) => filterSource('OwnFilter', { create: `return reject('${text}');` });
+    const folder = filterFolder({});
+    const file = join(folder, 'own-filter.js');
+    // It replaces itself while it is loaded.
+    writeFileSync(
+      file,
+      `import { writeFileSync } from 'node:fs';
+writeFileSync(${JSON.stringify(file)}, ${JSON.stringify(filter('the second version'))});
+${filter('the first version')}`,
+    );
+    const configured = written(`enabled_filters = OwnFilter\nfilters_path = ${folder}`, '');
+    const conf = confFile(when === 'the start' ? configured : written('enabled_filters =', ''));
+    const { service, post } = await runServiceOn(
+      { environment: {}, configFiles: [conf] },
+      { watch: true, pollMs: 3_600_000 },
+    );
+    if (when === 'a reload') {
+      writeFileSync(conf, configured);
+      await expect(service.reload()).resolves.toBe(true);
+    }
+    expect((await post('/v1/check-create', TWO_DAYS)).json).toEqual({ message: 'the second version' });
+  },
+);
 
 describe('a reload', () => {
   it('takes over: the next request is decided by the new rules, limits and tokens', async () => {
