@@ -32,6 +32,7 @@ const TARGETS: Readonly<Record<string, unknown>> = {
   'cold-start: check create': { atMost: 4 },
   'cold-start: check create --format json': { atMost: 4 },
   'skypilot-review: three policies': { atMost: 5 },
+  'skypilot-review: three policies in threads': null,
   'skypilot-review: no policy': null,
   'admission: requests': { atLeast: 0.4 },
   'admission: requests, by its processor': null,
