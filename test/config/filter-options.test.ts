@@ -6,7 +6,7 @@ import { configFile, configuration, shown } from './helpers.ts';
 async function problems(filter: string, ...lines: readonly string[]): Promise<string[]> {
   const text = ['[enforcement]', `enabled_filters = ${filter}`, ...lines].join('\n');
   const { problems: found } = await configuration(text);
-  return shown(found).filter((problem) => !/limits nothing|asks nobody/.test(problem));
+  return shown(found).filter((problem) => !/limits nothing|calls no service/.test(problem));
 }
 
 const duration = (...lines: readonly string[]) => problems('MaxLeaseDurationFilter', ...lines);
