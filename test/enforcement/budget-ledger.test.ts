@@ -34,7 +34,7 @@ describe.each([
   ['a file', async () => newFile()],
   ['PostgreSQL', createDatabase],
 ])('a ledger in %s', (_, place) => {
-  it('is made without any filter, and made once', async () => {
+  it('is created once, without any filter', async () => {
     const ledger = await load(await place());
     await expect(ledger.budgets()).rejects.toThrow(ConfigurationError);
     expect(await ledger.upgrade()).toEqual(['0001-ledger', '0002-alternatives', '0003-position']);
@@ -45,7 +45,7 @@ describe.each([
 });
 
 describe('budgets', () => {
-  it('are set, changed, listed and removed, and hold for the leases of a chain', async () => {
+  it('are set, changed, listed and removed, and limit the leases of a chain', async () => {
     const connection = await newLedger();
     const ledger = await load(connection);
     const hour = 3_600_000_000n;
@@ -92,7 +92,7 @@ describe('budgets', () => {
     ['until', { until: '2026-01-01' }, 'expected a date after the start, got "2026-01-01"'],
     ['amount', { amount: 'much' }, 'expected a decimal number of unit-hours, 0 or more'],
     ['amount', { amount: 1e12 }, 'expected at most 2562047788.0152 unit-hours'],
-  ])('are refused for a wrong %s (%j), and nothing is set', async (field, change, message) => {
+  ])('are refused if %s is wrong (%j), and nothing is set', async (field, change, message) => {
     const ledger = await load(await newLedger());
     const refused = ledger.setBudget({ ...YEAR, ...change }, AUTHOR);
     await expect(refused).rejects.toThrow(InvalidRequestError);
@@ -100,7 +100,7 @@ describe('budgets', () => {
     expect(await ledger.budgets()).toEqual([]);
   });
 
-  it('are refused where they overlap with another one of the owner, which the error has', async () => {
+  it('are refused if they overlap with another budget of the owner, which the error names', async () => {
     const ledger = await load(await newLedger());
     await ledger.setBudget(YEAR, AUTHOR);
     const refused = ledger.setBudget({ ...YEAR, from: '2026-06-01' }, AUTHOR);
@@ -110,7 +110,7 @@ describe('budgets', () => {
 });
 
 describe('a ledger that cannot be used', () => {
-  it('fails each call, and no earlier', async () => {
+  it('fails with each call, not with load', async () => {
     const away = await load('postgresql://nobody@127.0.0.1:1/ledger');
     await expect(away.budgets()).rejects.toThrow(LedgerUnavailableError);
     await expect(away.upgrade()).rejects.toThrow(LedgerUnavailableError);
@@ -123,7 +123,7 @@ describe('a ledger that cannot be used', () => {
     await expect(BudgetLedger.load(sources('mysql://host/ledger'))).rejects.toThrow(ConfigurationError);
   });
 
-  it('answers nothing after close, however often it is closed', async () => {
+  it('refuses calls after close, which may be called twice', async () => {
     const ledger = await load(await newLedger());
     await ledger.budgets();
     await ledger.close();

@@ -1,4 +1,4 @@
-/** A chain of filters that are written for one test. */
+/** A chain of filters written for one test. */
 
 import { type CheckOptions, UsageEnforcement } from '../../src/index.ts';
 import { classFileName } from '../../src/plugin/class-names.ts';
@@ -8,10 +8,10 @@ import { createPhysicalHost } from '../support/requests.ts';
 
 export type Hooks = Parameters<typeof filterSource>[1];
 
-/** What a user reads of a failure. */
+/** The message that a user sees after a failure. */
 export const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 
-/** Class name → bodies of hooks, all of them enabled unless `options` says otherwise. Files start with an import of zod. */
+/** Class name → bodies of hooks. All filters are enabled, unless `options` differs. Files start with an import of zod. */
 export async function chain(
   filters: Record<string, Hooks>,
   options: Record<string, unknown> = {},
@@ -40,7 +40,7 @@ export async function chain(
   };
 }
 
-/** What filters push to `globalThis.notes` from now on. */
+/** The notes that filters push to `globalThis.notes` from now on. */
 export function notes(): unknown[] {
   const list: unknown[] = [];
   (globalThis as Record<string, unknown>).notes = list;

@@ -39,7 +39,7 @@ describe('close', () => {
     }
   });
 
-  it(`waits until ${CALLS_UNDER_WAY} calls under way are answered, before it closes a filter`, async () => {
+  it(`waits until ${CALLS_UNDER_WAY} running calls are answered before it closes a filter`, async () => {
     const heard = notes();
     let open = () => {};
     vi.stubGlobal(
@@ -70,7 +70,7 @@ describe('close', () => {
     vi.unstubAllGlobals();
   });
 
-  it('is not held up by a call that has failed', async () => {
+  it('is not blocked by a call that has failed', async () => {
     const { enforcement } = await chain({});
     const failed = enforcement.checkCreate({} as never).catch((thrown: unknown) => thrown);
     await enforcement.close();

@@ -1,4 +1,4 @@
-/** What loads a database is known by a process of its own: it writes down every module that it finds. */
+/** A separate process records every module that it loads, to show when a database is loaded. */
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { createPhysicalHost, endActive, updateExtend } from '../support/requests
 
 const DATABASES = ['better-sqlite3', 'kysely', 'pg'];
 
-/** The databases that a process has loaded which asked a chain everything that there is, and what it was answered. */
+/** The databases that a process has loaded after it called every hook of a chain, and the answers that it got. */
 async function loadedBy(filters: readonly string[], connection: string) {
   const folder = temporaryFolder();
   const log = join(folder, 'modules');
@@ -57,14 +57,14 @@ async function loadedBy(filters: readonly string[], connection: string) {
   };
 }
 
-it('opens no ledger, and loads no database, where no filter needs one: its file need not be there', async () => {
+it('opens no ledger and loads no database if no filter needs one: the file may be missing', async () => {
   expect(await loadedBy(['MaxLeaseDurationFilter'], 'sqlite:///nowhere/ledger.db')).toEqual({
     answers: Array(5).fill(true),
     databases: [],
   });
 });
 
-it('loads them where a filter does', async () => {
+it('loads the database if a filter needs a ledger', async () => {
   expect(await loadedBy(['MaxLeasesFilter'], await newLedger())).toEqual({
     answers: Array(5).fill(true),
     databases: DATABASES,

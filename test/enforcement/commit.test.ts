@@ -22,7 +22,7 @@ const UPDATE: UpdateRequest = {
   lease: { end_date: '2026-12-03 09:00' },
 };
 
-/** Ledger filters as a site writes them: one place for each lease. */
+/** Custom ledger filters: each lease takes one place. */
 const places = (name: string, claims: string) => `import { LedgerFilter, reject } from 'blazar-enforcement';
 export class ${name} extends LedgerFilter {
   claims(proposal, standing) { ${claims} }
@@ -41,7 +41,7 @@ const recorded = ({ leases }: { leases: () => readonly object[] }) =>
   );
 
 describe('a lease that every filter allows', () => {
-  it('is recorded when it was checked, and so is its update and its end', async () => {
+  it('is recorded after its check, and so are its update and its end', async () => {
     const chain = await load(['MaxLeasesFilter']);
     expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ operation: 'create', allowed: true });
     expect(recorded(chain)).toEqual(['run open without id']);
@@ -52,7 +52,7 @@ describe('a lease that every filter allows', () => {
     expect(chain.balances()).toEqual({});
   });
 
-  it('is recorded once, however often it is sent with its key', async () => {
+  it('is recorded once, even if it is sent repeatedly with the same key', async () => {
     const chain = await load(['MaxLeasesFilter'], { options: { max_leases_per_project: 1 } });
     for (let attempt = 1; attempt <= 2; attempt += 1) {
       const again = { idempotencyKey: 'k1' };
@@ -71,7 +71,7 @@ describe('a lease that every filter allows', () => {
   it.each([
     ['refuses', "return reject('no');"],
     ['breaks', "throw new Error('x');"],
-  ])('but for the last, which %s, leaves no trace', async (_, create) => {
+  ])('except the last, which %s, is not recorded', async (_, create) => {
     const chain = await load(['MaxLeasesFilter', 'LastFilter'], {
       files: { LastFilter: filterSource('LastFilter', { create, update: create }) },
     });
@@ -81,13 +81,13 @@ describe('a lease that every filter allows', () => {
     expect([chain.leases(), chain.entries()]).toEqual([[], []]);
   });
 
-  it('is recorded though all filters are asked to explain', async () => {
+  it('is recorded with explain too', async () => {
     const chain = await load(['MaxLeasesFilter']);
     expect(await chain.enforcement.checkCreate(CREATE, { explain: true })).toMatchObject({ allowed: true });
     expect(recorded(chain)).toEqual(['run open without id']);
   });
 
-  it('is recorded as filters have changed it', async () => {
+  it('is recorded with the changes of filters', async () => {
     const shorter = (lease: string) => `return allow({ ...${lease}, end_date: '2026-12-01 10:00' });`;
     const chain = await load(['ShortenFilter', 'MaxLeasesFilter', 'UsageBudgetFilter'], {
       files: {
@@ -109,10 +109,10 @@ describe('a lease that every filter allows', () => {
       { acceptsChanges: false },
     );
     expect(refused).toMatchObject({ allowed: false });
-    expect(chain.leases(), 'what the caller can not take is not recorded').toHaveLength(1);
+    expect(chain.leases(), 'a change that the caller cannot accept is not recorded').toHaveLength(1);
   });
 
-  it('is not recorded for a try, nor of an exempt project', async () => {
+  it('is not recorded for a dry run, or for an exempt project', async () => {
     const tried = await load(['MaxLeasesFilter'], { options: { max_leases_per_project: 1 } });
     for (let attempt = 1; attempt <= 2; attempt += 1) {
       const lease = { ...CREATE.lease, name: `${attempt}` };
@@ -140,7 +140,7 @@ describe('a lease that every filter allows', () => {
 describe('with `commit = request`', () => {
   const ledger = { commit: 'request' };
 
-  it('a check records nothing, and a commit does, verifying the limit once more', async () => {
+  it('a check records nothing, and a commit verifies the limit again and records', async () => {
     const chain = await load(['MaxLeasesFilter'], { ledger, options: { max_leases_per_project: 1 } });
     const second = { ...CREATE, lease: { ...CREATE.lease, name: 'second' } };
     expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ allowed: true });
@@ -168,7 +168,7 @@ describe('with `commit = request`', () => {
     expect(recorded(chain)).toEqual(['run open 1']);
   });
 
-  it('a commit asks nobody who keeps nothing', async () => {
+  it('a commit does not call filters that record nothing', async () => {
     const chain = await load(['NeverFilter', 'MaxLeasesFilter'], {
       ledger,
       files: { NeverFilter: filterSource('NeverFilter', { create: "return reject('no');" }) },
@@ -181,12 +181,12 @@ describe('with `commit = request`', () => {
   });
 });
 
-describe('two requests that find room for one', () => {
-  it('are never both granted', async () => {
+describe('concurrent requests with room for some of them', () => {
+  it('are never all granted', async () => {
     const chain = await load(['MaxLeasesFilter', 'WaitFilter'], {
       options: { max_leases_per_project: 3 },
       files: {
-        // Behind the ledger, so that all have been checked before the first is recorded.
+        // After the ledger filter, so that all requests are checked before the first is recorded.
         WaitFilter: filterSource('WaitFilter', {
           create: 'return new Promise((resolve) => setTimeout(() => resolve(allow()), 20));',
         }),
@@ -212,7 +212,7 @@ describe('two requests that find room for one', () => {
     expect(chain.balances()).toMatchObject({ 'max_leases/project': 3n });
   });
 
-  it('are refused with the lease as it came, also where a filter had changed it', async () => {
+  it('are refused with the lease unchanged, even if a filter had changed it', async () => {
     const chain = await load(['ShortenFilter'], {
       files: {
         ShortenFilter: filterSource('ShortenFilter', {
@@ -230,8 +230,8 @@ describe('two requests that find room for one', () => {
   });
 });
 
-describe('time that is over', () => {
-  it('at whatever moment: a lease is recorded if it is allowed, and if it is refused it is not', async () => {
+describe('a deadline that passes', () => {
+  it('at any moment leaves a lease recorded if it is allowed, and not recorded if it is refused', async () => {
     const chain = await load(['MaxLeasesFilter']);
     let allowed = false;
     let refusals = 0;
@@ -254,13 +254,13 @@ describe('time that is over', () => {
       expect(decision).toMatchObject(allowed ? {} : { failed: true, message: GENERIC });
       expect(chain.leases(), `over at look ${looks}`).toHaveLength(allowed ? 1 : 0);
     }
-    // Before and after the check, when the commit begins, and before it is written.
+    // Before and after the check, when the commit starts, and before it is written.
     expect(refusals).toBeGreaterThanOrEqual(4);
   });
 });
 
-describe('a ledger filter of a site', () => {
-  it('is imported from the package, limits and records', async () => {
+describe('a custom ledger filter', () => {
+  it('extends the class of the package, limits and records', async () => {
     const chain = await load(['PlacesFilter'], {
       files: { PlacesFilter: places('PlacesFilter', ONE_PLACE(1)) },
     });
@@ -271,7 +271,7 @@ describe('a ledger filter of a site', () => {
     ).toMatchObject({ allowed: false, failed: false, message: '1 of 1 places are taken.' });
   });
 
-  it('may reject what it can not tell, in its words', async () => {
+  it('may reject a request that it cannot compute, with its own message', async () => {
     const chain = await load(['PlacesFilter'], {
       files: { PlacesFilter: places('PlacesFilter', "return reject('Say which place.');") },
     });
@@ -289,8 +289,8 @@ describe('a ledger filter of a site', () => {
 
   it.each([
     ['throws', "throw new Error('no places');"],
-    ['answers nothing', ''],
-    ['answers nonsense', 'return 5;'],
+    ['returns nothing', ''],
+    ['returns an invalid value', 'return 5;'],
   ])('that %s refuses the lease in check and commit, and records nothing', async (_, claims) => {
     const chain = await load(['MaxLeasesFilter', 'PlacesFilter'], {
       files: { PlacesFilter: places('PlacesFilter', claims) },
@@ -306,7 +306,7 @@ describe('a ledger filter of a site', () => {
     expect(chain.leases()).toEqual([]);
   });
 
-  it('that throws is named, and no other: the ledger has not failed', async () => {
+  it('that throws is the only one named: the ledger has not failed', async () => {
     const chain = await load(['MaxLeasesFilter', 'PlacesFilter'], {
       files: { PlacesFilter: places('PlacesFilter', "throw new Error('no places');") },
     });
@@ -322,7 +322,7 @@ describe('a ledger filter of a site', () => {
     ]);
   });
 
-  it('that is only tried and throws warns, and the lease is recorded', async () => {
+  it('that is audited and throws only warns, and the lease is recorded', async () => {
     const chain = await load(['MaxLeasesFilter', 'PlacesFilter'], {
       options: { audit_filters: ['PlacesFilter'] },
       files: { PlacesFilter: places('PlacesFilter', "throw new Error('no places');") },
@@ -339,7 +339,7 @@ describe('a ledger filter of a site', () => {
     expect(recorded(chain)).toEqual(['run open 1']);
   });
 
-  it('that is only tried warns at a commit too, once in the log', async () => {
+  it('that is audited warns for a commit too, once in the log', async () => {
     const setup = {
       options: { audit_filters: ['PlacesFilter'] },
       files: { PlacesFilter: places('PlacesFilter', ONE_PLACE(0)) },
@@ -358,7 +358,7 @@ describe('a ledger filter of a site', () => {
   });
 });
 
-describe('a ledger that can not be read or written', () => {
+describe('a ledger that cannot be read or written', () => {
   const broken = async (options: Readonly<Record<string, unknown>> = {}) => {
     const { breakLedger } = await import('../support/ledgers.ts');
     const chain = await load(['MaxLeasesFilter', 'UsageBudgetFilter'], { options });
@@ -366,7 +366,7 @@ describe('a ledger that can not be read or written', () => {
     return chain;
   };
 
-  it('refuses every lease in words of its own, and blames the first filter that is enforced', async () => {
+  it('refuses every lease with its own message, and names the first enforced filter', async () => {
     const chain = await broken({ audit_filters: ['MaxLeasesFilter'] });
     for (const decision of [
       await chain.enforcement.checkCreate(CREATE),
@@ -384,7 +384,7 @@ describe('a ledger that can not be read or written', () => {
     });
   });
 
-  it('refuses none where all filters that need it are only tried', async () => {
+  it('refuses no lease if all filters that need it are audited', async () => {
     const chain = await broken({ audit_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'] });
     expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({
       allowed: true,
@@ -400,8 +400,8 @@ describe('a ledger that can not be read or written', () => {
   });
 });
 
-describe('a filter that keeps something of its own', () => {
-  it('is asked once all have allowed, in the order of the chain, with what is read-only', async () => {
+describe('a filter with commit hooks', () => {
+  it('is called after all filters have allowed, in the order of the chain, with read-only arguments', async () => {
     const heard: unknown[] = [];
     vi.stubGlobal('heard', heard);
     onTestFinished(() => void vi.unstubAllGlobals());
@@ -440,10 +440,10 @@ describe('a filter that keeps something of its own', () => {
 
   it.each([
     ['throws', "throw new Error('x');"],
-    ['answers nothing', 'return undefined;'],
+    ['returns nothing', 'return undefined;'],
     ['changes the lease', 'return allow({ ...lease, name: 1 });'],
-    ['never answers, for as long as is waited', 'return new Promise(() => {});'],
-  ])('and %s refuses the lease', async (_, commit) => {
+    ['does not answer before the deadline', 'return new Promise(() => {});'],
+  ])('that %s refuses the lease', async (_, commit) => {
     const lease: Lease = CREATE.lease;
     const { enforcement } = await load(['AFilter'], {
       files: { AFilter: filterSource('AFilter', { extra: `commitCreate(context, lease) { ${commit} }` }) },
@@ -457,7 +457,7 @@ describe('a filter that keeps something of its own', () => {
     });
   });
 
-  it('and lets a lease through on error is a warning', async () => {
+  it('that allows a lease on error adds a warning', async () => {
     const { enforcement } = await load(['AFilter'], {
       files: {
         AFilter: filterSource('AFilter', {

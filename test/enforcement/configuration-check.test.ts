@@ -1,4 +1,4 @@
-/** What sections and filters say of their own values when the schema has nothing against them. */
+/** The checks that sections and filters make of their own values, after the schema has accepted them. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import type { FurtherSection } from '../../src/config/option-groups.ts';
@@ -44,12 +44,12 @@ const IN_FILE = `return [
 ];`;
 
 describe('the check of a filter', () => {
-  it('is asked with the values as the schema returns them, and constructs nothing', async () => {
+  it('gets the values as the schema returns them, and constructs no filter', async () => {
     expect(await problems('return [];', enabled, 'checked_path = here')).toEqual([]);
     expect(asked).toEqual([{ checked_path: 'here', checked_number: 1 }]);
   });
 
-  it('may say what is wrong with an option, where that is written', async () => {
+  it('may report a mistake in an option, which gets the file and line of the option', async () => {
     expect(await problems(AT_OPTION, enabled, 'checked_number = 7', 'checked_path = here')).toEqual([
       'error: blazar.conf:5: [enforcement] checked_path: expected a path',
     ]);
@@ -62,7 +62,7 @@ describe('the check of a filter', () => {
     ]);
   });
 
-  it('may say what is wrong in a file of its own, with its place and how bad it is, after what is in ours', async () => {
+  it('may report problems in its own file, with place and severity, after those in blazar.conf', async () => {
     expect(await problems(IN_FILE, enabled, 'colour = red', 'checked_path = here')).toEqual([
       expect.stringMatching(/^(error|warning): blazar\.conf:4: .*colour/),
       'error: zones.yaml:9: zone: expected a text',
@@ -77,7 +77,7 @@ describe('the check of a filter', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is not asked of a filter that is not enabled, and is of one that is audited', async () => {
+  it('is not called for a filter that is not enabled, but for one that is audited', async () => {
     await problems(AT_OPTION, 'checked_path = here');
     expect(asked).toEqual([]);
     const audited = await problems(AT_OPTION, 'audit_filters = CheckedFilter', 'checked_path = here');
@@ -85,7 +85,7 @@ describe('the check of a filter', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('that throws is one more mistake, and hides no other', async () => {
+  it('that throws is one more mistake, and hides no other mistake', async () => {
     for (const body of ["throw new Error('no luck');", "return Promise.reject(new Error('no luck'));"]) {
       expect(await problems(body, enabled, 'colour = red')).toEqual([
         'error: blazar.conf:3: [enforcement] enabled_filters: CheckedFilter could not check its options: no luck',
@@ -94,7 +94,7 @@ describe('the check of a filter', () => {
     }
   });
 
-  it('may be a method that calls others of its class', async () => {
+  it('may be a static method that uses its class', async () => {
     expect(await problems('return this.name === "CheckedFilter" ? [] : [7];', enabled)).toEqual([]);
   });
 });
@@ -118,7 +118,7 @@ describe('the check of a section', () => {
     message: `wrong ${line}`,
   });
 
-  it('may look as long as it likes, and say both', async () => {
+  it('may be asynchronous, and report problems of options and of files', async () => {
     const check = async () => [inFile(12), inFile(3), { option: 'checked_path', message: 'expected a path' }];
     expect(await read(check, '[further]\n\nchecked_path = x\n')).toEqual([
       'blazar.conf:3: [further] checked_path: expected a path',
@@ -139,7 +139,7 @@ describe('the check of a section', () => {
   });
 });
 
-describe('what is to be watched', () => {
+describe('the watched files', () => {
   const watched = z.object({
     checked_path: z.string().optional().meta({ watched: true }),
     paths: z.array(z.string()).default([]).meta({ watched: true }),
@@ -151,7 +151,7 @@ describe('what is to be watched', () => {
     return (await readConfiguration(sources, [further])).namedFiles;
   };
 
-  it('is what such options name, in texts and in lists', async () => {
+  it('are the files that watched options name, in texts and lists', async () => {
     expect(await named('[further]\nchecked_path = /etc/a\npaths = /etc/b, /etc/c\nother = /etc/d\n')).toEqual(
       ['/etc/a', '/etc/b', '/etc/c'],
     );

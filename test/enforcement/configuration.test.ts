@@ -6,7 +6,7 @@ import { serviceOptions, serviceSection } from '../../src/server/options.ts';
 import { configFile, configuration, effective, service, shown } from '../config/helpers.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 
-/** The problems of a section `[enforcement]` with these lines, the first of them in line 2. */
+/** The problems of a section `[enforcement]` with these lines, which start in line 2. */
 async function problems(...lines: readonly string[]): Promise<string[]> {
   const { problems: found } = await configuration(['[enforcement]', ...lines].join('\n'));
   return found.map((problem) => `${problem.severity}: ${shown([problem])[0]}`);
@@ -14,8 +14,8 @@ async function problems(...lines: readonly string[]): Promise<string[]> {
 
 const enabled = 'enabled_filters = MaxLeaseDurationFilter';
 
-describe('a right configuration', () => {
-  it('has no problems, and the filters in the order of the operator with their checked options', async () => {
+describe('a valid configuration', () => {
+  it('has no problems, and has the filters in the configured order with their checked options', async () => {
     const {
       problems: found,
       filters,
@@ -48,7 +48,7 @@ external_service_base_endpoint: http://127.0.0.1:8643/v1
     });
   });
 
-  it('takes each option from the highest source that has it', async () => {
+  it('takes each option from the source with the highest priority', async () => {
     const text = '[enforcement]\nmax_lease_duration = 1\n';
     const environment = { OS_ENFORCEMENT__MAX_LEASE_DURATION: '2' };
     const config = ['enforcement.max_lease_duration=3'];
@@ -63,7 +63,7 @@ external_service_base_endpoint: http://127.0.0.1:8643/v1
     expect(await read({ configFiles })).toBe(5);
   });
 
-  it('runs filters that are tried in their place among the enabled ones, else behind them', async () => {
+  it('runs audited filters in their place among the enabled ones, or else after them', async () => {
     const order = async (...lines: readonly string[]) => {
       const endpoint = 'external_service_base_endpoint = http://h';
       const { filters } = await configuration(['[enforcement]', endpoint, ...lines].join('\n'));
@@ -97,7 +97,7 @@ external_service_base_endpoint: http://127.0.0.1:8643/v1
     expect(filters.map(({ installed }) => installed.name)).toEqual(['NeverFilter']);
   });
 
-  it('may be shared with the rest of Blazar, whose sections and options are none of ours', async () => {
+  it('may be shared with Blazar, whose sections and options are ignored', async () => {
     const { problems: found } = await configuration(
       `[DEFAULT]
 debug = true
@@ -114,7 +114,7 @@ max_lease_duration = 60
     expect(found).toEqual([]);
   });
 
-  it('gives the values of a further section', async () => {
+  it('returns the values of an additional section', async () => {
     const right = await configuration(
       `[enforcement]\n${enabled}\nmax_lease_duration = 60\n[Service]\nport = +80\ntokens = a, b\n`,
     );
@@ -127,8 +127,8 @@ max_lease_duration = 60
   });
 });
 
-describe('the mistake that real sites made', () => {
-  it('is refused, and the right names are given', async () => {
+describe('a mistake seen at real sites', () => {
+  it('is refused with the right names', async () => {
     expect(
       await problems('enabled_filters = MaxReservationLengthFilter', 'max_reservation_length = 86400'),
     ).toEqual([
@@ -170,7 +170,7 @@ not an assignment
     'OS_ENFORCEMENT__TYPO: [enforcement] typo: unknown option; the nearest right name is "filters_path"',
   ];
 
-  it('are reported at once, each with its place', async () => {
+  it('are reported together, each with its place', async () => {
     const { problems: found } = await configuration('', sources());
     expect(shown(found, 'error')).toEqual(errors);
     expect(shown(found, 'warning')).toEqual([
@@ -180,7 +180,7 @@ not an assignment
     ]);
   });
 
-  it('come with the warnings file by file and line by line, and behind them what has no line', async () => {
+  it('are sorted with the warnings by file and line, with those without a line last', async () => {
     const { problems: found } = await configuration('', sources());
     const places = found.map(({ origin }) =>
       origin?.kind === 'file' ? `${origin.file.replace(/^.*\//, '')}:${origin.line}` : 'no line',
@@ -198,13 +198,13 @@ not an assignment
     expect(new Set(places.slice(8))).toEqual(new Set(['no line']));
   });
 
-  it('come in the order of the lines, not of their texts', async () => {
+  it('are sorted by the numbers of the lines, not by their text', async () => {
     const lines = Array.from({ length: 12 }, (_, index) => `typo_${index} = 1`);
     const places = (await problems(...lines)).map((problem) => /:(\d+):/.exec(problem)?.[1]);
     expect(places.slice(0, 12)).toEqual(lines.map((_, index) => String(index + 2)));
   });
 
-  it('are thrown together, errors in the message and warnings beside them', async () => {
+  it('are thrown together, with the errors in the message and the warnings in `problems`', async () => {
     const thrown: unknown = await requireConfiguration(sources(), [service]).catch((error: unknown) => error);
     expect(thrown).toBeInstanceOf(ConfigurationError);
     const { message, problems: found } = thrown as ConfigurationError;
@@ -213,7 +213,7 @@ not an assignment
     expect(shown(found, 'warning')).toHaveLength(3);
   });
 
-  it('do not count when they are warnings only', async () => {
+  it('are not thrown if there are only warnings', async () => {
     const configFiles = [
       configFile(`[enforcement]\n${enabled}\nmax_lease_duration = 60\nexternal_service_timeout = 5\n`),
     ];
@@ -225,12 +225,12 @@ not an assignment
 describe('warnings', () => {
   const nothing = 'warning: [enforcement] enabled_filters: no filter is enforced: every lease is allowed';
 
-  it('tell that nothing is enforced', async () => {
+  it('report that nothing is enforced', async () => {
     expect(await problems('')).toEqual([nothing]);
     expect(await problems('enabled_filters =')).toEqual([nothing.replace('[', 'blazar.conf:2: [')]);
   });
 
-  it('tell of filters that are only tried', async () => {
+  it('report audited filters', async () => {
     const tried =
       'warning: blazar.conf:3: [enforcement] audit_filters: MaxLeaseDurationFilter is tried, not enforced: it rejects no lease';
     expect(await problems('', 'audit_filters = MaxLeaseDurationFilter', 'max_lease_duration = 60')).toEqual([
@@ -240,13 +240,13 @@ describe('warnings', () => {
     expect(await problems(enabled, 'audit_filters = MaxLeaseDurationFilter')).toContain(tried);
   });
 
-  it('do not say so when a mistake may be the reason', async () => {
+  it('do not report that nothing is enforced if a mistake may be the reason', async () => {
     for (const mistake of ['enabled_filters MaxLeaseDurationFilter', 'enabled_filters = NoSuchFilter']) {
       expect(await problems(mistake)).toEqual([expect.stringMatching(/^error: blazar\.conf:2: /)]);
     }
   });
 
-  it('tell of options without effect, once for each, and not of those of a filter that is tried', async () => {
+  it('report each option without effect once, but not options of an audited filter', async () => {
     expect(
       await problems(
         enabled,
@@ -262,7 +262,7 @@ describe('warnings', () => {
     expect(tried.filter((problem) => problem.includes('has no effect'))).toEqual([]);
   });
 
-  it('tell of options of ours in [DEFAULT]', async () => {
+  it('report options of [enforcement] in [DEFAULT]', async () => {
     const { problems: found } = await configuration(
       `[DEFAULT]\nenabled_filters = MaxLeaseDurationFilter\ndebug = true\n[enforcement]\n${enabled}\nmax_lease_duration = 60\n`,
     );

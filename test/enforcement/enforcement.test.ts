@@ -21,7 +21,7 @@ describe('the chain', () => {
     expect(decision.outcomes.map(({ filter }) => filter)).toEqual(['BFilter', 'CFilter', 'AFilter']);
   });
 
-  it('allows when every filter allows, and returns the lease as it came', async () => {
+  it('allows if every filter allows, and returns the lease unchanged', async () => {
     const { enforcement } = await chain({
       AFilter: {},
       BFilter: { create: 'return Promise.resolve(allow());' },
@@ -46,7 +46,7 @@ describe('the chain', () => {
     expect(decision.outcomes.every(({ milliseconds }) => milliseconds >= 0)).toBe(true);
   });
 
-  it('ends at the first rejection', async () => {
+  it('stops at the first rejection', async () => {
     const heard = notes();
     const { create } = await chain({
       AFilter: { create: "return reject('not today');" },
@@ -61,7 +61,7 @@ describe('the chain', () => {
     expect(heard).toEqual([]);
   });
 
-  it('asks all filters when it is to explain, and still names the first rejection', async () => {
+  it('asks all filters with explain, and still names the first rejection', async () => {
     const { create } = await chain({
       AFilter: { create: "return reject('not today');" },
       BFilter: {},
@@ -81,7 +81,7 @@ describe('the chain', () => {
     ]);
   });
 
-  it('tells an update what there was and what there is to be', async () => {
+  it('passes the current and the new lease to an update', async () => {
     const heard = notes();
     const { enforcement } = await chain({
       AFilter: {
@@ -94,7 +94,7 @@ describe('the chain', () => {
     expect(heard).toEqual([request.context.project_id, '2026-12-03T09:00:00', '2026-12-05T09:00:00']);
   });
 
-  it('allows everything when no filter is enabled', async () => {
+  it('allows everything if no filter is enabled', async () => {
     const { create } = await chain({});
     expect(await create()).toMatchObject({ allowed: true, outcomes: [] });
   });
@@ -118,7 +118,7 @@ describe('a filter that changes the lease', () => {
     expect(request).toEqual(createPhysicalHost());
   });
 
-  it('is refused when a filter before it does not accept the change', async () => {
+  it('is refused if an earlier filter does not accept the change', async () => {
     const { create } = await chain({
       AFilter: { create: "return lease.name === 'renamed' ? reject('that name is taken') : allow();" },
       BFilter: { create: "return allow({ ...lease, name: 'renamed' });" },
@@ -132,7 +132,7 @@ describe('a filter that changes the lease', () => {
     });
   });
 
-  it('has changed nothing when its lease says the same', async () => {
+  it('has changed nothing if its lease is equal', async () => {
     const heard = notes();
     const { enforcement } = await chain({
       AFilter: {
@@ -146,7 +146,7 @@ describe('a filter that changes the lease', () => {
     expect(heard).toEqual([1]);
   });
 
-  it('gives back plain values that the caller may change', async () => {
+  it('returns plain values that the caller may change', async () => {
     const { create } = await chain({
       AFilter: {
         create: `const [first, ...others] = lease.reservations;
@@ -163,7 +163,7 @@ describe('a filter that changes the lease', () => {
     expect(reservation?.allocations).toHaveLength(3);
   });
 
-  it('fails when filters change the lease without end', async () => {
+  it('fails if filters keep changing the lease', async () => {
     const { create, logger } = await chain({
       AFilter: { create: "return allow({ ...lease, name: lease.name + 'a' });" },
       BFilter: {},
@@ -179,7 +179,7 @@ describe('a filter that changes the lease', () => {
     expect(logger.lines).toMatchObject([{ level: 'error', fields: { filter: 'AFilter' } }]);
   });
 
-  it('is a rejection that names the values to set where the caller cannot take a change', async () => {
+  it('is a rejection that names the values to set if the caller cannot accept a change', async () => {
     const { create } = await chain({
       AFilter: {
         create: `const [first] = lease.reservations;
@@ -201,7 +201,7 @@ describe('a filter that changes the lease', () => {
   });
 });
 
-it('a change of many values is named in part', async () => {
+it('the message about a change of many values names some of them', async () => {
   const { create } = await chain({
     AFilter: {
       create:
@@ -215,7 +215,7 @@ it('a change of many values is named in part', async () => {
 });
 
 describe('audit_filters', () => {
-  it('are asked and logged, and what they would have rejected is a warning', async () => {
+  it('are called and logged, and a rejection becomes a warning', async () => {
     const { create, logger } = await chain(
       { AFilter: { create: "return reject('too long');" }, BFilter: {} },
       { enabled_filters: ['BFilter'], audit_filters: ['AFilter'] },
@@ -234,7 +234,7 @@ describe('audit_filters', () => {
     ]);
   });
 
-  it('are asked behind a rejection too, and their lines name the request, the user and the lease', async () => {
+  it('are called after a rejection too, and their log lines name the request, the user and the lease', async () => {
     const heard = notes();
     const { enforcement, logger } = await chain(
       {
@@ -265,7 +265,7 @@ describe('audit_filters', () => {
     ]);
   });
 
-  it('are not asked behind a rejection when the time is over', async () => {
+  it('are not called after a rejection if the deadline has passed', async () => {
     const { enforcement } = await chain(
       { AFilter: { create: 'return new Promise(() => {});' }, BFilter: { create: "return reject('no');" } },
       { enabled_filters: ['AFilter'], audit_filters: ['BFilter'] },
@@ -275,7 +275,7 @@ describe('audit_filters', () => {
     expect(outcomes.map(({ filter }) => filter)).toEqual(['AFilter']);
   });
 
-  it('keep their place when they are named in enabled_filters too', async () => {
+  it('keep their place if they are also in enabled_filters', async () => {
     const { create } = await chain(
       { AFilter: { create: "return reject('no');" }, BFilter: {} },
       { audit_filters: ['AFilter'] },
@@ -289,7 +289,7 @@ describe('audit_filters', () => {
     });
   });
 
-  it('neither refuse a lease by failing nor change one', async () => {
+  it('do not refuse a lease by failing, and do not change one', async () => {
     const { create } = await chain(
       {
         AFilter: { create: "throw new Error('broken');" },
@@ -309,7 +309,7 @@ describe('audit_filters', () => {
 });
 
 describe('exempt_projects', () => {
-  it('are allowed without asking a filter, which is logged and said', async () => {
+  it('are allowed without calling a filter, with a log line and a warning', async () => {
     const heard = notes();
     const { enforcement, logger } = await chain(
       { AFilter: { create: "notes.push('asked'); return reject('no');", update: "return reject('no');" } },
@@ -334,7 +334,7 @@ describe('exempt_projects', () => {
     });
   });
 
-  it('are still told about an end: what was recorded before must be released', async () => {
+  it('still pass ends to the filters, to release what was recorded before', async () => {
     const heard = notes();
     const { enforcement } = await chain(
       { AFilter: { end: "notes.push('told');" } },
@@ -346,7 +346,7 @@ describe('exempt_projects', () => {
 });
 
 describe('onEnd', () => {
-  it('tells every filter, also when others throw, fail later or never finish', async () => {
+  it('tells every filter, even if others throw, fail later or never finish', async () => {
     const heard = notes();
     const { enforcement, logger } = await chain({
       AFilter: { end: "throw new Error('cause 4711');" },
@@ -383,7 +383,7 @@ describe('onEnd', () => {
 });
 
 describe('load', () => {
-  it('logs what is only a warning', async () => {
+  it('logs warnings', async () => {
     const { logger } = await chain({}, { max_lease_duration: 60 });
     expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([
       ['warn', 'in code: [enforcement] enabled_filters: no filter is enforced: every lease is allowed'],
@@ -394,7 +394,7 @@ describe('load', () => {
     ]);
   });
 
-  it('throws all mistakes of a configuration at once, with where they are', async () => {
+  it('throws all mistakes of a configuration together, with their places', async () => {
     const config = ['enforcement.enabled_filters=NoSuchFilter', 'enforcement.max_lease_duration=long'];
     const failure = await UsageEnforcement.load({ environment: {}, config }).catch(
       (thrown: unknown) => thrown,
@@ -406,7 +406,7 @@ describe('load', () => {
     expect((failure as ConfigurationError).message).toContain('NoSuchFilter');
   });
 
-  it('refuses a filter that cannot be set up, and closes those before it', async () => {
+  it('refuses a filter that cannot be set up, and closes the filters before it', async () => {
     const heard = notes();
     const failure = await chain({
       AFilter: { extra: "close() { notes.push('closed'); }" },
@@ -447,8 +447,8 @@ describe('load', () => {
   });
 });
 
-describe('a request of code', () => {
-  it('may hold Date and DateTime, and returns them unchanged', async () => {
+describe('a request in code', () => {
+  it('may contain Date and DateTime objects, which are returned unchanged', async () => {
     const heard = notes();
     const { enforcement } = await chain({
       AFilter: { create: 'notes.push(lease.start_date.getTime(), lease.end_date.toISO()); return allow();' },
@@ -464,8 +464,8 @@ describe('a request of code', () => {
   });
 });
 
-describe('many requests at once', () => {
-  it('do not get into each other', async () => {
+describe('concurrent requests', () => {
+  it('do not affect each other', async () => {
     const { enforcement } = await chain({
       AFilter: {
         create: `return new Promise((done) => setTimeout(() => done(

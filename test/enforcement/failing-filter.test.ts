@@ -11,7 +11,7 @@ type Hook = (lease: Writable, context: Record<string, unknown>, call: Call) => u
 
 const EXPECTED = '; expected allow(), allow(lease) or reject(message)';
 
-/** What a filter does → its hook, and the error in the log. */
+/** The failure → the hook that causes it, and the error in the log. */
 const FAILURES: readonly [doing: string, hook: Hook, error: string][] = [
   [
     'throws an error',
@@ -96,7 +96,7 @@ const FAILURES: readonly [doing: string, hook: Hook, error: string][] = [
 ];
 
 describe('a filter that fails', () => {
-  /** One chain for all: its file is needed only while it is loaded. */
+  /** One chain for all tests: its file is needed only while it is loaded. */
   let shared: ReturnType<typeof chain> | undefined;
 
   it.each(FAILURES)('refuses the lease when it %s', async (_, hook, error) => {
@@ -118,7 +118,7 @@ describe('a filter that fails', () => {
     ]);
   });
 
-  it('refuses an update when it changes the current lease in place', async () => {
+  it('refuses an update if it changes the current lease in place', async () => {
     const { enforcement } = await chain({
       AFilter: { update: "currentLease.end_date = '2027-01-01T00:00:00'; return allow();" },
     });
@@ -134,14 +134,14 @@ describe('a filter that fails', () => {
   });
 });
 
-describe('the time of the caller', () => {
+describe('the deadline of the caller', () => {
   it.each([
     ['never answers', 'return new Promise(() => {});'],
     [
-      'allows the lease because the time is over',
+      'allows the lease when the deadline has passed',
       "return new Promise((done) => call.signal.addEventListener('abort', () => done(allow())));",
     ],
-  ])('refuses the lease when a filter %s, and when the next one is not reached', async (_, create) => {
+  ])('refuses the lease if a filter %s, and the next filter is not called', async (_, create) => {
     const { create: check, logger } = await chain({ AFilter: { create }, BFilter: {} });
     const decision = await check({ signal: AbortSignal.timeout(20), explain: true });
     expect(decision).toMatchObject({ allowed: false, failed: true, filter: 'AFilter', message: GENERIC });
@@ -149,12 +149,12 @@ describe('the time of the caller', () => {
     expect(logger.lines[0]?.fields.error).toMatch(/timeout/);
   });
 
-  it('refuses the lease when it is over before a filter is asked', async () => {
+  it('refuses the lease if it passes before a filter is called', async () => {
     const { create } = await chain({ AFilter: {} });
     expect(await create({ signal: AbortSignal.abort() })).toMatchObject({ allowed: false, failed: true });
   });
 
-  it('reaches every filter as the signal, and leaves no listener on it', async () => {
+  it('is passed to every filter as a signal, and leaves no listener on it', async () => {
     const heard = notes();
     const { create } = await chain({
       AFilter: { create: 'notes.push(call.signal); return Promise.resolve(allow());' },

@@ -7,7 +7,7 @@ import { filterFolder, filterSource } from '../support/filter-folder.ts';
 const withOption = (name: string, option: string) =>
   `import { z } from 'zod';\n${filterSource(name, { extra: `static options = z.object({ ${option}: z.int().default(5) });` })}`;
 
-/** The filters of this package. */
+/** The included filters. */
 const INSTALLED = [
   'ExternalServiceFilter',
   'LeaseDatesFilter',
@@ -18,7 +18,7 @@ const INSTALLED = [
   'UsageBudgetFilter',
 ];
 
-/** The names of all filters, and why files of a folder hold none. */
+/** The names of all filters, and why files in a folder are not usable filters. */
 async function reasons(files: Readonly<Record<string, string>>, reserved: readonly string[] = []) {
   const { filters, broken } = await loadFilterCatalog([filterFolder(files)], [], reserved);
   return { names: [...filters.keys()], reasons: [...broken.values()] };

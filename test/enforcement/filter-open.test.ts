@@ -1,4 +1,4 @@
-/** `open()` of filters: once, before any check; what it throws refuses the configuration. */
+/** `open()` of filters is called once, before any check. If it throws, the configuration is refused. */
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
@@ -21,7 +21,7 @@ beforeEach(() => {
   return () => void vi.unstubAllGlobals();
 });
 
-/** Filters by their names, with these bodies of `open`; each notes what is done with it. */
+/** Filters by name, with these bodies of `open`. Each records the calls that it gets. */
 function filtersThatOpen(bodies: Readonly<Record<string, string>>) {
   const files = Object.entries(bodies).map(([letter, body]) => {
     const extra = `constructor(options, services) { super(options, services); notes.push('new ${letter}'); }
@@ -52,7 +52,7 @@ async function problemsOf(loading: Promise<unknown>) {
 }
 
 describe('open', () => {
-  it('is called once of each filter, one after the other, and awaited before anything is checked', async () => {
+  it('is called once for each filter, one after the other, and awaited before any check', async () => {
     const enforcement = await load({ B: AWAITED, A: AWAITED });
     const opened = ['new B', 'opening B', 'open B', 'new A', 'opening A', 'open A'];
     expect(notes).toEqual(opened);
@@ -63,7 +63,7 @@ describe('open', () => {
     expect(notes.slice(-2).sort()).toEqual(['closed A', 'closed B']);
   });
 
-  it('is called of audited filters too', async () => {
+  it('is called for audited filters too', async () => {
     await load({ A: AWAITED }, { enabled_filters: [], audit_filters: ['AFilter'] });
     expect(notes).toContain('open A');
   });
@@ -78,23 +78,26 @@ describe('open', () => {
   it.each([
     ['throws', "throw new Error('no such host');"],
     ['rejects later', `${AWAITED} throw new Error('no such host');`],
-    ['throws what is no error', "throw 'no such host';"],
-  ])('that %s refuses the configuration, names the filter, and closes what was opened', async (_, body) => {
-    const problems = await problemsOf(load({ A: '', B: body, C: '' }));
-    expect(problems).toEqual([
-      {
-        severity: 'error',
-        section: 'enforcement',
-        option: 'enabled_filters',
-        message: expect.stringContaining('BFilter could not be set up: '),
-      },
-    ]);
-    expect(problems[0]?.message).toContain('no such host');
-    expect(notes).toEqual(expect.arrayContaining(['closed A', 'closed B']));
-    expect(notes.join()).not.toContain('C');
-  });
+    ['throws a value that is not an error', "throw 'no such host';"],
+  ])(
+    'that %s refuses the configuration, names the filter, and closes the opened filters',
+    async (_, body) => {
+      const problems = await problemsOf(load({ A: '', B: body, C: '' }));
+      expect(problems).toEqual([
+        {
+          severity: 'error',
+          section: 'enforcement',
+          option: 'enabled_filters',
+          message: expect.stringContaining('BFilter could not be set up: '),
+        },
+      ]);
+      expect(problems[0]?.message).toContain('no such host');
+      expect(notes).toEqual(expect.arrayContaining(['closed A', 'closed B']));
+      expect(notes.join()).not.toContain('C');
+    },
+  );
 
-  it('that throws a ConfigurationError keeps its problems, and closes what was opened', async () => {
+  it('that throws a ConfigurationError keeps its problems, and closes the opened filters', async () => {
     const problems = await problemsOf(load({ A: '', B: MISTAKES }));
     expect(problems).toEqual([
       {
@@ -109,7 +112,7 @@ describe('open', () => {
   });
 });
 
-describe('of a service', () => {
+describe('in a service', () => {
   it('filters are opened before the port answers', async () => {
     const { files, names } = filtersThatOpen({ A: AWAITED });
     const { post } = await runService({ filters: files, enforcement: { enabled_filters: names } });
@@ -117,7 +120,7 @@ describe('of a service', () => {
     expect((await post('/check-create', createLasting(60))).status).toBe(204);
   });
 
-  it('a reload in which one does not open leaves those before at work, and open', async () => {
+  it('a reload with a filter that cannot be opened keeps the previous filters running and open', async () => {
     const { files, names } = filtersThatOpen({ A: 'if (globalThis.opensNoMore) { throw new Error("x"); }' });
     const { service, post, request } = await runService({
       filters: files,

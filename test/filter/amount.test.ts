@@ -34,11 +34,11 @@ describe('parseMillionths', () => {
     '0.0000001',
     '1 2',
     '１',
-  ])('takes %j for no number', (text) => {
+  ])('refuses %j', (text) => {
     expect(parseMillionths(text)).toBeUndefined();
   });
 
-  it('takes what is very long for no number', () => {
+  it('refuses very long texts', () => {
     expect(parseMillionths('1'.repeat(16))).toBeUndefined();
     expect(parseMillionths('9'.repeat(1_000_000))).toBeUndefined();
     expect(parseMillionths(`0.${'0'.repeat(1_000_000)}1`)).toBeUndefined();
@@ -46,7 +46,7 @@ describe('parseMillionths', () => {
 });
 
 describe('parseUnitHours', () => {
-  it('reads what formatUnitHours writes, as long as it comes out even', () => {
+  it('reads exactly what formatUnitHours writes without rounding', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: MAX_AMOUNT / 360_000n }), (steps) => {
         const written = formatUnitHours(steps * 360_000n);
@@ -55,7 +55,7 @@ describe('parseUnitHours', () => {
     );
   });
 
-  it('takes what no database holds for no number', () => {
+  it('refuses amounts that are too large for the database', () => {
     expect(parseUnitHours('2562047788.015215')).toBe(9_223_372_036_854_774_000n);
     expect(parseUnitHours('2562047788.015216')).toBeUndefined();
     expect(parseUnitHours('1000')).toBe(1000n * HOUR);
@@ -83,7 +83,7 @@ describe('formatUnitHours', () => {
     ]);
   });
 
-  it('never says less than there is when it rounds up, nor more when it rounds down', () => {
+  it('never shows less than the amount when it rounds up, or more when it rounds down', () => {
     const shown = (text: string) => {
       const size = parseUnitHours(text.replace('-', '')) ?? -1n;
       return text.startsWith('-') ? -size : size;

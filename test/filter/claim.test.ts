@@ -28,7 +28,7 @@ describe('a usage claim', () => {
     expect(charge({ kind: 'usage', account: 'a', perSecond: 3n, from: 10n, until: 10n })).toBe(0n);
   });
 
-  it('gives back all but what is used: both are what was charged, at any time', () => {
+  it('returns everything that is not used: both parts always add up to the charge', () => {
     fc.assert(
       fc.property(usage, second, (claim, now) => {
         const { perSecond, from, until } = claim;
@@ -39,7 +39,7 @@ describe('a usage claim', () => {
     );
   });
 
-  it('comes to the same, into how many parts it is split', () => {
+  it('costs the same if it is split into parts', () => {
     fc.assert(
       fc.property(usage, fc.array(second), second, (claim, cuts, now) => {
         const inside = cuts.filter((cut) => cut > claim.from && cut < claim.until);
@@ -57,7 +57,7 @@ describe('a usage claim', () => {
     );
   });
 
-  it('is cut at a second, and not lengthened', () => {
+  it('is cut at a second, and never lengthened', () => {
     fc.assert(
       fc.property(usage, second, (claim, now) => {
         const cut = notBefore(claim, now);
@@ -71,7 +71,7 @@ describe('a usage claim', () => {
 });
 
 describe('a held claim', () => {
-  it('is given back whole, whenever it ends', () => {
+  it('is returned completely, whenever it ends', () => {
     fc.assert(
       fc.property(held, second, (claim, now) => {
         expect([charge(claim), refund(claim, now)]).toEqual([claim.amount, claim.amount]);
@@ -82,7 +82,7 @@ describe('a held claim', () => {
 });
 
 describe('claims as text', () => {
-  it('are read as they were written, whatever their accounts are called', () => {
+  it('are read back unchanged, whatever the names of their accounts', () => {
     fc.assert(
       fc.property(fc.array(claim), (claims) => {
         expect(parseClaims(formatClaims(claims))).toEqual(claims);
@@ -90,7 +90,7 @@ describe('claims as text', () => {
     );
   });
 
-  it('hold no floating point', () => {
+  it('contain no floating-point numbers', () => {
     const amount = 2n ** 63n - 1n;
     expect(formatClaims([{ kind: 'held', account: 'a', amount }])).toBe('[["a","9223372036854775807"]]');
   });

@@ -9,7 +9,7 @@ import {
 } from '../../src/index.ts';
 import { createGpuAndFloatingIp, deepFreeze } from '../support/requests.ts';
 
-/** Blazar's own arguments, taken apart again from what it sent. */
+/** The arguments of Blazar, reconstructed from the request that it sent. */
 function blazarArguments() {
   const { lease } = createGpuAndFloatingIp();
   const { reservations = [], ...values } = lease;
@@ -20,12 +20,12 @@ function blazarArguments() {
 }
 
 describe('formatLease', () => {
-  it('makes the lease that Blazar sends from the arguments that Blazar has', () => {
+  it('builds the lease that Blazar sends from the arguments of Blazar', () => {
     const { values, reservations, allocations } = deepFreeze(blazarArguments());
     expect(formatLease(values, reservations, allocations)).toEqual(createGpuAndFloatingIp().lease);
   });
 
-  it('gives reservations of one type the same allocations, and an empty list where there are none', () => {
+  it('gives reservations of one type the same allocations, or an empty list', () => {
     const reservations = [
       { resource_type: 'physical:host' },
       { resource_type: 'physical:host' },
@@ -39,7 +39,7 @@ describe('formatLease', () => {
     ]);
   });
 
-  it('says which resource type has no allocations, and which have', () => {
+  it('names the resource type without allocations, and those with allocations', () => {
     const { values, reservations, allocations } = blazarArguments();
     const { 'virtual:floatingip': _, ...rest } = allocations;
     expect(() => formatLease(values, reservations, rest)).toThrow(InvalidRequestError);
@@ -65,7 +65,7 @@ describe('formatContext', () => {
     ).toEqual(context);
   });
 
-  it('says what is missing', () => {
+  it('names the missing field', () => {
     const details = { authUrl: 'https://keystone.example.org', regionName: null };
     expect(() => formatContext({ project_id: 'climate' }, details)).toThrow(
       'user_id: expected a text, got nothing',
@@ -82,11 +82,11 @@ describe('the dates of a lease', () => {
     [{ start_date: '2026-12-01', end_time: '2026-12-02' }, true, true],
     [{}, false, false],
     [{ start_date: 'soon', end_date: 'later' }, false, false],
-  ])('of %j are there or not', (lease, start, end) => {
+  ])('in %j are read if they are valid', (lease, start, end) => {
     expect([leaseStart(lease) !== undefined, leaseEnd(lease) !== undefined]).toEqual([start, end]);
   });
 
-  it('take end_date where both ends are given', () => {
+  it('prefer end_date to end_time', () => {
     expect(leaseEnd({ end_date: '2026-12-02', end_time: '2026-12-03' })).toBe(
       leaseEnd({ end_date: '2026-12-02' }),
     );

@@ -6,11 +6,11 @@ import { toInstant } from '../../src/lease/dates.ts';
 
 const pattern = new RegExp(DATE_PATTERN);
 
-/** Not every month, year and day has them: a pattern can't tell. `24:00` is the end of a day, `24:01` is nothing. */
+/** Days, weeks and hours that are valid only in some months and years, which a pattern cannot check. `24:00` is valid, `24:01` is not. */
 const NOT_IN_EVERY_CALENDAR = /^\d{4}(-\d\d-(29|3[01])|\d\d(29|3[01])(?!\d)|-?366|-?W53)|^[^Tt ]+[Tt ]24/;
 
-/** What luxon takes besides, in forms that nobody sends: years before 100, a zone's name, offsets of days. */
-const READ_BESIDES = /^00|\[|T.*[+-]((2[4-9]|[3-9]\d)(:?\d\d)?|\d\d:?[6-9]\d)$/i;
+/** Unusual forms that luxon accepts and the pattern does not: years before 100, names of zones, offsets of a day or more. */
+const READ_BUT_UNUSUAL = /^00|\[|T.*[+-]((2[4-9]|[3-9]\d)(:?\d\d)?|\d\d:?[6-9]\d)$/i;
 
 const FORMS = [
   'yyyy-MM-dd',
@@ -38,7 +38,7 @@ const dates = fc
   )
   .map(([date, form, zone]) => DateTime.fromJSDate(date, { zone }).toFormat(form));
 
-it.each(FORMS)('the pattern of a date has the form %s', (form) => {
+it.each(FORMS)('the pattern matches the form %s', (form) => {
   const text = DateTime.fromISO('2026-12-01T09:05:07.250', { zone: 'utc' }).toFormat(form);
   expect({ text, read: toInstant(text) !== undefined, matches: pattern.test(text) }).toEqual({
     text,
@@ -47,7 +47,7 @@ it.each(FORMS)('the pattern of a date has the form %s', (form) => {
   });
 });
 
-it('matches every date that is read, also one that is written a little wrong', () => {
+it('the pattern matches every date that is read, even with small typing mistakes', () => {
   const changed = fc
     .tuple(
       dates,
@@ -58,7 +58,7 @@ it('matches every date that is read, also one that is written a little wrong', (
     .map(([text, at, gone, added]) => text.slice(0, at) + added + text.slice(at + gone));
   fc.assert(
     fc.property(fc.oneof(dates, changed), (text) => {
-      fc.pre(!READ_BESIDES.test(text));
+      fc.pre(!READ_BUT_UNUSUAL.test(text));
       expect({ text, matches: pattern.test(text) || toInstant(text) === undefined }).toMatchObject({
         matches: true,
       });
@@ -67,7 +67,7 @@ it('matches every date that is read, also one that is written a little wrong', (
   );
 });
 
-it('matches no text that is not read, but for days that the calendar does not have', () => {
+it('the pattern matches only dates that are read, and days that the calendar does not have', () => {
   fc.assert(
     fc.property(fc.stringMatching(pattern), (text) => {
       fc.pre(!NOT_IN_EVERY_CALENDAR.test(text));

@@ -66,7 +66,7 @@ describe('toInstant', () => {
     '２０２５-12-01T12:00:00',
     `2025-12-01T12:00:00.${'1'.repeat(100)}`,
     'x'.repeat(1_000_000),
-  ])('reads no date in %j', (text) => {
+  ])('refuses the text %j', (text) => {
     expect(toInstant(text)).toBeUndefined();
   });
 
@@ -82,7 +82,7 @@ describe('toInstant', () => {
     () => 0,
     new Date(Number.NaN),
     DateTime.invalid('x'),
-  ])('reads no date in %s', (value) => {
+  ])('refuses the value %s', (value) => {
     expect(toInstant(value)).toBeUndefined();
   });
 
@@ -144,7 +144,7 @@ describe('formatDuration', () => {
     [86_400_000_000n, '86400 seconds (1 day)'],
     [172_801_000_000n, '172801 seconds (2 days, 1 second)'],
     [3_153_600_000_000_000n, '3153600000 seconds (36500 days)'],
-  ])('says %d microseconds in seconds and in words', (duration, text) => {
+  ])('formats %d microseconds in seconds and in words', (duration, text) => {
     expect(formatDuration(duration)).toBe(text);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { firstMistake } from '../../src/lease/first-mistake.ts';
 
-/** Counts what it is asked. */
+/** Counts its calls. */
 function counting() {
   const looked = { times: 0 };
   const item = z.custom<number>((value) => {
@@ -13,7 +13,7 @@ function counting() {
 }
 
 describe('the first mistake', () => {
-  it('is found without looking at what stands behind it', () => {
+  it('is found without checking the values after it', () => {
     for (const compile of [(schema: z.ZodType) => schema, (schema: z.ZodType) => z.compile(schema)]) {
       const { looked, item } = counting();
       const schema = compile(z.object({ list: z.array(item), rest: z.array(item) }));
@@ -27,13 +27,13 @@ describe('the first mistake', () => {
     }
   });
 
-  it('is found in an object of many names', () => {
+  it('is found in an object with many names', () => {
     const names = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`k${index}`, 1]));
     const schema = z.compile(z.object({ labels: z.record(z.string(), z.string()) }));
     expect(firstMistake(schema, { labels: names })).toMatchObject({ path: ['labels', 'k0'], input: 1 });
   });
 
-  it('is none where nothing is wrong', () => {
+  it('is undefined if everything is valid', () => {
     expect(firstMistake(z.object({ list: z.array(z.number()) }), { list: [1, 2] })).toBeUndefined();
   });
 });

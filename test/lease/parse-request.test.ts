@@ -32,12 +32,12 @@ describe('a request', () => {
       leaseWith({ reservations: [{ allocations: 5 }] }),
       'lease.reservations.0.allocations: expected a list, got 5',
     ],
-  ])('is refused with the first wrong field: %j', (request, error) => {
+  ])('is refused with the first invalid field: %j', (request, error) => {
     expect(() => parseCreateRequest(request)).toThrow(InvalidRequestError);
     expect(() => parseCreateRequest(request)).toThrow(expect.objectContaining({ message: error }));
   });
 
-  it('keeps its context and lease, and no other part: a create has no current lease', () => {
+  it('keeps only its context and lease: a create has no current lease', () => {
     const request = { context, lease, currentLease: lease, adopts: true };
     for (const parse of [parseCreateRequest, parseEndRequest]) {
       expect(parse(request)).toEqual({ context, lease });
@@ -45,7 +45,7 @@ describe('a request', () => {
     }
   });
 
-  it('may lack dates at an end', () => {
+  it('may lack dates if the lease has ended', () => {
     expect(parseEndRequest({ context, lease: { id: 'x' } })).toEqual({ context, lease: { id: 'x' } });
   });
 });
@@ -68,7 +68,7 @@ describe('the current lease of an update', () => {
     expect(() => parseUpdateRequest({ context, lease })).toThrow('current_lease: expected an object, got');
   });
 
-  it('has the dates that the new lease lacks', () => {
+  it('supplies the dates that the new lease lacks', () => {
     const update = (current: object, next: object) => () =>
       parseUpdateRequest({ context, currentLease: current, lease: next });
     expect(update({}, {})).toThrow('lease.start_date: expected');

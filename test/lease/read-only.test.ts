@@ -7,7 +7,7 @@ import { createPhysicalHost, deepFreeze } from '../support/requests.ts';
 const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
 describe('a read-only view', () => {
-  it('shows what the value holds, at any depth', () => {
+  it('shows the content of the value, at any depth', () => {
     const request = createPhysicalHost();
     const view = readOnly(request);
     expect(view.lease.reservations?.[0]?.allocations?.[1]?.gpu).toBe('False');
@@ -29,13 +29,13 @@ describe('a read-only view', () => {
     );
   });
 
-  it('shows the same part as the same view every time', () => {
+  it('returns the same view of the same part every time', () => {
     const view = readOnly(createPhysicalHost());
     expect(view.lease).toBe(view.lease);
     expect(view.lease.reservations?.[0]).toBe(view.lease.reservations?.[0]);
   });
 
-  it('shows a value that is frozen', () => {
+  it('shows a frozen value', () => {
     const view = readOnly(deepFreeze(createPhysicalHost()));
     expect(view).toEqual(createPhysicalHost());
     expect(withoutViews({ ...view.lease })).toEqual(createPhysicalHost().lease);
@@ -63,14 +63,14 @@ describe('a read-only view', () => {
     expect(value).toEqual({ list: [3, 1, 2], part: { a: 1 } });
   });
 
-  it('leaves texts, dates and instances of classes as they are', () => {
+  it('returns texts, dates and instances of classes unchanged', () => {
     const date = new Date();
     expect(readOnly({ date }).date).toBe(date);
     expect(readOnly('text')).toBe('text');
     expect(readOnly(null)).toBeNull();
   });
 
-  it('shows __proto__ as the attribute that it is', () => {
+  it('shows __proto__ as a normal attribute', () => {
     const value = JSON.parse('{"__proto__": {"polluted": true}}') as Record<string, unknown>;
     const view = readOnly(value);
     expect(Object.keys(view)).toEqual(['__proto__']);
@@ -80,13 +80,13 @@ describe('a read-only view', () => {
 });
 
 describe('withoutViews', () => {
-  it('gives back the value behind a view, not a copy', () => {
+  it('returns the value behind a view, not a copy', () => {
     const request = createPhysicalHost();
     expect(withoutViews(readOnly(request))).toBe(request);
     expect(withoutViews(readOnly(request).lease)).toBe(request.lease);
   });
 
-  it('replaces the views in a new value and keeps what was not touched', () => {
+  it('replaces the views in a new value and keeps unchanged parts', () => {
     const { lease } = createPhysicalHost();
     const view = readOnly(lease);
     const changed = withoutViews({
@@ -103,7 +103,7 @@ describe('withoutViews', () => {
     expect(structuredClone(changed)).toEqual(changed);
   });
 
-  it('gives back equal values, whatever is spread and nested', () => {
+  it('returns equal values, however views are spread and nested', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), json), (value) => {
         const view = readOnly(value);
@@ -115,7 +115,7 @@ describe('withoutViews', () => {
     );
   });
 
-  it('comes to an end with a value that holds itself', () => {
+  it('terminates for a value that contains itself', () => {
     const round: Record<string, unknown> = { part: readOnly({ a: 1 }) };
     round.self = round;
     expect(withoutViews(round)).toMatchObject({ part: { a: 1 } });

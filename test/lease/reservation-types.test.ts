@@ -17,7 +17,7 @@ describe('a reservation without resource_type', () => {
   const noType = 'expected the type of what is reserved, such as physical:host, got none';
 
   it.for([[{ max: 99 }], [{ resource_type: '', max: 99 }], [{ resource_type: ' \t', max: 99 }]])(
-    'is no request at a create, wherever it stands: %j',
+    'is refused in a create, at any position: %j',
     async ([one]) => {
       const { post } = await runService(LIMITED);
       const create = (...reservations: unknown[]) =>
@@ -30,7 +30,7 @@ describe('a reservation without resource_type', () => {
     },
   );
 
-  it('is none at an update either, unless the current lease has it by its id', async () => {
+  it('is refused in an update, unless the current lease has a type for its id', async () => {
     const { post } = await runService(LIMITED);
     const update = (one: object, current: object[] = [{ id: 'h', ...HOSTS }]) =>
       post('/check-update', {
@@ -47,7 +47,7 @@ describe('a reservation without resource_type', () => {
     for (const id of [undefined, 'other', null, 7, '__proto__', '', ['h'], {}]) {
       expect(await update({ id, max: 1 }), String(id)).toMatchObject(wrong);
     }
-    // What is said and is no type is no omission.
+    // An invalid type is not the same as a missing one.
     expect(await update({ id: 'h', resource_type: '', max: 1 })).toMatchObject(wrong);
     expect(await update({ id: 'h', max: 1 }, [{ id: 'h', max: 1 }])).toMatchObject({
       status: 400,
@@ -55,7 +55,7 @@ describe('a reservation without resource_type', () => {
     });
   });
 
-  it('may end: nothing is had by that', async () => {
+  it('is accepted in an end, which grants nothing', async () => {
     const { post } = await runService(LIMITED);
     expect(await post('/on-end', { context, lease: { ...dates, reservations: [{}] } })).toMatchObject({
       status: 204,
@@ -63,7 +63,7 @@ describe('a reservation without resource_type', () => {
   });
 });
 
-it('many reservations are looked at once each', () => {
+it('the check of many reservations takes linear time', () => {
   const reservations = Array.from({ length: 100_000 }, (_, index) => ({ id: `${index}`, ...HOSTS }));
   const wanted = reservations.map(({ id }) => ({ id }));
   const started = performance.now();

@@ -1,4 +1,4 @@
-/** What a lease will reserve after an update that says only a part of it. */
+/** The reservations of a lease after a partial update. */
 import { describe, expect, it } from 'vitest';
 import { reservationsAfterUpdate } from '../../src/index.ts';
 import { readOnly } from '../../src/lease/read-only.ts';
@@ -8,14 +8,14 @@ const hosts = { id: 'h', resource_type: 'physical:host', min: 1, max: 2, allocat
 const address = { id: 'f', resource_type: 'virtual:floatingip', amount: 1 };
 
 describe('reservationsAfterUpdate', () => {
-  it('keeps everything where the update names no reservations', () => {
+  it('keeps everything if the update names no reservations', () => {
     const current = { reservations: [hosts, address] };
     for (const update of [{}, { end_date: '2026-12-05' }, { reservations: [] }]) {
       expect(reservationsAfterUpdate(current, update)).toEqual([hosts, address]);
     }
   });
 
-  it('lays what the update says over the reservation with the same id, whatever their order', () => {
+  it('merges the update into the reservation with the same id, in any order', () => {
     expect(
       reservationsAfterUpdate(
         { reservations: [hosts, address] },
@@ -32,7 +32,7 @@ describe('reservationsAfterUpdate', () => {
     ]);
   });
 
-  it('keeps reservations that the update leaves out, behind those that it names', () => {
+  it('keeps reservations that the update leaves out, after those that it names', () => {
     const current = { reservations: [hosts, address] };
     expect(reservationsAfterUpdate(current, { reservations: [{ id: 'f', amount: 3 }] })).toEqual([
       { ...address, amount: 3 },
@@ -40,7 +40,7 @@ describe('reservationsAfterUpdate', () => {
     ]);
   });
 
-  it('takes a reservation without an id, or with one that is not known, for a new one', () => {
+  it('treats a reservation without an id, or with an unknown id, as new', () => {
     const added = { resource_type: 'network' };
     const unknown = { id: 'n', resource_type: 'network' };
     expect(reservationsAfterUpdate({ reservations: [hosts] }, { reservations: [added, unknown] })).toEqual([
@@ -50,7 +50,7 @@ describe('reservationsAfterUpdate', () => {
     ]);
   });
 
-  it('never takes two reservations without an id for one', () => {
+  it('keeps two reservations without an id apart', () => {
     const current = { reservations: [{ resource_type: 'physical:host', max: 2 }] };
     const wanted = { reservations: [{ resource_type: 'network' }] };
     expect(reservationsAfterUpdate(current, wanted)).toEqual([
@@ -59,13 +59,13 @@ describe('reservationsAfterUpdate', () => {
     ]);
   });
 
-  it('lets null win over the present value: that is what was sent', () => {
+  it('replaces the current value with null if the update sends null', () => {
     expect(
       reservationsAfterUpdate({ reservations: [hosts] }, { reservations: [{ id: 'h', max: null }] }),
     ).toEqual([{ ...hosts, max: null }]);
   });
 
-  it('takes leases without reservations, and with null for them, for empty ones', () => {
+  it('treats leases without reservations, or with null, as empty', () => {
     const none = JSON.parse('{"reservations": null}');
     expect(reservationsAfterUpdate({}, {})).toEqual([]);
     expect(reservationsAfterUpdate(none, none)).toEqual([]);
@@ -73,7 +73,7 @@ describe('reservationsAfterUpdate', () => {
     expect(reservationsAfterUpdate({ reservations: [hosts] }, none)).toEqual([hosts]);
   });
 
-  it('changes neither of the two leases, and reads the views that filters are given', () => {
+  it('changes neither lease, and accepts the read-only views of filters', () => {
     const { currentLease, lease } = deepFreeze(updateExtend());
     expect(reservationsAfterUpdate(currentLease, lease)).toEqual(lease.reservations);
     expect(reservationsAfterUpdate(readOnly(currentLease), readOnly(lease))).toEqual(lease.reservations);

@@ -4,8 +4,8 @@ import { formatResourceProperties, parseResourceProperties } from '../../src/ind
 import type { PropertyRequirement } from '../../src/lease/resource-properties.ts';
 
 /**
- * What Blazar makes of a text, written straight from its `plugins_utils.convert_requirements`, and of what that returns where
- * hosts are looked up: each `key op value` is split at its first two blanks.
+ * How Blazar reads a text: a model of its `plugins_utils.convert_requirements`, and of the lookup of hosts with the
+ * result, where each `key op value` is split at its first two spaces.
  */
 function asBlazarReads(requirements: unknown): [key: string, op: string, value: string][] {
   return requirements === '' ? [] : converted(requirements).map(splitTwice);
@@ -56,7 +56,7 @@ function splitTwice(text: string): [string, string, string] {
 const triples = (requirements: readonly PropertyRequirement[]) =>
   requirements.map(({ name, operator, value }) => [name, operator, value]);
 
-/** What can be written where, more often right than wrong. */
+/** Random values for each position, more often valid than invalid. */
 const operator = fc.oneof(
   { weight: 9, arbitrary: fc.constantFrom('=', '==', '!=', '>=', '<=', '>', '<') },
   fc.constantFrom('and', 'or', 'not', '===', '', '$gpu', 1, null),
@@ -83,7 +83,7 @@ const text = fc.oneof(
 );
 const name = fc.oneof({ weight: 3, arbitrary: text.map((one) => `$${one}`) }, text, fc.constant(null));
 const value = fc.oneof({ weight: 9, arbitrary: text }, fc.constantFrom('', null, true, 1, []));
-/** What is right but for its signs. */
+/** Valid except for unusual characters. */
 const plain = fc.tuple(
   fc.constantFrom('=', '==', '!=', '>=', '<=', '>', '<'),
   text.filter((one) => /^\S+$/.test(one)).map((one) => `$${one}`),
@@ -128,7 +128,7 @@ function outcome<Result>(read: () => Result): { readonly demands: Result } | und
 }
 
 describe('parseResourceProperties', () => {
-  it('reads whatever it accepts as exactly the demands that Blazar reads', () => {
+  it('reads every text that it accepts exactly as Blazar does', () => {
     let accepted = 0;
     fc.assert(
       fc.property(written, (one) => {
@@ -143,7 +143,7 @@ describe('parseResourceProperties', () => {
     expect(accepted).toBeGreaterThan(500);
   });
 
-  it('accepts whatever Blazar reads as it is written: without blanks in names, and one "and" around comparisons', () => {
+  it('accepts every text that Blazar reads as written: no spaces in names, and at most one "and"', () => {
     const all = fc.oneof(
       plain as fc.Arbitrary<unknown>,
       fc.array(plain, { minLength: 1, maxLength: 4 }).map((some): unknown => ['and', ...some]),
@@ -159,9 +159,9 @@ describe('parseResourceProperties', () => {
     );
   });
 
-  it('is held against what Blazar really does', () => {
+  it('is compared with the actual behaviour of Blazar', () => {
     expect(asBlazarReads('["=", "$gpu", "True"]')).toEqual([['gpu', '==', 'True']]);
-    // It takes the first demand of the inner one, and splits a name at its blank: neither is accepted.
+    // Blazar reads only the first comparison of the inner "and", and splits a name at its space: we accept neither.
     const inner = '["and", ["and", ["==", "$a", "1"], ["==", "$b", "2"]]]';
     expect(asBlazarReads(inner)).toEqual([['a', '==', '1']]);
     expect(() => parseResourceProperties(inner)).toThrow('expected no "and" there');
@@ -169,7 +169,7 @@ describe('parseResourceProperties', () => {
     expect(() => parseResourceProperties('["==", "$a b", "1"]')).toThrow('without blanks');
   });
 
-  it.for([undefined, null, '', [], '[]', ' [ ] '])('reads no demand in %j', (nothing) => {
+  it.for([undefined, null, '', [], '[]', ' [ ] '])('reads no properties in %j', (nothing) => {
     expect(parseResourceProperties(nothing)).toEqual([]);
   });
 
@@ -182,20 +182,20 @@ describe('parseResourceProperties', () => {
     },
   );
 
-  it('keeps the blanks of a value', () => {
+  it('keeps the spaces of a value', () => {
     expect(parseResourceProperties('["==", "$gpu", " A 100 "]')).toEqual([
       { name: 'gpu', operator: '==', value: ' A 100 ' },
     ]);
   });
 
-  it('does not fall over a list that is nested a hundred thousand times', () => {
+  it('survives a list that is nested a hundred thousand times', () => {
     const deep = `${'["and",'.repeat(100_000)}["==","$a","b"]${']'.repeat(100_000)}`;
     expect(() => parseResourceProperties(deep)).toThrow(/^expected /);
   });
 });
 
 describe('formatResourceProperties', () => {
-  it('writes what is read as the same demands, by us and by Blazar', () => {
+  it('writes properties that we and Blazar read back unchanged', () => {
     fc.assert(
       fc.property(written, (one) => {
         const read = outcome(() => parseResourceProperties(one));
@@ -209,7 +209,7 @@ describe('formatResourceProperties', () => {
     );
   });
 
-  it('writes none, one and several', () => {
+  it('writes no, one and several properties', () => {
     const gpu = { name: 'gpu', operator: '==', value: 'True' } as const;
     expect(formatResourceProperties([])).toBe('[]');
     expect(formatResourceProperties([gpu])).toBe('["==","$gpu","True"]');

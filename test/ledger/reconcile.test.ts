@@ -21,7 +21,7 @@ let now = '2026-11-21T09:00:30Z';
 afterEach(async () => {
   now = '2026-11-21T09:00:30Z';
   for (const ledger of opened.splice(0)) {
-    // Whatever was reconciled, the books agree.
+    // After every reconciliation, the balances match the entries.
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
     await ledger.close();
   }
@@ -35,7 +35,7 @@ async function open(): Promise<Ledger> {
 
 const instant = (date: string) => toInstant(date) ?? 0n;
 
-/** As the command line of OpenStack lists it, unless it says more. */
+/** A lease as the command line of OpenStack lists it, with more fields if given. */
 function listedLease(lease: {
   id: string;
   name: string;
@@ -90,7 +90,7 @@ async function budgetEntries(ledger: Ledger, row: bigint): Promise<bigint[]> {
 
 const DAY = 86_400n * 1_000_000n;
 
-it('releases what is not there, records what was never seen, corrects dates and learns ids', async () => {
+it('releases missing leases, records unknown ones, corrects dates and adds ids', async () => {
   const ledger = await open();
   await recordLease(ledger, { name: 'gone', start: '2026-12-03', end: '2026-12-04' });
   await recordLease(ledger, { name: 'kept', leaseId: 'K' });
@@ -139,8 +139,8 @@ it('releases what is not there, records what was never seen, corrects dates and 
   ]);
 });
 
-describe('what is released', () => {
-  it('was recorded longer ago than the list may be old', async () => {
+describe('a lease is released', () => {
+  it('only if it was recorded before the list can have been made', async () => {
     const ledger = await open();
     await recordLease(ledger, { name: 'a' });
     now = '2026-11-21T10:00:29Z';
@@ -150,7 +150,7 @@ describe('what is released', () => {
     expect(await reconciled(ledger, [], { olderThan: 3600n })).toEqual([['released', 'a', null, null]]);
   });
 
-  it('is of the projects and the region that the list is of', async () => {
+  it('only in the projects and the region of the list', async () => {
     const ledger = await open();
     await recordLease(ledger, { name: 'here', region: 'R' });
     await recordLease(ledger, { name: 'there', region: 'S' });
@@ -159,14 +159,14 @@ describe('what is released', () => {
     expect(await reconciled(ledger, [], options)).toEqual([['released', 'here', null, null]]);
   });
 
-  it('is not what has run to its end', async () => {
+  it('only if it has not ended', async () => {
     const ledger = await open();
     await recordLease(ledger, { name: 'a' });
     now = '2026-12-02T00:00:00Z';
     expect(await reconciled(ledger, [])).toEqual([]);
   });
 
-  it('has been used until then', async () => {
+  it('and charged for its use until then', async () => {
     const ledger = await open();
     await recordLease(ledger, { name: 'a' });
     now = '2026-12-01T18:00:00Z';
@@ -176,7 +176,7 @@ describe('what is released', () => {
 });
 
 describe('a lease without an id', () => {
-  it('is told from its twin by the date at which it ends', async () => {
+  it('is told apart from a lease of the same name by its end date', async () => {
     const ledger = await open();
     await recordLease(ledger, { name: 'a' });
     await recordLease(ledger, { name: 'a', end: '2026-12-03' });
@@ -191,7 +191,7 @@ describe('a lease without an id', () => {
     ]);
   });
 
-  it('is left where it may be that of somebody else, and told by its owner where the list says it', async () => {
+  it('is left unchanged if it is ambiguous, and identified by its owner if the list has that', async () => {
     const ledger = await open();
     await recordLease(ledger, { name: 'a' });
     await recordLease(ledger, { name: 'a', userId: 'bob' });
@@ -211,8 +211,8 @@ describe('a lease without an id', () => {
   });
 });
 
-describe('dates that differ', () => {
-  it('are corrected by what the lease reserves, where the list says it', async () => {
+describe('different dates', () => {
+  it('are charged by the reservations of the lease if the list has them', async () => {
     const ledger = await open();
     await recordLease(ledger, { name: 'a', leaseId: 'A' });
     const lease = listedLease({ id: 'A', name: 'a', end: '2026-12-05', ...WHOLE });
@@ -220,7 +220,7 @@ describe('dates that differ', () => {
     expect(await budgetEntries(ledger, 1n)).toEqual([DAY, 3n * DAY]);
   });
 
-  it('give back what the lease does not take any more, and nothing of what has run', async () => {
+  it('return what the lease no longer needs, and nothing that was used', async () => {
     const ledger = await open();
     await recordLease(ledger, { name: 'a', leaseId: 'A', end: '2026-12-05' });
     now = '2026-12-02T00:00:00Z';
@@ -228,7 +228,7 @@ describe('dates that differ', () => {
     expect(await budgetEntries(ledger, 1n)).toEqual([4n * DAY, -2n * DAY]);
   });
 
-  it('are left where the budget that pays is not valid then', async () => {
+  it('are left unchanged if the budget is not valid at that time', async () => {
     const ledger = await open();
     await recordLease(ledger, { name: 'a', leaseId: 'A' });
     expect(await reconciled(ledger, [listedLease({ id: 'A', name: 'a', end: '2028-02-01' })])).toMatchObject([
@@ -236,7 +236,7 @@ describe('dates that differ', () => {
     ]);
   });
 
-  it('open a lease again that has ended long ago, and leave one that has ended since', async () => {
+  it('reopen a lease that ended before the list, and leave one that may have ended since', async () => {
     const ledger = await open();
     const identity = await recordLease(ledger, { name: 'a', leaseId: 'A' });
     const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
@@ -254,7 +254,7 @@ describe('dates that differ', () => {
   });
 });
 
-describe('what is recorded', () => {
+describe('a lease from the list', () => {
   const lease = listedLease({ id: 'U', name: 'u', ...WHOLE });
 
   it('is charged from now on', async () => {
@@ -264,7 +264,7 @@ describe('what is recorded', () => {
     expect(await budgetEntries(ledger, 1n)).toEqual([DAY / 2n]);
   });
 
-  it('is there also where limits do not hold, and says so', async () => {
+  it('is recorded even over a limit, which is reported', async () => {
     const ledger = await open();
     const strict: Claimant = {
       ...CLAIMANT,
@@ -278,7 +278,7 @@ describe('what is recorded', () => {
     expect(await leases(ledger)).toEqual([['u', 'U', 'open']]);
   });
 
-  it('is no lease whose cost can not be told', async () => {
+  it('is not recorded if its cost cannot be determined', async () => {
     const ledger = await open();
     const mute: Claimant = { ...CLAIMANT, claims: () => ({ allowed: false, message: 'No size.' }) };
     const broken: Claimant = {
@@ -296,7 +296,7 @@ describe('what is recorded', () => {
     expect(await leases(ledger)).toEqual([]);
   });
 
-  it('is nothing of exempt or other projects, nothing without filters, and nothing that reserves who knows what', async () => {
+  it('is not recorded for exempt or other projects, without filters, or without its reservations', async () => {
     const ledger = await open();
     expect(await reconciled(ledger, [lease], { exemptProjects: ['climate'] })).toEqual([]);
     expect(await reconciled(ledger, [lease], { projectIds: new Set(['ocean']) })).toEqual([]);
@@ -311,7 +311,7 @@ describe('what is recorded', () => {
 });
 
 describe('leases without an id that were renamed', () => {
-  it('stay charged, whatever the list calls them, and the dearest of them where it says nothing else', async () => {
+  it('stay charged, whatever their names in the list; the most expensive one stays if it is ambiguous', async () => {
     const ledger = await open();
     const identity = { leaseId: null, region: '', projectId: 'climate', userId: 'alice' };
     const [start, end] = [instant('2026-12-01'), instant('2026-12-02')];
@@ -346,7 +346,7 @@ describe('leases without an id that were renamed', () => {
       const author = { operation: 'create', who: 'alice', requestId: null, reason: null } as const;
       await ledger.commit(request, author, NO_WAIT);
     }
-    // What was called a is called b; what had that name was never built.
+    // Lease a was renamed to b; the lease that had that name was never created.
     expect(await reconciled(ledger, [listedLease({ id: 'A', name: 'b' })])).toMatchObject([
       ['released', 'b', null, null],
       ['identified', 'a', 'A', null],
