@@ -7,7 +7,7 @@ const newLedger = copiedLedgers(fill);
 const YEAR = ['--from', '2100-01-01', '--until', '2101-01-01'];
 
 describe('budget set', () => {
-  it('gives a budget, and prints those of the project', async () => {
+  it('sets a budget, and prints the budgets of the project', async () => {
     const { budget } = commandsOn(await newLedger());
     const { code, stdout, stderr } = await budget('set', 'climate', '--amount', '12.5', ...YEAR);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -19,7 +19,7 @@ describe('budget set', () => {
     expect(ofUser.stdout).toMatch(/^3 +climate +bob /m);
   });
 
-  it('changes the one that begins then', async () => {
+  it('changes the budget with the same start', async () => {
     const { budget } = commandsOn(await newLedger());
     const { stdout } = await budget(
       'set',
@@ -61,7 +61,7 @@ describe('budget set', () => {
       /--until: expected a date after the start, got "2100-01-01"/,
     ],
     [['--amount', '1', '--user', '', ...YEAR], /--user: expected an id/],
-  ])('ends with 2 and one line, and changes nothing: %#', async (flags, message) => {
+  ])('exits with 2 and one line, and changes nothing: %#', async (flags, message) => {
     const { budget } = commandsOn(await newLedger());
     const { code, stdout, stderr } = await budget('set', 'climate', ...flags);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -72,14 +72,14 @@ describe('budget set', () => {
 });
 
 describe('budget remove', () => {
-  it('takes a budget away', async () => {
+  it('removes a budget', async () => {
     const { budget } = commandsOn(await newLedger());
     const { code, stdout } = await budget('remove', 'climate', '--from', '2026-01-01');
     expect(code).toBe(0);
     expect(stdout).not.toContain('climate');
   });
 
-  it('ends with 2 where there is none that begins then', async () => {
+  it('exits with 2 if no budget starts then', async () => {
     const { budget } = commandsOn(await newLedger());
     expect(await budget('remove', 'climate', '--user', 'bob', '--from', '2026-01-01')).toEqual({
       code: 2,
@@ -91,7 +91,7 @@ describe('budget remove', () => {
 });
 
 describe('budget show', () => {
-  it('prints what is left, and the open leases that are charged', async () => {
+  it('prints what is left, and the open leases that are charged to it', async () => {
     const { budget } = commandsOn(await newLedger(), 'usage_budget_unit = service units');
     const { stdout } = await budget('show', 'climate');
     expect(stdout).toMatch(/^1 +climate .* 1000 service units +48 +952 +4\.8$/m);
@@ -123,7 +123,7 @@ describe('budget show of a project without a budget', () => {
       0,
     ],
     ['ocean', 'warning: project ocean has no budget\n', 1],
-  ])('says so: %s', async (project, stderr, leases) => {
+  ])('warns: %s', async (project, stderr, leases) => {
     const { budget } = commandsOn(await newLedger());
     const table = await budget('show', project);
     expect(table).toMatchObject({ code: 0, stderr });
@@ -136,7 +136,7 @@ describe('budget show of a project without a budget', () => {
 });
 
 describe('budget list and history', () => {
-  it('print the budgets of all projects, and who set them when and why', async () => {
+  it('print the budgets of all projects, and who set them, when and why', async () => {
     const { budget } = commandsOn(await newLedger());
     await budget('set', 'ocean', '--amount', '7', ...YEAR, '--who', 'dean', '--reason', 'a grant');
     await budget('remove', 'ocean', '--from', '2100-01-01');
@@ -154,7 +154,7 @@ describe('budget list and history', () => {
     expect(json[0]).toMatchObject({ amount: '25200000000', unit_hours: '7', who: 'dean', reason: 'a grant' });
   });
 
-  it('steer no terminal', async () => {
+  it('send no control characters to the terminal', async () => {
     const { budget } = commandsOn(await newLedger());
     const hostile = '\u001b[2Jforged\r\nrow';
     await budget(

@@ -16,7 +16,7 @@ const names = (stdout: string) =>
   rows(stdout).map((cells) => cells.join(' ').match(/first|second|third/)?.[0]);
 
 describe('ledger list', () => {
-  it('prints leases, the newest first, and one past its end as ended', async () => {
+  it('prints leases, newest first, and shows a lease past its end as ended', async () => {
     const { ledger } = await filled();
     const { code, stdout, stderr } = await ledger('list');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -28,7 +28,7 @@ describe('ledger list', () => {
     expect(stdout).toMatch(/^#2 +climate +bob +second .* ended$/m);
   });
 
-  it('prints those that are chosen', async () => {
+  it('prints the selected leases', async () => {
     const { ledger } = await filled();
     const chosen = async (...flags: string[]) => names((await ledger('list', ...flags)).stdout).slice(1);
     expect(await chosen('--project', 'climate')).toEqual(['second', 'first']);
@@ -60,7 +60,7 @@ describe('ledger list', () => {
 });
 
 describe('ledger show', () => {
-  it('prints the lease, what it takes, and who did what when', async () => {
+  it('prints the lease, its charges and its history', async () => {
     const { ledger } = await filled();
     for (const key of ['lease-1', '#1']) {
       const { code, stdout } = await ledger('show', key);
@@ -72,7 +72,7 @@ describe('ledger show', () => {
     }
   });
 
-  it('prints amounts as JSON exactly, and in hours', async () => {
+  it('prints amounts in JSON exactly, and in hours', async () => {
     const { ledger } = await filled();
     const [lease] = JSON.parse((await ledger('show', 'lease-1', '--format', 'json')).stdout);
     expect(lease.claims).toContainEqual({
@@ -89,7 +89,7 @@ describe('ledger show', () => {
     );
   });
 
-  it('prints what a lease may take instead, until that is confirmed; so does export', async () => {
+  it('prints unconfirmed claims of a lease, and so does export', async () => {
     const { connection, ledger } = await filled();
     const opened = await ledgerAt(connection);
     await recordLease(opened, { name: 'first', leaseId: 'lease-1', ...COMING, end: '2096-12-03' });
@@ -110,7 +110,7 @@ describe('ledger show', () => {
     }
   });
 
-  it.each(['nothing', '#99'])('ends with 2 where there is no such lease: %s', async (key) => {
+  it.each(['nothing', '#99'])('exits with 2 if the lease does not exist: %s', async (key) => {
     const { ledger } = await filled();
     expect(await ledger('show', key)).toEqual({
       code: 2,
@@ -145,7 +145,7 @@ describe('ledger export', () => {
 });
 
 describe('ledger verify', () => {
-  it('says how much it compared', async () => {
+  it('reports how much it compared', async () => {
     const { ledger } = await filled();
     expect(await ledger('verify')).toEqual({
       code: 0,
@@ -175,7 +175,7 @@ describe('ledger verify', () => {
   });
 });
 
-it('nothing that somebody called a lease steers the terminal', async () => {
+it('no name of a lease sends control characters to the terminal', async () => {
   const { connection, ledger } = await filled();
   const book = await ledgerAt(connection);
   const hostile = '\u001b[2J\u009b31mred\r\nforged\u2028';

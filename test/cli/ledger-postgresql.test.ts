@@ -6,7 +6,7 @@ import { createDatabase } from '../support/shared-postgres.ts';
 import { commandsOn, fill } from './ledger-setup.ts';
 
 describe('the commands on PostgreSQL', () => {
-  it('make the tables, print what is in them, reconcile and verify it', async () => {
+  it('create the tables, print their content, reconcile and verify it', async () => {
     const connection = await createDatabase();
     const { ledger, budget } = commandsOn(connection);
     expect(await ledger('list')).toMatchObject({ code: 2, stdout: '' });
@@ -40,7 +40,7 @@ describe('the commands on PostgreSQL', () => {
     expect((await ledger('verify')).code).toBe(1);
   });
 
-  it('end with 2 where the database lets nobody in, and keep the password to themselves', async () => {
+  it('exit with 2 if the database refuses the login, and do not print the password', async () => {
     const connection = (await createDatabase()).replace(/:[^:@]+@/, ':hunter2@');
     for (const command of ['upgrade', 'list']) {
       const { code, stdout, stderr } = await commandsOn(connection).ledger(command);

@@ -45,7 +45,7 @@ const doneIn = (stdout: string) =>
   (JSON.parse(stdout).leases as Done[]).map(({ outcome, name }) => [outcome, name]);
 
 describe('ledger reconcile', () => {
-  it("takes OpenStack's list, and prints what it released, identified and left", async () => {
+  it('reads the list of OpenStack, and prints what it released, identified and left', async () => {
     const { ledger } = commandsOn(await newLedger());
     const list = file([THIRD, { ...FIRST, id: 'lease-9', name: 'ninth' }]);
     const { code, stdout, stderr } = await ledger('reconcile', list, '--reason', 'monthly');
@@ -59,7 +59,7 @@ describe('ledger reconcile', () => {
     expect((await ledger('verify')).code).toBe(0);
   });
 
-  it("takes the answer of Blazar's API, and records what was never seen with what the filters claim", async () => {
+  it('reads an answer of the Blazar API, and records unknown leases with the claims of the filters', async () => {
     const { ledger, budget } = commandsOn(await newLedger());
     const list = file({ leases: [FIRST, THIRD, WHOLE] });
     const { stdout } = await ledger('reconcile', list, '--format', 'json');
@@ -75,7 +75,7 @@ describe('ledger reconcile', () => {
     );
   });
 
-  it('writes nothing with --dry-run, and says the same', async () => {
+  it('writes nothing with --dry-run, and prints the same changes', async () => {
     const connection = await newLedger();
     const { ledger } = commandsOn(connection);
     const before = (await ledger('export')).stdout;
@@ -88,7 +88,7 @@ describe('ledger reconcile', () => {
     expect(doneIn(wet.stdout)).toHaveLength(3);
   });
 
-  it('releases what the list has as terminated, or as over', async () => {
+  it('releases leases that are terminated or over in the list', async () => {
     const { ledger } = commandsOn(await newLedger());
     const list = file([
       { ...FIRST, status: 'TERMINATED' },
@@ -101,7 +101,7 @@ describe('ledger reconcile', () => {
     ]);
   });
 
-  it('leaves what was recorded within --older-than, an hour by default', async () => {
+  it('leaves leases that were recorded within --older-than, an hour by default', async () => {
     const connection = await newLedger();
     const book = await ledgerAt(connection, { now: () => new Date().toISOString() });
     await recordLease(book, { name: 'news', start: '2096-12-05', end: '2096-12-06' });
@@ -114,13 +114,13 @@ describe('ledger reconcile', () => {
     expect(doneIn(bold.stdout)).toContainEqual(['released', 'news']);
   });
 
-  it('is told of which projects the list is', async () => {
+  it('reconciles only the projects of --project', async () => {
     const { ledger } = commandsOn(await newLedger());
     const { stdout } = await ledger('reconcile', file([WHOLE]), '--project', 'ocean', '--format', 'json');
     expect(doneIn(stdout)).toEqual([['released', 'third']]);
   });
 
-  it('wants to know the region where it is not the only one', async () => {
+  it('requires --region if the ledger does not have exactly one region', async () => {
     const connection = await newLedger();
     const book = await ledgerAt(connection);
     await recordLease(book, { name: 'far', region: 'R2', start: '2096-12-05', end: '2096-12-06' });
@@ -145,13 +145,13 @@ describe('ledger reconcile', () => {
     expect(doneIn(recorded.stdout)).toEqual([['recorded', 'fourth']]);
   });
 
-  it('records no lease of an exempt project', async () => {
+  it('does not record leases of exempt projects', async () => {
     const { ledger } = commandsOn(await newLedger(), 'exempt_projects = climate');
     const { stdout } = await ledger('reconcile', file([FIRST, THIRD, WHOLE]), '--format', 'json');
     expect(doneIn(stdout)).toEqual([['identified', 'third']]);
   });
 
-  it('takes an empty list for a mistake, unless --empty says that it is none', async () => {
+  it('refuses an empty list without --empty', async () => {
     const { ledger } = commandsOn(await newLedger());
     for (const list of [[], { leases: [] }]) {
       expect(await ledger('reconcile', file(list))).toEqual({
@@ -179,7 +179,7 @@ describe('ledger reconcile', () => {
     [[{ ...WHOLE, reservations: [7] }], '0.reservations.0: expected an object'],
     [[{ ...WHOLE, reservations: 'x' }], '0.reservations: expected a list'],
     [[FIRST, THIRD, FIRST], '2.id: expected each lease once, got lease-1 at 0 already'],
-  ])('ends with 2 and says what is wrong with the list: %#', async (list, message) => {
+  ])('exits with 2 and names the mistake in the list: %#', async (list, message) => {
     const { ledger } = commandsOn(await newLedger());
     const path = temporaryFile('leases.json', typeof list === 'string' ? list : JSON.stringify(list));
     expect(await ledger('reconcile', path)).toEqual({
@@ -189,7 +189,7 @@ describe('ledger reconcile', () => {
     });
   });
 
-  it('ends with 2 where there is no list', async () => {
+  it('exits with 2 if there is no list', async () => {
     const { ledger } = commandsOn(await newLedger());
     const { code, stderr } = await ledger('reconcile', '/nowhere.json');
     expect({ code, stderr }).toMatchObject({

@@ -1,4 +1,4 @@
-/** What the tests of `ledger` and `budget` share: a ledger, and the commands on it, in this process. */
+/** Shared by the tests of `ledger` and `budget`: a ledger, and the commands, which run in this process. */
 import { budgetCommand } from '../../src/cli/budget.ts';
 import { ledgerCommand } from '../../src/cli/ledger.ts';
 import { recordLease } from '../ledger/recorded-leases.ts';
@@ -12,7 +12,7 @@ export interface Commands {
   budget(...args: string[]): Promise<CommandResult>;
 }
 
-/** With the two filters that keep something in the ledger, and more of `[enforcement]`. */
+/** The commands with both ledger filters enabled, and optional further lines of `[enforcement]`. */
 export function commandsOn(connection: string, enforcement = ''): Commands {
   const file = confFile(
     `[enforcement]\nenabled_filters = MaxLeasesFilter, UsageBudgetFilter\nmax_leases_per_project = 1000\n${enforcement}\n[ledger]\nconnection = ${connection}\n`,
@@ -24,11 +24,11 @@ export function commandsOn(connection: string, enforcement = ''): Commands {
   };
 }
 
-/** The tests go by the system's clock: leases that are to come are far away. */
+/** The tests use the system clock: pending leases are in the far future. */
 export const COMING = { start: '2096-12-01', end: '2096-12-02' };
 export const OVER = { start: '2016-12-01', end: '2016-12-02' };
 
-/** A budget of 1000, a lease of alice that is to come, one of bob that is over, and one of another project. */
+/** A budget of 1000, a pending lease of alice, a past lease of bob, and a lease of another project. */
 export async function fill(connection: string): Promise<void> {
   const ledger = await ledgerAt(connection);
   await giveBudget(ledger, { amount: '1000', until: '2098-01-01' });

@@ -8,7 +8,7 @@ import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 import { commandsOn } from './ledger-setup.ts';
 
 describe('ledger upgrade', () => {
-  it('makes the file and its tables, and then finds them up to date', async () => {
+  it('creates the file and its tables, and then finds them up to date', async () => {
     const file = join(temporaryFolder(), 'ledger.db');
     const { ledger } = commandsOn(`sqlite://${file}`);
     expect(await ledger('upgrade')).toEqual({
@@ -20,7 +20,7 @@ describe('ledger upgrade', () => {
     expect((await ledger('list')).code).toBe(0);
   });
 
-  it('leaves tables of a newer program as they are', async () => {
+  it('does not change tables of a newer version', async () => {
     const connection = `sqlite://${join(temporaryFolder(), 'ledger.db')}`;
     const { ledger } = commandsOn(connection);
     await ledger('upgrade');
@@ -36,7 +36,7 @@ describe('ledger upgrade', () => {
     }
   });
 
-  it('ends with 2 and one line where there can be no file', async () => {
+  it('exits with 2 and one line if the file cannot be created', async () => {
     const missing = join(temporaryFolder(), 'missing');
     const { code, stderr } = await commandsOn(`sqlite://${missing}/ledger.db`).ledger('upgrade');
     expect(code).toBe(2);
@@ -54,7 +54,7 @@ describe('ledger upgrade', () => {
     expect(taken.stderr).toMatch(/^error: [^\n]+\n$/);
   });
 
-  it.skipIf(process.getuid?.() === 0)('ends with 2 where nothing may be written', async () => {
+  it.skipIf(process.getuid?.() === 0)('exits with 2 if the file cannot be written', async () => {
     const folder = temporaryFolder();
     chmodSync(folder, 0o500);
     const { code, stderr } = await commandsOn(`sqlite://${folder}/ledger.db`).ledger('upgrade');
@@ -64,7 +64,7 @@ describe('ledger upgrade', () => {
 });
 
 describe('a ledger that cannot be used', () => {
-  it('ends with 2 where there is none, and names the command that makes one', async () => {
+  it('exits with 2 if it does not exist, and names the command that creates it', async () => {
     const { ledger, budget } = commandsOn(`sqlite://${temporaryFolder()}/ledger.db`);
     for (const run of [ledger, budget]) {
       const { code, stdout, stderr } = await run('list');
@@ -73,7 +73,7 @@ describe('a ledger that cannot be used', () => {
     }
   });
 
-  it('ends with 3 where nobody answers, and keeps the password to itself', async () => {
+  it('exits with 3 if the database does not answer, and does not print the password', async () => {
     const { ledger, budget } = commandsOn('postgresql://ledger:hunter2@127.0.0.1:1/ledger');
     for (const run of [() => ledger('upgrade'), () => ledger('verify'), () => budget('list')]) {
       const { code, stdout, stderr } = await run();
@@ -83,7 +83,7 @@ describe('a ledger that cannot be used', () => {
     }
   });
 
-  it('is no connection at all', async () => {
+  it('exits with 2 if the connection is invalid, and does not print the password', async () => {
     const { code, stderr } = await commandsOn('mysql://root:hunter2@db/ledger').ledger('list');
     expect(code).toBe(2);
     expect(stderr).toMatch(/^error: .*expected sqlite:\/\/\/path/);
