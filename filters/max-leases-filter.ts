@@ -84,14 +84,18 @@ export class MaxLeasesFilter extends LedgerFilter<Options> {
     const project = `project ${project_id}`;
     const user = `user ${user_id} in project ${project_id}`;
     return [
-      one('max_leases/project', inTotal(this.#projects, project_id) ?? max_leases_per_project, project),
-      one(account, inTotal(this.#users, user_id) ?? max_leases_per_user, user),
+      leaseCountClaim(
+        'max_leases/project',
+        totalLimit(this.#projects, project_id) ?? max_leases_per_project,
+        project,
+      ),
+      leaseCountClaim(account, totalLimit(this.#users, user_id) ?? max_leases_per_user, user),
       ...types.flatMap((type) => {
-        const ofProject = ofType(this.#projects, project_id, type) ?? this.#projectTypes.get(type) ?? -1;
-        const ofUser = ofType(this.#users, user_id, type) ?? this.#userTypes.get(type) ?? -1;
+        const ofProject = typeLimit(this.#projects, project_id, type) ?? this.#projectTypes.get(type) ?? -1;
+        const ofUser = typeLimit(this.#users, user_id, type) ?? this.#userTypes.get(type) ?? -1;
         return [
-          one(`max_leases/project/type/${escaped(type)}`, ofProject, project, type),
-          one(`${account}/type/${escaped(type)}`, ofUser, user, type),
+          leaseCountClaim(`max_leases/project/type/${escaped(type)}`, ofProject, project, type),
+          leaseCountClaim(`${account}/type/${escaped(type)}`, ofUser, user, type),
         ];
       }),
     ];
@@ -99,11 +103,11 @@ export class MaxLeasesFilter extends LedgerFilter<Options> {
 }
 
 /** An id with a slash cannot have a total limit of its own: the text after the slash would be read as a type. */
-function inTotal(limits: Limits, id: string): number | undefined {
+function totalLimit(limits: Limits, id: string): number | undefined {
   return id.includes('/') ? undefined : limits.get(id);
 }
 
-function ofType(limits: Limits, id: string, type: string): number | undefined {
+function typeLimit(limits: Limits, id: string, type: string): number | undefined {
   return type.includes('/') ? undefined : limits.get(`${id}/${type}`);
 }
 
@@ -112,7 +116,7 @@ function escaped(part: string): string {
   return part.replace(/[%/]/g, encodeURIComponent);
 }
 
-function one(account: string, most: number, whose: string, type?: string): Claim {
+function leaseCountClaim(account: string, most: number, whose: string, type?: string): Claim {
   const limit: Amount | undefined = most < 0 ? undefined : BigInt(most);
   const leases = type === undefined ? 'pending or active leases' : `pending or active leases with ${type}`;
   return {
@@ -120,10 +124,11 @@ function one(account: string, most: number, whose: string, type?: string): Claim
     account,
     amount: 1n,
     limit,
-    refuse: ({ taken }: Shortage) => `${capital(whose)} has ${taken} ${leases}; the most allowed is ${most}.`,
+    refuse: ({ taken }: Shortage) =>
+      `${capitalized(whose)} has ${taken} ${leases}; the most allowed is ${most}.`,
   };
 }
 
-function capital(text: string): string {
+function capitalized(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }

@@ -67,12 +67,12 @@ const MAX_VALUE = 200;
  * The traits of a Nova flavor determine the machines, and Blazar sends only the id of the flavor. Blazar ignores the user's
  * `resource_properties` and stores the flavor there. Source: Blazar, `flavor_plugin.reserve_resource`.
  */
-const BY_FLAVOR = 'flavor:instance';
+const FLAVOR_INSTANCE = 'flavor:instance';
 /** Stands for any label, because a flavor may require any. No policy can name it. */
 const ANY_LABEL: NodeSelector = { label: '\u0000', value: undefined, written: 'a flavor' };
 
 /** Resource types that reserve no machine. */
-const NOT_ON_NODES: ReadonlySet<string> = new Set(['virtual:floatingip', 'network']);
+const TYPES_WITHOUT_NODES: ReadonlySet<string> = new Set(['virtual:floatingip', 'network']);
 
 /** Loaded when the filter is opened: loading YAML earlier would delay the start of every command. */
 interface Opened {
@@ -148,14 +148,14 @@ export class SchedulingPolicyFilter extends BaseFilter<Options> {
         // The message shows no more reasons.
         return { reasons: [], changed: undefined };
       }
-      if (resource_type !== undefined && NOT_ON_NODES.has(resource_type)) {
+      if (resource_type !== undefined && TYPES_WITHOUT_NODES.has(resource_type)) {
         return { reasons: [], changed: undefined };
       }
       const place = `reservations[${index}]`;
-      if (resource_type === BY_FLAVOR) {
+      if (resource_type === FLAVOR_INSTANCE) {
         const isRefused =
           this.options.scheduling_policy_flavor_instances === 'refuse' && !allowsAnyNode(policy);
-        return { reasons: isRefused ? [`${place}.flavor_id: ${UNSEEN}`] : [], changed: undefined };
+        return { reasons: isRefused ? [`${place}.flavor_id: ${FLAVOR_REFUSAL}`] : [], changed: undefined };
       }
       const demands = demandsOf(reservation);
       if ('mistake' in demands) {
@@ -174,7 +174,7 @@ export class SchedulingPolicyFilter extends BaseFilter<Options> {
   }
 }
 
-const UNSEEN =
+const FLAVOR_REFUSAL =
   'expected a reservation of another type than flavor:instance, since the nodes that a flavor selects cannot be judged';
 
 function allowsAnyNode(policy: EffectivePolicy): boolean {

@@ -97,19 +97,19 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
 
   readonly #rates: ReadonlyMap<string, bigint>;
   readonly #flavorRates: ReadonlyMap<string, bigint>;
-  readonly #mostFactor: bigint | undefined;
+  readonly #maxFactor: bigint | undefined;
 
   constructor(values: Options, services: FilterServices) {
     super(values, services);
     this.#rates = millionths(values.usage_budget_rates);
     this.#flavorRates = millionths(values.usage_budget_flavor_rates);
     const { usage_budget_rate_attribute_max: most } = values;
-    this.#mostFactor = most === undefined ? undefined : parseMillionths(String(most));
+    this.#maxFactor = most === undefined ? undefined : parseMillionths(String(most));
   }
 
   claims(proposal: Proposal, { budgets }: Standing): Claims {
     const { context, start, end, reservations } = proposal;
-    const unsure = this.#unsureTypes(proposal);
+    const unsure = this.#typesWithUnknownHosts(proposal);
     let total = 0n;
     for (const [index, reservation] of reservations.entries()) {
       const cost = this.#costOf(reservation, unsure.get(reservation.resource_type));
@@ -149,9 +149,9 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
   #charge({ whose, budgets, uncovered }: Payer, lease: Seconds, perSecond: bigint): Claim[] {
     const claims: Claim[] = [];
     let from = lease.from;
-    const gap = (until: bigint) => {
+    const chargeUncovered = (until: bigint) => {
       if (from < until) {
-        const refuse = () => notCovered(whose, budgets, { from: lease.from, until: lease.until });
+        const refuse = () => notCoveredMessage(whose, budgets, { from: lease.from, until: lease.until });
         claims.push({ kind: 'usage', account: uncovered, perSecond, from, until, limit: 0n, refuse });
       }
     };
@@ -160,7 +160,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
       if (part.from >= part.until) {
         continue;
       }
-      gap(part.from);
+      chargeUncovered(part.from);
       const isWhole = part.from === lease.from && part.until === lease.until;
       claims.push({
         kind: 'usage',
@@ -168,15 +168,15 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
         perSecond,
         ...part,
         limit: budget.amount,
-        refuse: (shortage) => this.#tooDear(whose, budget, isWhole ? undefined : part, shortage),
+        refuse: (shortage) => this.#exceededMessage(whose, budget, isWhole ? undefined : part, shortage),
       });
       from = part.until;
     }
-    gap(lease.until);
+    chargeUncovered(lease.until);
     return claims;
   }
 
-  #tooDear(
+  #exceededMessage(
     whose: string,
     budget: Budget,
     part: Seconds | undefined,
@@ -193,7 +193,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
    * Types whose reservations may get other hosts than the request says, with the highest factor. Blazar reports allocations by type:
    * if several reservations have the same type, all of them show the allocations of the last one.
    */
-  #unsureTypes({ reservations, allocationsAreExact }: Proposal): Map<string | undefined, bigint> {
+  #typesWithUnknownHosts({ reservations, allocationsAreExact }: Proposal): Map<string | undefined, bigint> {
     const ofType = new Map<string | undefined, Reservation[]>();
     for (const reservation of reservations) {
       const others = ofType.get(reservation.resource_type);
@@ -206,7 +206,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     return new Map(
       [...ofType]
         .filter(([, others]) => !allocationsAreExact || others.length > 1)
-        .map(([type, others]) => [type, this.#dearestOf(others)]),
+        .map(([type, others]) => [type, this.#highestFactor(others)]),
     );
   }
 
@@ -241,17 +241,17 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     const known = factors.reduce((sum, factor) => sum + factor, 0n);
     // Hosts that are not allocated yet count with the highest factor.
     const rest = BigInt(size - factors.length);
-    return unitRate * (known + (rest === 0n ? 0n : rest * this.#dearestOf([reservation])));
+    return unitRate * (known + (rest === 0n ? 0n : rest * this.#highestFactor([reservation])));
   }
 
   /** The largest known factor. */
-  #dearestOf(reservations: readonly Reservation[]): bigint {
+  #highestFactor(reservations: readonly Reservation[]): bigint {
     const { usage_budget_rate_attribute: attribute } = this.options;
     if (attribute === undefined) {
       return MILLION;
     }
     const known = reservations.flatMap(({ allocations }) => this.#factorsOf(allocations ?? []));
-    const most = this.#mostFactor === undefined ? known : [...known, this.#mostFactor];
+    const most = this.#maxFactor === undefined ? known : [...known, this.#maxFactor];
     return most.reduce(larger, most.length === 0 ? MILLION : 0n);
   }
 
@@ -276,7 +276,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
   }
 }
 
-function notCovered(whose: string, budgets: readonly Budget[], { from, until }: Seconds): string {
+function notCoveredMessage(whose: string, budgets: readonly Budget[], { from, until }: Seconds): string {
   const valid = budgets
     .map(({ validFrom, validUntil }) => `from ${shown(validFrom)} to ${shown(validUntil)}`)
     .join(', ');

@@ -16,11 +16,11 @@ export function brokenFilters(
   catalog: FilterCatalog,
   named: readonly string[],
   folders: readonly string[],
-  noFolders: readonly string[],
+  invalidFolders: readonly string[],
 ): Problem[] {
   const reported = named.map((name) => brokenFilterReason(name, catalog));
   return [...catalog.broken]
-    .filter(([file]) => !noFolders.some((folder) => resolvePath(folder) === file))
+    .filter(([file]) => !invalidFolders.some((folder) => resolvePath(folder) === file))
     .map(([file, reason]) => ({ file, text: `${file}: ${reason}` }))
     .filter(({ text }) => !reported.includes(text))
     .map(({ file, text }) =>
@@ -31,7 +31,7 @@ export function brokenFilters(
 }
 
 /** Options of filters that are not enabled. */
-export function idleOptions(
+export function optionsWithoutEffect(
   settings: readonly Setting[],
   installed: readonly InstalledFilter[],
   enabled: readonly InstalledFilter[],
@@ -52,7 +52,10 @@ export function idleOptions(
 }
 
 /** Secrets in world-readable files. Reports the first one of each file. */
-export function openSecrets({ files }: Pick<ReadSources, 'files'>, options: readonly Option[]): Problem[] {
+export function worldReadableSecrets(
+  { files }: Pick<ReadSources, 'files'>,
+  options: readonly Option[],
+): Problem[] {
   return files
     .filter(({ file }) => isReadByEveryone(file))
     .flatMap(({ layer }) =>

@@ -13,7 +13,12 @@ import { atOrigin, checkTogether, optionId } from '../config/option-groups.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from '../config/resolve.ts';
 import { type ConfigSources, type ReadSources, readSources } from '../config/sources.ts';
 import { ConfigurationError, type Problem } from '../errors.ts';
-import { brokenFilters, idleOptions, misplacedOptions, openSecrets } from './configuration-warnings.ts';
+import {
+  brokenFilters,
+  misplacedOptions,
+  optionsWithoutEffect,
+  worldReadableSecrets,
+} from './configuration-warnings.ts';
 import type { FilterCatalog, InstalledFilter } from './filter-catalog.ts';
 import { filterCheck } from './filter-checks.ts';
 import { loadFilterCatalog } from './filter-loader.ts';
@@ -98,7 +103,7 @@ export async function readConfiguration(
   const read = await readSources(sources, projectFolder);
   const coreOptions = describeOptions(SECTION, enforcementOptions);
   // Resolved once to find the filters, and again below when all options are known.
-  const firstLayers = permittedLayers(read, isServers(coreOptions)).layers;
+  const firstLayers = permittedLayers(read, isServerOnly(coreOptions)).layers;
   const first = coreValues(resolve(firstLayers, coreOptions));
   const named = [...first.enabled_filters, ...first.audit_filters];
   const catalog = await loadFilterCatalog(
@@ -116,14 +121,14 @@ export async function readConfiguration(
       [schema, ...(extensions[index]?.schemas ?? [])].flatMap((one) => describeOptions(section, one)),
     ),
   ];
-  const { layers, problems: notPermitted } = permittedLayers(read, isServers(options));
+  const { layers, problems: notPermitted } = permittedLayers(read, isServerOnly(options));
   const resourceTypes = [...RESOURCE_TYPES, ...first.resource_types];
   const { settings, problems } = resolve(layers, options, resourceTypes);
   const core = coreValues({ settings, problems });
   // Folders of the first pass that turned out to be mistakes, which are reported already.
-  const noFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
-  const mistakesAtCore = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
-  const chain = chooseFilters(core, catalog, read.problems.length > 0 || mistakesAtCore);
+  const invalidFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
+  const hasCoreMistakes = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
+  const chain = chooseFilters(core, catalog, read.problems.length > 0 || hasCoreMistakes);
   const wrong = new Set(problems.map(({ section, option }) => optionId(section, option)));
   // If a source has a mistake, some limits may be unknown.
   const incomplete = read.problems.length > 0 || problems.some(({ section }) => section === SECTION);
@@ -173,7 +178,7 @@ export async function readConfiguration(
     emptyFiles: read.files.filter(({ layer }) => isEmpty(layer)).map(({ file }) => file),
     clientFiles: read.clientFiles,
     settings,
-    problems: inOrder(read, [
+    problems: sortedByPlace(read, [
       ...read.problems,
       ...notPermitted,
       ...notServed(read, settings),
@@ -181,15 +186,15 @@ export async function readConfiguration(
       ...chain.problems.map((problem) => atOrigin(problem, settings)),
       ...filters.flatMap(({ checked }) => checked.problems),
       ...sections.flatMap((section) => section.problems),
-      ...brokenFilters(catalog, named, core.filters_path, noFolders).map((problem) =>
+      ...brokenFilters(catalog, named, core.filters_path, invalidFolders).map((problem) =>
         problem.option === undefined ? problem : atOrigin(problem, settings),
       ),
-      ...idleOptions(
+      ...optionsWithoutEffect(
         settings,
         installed,
         chain.filters.map(({ filter }) => filter),
       ),
-      ...openSecrets(read, options),
+      ...worldReadableSecrets(read, options),
       ...misplacedOptions(layers, options),
     ]),
   };
@@ -208,7 +213,7 @@ async function extensionOf(
 }
 
 /** Whether only the files of the server may set an option: every option, except filter options without `serverOnly`. */
-function isServers(options: readonly Option[]): (section: string, option: string) => boolean {
+function isServerOnly(options: readonly Option[]): (section: string, option: string) => boolean {
   const names = new Set(
     options.filter(({ section, serverOnly }) => section === SECTION && serverOnly).map(({ name }) => name),
   );
@@ -224,7 +229,7 @@ function isEmpty(layer: Layer): boolean {
 }
 
 /** Sorted by file in reading order, then by line. Problems without a line come last. */
-function inOrder(read: ReadSources, problems: readonly Problem[]): Problem[] {
+function sortedByPlace(read: ReadSources, problems: readonly Problem[]): Problem[] {
   const files = read.files.map(({ file }) => file);
   /** Files that only options name come after the files that were read. */
   const place = ({ origin }: Problem): [number, number] => {
