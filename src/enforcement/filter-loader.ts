@@ -15,7 +15,7 @@ import { makePackagesResolvable } from '../plugin/packages.ts';
 import { type FilterCatalog, fileStem, type InstalledFilter } from './filter-catalog.ts';
 import { isFilterClassName } from './filter-names.ts';
 
-/** The filters of this package: `.ts` in the source tree, `.js` in the build. */
+/** The included filters: `.ts` in the source tree, `.js` in the build. */
 const OWN_FOLDER = fileURLToPath(new URL('../../filters', import.meta.url));
 const HOOKS = ['checkCreate', 'checkUpdate', 'onEnd'] as const;
 
@@ -52,7 +52,7 @@ class Loading implements FilterCatalog {
   readonly broken = new Map<string, string>();
   readonly others: string[] = [];
   readonly watched: string[] = [];
-  /** Option → whose it is. */
+  /** Option → the filter that declares it, or `the chain`. */
   readonly #owners: Map<string, string>;
 
   constructor(reserved: readonly string[]) {
@@ -83,7 +83,7 @@ class Loading implements FilterCatalog {
       const { name } = filterClass;
       const twin = this.filters.get(name);
       if (twin !== undefined) {
-        throw new Error(`there is another ${name} in ${twin.file}; one of them must go or be renamed`);
+        throw new Error(`there is another ${name} in ${twin.file}; remove or rename one of them`);
       }
       const options = checkFilterClass(filterClass);
       for (const option of options) {
@@ -129,7 +129,7 @@ async function filterOfFile(file: string, version: string | null): Promise<Filte
     throw new Error(
       names === ''
         ? 'it exports no class that extends BaseFilter'
-        : `it exports ${names}, and the name of the file says otherwise: expected ${classFileName(names.split(',')[0] ?? '')}`,
+        : `it exports ${names}, which does not match the name of the file: expected ${classFileName(names.split(',')[0] ?? '')}`,
     );
   }
   return found;
