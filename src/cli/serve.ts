@@ -1,4 +1,4 @@
-/** `serve`: the policy service, until it is told to stop. */
+/** `serve`: runs the policy service until a signal stops it. */
 import { constants } from 'node:os';
 import { Command, Option } from 'commander';
 import type { FlagSetting } from '../config/layer.ts';
@@ -16,7 +16,7 @@ interface ServeFlags extends SourceFlags {
   readonly watch?: boolean;
 }
 
-/** A request that MaxLeaseDurationFilter has an opinion on, short enough to paste. */
+/** A request that MaxLeaseDurationFilter judges, short enough to paste. */
 const EXAMPLE_REQUEST = JSON.stringify({
   context: { user_id: 'alice', project_id: 'climate' },
   lease: { start_date: '2026-12-01T09:00:00', end_date: '2026-12-11T09:00:00', reservations: [] },
@@ -25,19 +25,19 @@ const EXAMPLE_REQUEST = JSON.stringify({
 export function serveCommand(): Command {
   const command = new Command('serve')
     .description(
-      'Answer a Blazar that asks over HTTP (its ExternalServiceFilter), until SIGTERM or SIGINT. SIGHUP reloads the configuration.',
+      'Run the policy service for Blazar, SkyPilot and Kubernetes until SIGTERM or SIGINT. SIGHUP reloads the configuration.',
     )
-    .option('--host <host>', 'The address to listen on, over [service] host.')
-    .option('--port <port>', 'The port to listen on, over [service] port.')
-    .option('--watch', 'Reload when a file of the configuration, or a filter in filters_path, changes.')
+    .option('--host <host>', 'Address to listen on. Overrides [service] host.')
+    .option('--port <port>', 'Port to listen on. Overrides [service] port.')
+    .option('--watch', 'Reload when a configuration file, or a filter in filters_path, changes.')
     .addOption(
       new Option(
         '--log-level <level>',
-        'What is logged on standard error, over [service] log_level.',
+        'Lowest level that is logged on standard error. Overrides [service] log_level.',
       ).choices(LOG_LEVELS),
     )
     .addOption(
-      new Option('--log-format <format>', 'How it is logged, over [service] log_format.').choices([
+      new Option('--log-format <format>', 'Format of the log. Overrides [service] log_format.').choices([
         'json',
         'pretty',
       ]),
@@ -47,19 +47,21 @@ export function serveCommand(): Command {
 
 async function serve(flags: ServeFlags): Promise<void> {
   const stopped = signalled('SIGTERM', 'SIGINT');
-  // From the first moment on: without a listener it would end the process.
+  // Before anything else: without a listener, SIGHUP would end the process.
   let running: Service | undefined;
   let changed = false;
   process.on('SIGHUP', () => {
     changed = true;
     void running?.reload();
   });
-  // Node's own answer to it is a debugger, to which everybody on the machine can connect.
+  // Without a listener, Node opens a debugger that every user of the machine can connect to.
   process.on('SIGUSR1', () => {});
   const { startService } = await import('../server/service.ts');
   const { Watchdog } = await import('../server/watchdog.ts');
   const watchdog = new Watchdog(ExitCode.held, (error) =>
-    process.stderr.write(`error: the watchdog has ended, and filters may hold the process: ${error}\n`),
+    process.stderr.write(
+      `error: the watchdog has ended; filters that hold the process are no longer detected: ${error}\n`,
+    ),
   );
   const sources = sourcesOf(flags);
   const settings = [
@@ -75,26 +77,26 @@ async function serve(flags: ServeFlags): Promise<void> {
   running = service;
   const broken = uncaught(service);
   if (changed) {
-    // While it started: what was read may be what was before.
+    // SIGHUP came during the start: an old version of a file may have been read.
     void service.reload();
   }
   printWarnings(service.warnings);
   greet(service);
 
   const fault = await Promise.race([stopped.then(() => false), broken.then(() => true)]);
-  // Whoever says it twice means now.
+  // A second signal ends the process at once.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => process.exit(128 + constants.signals[signal]));
   }
   await service.close();
-  // What a filter has left running keeps nothing alive.
+  // Timers and sockets that a filter left open must not keep the process alive.
   process.exit(fault ? ExitCode.fault : ExitCode.ok);
 }
 
 /**
- * A promise that a filter has left to itself is an error in the log, and no more: everybody who waits for an answer waits for another
- * promise. What is thrown where nobody waits may have left anything half done: what is under way is finished, and the process ends, to
- * be started again. Resolves when that is so.
+ * An unhandled rejection, for example of a promise that a filter does not await, is only logged: no answer depends on it. An uncaught
+ * exception may leave anything half done: the service finishes the requests under way, and the process ends, to be restarted. Resolves
+ * at an uncaught exception.
  */
 function uncaught(service: Service): Promise<void> {
   process.on('unhandledRejection', (reason) => {
@@ -122,7 +124,7 @@ function signalled(...signals: NodeJS.Signals[]): Promise<void> {
   });
 }
 
-/** For whoever started it by hand: where it is, and what to try. */
+/** For people who start it by hand: its address, and a request to try. */
 function greet({ url, doors, tokenForLeases, writesToStandardOutput }: Service): void {
   const token = tokenForLeases ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';
   const to = writesToStandardOutput ? process.stderr : process.stdout;
@@ -131,12 +133,12 @@ function greet({ url, doors, tokenForLeases, writesToStandardOutput }: Service):
   );
 }
 
-/** Where a protocol is asked, and what for: never the token itself. */
+/** The addresses of a protocol and what it requires; never the token itself. */
 function doorText({ title, urls, asks }: OpenedDoor): string {
   const lines = [
     ...urls,
     ...(asks.length === 0
-      ? ['OPEN: everyone who reaches this address may ask']
+      ? ['OPEN: everyone who reaches this address can use it']
       : asks.map((proof) => `asks for ${proof}`)),
   ];
   return lines.map((line, index) => `  ${(index === 0 ? title : '').padEnd(TITLE_WIDTH)}${line}\n`).join('');

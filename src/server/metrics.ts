@@ -36,117 +36,117 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   #exposing: Promise<{ text: string; contentType: string }> | undefined;
   readonly #decisions = this.#counter(
     'decisions_total',
-    'Decisions, by what became of them and the filter that it is due to.',
+    'Decisions, by outcome and the filter that decided.',
     ['operation', 'filter', 'outcome'],
   );
   readonly #auditRefusals = this.#counter(
     'audit_refusals_total',
-    'Leases that filters in audit_filters would have refused, by each of them: rejected, or failed.',
+    'Leases that each filter in audit_filters would have refused: it rejected them, or failed.',
     ['operation', 'filter', 'outcome'],
   );
   readonly #decisionSeconds = this.#histogram(
     'decision_duration_seconds',
-    'How long decisions took, waiting included.',
+    'Duration of decisions, including the time in the queue.',
     ['operation'],
   );
   readonly #filterSeconds = this.#histogram(
     'filter_duration_seconds',
-    'How long each filter took, by what it said; audited filters too.',
+    'Duration of each filter, by outcome; audited filters too.',
     ['operation', 'filter', 'outcome'],
   );
-  readonly #requests = this.#counter('http_requests_total', 'Requests, by path and status of the answer.', [
+  readonly #requests = this.#counter('http_requests_total', 'Requests, by path and response status.', [
     'path',
     'status',
   ]);
   readonly #overload = this.#counter(
     'overload_refusals_total',
-    'Requests that were refused with 503, since too many were under way and waiting, or it waited too long.',
+    'Requests that were refused with 503, because the queue was full or they waited too long.',
     [],
   );
   readonly #calls = this.#histogram(
     'external_call_duration_seconds',
-    'How long calls to other services took, by status of the answer or kind of failure.',
+    'Duration of calls to other services, by response status or kind of failure.',
     ['origin', 'outcome'],
   );
   readonly #breakers = this.#gauge(
     'external_breaker_state',
-    'Whether calls to another service are let through: 0 closed (they are), 1 half-open (one is tried), 2 open (none).',
+    'State of the circuit breaker of another service: 0 closed (calls pass), 1 half-open (one is tried), 2 open (no calls).',
     ['origin'],
   );
   readonly #transactions = this.#counter(
     'ledger_transactions_total',
-    'Transactions of the ledger: done, refused since a limit did not hold, or failed.',
+    'Transactions of the ledger: done, refused because of a limit, or failed.',
     ['operation', 'outcome'],
   );
   readonly #transactionSeconds = this.#histogram(
     'ledger_transaction_duration_seconds',
-    'How long transactions of the ledger took, waiting for others included.',
+    'Duration of ledger transactions, including waiting for others.',
     ['operation'],
   );
   readonly #ledgerAvailable = this.#gauge(
     'ledger_available',
-    'Whether the last transaction of the ledger has come to an end: 1, or 0 when it failed. Not there before the first.',
+    'Whether the last transaction of the ledger was completed: 1, or 0 if it failed. Absent before the first.',
     [],
   );
   readonly #inDoubt = this.#gauge(
     'ledger_commits_in_doubt',
-    'Refused leases that may be recorded all the same, since the database did not answer. They stay charged until it does.',
+    'Refused leases that may still be recorded, because the database did not answer. They stay charged until it does.',
     [],
   );
   readonly #clockBehind = this.#gauge(
     'ledger_clock_behind_seconds',
-    "By how much the system's clock was behind the last entry of a project, at the last transaction; 0 when it was not.",
+    'Seconds by which the system clock was behind the last entry of a project, at the last transaction; 0 if it was not.',
     [],
   );
   readonly #budgets = this.#gauge(
     'ledger_budgets',
-    'Budgets in force, by how much of them leases have taken. Counted at most once a minute.',
+    'Budgets in force, by the share that leases have taken. Counted at most once a minute.',
     ['taken'],
   );
   readonly #reloads = this.#counter(
     'reloads_total',
-    'Reloads of the configuration: applied, or refused for its mistakes.',
+    'Reloads of the configuration: applied, or refused because of mistakes.',
     ['outcome'],
   );
   readonly #credentialReloads = this.#counter(
     'credential_reloads_total',
-    'Token and certificate files that changed: applied, or refused for their mistakes.',
+    'Changes of token and certificate files: applied, or refused because of mistakes.',
     ['outcome'],
   );
   readonly #uncaught = this.#counter(
     'uncaught_errors_total',
-    'Errors that nobody has caught: rejections of promises that were left to themselves, and exceptions.',
+    'Uncaught errors: unhandled promise rejections and exceptions.',
     ['kind'],
   );
   readonly #dropped = this.#counter(
     'decision_log_dropped_total',
-    'Decisions that are missing in the decision log, since it could not be written fast enough.',
+    'Decisions that are missing from the decision log, because it could not be written fast enough.',
     [],
   );
   readonly #logErrors = this.#counter(
     'decision_log_errors_total',
-    'Attempts to write to the decision log that failed; they are repeated.',
+    'Failed writes to the decision log; they are tried again.',
     [],
   );
 
   constructor(gauges: Gauges) {
     this.#gauges = gauges;
-    this.#gauge('decisions_under_way', 'Decisions that are being made.', [], gauges.underWay);
+    this.#gauge('decisions_under_way', 'Decisions in progress.', [], gauges.underWay);
     this.#gauge(
       'decisions_queued',
-      'Decisions that wait, since max_concurrent are under way.',
+      'Decisions in the queue, because max_concurrent are in progress.',
       [],
       gauges.queued,
     );
     this.#gauge(
       'generation',
-      'The configuration that decides: 1 since the start, one more with each reload.',
+      'Number of the current configuration: 1 at the start, plus 1 for each reload.',
       [],
       gauges.generation,
     );
     this.#gauge(
       'configuration_valid',
-      'Whether the configuration as it was last read is the one that decides: 1, or 0 when it had mistakes.',
+      'Whether the configuration that was last read is in use: 1, or 0 if it had mistakes.',
       [],
       () => (gauges.configurationIsValid() ? 1 : 0),
     );

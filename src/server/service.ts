@@ -254,10 +254,7 @@ export class Service {
     const { metrics, logger } = this.#parts;
     metrics.uncaught(kind);
     const stack = thrown instanceof Error ? thrown.stack : undefined;
-    logger.error(
-      { kind, error: errorText(thrown), stack },
-      'nobody has caught an error, of a filter most likely',
-    );
+    logger.error({ kind, error: errorText(thrown), stack }, 'uncaught error, most likely of a filter');
   }
 
   /** Stops accepting, finishes what is under way, closes the filters and the logs, all within `shutdown_grace`. */

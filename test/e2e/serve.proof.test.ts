@@ -77,7 +77,7 @@ describe('serve', () => {
         `  Blazar      ${url}/v1/`,
         '              asks for one of [service] tokens, in the header X-Auth-Token',
         `  SkyPilot    ${url}/skypilot/admin-policy`,
-        '              OPEN: everyone who reaches this address may ask',
+        '              OPEN: everyone who reaches this address can use it',
         `  Kubernetes  ${url}/kubernetes/admission`,
         `              ${url}/kubernetes/validation`,
         '              asks for one of [kubernetes] tokens, as Authorization: Bearer, or as the last part of the path',
