@@ -1,4 +1,4 @@
-/** `conformance`: proves that somebody's policy service speaks the protocol. */
+/** `conformance`: tests whether a policy service speaks the protocol. */
 import { Command, Option } from 'commander';
 import { readTextFile } from '../config/read-file.ts';
 import type { CheckResult } from '../conformance/check.ts';
@@ -29,23 +29,29 @@ const MAX_TIMEOUT_SECONDS = 3600;
 export function conformanceCommand(): Command {
   return new Command('conformance')
     .description(
-      'Prove that a policy service speaks the protocol of ExternalServiceFilter. Exit code: 0 no check failed, 1 some failed or the service is not there, 2 a mistake in the command.',
+      'Test whether a policy service speaks the protocol of ExternalServiceFilter. Exit code: 0 no check failed, 1 a check failed or there is no service, 2 a mistake in the command.',
     )
-    .argument('[url]', 'Where it is: check-create, check-update and on-end are appended to its path.')
+    .argument(
+      '[url]',
+      'Base URL of the service; check-create, check-update and on-end are appended to its path.',
+    )
     .addOption(
-      new Option('--token <token>', 'Sent as X-Auth-Token. A variable is not shown by ps, a flag is.').env(
-        'BLAZAR_ENFORCEMENT_TOKEN',
+      new Option(
+        '--token <token>',
+        'Token to send as X-Auth-Token. Prefer the variable: ps shows flags.',
+      ).env('BLAZAR_ENFORCEMENT_TOKEN'),
+    )
+    .addOption(
+      new Option('--bearer <token>', 'Token to send as Authorization: Bearer.').env(
+        'BLAZAR_ENFORCEMENT_BEARER',
       ),
     )
-    .addOption(
-      new Option('--bearer <token>', 'Sent as Authorization: Bearer.').env('BLAZAR_ENFORCEMENT_BEARER'),
-    )
-    .option('--create-endpoint <url>', 'The URL of check-create, over the one made from URL.')
-    .option('--update-endpoint <url>', 'The URL of check-update, over the one made from URL.')
-    .option('--end-endpoint <url>', 'The URL of on-end, over the one made from URL.')
-    .option('--commit-create-endpoint <url>', 'The URL of commit-create, never made from URL.')
-    .option('--commit-update-endpoint <url>', 'The URL of commit-update, never made from URL.')
-    .option('--timeout <seconds>', 'How long an answer may take, from connecting to its last byte.', '10')
+    .option('--create-endpoint <url>', 'URL of check-create, instead of the one made from the base URL.')
+    .option('--update-endpoint <url>', 'URL of check-update, instead of the one made from the base URL.')
+    .option('--end-endpoint <url>', 'URL of on-end, instead of the one made from the base URL.')
+    .option('--commit-create-endpoint <url>', 'URL of commit-create; never made from the base URL.')
+    .option('--commit-update-endpoint <url>', 'URL of commit-update; never made from the base URL.')
+    .option('--timeout <seconds>', 'Maximum time for an answer, from connecting to its last byte.', '10')
     .option('--allow-lease <file>', 'The JSON body of a check-create that must be allowed.')
     .option('--deny-lease <file>', 'The JSON body of a check-create that must be rejected.')
     .option('--deny-update <file>', 'The JSON body of a check-update that must be rejected.')
@@ -171,7 +177,7 @@ async function print(report: ConformanceReport, format: ConformanceFlags['format
   }
   if (report.notEnded > 0) {
     process.stderr.write(
-      `warning: the service has allowed ${report.notEnded} leases and could not be told that they have ended\n`,
+      `warning: the service has allowed ${report.notEnded} leases whose end could not be reported\n`,
     );
   }
 }

@@ -2,7 +2,7 @@ import type { Leases } from './leases.ts';
 import type { Operation } from './operations.ts';
 import type { Exchange, Target } from './target.ts';
 
-/** One promise of the protocol, and how to see whether a service keeps it. */
+/** One promise of the protocol, and the test of it. */
 export interface Check {
   /** In kebab-case; stays the same from release to release. */
   readonly id: string;
@@ -14,7 +14,7 @@ export interface Check {
   readonly sources: readonly string[];
   /** It is skipped where the service has no such endpoint. */
   readonly needs: readonly Operation[];
-  /** Sends what it takes. Answers what is wrong: nothing when the check has passed. */
+  /** Sends requests and returns the findings; empty = passed. */
   run(run: Run): Promise<Verdict> | Verdict;
 }
 
@@ -33,7 +33,7 @@ export interface Run {
   readonly largeLeaseHosts: number;
 }
 
-/** One answer that is not as it should be. */
+/** An unexpected answer. */
 export interface Finding {
   readonly expected: string;
   readonly exchange: Exchange;
@@ -49,7 +49,7 @@ export interface CheckResult {
   readonly reason: string | null;
   /** What is wrong; empty unless it failed. */
   readonly findings: readonly Finding[];
-  /** What it sent, with what it needed before; not the ends that are told behind it. */
+  /** All its exchanges, without the ends that are reported after it. */
   readonly exchanges: readonly Exchange[];
   readonly milliseconds: number;
 }

@@ -3,29 +3,29 @@ import { Client, type Dispatcher } from 'undici';
 import { callError } from '../http/call-error.ts';
 import { endedByStrayBytes } from '../http/left-over.ts';
 
-/** An answer is read so far; a longer one is no answer, as for this package's filter. */
+/** A longer answer is an error, as for the filter of this package. */
 const MAX_ANSWER_BYTES = 65_536;
 
 export interface Answer {
   readonly status: number;
   /** By their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Read as UTF-8, as it came: it may hold whatever was sent. */
+  /** Decoded as UTF-8, otherwise unchanged. */
   readonly body: string;
-  /** Bytes came behind it that nobody had announced. */
+  /** Whether unannounced bytes followed it. */
   readonly leftOver: boolean;
 }
 
 export interface NoAnswer {
-  /** Where to and why, in one sentence. */
+  /** The URL and the reason, in one sentence. */
   readonly failure: string;
   /** Whether there was a connection, so that the service may have acted on the request. */
   readonly connected: boolean;
 }
 
-/** One connection to the service, which is opened by the first request and kept as long as the service keeps it. */
+/** One connection to the service. The first request opens it; it stays open as long as the service keeps it. */
 export interface Connection {
-  /** Follows no redirect and tries nothing twice. Never rejects. */
+  /** Does not follow redirects or retry. Never rejects. */
   post(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Answer | NoAnswer>;
   close(): Promise<void>;
 }

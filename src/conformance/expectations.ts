@@ -1,8 +1,7 @@
-/** What an answer may be. Each answers with what is wrong: an empty list when nothing is. */
+/** What an answer may be. Each returns the findings; empty = the answer is as expected. */
 import type { Finding } from './check.ts';
 import type { Exchange } from './target.ts';
 
-/** 204 or 403, and nothing else. */
 export function expectVerdict(exchange: Exchange): Finding[] {
   return expectStatus(exchange, [204, 403], 'the status 204 or 403');
 }
@@ -21,26 +20,24 @@ export function expectStatus(exchange: Exchange, statuses: readonly number[], ex
     return [{ expected, exchange }];
   }
   const given = 'X-Auth-Token' in headers || 'Authorization' in headers;
-  const why = given
-    ? 'the service does not accept the token that was given'
-    : '--token or --bearer gives a token';
+  const why = given ? 'the service does not accept the token' : 'pass a token with --token or --bearer';
   return [{ expected: `${expected}; ${why}`, exchange }];
 }
 
-/** The verdict that a check of an operation may have: the end of a lease is no question. */
+/** 204 or 403, but 204 for the end of a lease, which is a notification. */
 export function expectAnswerTo(exchange: Exchange): Finding[] {
   return exchange.operation === 'end' ? expectNoContent(exchange) : expectVerdict(exchange);
 }
 
-/** No success: Blazar takes only 204 for a yes, other clients every status from 200 to 299. */
+/** Not a success: Blazar takes only 204 as allowed, other clients any status from 200 to 299. */
 export function expectRefusal(exchange: Exchange): Finding[] {
   const { answer } = exchange;
   return answer !== undefined && answer.status >= 300
     ? []
-    : [{ expected: 'an answer that is no success: a status of 300 or more, such as 401', exchange }];
+    : [{ expected: 'a status of 300 or more, such as 401', exchange }];
 }
 
-/** An answer to what is no request: no fault of the service, and no yes where there was a question. */
+/** The answer to an invalid request: no server error, and not allowed if it asks for something. */
 export function expectComplaint(exchange: Exchange): Finding[] {
   const { answer, operation } = exchange;
   const isYes = operation !== 'end' && answer?.status === 204;

@@ -6,7 +6,7 @@ import { cameText, detailsOf, sentText } from './report.ts';
 /** Its types are those of the module that bundlers take; Node.js is given the builder itself. */
 const builder = junit as unknown as Builder;
 
-/** The results as a JUnit report: a test case for each check, with what was sent and what came. */
+/** The results as a JUnit report: a test case for each check, with requests and answers. */
 export function junitOf(results: readonly CheckResult[]): string {
   const report = builder.newBuilder();
   const seconds = results.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / 1000;

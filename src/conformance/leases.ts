@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Whose leases they are: nobody's in any cloud, and the same in every run. */
+/** The leases belong to a test user and a test project, the same in every run. */
 export const USER_ID = 'e4f1d1c6a2b94c0f8d57c0a1b9e6f302';
 export const PROJECT_ID = '5c0f3a7be89d4f16a1d2c47790be5e13';
 
@@ -14,15 +14,15 @@ const DAY_MS = 86_400_000;
 /** As Blazar's database writes it. */
 const CREATED_AT = '2026-11-21 01:52:26.671983';
 
-/** What may be told of a lease; each by default as Blazar most often sends it. */
+/** Parts of a lease. Defaults: as Blazar most often sends them. */
 export interface LeaseParts {
   readonly reservations?: readonly Fields[];
-  /** Over the attributes of the lease; `undefined` leaves one out. */
+  /** Override the attributes of the lease; `undefined` leaves one out. */
   readonly lease?: Fields;
   readonly context?: Fields;
 }
 
-/** One lease, from the question whether it may be to its end. */
+/** The requests for one lease, from `check-create` to `on-end`. */
 export interface TestLease {
   /** Blazar gives it after `check-create`, so that it is in updates and ends only. */
   readonly id: string;
@@ -127,7 +127,7 @@ export function isoText(date: Date): string {
   return date.toISOString().slice(0, 19);
 }
 
-/** A host as it stands in an allocation, with the capabilities that a site gives it. */
+/** A host in an allocation, with the capabilities that a site gives it. */
 export function host(number: number): Fields {
   return {
     created_at: CREATED_AT,
@@ -152,7 +152,7 @@ export function host(number: number): Fields {
   };
 }
 
-/** A reservation of so many hosts, all of them allocated. */
+/** A reservation of `count` hosts, all of them allocated. */
 export function hosts(count: number): Fields {
   return {
     resource_type: 'physical:host',
@@ -179,7 +179,7 @@ export const resources = {
     resource_properties: '',
     allocations: [host(1), host(2)],
   },
-  // A host stands there once for each instance that it takes.
+  // A host is listed once for each instance on it.
   'flavor:instance': {
     resource_type: 'flavor:instance',
     flavor_id: '0f3d2c1b-77aa-4f0e-9d59-2b8b1b5b6a11',

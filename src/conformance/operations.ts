@@ -1,4 +1,4 @@
-/** What a service is asked or told, and which flag of the command gives the URL for it. */
+/** The operations of the protocol, and the flag that gives the URL of each. */
 export const ENDPOINT_FLAGS = {
   create: '--create-endpoint',
   update: '--update-endpoint',

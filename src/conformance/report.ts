@@ -1,8 +1,8 @@
-/** A result as it is told: in sentences for people, as an object for programs. Nothing here can hold a token. */
+/** Results as sentences for people and as objects for programs. They never contain a token. */
 import type { CheckResult } from './check.ts';
 import type { Exchange } from './target.ts';
 
-/** So many findings of one check are told; the others are as many of the same. */
+/** Maximum number of findings of a check that are printed; the others are usually the same. */
 const MAX_FINDINGS = 3;
 
 /** `POST https://host/check-create: a lease of one host, 1234 bytes; Content-Type: application/json, …`. */
@@ -11,12 +11,12 @@ export function sentText({ url, what, bytes, headers }: Exchange): string {
   return `POST ${url}: ${what}, ${bytes} bytes; ${names.join(', ')}`;
 }
 
-/** `403 {"message": …}`, or why nothing came. */
+/** `403 {"message": …}`, or why there is no answer. */
 export function cameText({ answer, excerpt, failure }: Exchange): string {
   return answer === undefined ? `no answer: ${failure}` : `${answer.status} ${excerpt}`.trim();
 }
 
-/** What there is to say of a check that failed: `[label, text]`, in the order in which it is read. */
+/** The details of a failed check: `[label, text]`, in reading order. */
 export function detailsOf({ check, findings }: CheckResult): [label: string, text: string][] {
   const told = findings.slice(0, MAX_FINDINGS).flatMap(({ expected, exchange }): [string, string][] => [
     ['sent', sentText(exchange)],
@@ -26,7 +26,7 @@ export function detailsOf({ check, findings }: CheckResult): [label: string, tex
   const more = findings.length - MAX_FINDINGS;
   return [
     ...told,
-    ...(more > 0 ? [['more', `${more} further answers that are not as expected`] as [string, string]] : []),
+    ...(more > 0 ? [['more', `${more} more unexpected answers`] as [string, string]] : []),
     ['protocol', check.protocol],
     ['source', check.sources.join('; ')],
   ];

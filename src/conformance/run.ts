@@ -32,8 +32,8 @@ export interface ConformanceReport {
 }
 
 /**
- * Runs the checks against a policy service, one after the other. What the service allows is told to have ended behind
- * each check. Rejects with `UnreachableError` when there is no service.
+ * Runs the checks against a policy service, one after the other. After each check it reports the end of the leases that the service
+ * allowed. Rejects with `UnreachableError` when there is no service.
  */
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
   const { allowLease, denyLease, denyUpdate, denyCommit } = options;
@@ -42,7 +42,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
   const given = { allowLease, denyLease, denyUpdate, denyCommit };
   const run: Run = { target, leases: createLeases(now), ...given, largeLeaseHosts };
   const results: CheckResult[] = [];
-  /** Why the checks that are left would prove nothing. */
+  /** Why the remaining checks would prove nothing. */
   let vain: string | undefined;
   for (const check of checks) {
     const result = await runCheck(check, run, vain);
@@ -50,7 +50,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     if (vain !== undefined) {
       continue;
     }
-    // Whoever leaves one request unanswered may be gone; then each further check would wait in vain.
+    // A service that does not answer may be gone: each further check would wait for its timeout.
     if (result.exchanges.some(({ answer }) => answer === undefined)) {
       const { answer } = await askAgain(run);
       vain = answer === undefined ? `the service has not answered since the check ${check.id}` : undefined;
@@ -93,7 +93,7 @@ function verdictOf(check: Check, run: Run, vain: string | undefined): Promise<Ve
   return check.run(run);
 }
 
-/** No valid request has had another answer than 401: the token is missing or wrong, which has to be said once. */
+/** Every valid request was answered with 401: the token is missing or wrong, which is reported once. */
 function onlyRefused(exchanges: readonly Exchange[]): boolean {
   const valid = exchanges.filter((exchange) => exchange.valid);
   return valid.length > 0 && valid.every(({ answer }) => answer?.status === 401);

@@ -1,4 +1,4 @@
-/** Where the protocol says what it says. The pages are this package's; a test follows the anchors. */
+/** Sources of the protocol. The pages are this package's; a test follows the anchors. */
 export const SOURCE = {
   blazarDocs: 'Blazar docs, "Usage Enforcement", ExternalServiceFilter',
   blazarContext: 'Blazar, blazar/enforcement/enforcement.py, format_context',

@@ -20,7 +20,7 @@ const TRACES: readonly RegExp[] = [
   /#\d+ [^\n<]{0,300}\.php\(\d+\)/,
 ];
 
-/** Whether a body shows where in the service's code something went wrong. */
+/** Whether a body contains a stack trace. */
 export function stackTraceIn(body: string): boolean {
   return TRACES.some((trace) => trace.test(body));
 }

@@ -11,7 +11,7 @@ export interface Credentials {
 }
 
 export interface TargetOptions {
-  /** http or https URLs without credentials. What has none is not tested. */
+  /** http or https URLs without credentials. An operation without one is not tested. */
   readonly endpoints: Readonly<Partial<Record<Operation, URL | undefined>>>;
   readonly credentials: Credentials;
   /** Seconds for each request, from connecting to the last byte of its answer. */
@@ -32,7 +32,7 @@ export interface Message {
   readonly key?: string | undefined;
 }
 
-/** What was sent and what came. Nothing in it but `answer` can hold a token. */
+/** A request and its answer. Only `answer` can contain a token. */
 export interface Exchange {
   readonly operation: Operation;
   /** Without its query. */
@@ -40,9 +40,9 @@ export interface Exchange {
   readonly what: string;
   readonly bytes: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** A request as Blazar sends it, with the credentials of the run: what comes is the service's verdict. */
+  /** Whether it is a request as Blazar sends it, with the credentials of the run: the answer is the service's verdict. */
   readonly valid: boolean;
-  /** As it came, for checks to look at; people are shown `excerpt`. */
+  /** Unchanged, for checks; people see `excerpt`. */
   readonly answer: Answer | undefined;
   /** The start of the answer's body. */
   readonly excerpt: string;
@@ -51,7 +51,7 @@ export interface Exchange {
   readonly milliseconds: number;
 }
 
-/** There was not one connection to the service: nothing can be proven. */
+/** No connection to the service was ever made: nothing can be proven. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
@@ -59,7 +59,7 @@ export class UnreachableError extends Error {
 const EXCERPT_LENGTH = 500;
 const HIDDEN = '****';
 
-/** The policy service under test: is sent what checks ask for, and everything that came back is kept. */
+/** The policy service under test. It keeps every exchange. */
 export class Target {
   readonly exchanges: Exchange[] = [];
   readonly credentials: Credentials;
@@ -67,7 +67,7 @@ export class Target {
   readonly #endpoints: TargetOptions['endpoints'];
   readonly #timeout: number;
   readonly #reached = new Set<string>();
-  /** What the service allowed and was not yet told to have ended: lease id → the body of its `on-end`. */
+  /** Leases that the service allowed and whose end is not reported yet: lease id → the body of its `on-end`. */
   readonly #open = new Map<string, unknown>();
   #endsAreAnswered = true;
   #notTold = 0;
@@ -83,7 +83,7 @@ export class Target {
     return this.credentials.token !== undefined || this.credentials.bearer !== undefined;
   }
 
-  /** Leases that the service believes to go on. */
+  /** Number of leases that the service still counts. */
   get notEnded(): number {
     return this.#open.size + this.#notTold;
   }
@@ -92,12 +92,12 @@ export class Target {
     return this.operations.includes(operation);
   }
 
-  /** A connection that is kept, for several messages to one endpoint. Whoever opens it closes it. */
+  /** A connection for several messages to one endpoint. The caller closes it. */
   connect(operation: Operation): Connection {
     return openConnection(this.#url(operation).origin, this.#timeout);
   }
 
-  /** Never rejects for what the service does; only with `UnreachableError` where nothing has ever listened. */
+  /** Rejects only with `UnreachableError`, if there never was a connection. */
   async send(message: Message, valid = false): Promise<Exchange> {
     const { operation, what, body, credentials = this.credentials } = message;
     const url = this.#url(operation);
@@ -131,21 +131,21 @@ export class Target {
     return exchange;
   }
 
-  /** Asks whether a lease may be. `options` as of `send`. */
+  /** Sends a `check-create`. `options` as for `send`. */
   async create(lease: TestLease, what: string, options: SendOptions = {}): Promise<Exchange> {
     const exchange = await this.#ask('create', what, lease.create, options);
     this.noteAllowed(exchange, lease.id, lease.end());
     return exchange;
   }
 
-  /** Asks to record a lease that was allowed. */
+  /** Sends a `commit-create` for a lease that was allowed. */
   async commitCreate(lease: TestLease, what: string, options: SendOptions = {}): Promise<Exchange> {
     const exchange = await this.#ask('commitCreate', what, lease.commit, options);
     this.noteAllowed(exchange, lease.id, lease.end());
     return exchange;
   }
 
-  /** Asks to record a change that was allowed. */
+  /** Sends a `commit-update` for a change that was allowed. */
   async commitUpdate(
     lease: TestLease,
     changes: Readonly<Record<string, unknown>>,
@@ -158,7 +158,7 @@ export class Target {
     return exchange;
   }
 
-  /** Asks whether a lease may become another: `changes` is the `lease` of the request. */
+  /** Sends a `check-update`: `changes` is the `lease` of the request. */
   async update(
     lease: TestLease,
     changes: Readonly<Record<string, unknown>>,
@@ -171,7 +171,7 @@ export class Target {
     return exchange;
   }
 
-  /** Tells that a lease has ended. */
+  /** Sends an `on-end`. */
   async end(lease: TestLease, what: string, options: SendOptions = {}): Promise<Exchange> {
     const exchange = await this.#ask('end', what, lease.end(), options);
     if (exchange.answer?.status === 204) {
@@ -180,17 +180,17 @@ export class Target {
     return exchange;
   }
 
-  /** What was allowed is told to have ended by `settle`, with this body. */
+  /** `settle` will report the end of the lease with this body. */
   noteAllowed(exchange: Exchange, id: string, end: unknown): void {
     if (exchange.answer?.status === 204) {
       this.#open.set(id, end);
     }
   }
 
-  /** Tells the service that all it has allowed is over, so that it gives back what it charged. Once for each lease. */
+  /** Reports the end of all leases that the service allowed, once each, so that it gives back what it charged. */
   async settle(): Promise<void> {
     for (const [id, body] of this.#open) {
-      // One that was silent would cost the whole timeout, each time.
+      // A service that does not answer would cost the whole timeout each time.
       if (!this.has('end') || !this.#endsAreAnswered) {
         return;
       }
@@ -222,13 +222,13 @@ export class Target {
     }
   }
 
-  /** A service may send back what it was sent, in JSON or as it is. */
+  /** Hides tokens: a service may send back what it received, in JSON or unchanged. */
   #withoutTokens(text: string): string {
     return (
       [this.credentials.token, this.credentials.bearer]
         .filter((secret) => secret !== undefined)
         .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
-        // Of one that begins with another nothing must be left.
+        // A token may start with another one: no rest of it may be left.
         .sort((one, other) => other.length - one.length)
         .reduce((rest, secret) => rest.replaceAll(secret, HIDDEN), text)
     );

@@ -164,7 +164,7 @@ describe('conformance', () => {
 });
 
 describe('the endpoints', () => {
-  it('are appended to the path of the URL, and a warning says of how many leases the end could not be told', async () => {
+  it('are appended to the path of the URL, and a warning counts the leases whose end could not be reported', async () => {
     const { url, requests } = await policyServer((request, response) => {
       response.writeHead(request.url?.includes('on-end') ? 404 : 204).end();
     });
@@ -173,9 +173,7 @@ describe('the endpoints', () => {
       new Set(['/v1/check-create?site=a', '/v1/check-update?site=a', '/v1/on-end?site=a']),
     );
     expect(code).toBe(1);
-    expect(stderr).toMatch(
-      /^warning: the service has allowed \d+ leases and could not be told that they have ended\n$/,
-    );
+    expect(stderr).toMatch(/^warning: the service has allowed \d+ leases whose end could not be reported\n$/);
   });
 
   it('can each have a URL of its own', async () => {

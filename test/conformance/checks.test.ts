@@ -159,7 +159,7 @@ describe('token-right', () => {
       ),
     ).toMatchObject({
       result: 'failed',
-      findings: [{ expected: 'another answer than to a request with a wrong token' }],
+      findings: [{ expected: 'a different answer than to a request with a wrong token' }],
     });
   });
 });
@@ -226,7 +226,7 @@ describe('message-is-text', () => {
   it('is skipped where nothing was rejected', async () => {
     expect(await resultOf('message-is-text', () => undefined, { denyLease: undefined })).toMatchObject({
       result: 'skipped',
-      reason: 'no lease was rejected; --deny-lease gives one that is',
+      reason: 'no lease was rejected; pass one with --deny-lease',
     });
   });
 
@@ -312,7 +312,9 @@ it('a service that redirects everything fails for that too', async () => {
 
 it('a 401 where no token was given says how to give one', async () => {
   const { findings } = await resultOf('create-network', () => undefined, { credentials: {} });
-  expect(findings).toMatchObject([{ expected: 'the status 204 or 403; --token or --bearer gives a token' }]);
+  expect(findings).toMatchObject([
+    { expected: 'the status 204 or 403; pass a token with --token or --bearer' },
+  ]);
 });
 
 describe('idempotency-key', () => {
@@ -346,12 +348,8 @@ it('commit endpoints are asked with the id of the lease', async () => {
 
 describe('a service that asks for a token', () => {
   it.for([
-    ['where none was given', {}, '--token or --bearer gives a token'],
-    [
-      'where the wrong one was given',
-      { token: 'old' },
-      'the service does not accept the token that was given',
-    ],
+    ['where none was given', {}, 'pass a token with --token or --bearer'],
+    ['where the wrong one was given', { token: 'old' }, 'the service does not accept the token'],
   ] as const)('has one finding %s', async ([, credentials, why]) => {
     const { url, asked } = await smallService();
     const { results } = await runAgainst(url, { credentials });

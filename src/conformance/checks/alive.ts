@@ -4,7 +4,7 @@ import type { Exchange } from '../target.ts';
 /** A valid request, to see whether the service still answers. */
 export function askAgain({ target, leases }: Pick<Run, 'target' | 'leases'>): Promise<Exchange> {
   const lease = leases.make();
-  const what = 'is it still there?';
+  const what = 'does the service still answer?';
   if (target.has('create')) {
     return target.create(lease, `a lease: ${what}`);
   }

@@ -1,4 +1,4 @@
-/** The requests that only the author can give: what the rule allows, and what it does not. */
+/** Requests that only the author of the service can give: one that its rule allows, and some that it does not. */
 import { randomUUID } from 'node:crypto';
 import type { Check, Finding, Run } from '../check.ts';
 import { expectStatus } from '../expectations.ts';
@@ -32,7 +32,7 @@ export const authorChecks: readonly Check[] = [
     id: 'deny-update',
     title: 'the update of --deny-update is answered with 403',
     protocol:
-      'check-update is answered with 403 when the lease may not become as it stands in lease: what no create may have, no update may get.',
+      'check-update is answered with 403 when the change in lease is not allowed. An update must not get what a create would not.',
     sources: [SOURCE.blazarDocs, SOURCE.endpoints],
     needs: ['update'],
     run: (run) =>
@@ -44,7 +44,7 @@ export const authorChecks: readonly Check[] = [
     id: 'deny-commit',
     title: 'the lease of --deny-commit is answered with 403 by commit-create',
     protocol:
-      'A commit is the last to see a lease before it is granted: what has become too much since its check is answered with 403.',
+      'A commit is the last check before a lease is granted: a lease that has exceeded a limit since its check is answered with 403.',
     sources: [SOURCE.endpoints, SOURCE.keepInMind],
     needs: ['commitCreate'],
     run: (run) =>
@@ -54,7 +54,7 @@ export const authorChecks: readonly Check[] = [
   },
 ];
 
-/** Sends what the author has given as it is. */
+/** Sends the author's request unchanged. */
 async function asked(
   { target }: Run,
   body: string,

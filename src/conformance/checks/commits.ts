@@ -1,4 +1,4 @@
-/** The two endpoints that forks of Blazar, and ExternalServiceFilter of this package, ask when a lease is built. */
+/** The two endpoints that forks of Blazar, and ExternalServiceFilter of this package, call when a lease is built. */
 import type { Check } from '../check.ts';
 import { expectVerdict } from '../expectations.ts';
 import { SOURCE } from '../sources.ts';
@@ -10,8 +10,7 @@ export const commitChecks: readonly Check[] = [
   {
     id: 'commit-create',
     title: 'the commit of a new lease is answered with 204 or 403',
-    protocol:
-      'commit-create has the body of a check-create, with the id that the lease has by then, and the same answers.',
+    protocol: 'commit-create has the body of a check-create with the id of the lease, and the same answers.',
     sources: SOURCES,
     needs: ['commitCreate'],
     run: async ({ target, leases }) => {
@@ -38,9 +37,9 @@ export const commitChecks: readonly Check[] = [
   },
   {
     id: 'commit-twice',
-    title: 'the same commit sent again is answered as the first time',
+    title: 'a commit that is sent again gets the same answer',
     protocol:
-      'A commit whose answer was lost is sent again with the same Idempotency-Key and the same id: it is one lease, and it is charged once.',
+      'A commit whose answer was lost is sent again with the same Idempotency-Key and id: it is one lease, and is charged once.',
     sources: SOURCES,
     needs: ['commitCreate'],
     run: async ({ target, leases }) => {

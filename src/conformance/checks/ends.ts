@@ -1,10 +1,10 @@
-/** What is told of leases that have ended: once, twice, or of none that the service knows. */
+/** Ends of leases: reported twice, or of a lease that the service does not know. */
 import type { Check } from '../check.ts';
 import { expectNoContent } from '../expectations.ts';
 import { SOURCE } from '../sources.ts';
 import { createdBefore } from './resource-types.ts';
 
-const NO_PROMISE = 'There is no promise that on-end arrives: it may come late, twice or never.';
+const NO_PROMISE = 'on-end is not guaranteed to arrive: it may come late, twice or never.';
 
 export const endChecks: readonly Check[] = [
   {
@@ -14,11 +14,11 @@ export const endChecks: readonly Check[] = [
     sources: [SOURCE.endpoints, SOURCE.blazarDocs],
     needs: ['end'],
     run: async ({ target, leases }) =>
-      expectNoContent(await target.end(leases.make(), 'the end of a lease that was never asked for')),
+      expectNoContent(await target.end(leases.make(), 'the end of a lease that was never created')),
   },
   {
     id: 'end-twice',
-    title: 'the end of a lease that is told twice is answered with 204 both times',
+    title: 'the end of a lease that is reported twice is answered with 204 both times',
     protocol: NO_PROMISE,
     sources: [SOURCE.endpoints, SOURCE.blazarDocs],
     needs: ['end'],

@@ -1,4 +1,4 @@
-/** The forms that a request takes: what it leaves out, what it has besides, and how dates are written. */
+/** Forms of a request: missing attributes, additional ones, and the forms of dates. */
 import type { Check, Finding, Run } from '../check.ts';
 import { expectVerdict } from '../expectations.ts';
 import { type Fields, host, hosts, isoText } from '../leases.ts';
@@ -11,7 +11,7 @@ export const formChecks: readonly Check[] = [
     id: 'update-partial-lease',
     title: 'an update whose lease has no name and no owner is answered with 204 or 403',
     protocol:
-      'The lease of a check-update has both dates, the reservations, and what the caller changes. Everything else stands in current_lease.',
+      'The lease of a check-update has both dates, the reservations, and what the caller changes. Everything else is in current_lease.',
     sources: [SOURCE.unsaid, SOURCE.blazarUpdate],
     needs: ['update'],
     run: async ({ target, leases }) => {
@@ -25,7 +25,7 @@ export const formChecks: readonly Check[] = [
     id: 'update-partial-reservation',
     title: 'an update whose reservation has only what the caller changes is answered with 204 or 403',
     protocol:
-      'Where the caller changes a reservation, Blazar sends of it what the caller gave, its type, and its new allocations.',
+      'When the caller changes a reservation, Blazar sends only what the caller gave, the type, and the new allocations.',
     sources: [SOURCE.blazarUpdate, SOURCE.unsaid],
     needs: ['update'],
     run: async ({ target, leases }) => {
@@ -48,8 +48,7 @@ export const formChecks: readonly Check[] = [
   {
     id: 'region-null',
     title: 'a context whose region_name is null is understood',
-    protocol:
-      'Blazar sends os_region_name of its configuration as region_name, and null where none is configured.',
+    protocol: 'Blazar sends its option os_region_name as region_name, and null if it is not set.',
     sources: [SOURCE.blazarContext],
     needs: ['create'],
     run: async ({ target, leases }) =>
@@ -63,7 +62,7 @@ export const formChecks: readonly Check[] = [
   {
     id: 'date-without-offset',
     title: 'dates without an offset are understood',
-    protocol: 'Dates are texts of ISO 8601. Blazar writes them without an offset, and means UTC.',
+    protocol: 'Dates are in ISO 8601. Blazar writes them in UTC, without an offset.',
     sources: [SOURCE.unsaid],
     needs: ['create'],
     run: (run) => dates(run, isoText),
@@ -71,7 +70,7 @@ export const formChecks: readonly Check[] = [
   {
     id: 'date-with-fraction',
     title: 'dates with a fraction of a second are understood',
-    protocol: 'Dates are texts of ISO 8601, to the microsecond.',
+    protocol: 'Dates are in ISO 8601, to the microsecond.',
     sources: [SOURCE.blazarDocs],
     needs: ['create'],
     run: (run) => dates(run, (date) => `${isoText(date)}.012345`),
@@ -79,7 +78,7 @@ export const formChecks: readonly Check[] = [
   {
     id: 'date-with-offset',
     title: 'dates with an offset are understood',
-    protocol: 'Dates are texts of ISO 8601; those of the documented example have an offset.',
+    protocol: 'Dates are in ISO 8601; those of the documented example have an offset.',
     sources: [SOURCE.blazarDocs, SOURCE.unsaid],
     needs: ['create'],
     run: (run) => dates(run, (date) => `${isoText(date)}+02:00`),
@@ -88,7 +87,7 @@ export const formChecks: readonly Check[] = [
     id: 'date-with-space',
     title: 'dates of the form YYYY-MM-DD HH:MM are understood, with and without seconds',
     protocol:
-      'Blazar hands before_end_date on as its user wrote it, YYYY-MM-DD HH:MM, and its early releases wrote all dates with a space in place of the T.',
+      'Blazar passes before_end_date on as the user wrote it, YYYY-MM-DD HH:MM, and early releases wrote all dates with a space instead of the T.',
     sources: [SOURCE.blazarCreate, SOURCE.unsaid],
     needs: ['create'],
     run: async (run) => [
@@ -99,23 +98,24 @@ export const formChecks: readonly Check[] = [
   {
     id: 'documented-example',
     title: 'the documented example is understood, where the lease ends at end_time',
-    protocol: 'In the documented example a lease has neither name nor owner, and its end is called end_time.',
+    protocol:
+      'In the documented example a lease has neither a name nor an owner, and its end is called end_time.',
     sources: [SOURCE.blazarDocs, SOURCE.unsaid],
     needs: ['create'],
     run: documentedExample,
   },
   {
     id: 'unknown-fields',
-    title: 'attributes that nobody has documented change nothing',
+    title: 'undocumented attributes do not change the answer',
     protocol:
-      'Requests hold more than is documented: what a site tells of its hosts, and more with each release. What is not known is ignored.',
+      'Requests have more attributes than are documented, such as the properties that a site gives its hosts, and each release adds some. Unknown ones are ignored.',
     sources: [SOURCE.keepInMind, SOURCE.unsaid],
     needs: ['create'],
     run: unknownFields,
   },
 ];
 
-/** A lease whose dates are all written like this. */
+/** A lease whose dates are all in this form. */
 async function dates(
   { target, leases }: Run,
   write: (date: Date) => string,
@@ -128,7 +128,7 @@ async function dates(
   return expectVerdict(await target.create(lease, `a lease from ${start_date} to ${end_date}${also}`));
 }
 
-/** The attributes of the documentation and no others, with dates that are to come. */
+/** Only the attributes of the documentation, with dates in the future. */
 async function documentedExample({ target, leases }: Run): Promise<Finding[]> {
   const written = (date: Date) => `${isoText(date)}.012345+02:00`;
   const allocation = (id: string) => ({

@@ -7,7 +7,7 @@ import { SOURCE } from '../sources.ts';
 
 const CONCURRENT = 32;
 
-/** A service that closes a connection behind an answer is allowed to; it takes so long to be seen here. */
+/** Time after which it is seen here that the service closed a connection after its answer, which it may. */
 const PAUSE_MS = 10;
 
 export const loadChecks: readonly Check[] = [
@@ -15,7 +15,7 @@ export const loadChecks: readonly Check[] = [
     id: 'large-lease',
     title: 'a lease of 10,000 hosts is answered within the timeout',
     protocol:
-      'A lease has as many allocations as it has hosts, each with all that Blazar knows of the host: ten thousand are some 5 MB. Blazar waits for an answer as long as it takes, and its user with it.',
+      'A lease has one allocation per host, each with all that Blazar knows about the host: ten thousand are about 5 MB. Blazar waits for the answer without a limit, and so does its user.',
     sources: [SOURCE.unsaid, SOURCE.duties],
     needs: ['create'],
     run: async ({ target, leases, largeLeaseHosts }) => {
@@ -38,9 +38,9 @@ export const loadChecks: readonly Check[] = [
   },
   {
     id: 'connection-kept',
-    title: 'several requests on one connection are answered, also behind one that is no JSON',
+    title: 'several requests on one connection are answered, even after one that is not JSON',
     protocol:
-      'A connection of HTTP/1.1 is kept unless somebody says Connection: close, and ExternalServiceFilter of this package keeps its own. What is left of a body that nobody has read must not become the next request.',
+      'HTTP/1.1 keeps a connection open unless one side sends Connection: close, and ExternalServiceFilter of this package does so. The unread rest of a body must not become the next request.',
     sources: [SOURCE.persistence],
     needs: ['create'],
     run: keptConnection,
@@ -51,14 +51,14 @@ async function keptConnection({ target, leases }: Run): Promise<Finding[]> {
   const connection = target.connect('create');
   const ask = (what: string) => target.create(leases.make(), what, { connection });
   try {
-    const first = await ask('a lease, on a connection that is kept');
+    const first = await ask('a lease, on a connection that is kept open');
     await pause(PAUSE_MS);
     const second = await ask('a second one on this connection');
     await pause(PAUSE_MS);
-    const what = 'a body that is no JSON on this connection';
+    const what = 'a body that is not JSON, on this connection';
     await target.send({ operation: 'create', what, body: '{"context": {', connection });
     await pause(PAUSE_MS);
-    const last = await ask('a lease, behind what was no JSON');
+    const last = await ask('a lease, after the body that was not JSON');
     return [first, second, last].flatMap(expectVerdict);
   } finally {
     await connection.close();

@@ -1,4 +1,4 @@
-/** A request that is sent again is told by its key. */
+/** Requests that are sent again, as their key shows. */
 import { randomUUID } from 'node:crypto';
 import type { Check, Finding, Run } from '../check.ts';
 import { expectVerdict } from '../expectations.ts';
@@ -8,10 +8,9 @@ import { expectSameVerdict } from './same-verdict.ts';
 export const repetitionChecks: readonly Check[] = [
   {
     id: 'idempotency-key',
-    title:
-      'a new lease is answered with an Idempotency-Key as without one, and the same when it is sent again',
+    title: 'an Idempotency-Key does not change the answer to a new lease, nor does sending it again',
     protocol:
-      'ExternalServiceFilter of this package sends an Idempotency-Key. The same key says that the same request is sent again: it is one lease, and has one answer.',
+      'ExternalServiceFilter of this package sends an Idempotency-Key. The same key means that a request is sent again: it is one lease, with one answer.',
     sources: [SOURCE.endpoints, SOURCE.keepInMind],
     needs: ['create'],
     run: sentAgain,

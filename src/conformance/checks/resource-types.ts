@@ -1,4 +1,4 @@
-/** Each resource type, asked for, updated and ended. */
+/** Leases of each resource type: create, update and end. */
 import type { Check } from '../check.ts';
 import { expectNoContent, expectVerdict } from '../expectations.ts';
 import { isoText, type Leases, type ResourceType, resources, type TestLease } from '../leases.ts';
@@ -17,7 +17,7 @@ function createCheck(type: ResourceType): Check {
   return {
     id: `create-${idOf(type)}`,
     title: `a new lease with a reservation of the type ${type} is answered with 204 or 403`,
-    protocol: 'check-create is answered with 204 when the lease may be, and with 403 when it may not.',
+    protocol: 'check-create is answered with 204 when the lease is allowed, and with 403 when it is not.',
     sources: [SOURCE.blazarDocs, SOURCE.requests],
     needs: ['create'],
     run: async ({ target, leases }) =>
@@ -30,7 +30,7 @@ function updateCheck(type: ResourceType): Check {
     id: `update-${idOf(type)}`,
     title: `the update of a lease with a reservation of the type ${type} is answered with 204 or 403`,
     protocol:
-      'check-update is answered with 204 when the lease may become as it stands in lease, and with 403 when it may not.',
+      'check-update is answered with 204 when the change in lease is allowed, and with 403 when it is not.',
     sources: [SOURCE.blazarDocs, SOURCE.requests],
     needs: ['update'],
     run: async ({ target, leases }) => {
@@ -42,7 +42,7 @@ function updateCheck(type: ResourceType): Check {
         reservations: lease.current.reservations,
       };
       return expectVerdict(
-        await target.update(lease, changes, `a lease of the type ${type}, to be a day longer`),
+        await target.update(lease, changes, `a lease of the type ${type}, extended by a day`),
       );
     },
   };
@@ -52,7 +52,7 @@ function endCheck(type: ResourceType): Check {
   return {
     id: `end-${idOf(type)}`,
     title: `the end of a lease with a reservation of the type ${type} is answered with 204`,
-    protocol: 'on-end tells that a lease has ended, and is answered with 204: there is nothing to decide.',
+    protocol: 'on-end reports that a lease has ended, and is answered with 204: there is nothing to decide.',
     sources: [SOURCE.endpoints, SOURCE.duties],
     needs: ['end'],
     run: async ({ target, leases }) => {
@@ -63,7 +63,7 @@ function endCheck(type: ResourceType): Check {
   };
 }
 
-/** What is updated or ended was asked for first, where the service can be asked. */
+/** Creates the lease that is updated or ended, if the service has the endpoint for it. */
 export async function createdBefore(target: Target, lease: TestLease, type = 'physical:host'): Promise<void> {
   if (target.has('create')) {
     await target.create(lease, `a lease of the type ${type}`);
@@ -79,7 +79,7 @@ export const resourceTypeChecks: readonly Check[] = [
   {
     id: 'create-two-reservations',
     title: 'a new lease with two reservations of different types is answered with 204 or 403',
-    protocol: 'A lease has any number of reservations, and each of them its own allocations.',
+    protocol: 'A lease has any number of reservations, each with its own allocations.',
     sources: [SOURCE.requests, SOURCE.unsaid],
     needs: ['create'],
     run: async ({ target, leases }) => {

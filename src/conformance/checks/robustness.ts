@@ -1,24 +1,25 @@
-/** What is no request must not bring the service down, nor be allowed. */
+/** An invalid request must neither bring the service down nor be allowed. */
 import type { Check, Finding, Run } from '../check.ts';
 import { expectAnswerTo, expectComplaint } from '../expectations.ts';
 import { SOURCE } from '../sources.ts';
 import { askAgain } from './alive.ts';
 
 const PROTOCOL =
-  'Blazar sends JSON. Of anything else the service says so with a status below 500, since the mistake is not its own, and an unreadable question is not answered with yes. Then it goes on.';
+  'Blazar sends JSON objects. The service answers anything else with a status below 500, because the mistake is not its own, and never allows a request that it cannot read. It keeps running.';
 const SOURCES = [SOURCE.clientErrors, SOURCE.keepInMind];
 
 /** Bodies by what they are. */
 const BODIES = {
-  'invalid-json': { 'a body that is no JSON': '{"context": {', 'a body that is text': 'lease=run-7' },
+  'invalid-json': { 'a body that is not JSON': '{"context": {', 'a body that is text': 'lease=run-7' },
   'empty-body': { 'an empty body': '' },
   'not-an-object': { 'the JSON null': 'null', 'a list': '[]', 'a text in JSON': '"lease"' },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 const TITLES: Readonly<Record<keyof typeof BODIES, string>> = {
-  'invalid-json': 'invalid JSON is neither allowed nor a fault, and the service goes on',
-  'empty-body': 'an empty body is neither allowed nor a fault, and the service goes on',
-  'not-an-object': 'JSON that is no object is neither allowed nor a fault, and the service goes on',
+  'invalid-json': 'invalid JSON is not allowed, causes no server error, and does not stop the service',
+  'empty-body': 'an empty body is not allowed, causes no server error, and does not stop the service',
+  'not-an-object':
+    'JSON that is not an object is not allowed, causes no server error, and does not stop the service',
 };
 
 export const robustnessChecks: readonly Check[] = (Object.keys(BODIES) as (keyof typeof BODIES)[]).map(

@@ -1,4 +1,4 @@
-/** Who may ask. */
+/** Authentication: the token is checked. */
 import type { Check, Finding, Run } from '../check.ts';
 import { expectAnswerTo, expectRefusal } from '../expectations.ts';
 import type { TestLease } from '../leases.ts';
@@ -8,7 +8,7 @@ import type { Credentials, Exchange, Target } from '../target.ts';
 
 const NO_TOKEN = { skipped: 'neither --token nor --bearer is given' };
 const REFUSED =
-  'The service compares the token with the one that it and the operator have agreed on. Which status it answers otherwise is its own choice (401 is usual), but no success.';
+  'The service compares the token with the one that was agreed with the operator. It refuses any other with a status of its choice (401 is usual), but never with a success.';
 
 export const tokenChecks: readonly Check[] = [
   {
@@ -30,8 +30,7 @@ export const tokenChecks: readonly Check[] = [
   {
     id: 'token-right',
     title: 'a request with the right token is not refused',
-    protocol:
-      'With the right token a valid request is answered with the verdict, and not as one with a wrong token is.',
+    protocol: 'A valid request with the right token gets the verdict, not the answer to a wrong token.',
     sources: [SOURCE.blazarDocs, SOURCE.duties],
     needs: [],
     run: accepted,
@@ -43,11 +42,11 @@ const WRONG = {
   none: () => undefined,
   empty: () => '',
   another: () => 'not-the-token-of-this-run',
-  // What a comparison of the beginning would let through.
+  // Accepted by a service that compares only the start.
   longer: (right: string) => `${right}x`,
   shorter: (right: string) => right.slice(0, -1),
   first: (right: string) => right.slice(0, 1),
-  // What a comparison of the length, or of all but the end, would let through.
+  // Accepted by a service that compares only the length, or all but the end.
   changed: (right: string) => `${right.slice(0, -1)}${right.endsWith('x') ? 'y' : 'x'}`,
   case: (right: string) =>
     right.replace(/[a-z]/gi, (letter) =>
@@ -61,11 +60,11 @@ const IN_WORDS: Readonly<Record<Wrong, string>> = {
   none: 'without a token',
   empty: 'with an empty token',
   another: 'with another token',
-  longer: 'with the right token and a letter behind it',
+  longer: 'with the right token and one more letter',
   shorter: 'with the right token without its last letter',
   first: 'with the first letter of the right token',
   changed: 'with the right token, its last letter changed',
-  case: 'with the right token, in the other case',
+  case: 'with the right token in the other case',
 };
 
 function wrongCredentials({ token, bearer }: Credentials, wrong: Wrong): Credentials {
@@ -104,9 +103,9 @@ async function accepted({ target, leases }: Run): Promise<Finding[] | typeof NO_
   const wrong = await askAs(target, operation, lease, 'another');
   const right = await askAs(target, operation, lease);
   const same = right.answer?.status === wrong.answer?.status && right.answer?.body === wrong.answer?.body;
-  // A service may say no with a 403 to a wrong token as well: then only its words tell the two apart.
+  // A service may answer a wrong token with 403, too: then only the message differs.
   return same && right.answer?.status === 403
-    ? [{ expected: 'another answer than to a request with a wrong token', exchange: right }]
+    ? [{ expected: 'a different answer than to a request with a wrong token', exchange: right }]
     : expectAnswerTo(right);
 }
 

@@ -1,4 +1,4 @@
-/** What holds for every answer of the run; these look back, and send nothing. */
+/** Checks of all answers of the run; they send nothing. */
 
 import { announcesBody } from '../../http/left-over.ts';
 import type { Check, Finding } from '../check.ts';
@@ -9,9 +9,9 @@ import type { Exchange } from '../target.ts';
 export const wholeRunChecks: readonly Check[] = [
   {
     id: 'message-is-text',
-    title: 'every 403 to a valid question says why, in a text that is called message',
+    title: 'every 403 to a valid request has its reason as text in message',
     protocol:
-      'The body of a 403 may be a JSON object whose field message is the reason. Without it the user reads a generic sentence, and what is no object breaks a Blazar of an earlier release.',
+      'The body of a 403 may be a JSON object whose field message is the reason. Without it the user sees a generic sentence, and a body that is not an object breaks earlier releases of Blazar.',
     sources: [SOURCE.blazarDocs, SOURCE.duties, SOURCE.filter],
     needs: [],
     run: ({ target }) => {
@@ -19,7 +19,7 @@ export const wholeRunChecks: readonly Check[] = [
         ({ valid, operation, answer }) => valid && operation !== 'end' && answer?.status === 403,
       );
       return rejections.length === 0
-        ? { skipped: 'no lease was rejected; --deny-lease gives one that is' }
+        ? { skipped: 'no lease was rejected; pass one with --deny-lease' }
         : among(rejections, ({ answer }) => !hasMessage(answer?.body ?? ''), EXPECTED_MESSAGE);
     },
   },
@@ -27,7 +27,7 @@ export const wholeRunChecks: readonly Check[] = [
     id: 'no-redirect',
     title: 'no answer is a redirect',
     protocol:
-      'Every other status than 204 and 403 is a failure. Redirects are not followed, since they would take the token along.',
+      'Any status other than 204 and 403 is a failure. Redirects are not followed, because they would pass on the token.',
     sources: [SOURCE.filter, SOURCE.blazarDocs],
     needs: [],
     run: ({ target }) => among(target.exchanges, isRedirect, 'no redirect'),
@@ -36,21 +36,16 @@ export const wholeRunChecks: readonly Check[] = [
     id: 'no-content',
     title: 'a 204 has no body',
     protocol:
-      'A 204 ends behind its headers, and has neither Transfer-Encoding nor a Content-Length of more than 0. Blazar ignores a body; clients that keep connections take it for the next answer, or refuse this one.',
+      'A 204 ends after its headers, and has neither Transfer-Encoding nor a Content-Length above 0. Blazar ignores a body; clients that keep connections open take it for the next answer, or refuse this one.',
     sources: [SOURCE.noContent, SOURCE.blazarDocs],
     needs: [],
     run: ({ target }) =>
-      among(
-        target.exchanges,
-        hasContent,
-        'a 204 without a body: clients that keep to HTTP will refuse this one',
-      ),
+      among(target.exchanges, hasContent, 'a 204 without a body: strict HTTP clients refuse this one'),
   },
   {
     id: 'no-stack-trace',
     title: 'no answer shows a stack trace',
-    protocol:
-      'What a service says of itself in an answer ends in logs and in front of users; a trace tells of its code.',
+    protocol: 'Users and logs see the answers of a service; a stack trace reveals its code.',
     sources: [SOURCE.duties, SOURCE.filter],
     needs: [],
     run: ({ target }) =>
