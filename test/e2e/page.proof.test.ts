@@ -119,7 +119,7 @@ describe.skipIf(!INSTALLED)('the page in Chromium', () => {
     expect(await page.getByRole('textbox', { name: 'Request' }).inputValue()).toBe(NINE_DAYS);
     await judge(page, '{');
     await page.getByRole('alert').getByText('Not judged: expected a request in JSON').waitFor();
-    expect(await page.getByText('None since this process has started.').count()).toBe(1);
+    expect(await page.getByText('None since this process started.').count()).toBe(1);
 
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByLabel('Token').waitFor();

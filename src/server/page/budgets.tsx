@@ -9,13 +9,13 @@ import { Table } from './table.tsx';
 import { Text, visible } from './text.tsx';
 import { share, shownDate } from './time-scale.ts';
 
-/** So many are shown: first those that are valid now. */
+/** Maximum number of budgets that are shown; those that are valid now come first. */
 const MAX_BUDGETS = 20;
 
 interface BudgetsProps {
   readonly budgets: readonly BudgetStanding[];
   readonly now: Instant;
-  /** `undefined` = it is not known how much of what is taken is still to be used. */
+  /** `undefined` = unknown how much of the taken amount is still to be used. */
   readonly planned: ReadonlyMap<string, Amount> | undefined;
   readonly unit: string;
 }
@@ -56,7 +56,7 @@ export function Budgets({ budgets, now, planned, unit }: BudgetsProps) {
       </ul>
       {budgets.length > shown.length && (
         <p class="hint">
-          {budgets.length - shown.length} more are not shown; <code>budget list</code> has them all.
+          {budgets.length - shown.length} more are not shown; <code>budget list</code> prints all.
         </p>
       )}
       <Table label="Budgets" head={[...head, ...(isDivided ? ['To be used'] : []), `Left (${unit})`]} isLong>
@@ -103,7 +103,7 @@ function Heading({
 
 const BAR_HEIGHT = 20;
 
-/** As long as the budget, or as what was taken of one that was made smaller since: a line shows where it ends. */
+/** As long as the budget, or as the taken amount if the budget was reduced since: a line shows where the budget ends. */
 function Bar({ budget, used, planned, left, unit }: Divided & { readonly unit: string }) {
   const { id, amount, taken } = budget;
   const whole = budget.left < 0n ? taken : amount;
@@ -164,7 +164,7 @@ function validity({ validFrom, validUntil }: BudgetStanding): string {
 
 function divided(budget: BudgetStanding, planned: BudgetsProps['planned']): Divided {
   const still = planned?.get(budgetAccount(budget)) ?? 0n;
-  // They were read one after the other.
+  // The two amounts were not read at the same time.
   const rest = still < budget.taken ? still : budget.taken;
   return { budget, used: budget.taken - rest, planned: rest, left: budget.left };
 }

@@ -12,7 +12,7 @@ export function Configuration({ settings }: { readonly settings: readonly Settin
   return (
     <section aria-labelledby="configuration">
       <h2 id="configuration">Configuration</h2>
-      <p class="hint">What is set stands out from what is a default. Secrets are hidden.</p>
+      <p class="hint">Options that are set are highlighted. Secrets are hidden.</p>
       {sections.map((section) => (
         <>
           <h3>[{section}]</h3>
@@ -58,7 +58,7 @@ interface FiltersProps {
   readonly settings: readonly Setting[];
 }
 
-/** The filters in the order in which they are asked, and whom nothing is asked about. */
+/** The filters in the order in which they run, and the exempt projects. */
 export function Filters({ filters, settings }: FiltersProps) {
   const exempt = settings.find(
     ({ option }) => option.section === 'enforcement' && option.name === 'exempt_projects',

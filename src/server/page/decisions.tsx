@@ -9,14 +9,14 @@ export function Decisions({ decisions }: { readonly decisions: readonly Decision
     <section aria-labelledby="decisions">
       <h2 id="decisions">Latest decisions</h2>
       {decisions.length === 0 ? (
-        <p>None since this process has started.</p>
+        <p>None since this process started.</p>
       ) : (
         <>
           <p class="hint">
-            The latest {decisions.length} of this process, the newest first. <b>exempt</b>: the project is in
-            exempt_projects, and no filter was asked. <b>audit</b>: allowed, though a filter that is tried
-            would have rejected it. <b>allowed-on-error</b>: allowed by a filter that could not tell.{' '}
-            <b>changed</b>: allowed in another form than it was asked for.
+            The latest {decisions.length} of this process, newest first. <b>exempt</b>: the project is in
+            exempt_projects, so no filter was asked. <b>audit</b>: allowed, but an audited filter would have
+            rejected it. <b>allowed-on-error</b>: allowed by a filter that failed. <b>changed</b>: allowed,
+            but changed by a filter.
           </p>
           <Table
             label="Latest decisions"
@@ -86,7 +86,7 @@ function DecisionRow(decision: DecisionRecord) {
   );
 }
 
-/** What the operator should know of a decision. */
+/** What the operator should know about a decision. */
 export function Warnings({ warnings }: { readonly warnings: readonly string[] }) {
   return (
     <>

@@ -7,7 +7,7 @@ interface DocumentProps {
   readonly children: ComponentChildren;
 }
 
-/** What all pages share. `STYLE` has no character that is written otherwise in HTML: it arrives as it was hashed. */
+/** The frame of all pages. `STYLE` has no character that HTML escapes, so its hash stays valid. */
 export function Document({ title, children }: DocumentProps) {
   return (
     <html lang="en">
@@ -24,7 +24,7 @@ export function Document({ title, children }: DocumentProps) {
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
-/** With every answer of the page: nothing is loaded, no script runs, nobody frames it, nothing is kept. */
+/** Headers of every answer of the page: it loads nothing, runs no script, cannot be framed and is not cached. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -34,7 +34,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
     "base-uri 'none'",
   ].join('; '),
   'X-Content-Type-Options': 'nosniff',
-  // Other sites are told nothing. Not no-referrer: with it the forms of the page itself are sent with "Origin: null".
+  // No referrer for other sites. Not no-referrer, with which browsers send the page's own forms with "Origin: null".
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
 };

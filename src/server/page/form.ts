@@ -1,14 +1,14 @@
-/** What a form of the page sends. */
+/** Reads the forms of the page. */
 import { type Context, HttpError } from 'koa';
 import { bodyBytes } from '../body.ts';
 
 /**
- * The fields of a form of at most `limit` bytes; `undefined` when it is longer, or has too many. Throws an HTTP error that may be shown:
- * 403 for a form of another site, 415, or 400 for what did not arrive.
+ * The fields of a form of at most `limit` bytes; `undefined` if it is longer or has too many. Throws an HTTP error that may be shown:
+ * 403 for a form of another site, 415, or 400 for an incomplete one.
  */
 export async function readForm(ctx: Context, limit: number): Promise<URLSearchParams | undefined> {
   if (isFromElsewhere(ctx)) {
-    ctx.throw(403, 'expected a form of this page, not one of another site');
+    ctx.throw(403, 'expected a form of this page, not of another site');
   }
   if (!ctx.is('application/x-www-form-urlencoded')) {
     ctx.throw(415, 'expected a form, of type application/x-www-form-urlencoded');
@@ -23,12 +23,12 @@ export async function readForm(ctx: Context, limit: number): Promise<URLSearchPa
       return undefined;
     }
     if (status === 415) {
-      ctx.throw(415, 'expected a form as it is, or compressed by gzip, deflate or br');
+      ctx.throw(415, 'expected a form that is not compressed, or compressed by gzip, deflate or br');
     }
     if (thrown instanceof HttpError && thrown.status >= 500) {
       throw thrown;
     }
-    return ctx.throw(400, 'expected a whole form');
+    return ctx.throw(400, 'expected a complete form');
   }
 }
 
@@ -36,7 +36,7 @@ export async function readForm(ctx: Context, limit: number): Promise<URLSearchPa
 const MAX_FIELDS = 10;
 const AMPERSAND = 0x26;
 
-/** A field is an object or two, and a form can hold millions of them. */
+/** Each field costs memory, and a form can have millions of them. */
 function hasTooManyFields(bytes: Uint8Array): boolean {
   let at = -1;
   for (let fields = 1; fields <= MAX_FIELDS; fields += 1) {
@@ -49,8 +49,8 @@ function hasTooManyFields(bytes: Uint8Array): boolean {
 }
 
 /**
- * Whether a browser says that the form belongs to another site. The cookie is not sent with such a form, but where no token
- * is asked for there is none. Over http browsers send `Sec-Fetch-Site` to the machine itself only, and `Origin` to all.
+ * Whether the browser reports that the form belongs to another site. Browsers send no cookie with such a form, but without tokens
+ * there is no cookie. Over http browsers send `Sec-Fetch-Site` to the machine itself only, and `Origin` to all.
  */
 function isFromElsewhere(ctx: Context): boolean {
   const site = ctx.get('Sec-Fetch-Site');

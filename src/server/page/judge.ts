@@ -5,7 +5,7 @@ import { parsedJson } from '../body.ts';
 import { TooMuchJsonError } from '../json-pieces.ts';
 import type { RequestState } from '../request-state.ts';
 
-/** What can be asked. The end of a lease is a notification, which has effects. */
+/** The operations that can be judged. The end of a lease is a notification, which has effects. */
 export const OPERATIONS = ['create', 'update'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
@@ -22,14 +22,14 @@ export async function judge(
   const request = await parse(json);
   const started = performance.now();
   return generation.inTurn(async (deadline) => {
-    // As for Blazar, which can't take a changed lease.
+    // As for Blazar, which cannot take a changed lease.
     const how = { deadline, requestId, explain: true, acceptsChanges: false, dryRun: true };
     const decision =
       operation === 'create'
         ? await enforcement.checkCreate(request as CreateRequest, how)
         : await enforcement.checkUpdate(request as UpdateRequest, how);
     const milliseconds = performance.now() - started;
-    // The chain has seen that it is a request.
+    // The chain has checked that it is a valid request.
     const facts = { requestId, generation: number, milliseconds, request: request as DecidedRequest };
     return decisionRecord(decision, facts);
   });

@@ -1,4 +1,4 @@
-/** The form that puts a pasted request to the filters, and what they say. */
+/** The form that shows how the filters judge a pasted request. */
 import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
 import { Warnings } from './decisions.tsx';
 import { OPERATIONS, type Operation } from './judge.ts';
@@ -6,9 +6,9 @@ import { Milliseconds, Outcome } from './outcome.tsx';
 import { Table } from './table.tsx';
 import { Text } from './text.tsx';
 
-/** What was sent with the form, and what came of it: a verdict, or why there is none. */
+/** The form that was sent and its result: a verdict, or why there is none. */
 export interface Judging {
-  /** Of the answer: whatever the verdict is, it is one. */
+  /** HTTP status of the page: 200 for any verdict. */
   readonly status: 200 | 400 | 413 | 503;
   readonly operation: Operation;
   readonly request: string;
@@ -16,7 +16,7 @@ export interface Judging {
   readonly error?: string;
 }
 
-/** A request that MaxLeaseDurationFilter has an opinion on. */
+/** A request that MaxLeaseDurationFilter judges. */
 const EXAMPLE = JSON.stringify(
   {
     context: { user_id: 'alice', project_id: 'climate' },
@@ -39,9 +39,9 @@ export function JudgeForm({ operation, request, verdict, error }: Judging) {
     <section aria-labelledby="judge">
       <h2 id="judge">Judge a request</h2>
       <p class="hint" id="judge-hint">
-        The JSON body as Blazar sends it to /check-create or /check-update. Every filter is asked, also behind
-        the first rejection. This is no decision: it is not logged, counted or listed below. A filter that
-        asks another service really asks it. (The end of a lease is a notification, and no question.)
+        The JSON body that Blazar sends to /check-create or /check-update. Every filter is asked, even after a
+        rejection. This is a test: it is not logged, counted or listed below, but filters do call other
+        services. (The end of a lease is a notification, so it cannot be judged.)
       </p>
       {verdict !== undefined && <Verdict {...verdict} />}
       <form method="post" action="/#judge">

@@ -1,4 +1,4 @@
-/** What the page shows of the ledger: of the project that is asked for, or which projects there are. */
+/** What the page shows of the ledger: one project, or the list of projects. */
 
 import { inTime, withinDeadline } from '../../deadline.ts';
 import type { RecentDecisions, RefusedLease } from '../../decisions/recent.ts';
@@ -12,32 +12,32 @@ import type { Generation } from '../generation.ts';
 export interface ProjectView {
   readonly budgets: readonly BudgetStanding[];
   readonly timeline: ProjectTimeline;
-  /** By this process, the newest first. */
+  /** By this process, newest first. */
   readonly refused: readonly RefusedLease[];
 }
 
 export interface LedgerView {
-  /** What is asked for; empty = nothing is. */
+  /** The requested project; empty = none. */
   readonly projectId: string;
-  /** What budgets are counted in. */
+  /** The unit of budgets. */
   readonly unit: string;
   readonly shown:
     | { readonly kind: 'project'; readonly project: ProjectView }
-    /** Those with leases or budgets, the most recently active first. */
+    /** Projects with leases or budgets, the most recently active first. */
     | { readonly kind: 'projects'; readonly projects: readonly string[] }
     | { readonly kind: 'unavailable' }
-    /** It can be no project. */
+    /** It cannot be the id of a project. */
     | { readonly kind: 'mistake'; readonly message: string };
 }
 
-/** The page must not take long where the ledger does, in seconds. */
+/** In seconds: a slow ledger must not delay the page for longer. */
 const PATIENCE = 2;
 const MAX_PROJECTS = 20;
 const MAX_LEASES = 50;
 const MAX_NAME = 255;
 const CONTROL = /\p{Cc}/u;
 
-/** `undefined` where the configuration has no filter that needs a ledger. */
+/** `undefined` if no filter of the configuration needs a ledger. */
 export async function ledgerView(
   { enforcement, configuration }: Generation,
   asked: string,
@@ -92,7 +92,7 @@ function canBeAsked(projectId: string): boolean {
   return projectId.length <= MAX_NAME && !CONTROL.test(projectId) && projectId === projectId.trim();
 }
 
-/** Of UsageBudgetFilter, whether it is enabled or not: budgets may have been set all the same. */
+/** The option of UsageBudgetFilter, enabled or not: there may be budgets without it. */
 function unitOf({ settings }: Configuration): string {
   const unit = settings.find(
     ({ option }) => option.section === 'enforcement' && option.name === 'usage_budget_unit',

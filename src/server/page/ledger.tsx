@@ -1,4 +1,4 @@
-/** What the ledger holds of a project, as a picture and in words. */
+/** The budgets and leases of a project in the ledger, as a picture and in words. */
 import { Budgets } from './budgets.tsx';
 import type { LedgerView, ProjectView } from './ledger-view.ts';
 import { Patterns } from './patterns.tsx';
@@ -10,7 +10,7 @@ export function Ledger({ projectId, unit, shown }: LedgerView) {
   return (
     <section aria-labelledby="ledger">
       <h2 id="ledger">Budgets and leases</h2>
-      <p class="hint">What the ledger holds of a project. Times are in UTC.</p>
+      <p class="hint">Budgets and leases of a project in the ledger. Times are in UTC.</p>
       <form method="get" action="/#ledger" class="inline">
         <label for="project">Project</label>
         <input
@@ -31,7 +31,7 @@ export function Ledger({ projectId, unit, shown }: LedgerView) {
       )}
       {shown.kind === 'unavailable' && (
         <p class="error" role="alert">
-          The ledger can not be read at the moment.
+          The ledger cannot be read at the moment.
         </p>
       )}
       {shown.kind === 'projects' && <Projects projects={shown.projects} />}

@@ -1,16 +1,16 @@
-/** How often an address may guess: logins with a wrong token are counted, and too many close the login to it for a while. */
+/** Limits guesses: after too many logins with a wrong token, an address must wait. */
 import { isIPv6 } from 'node:net';
 
 const MAX_WRONG = 10;
 const WINDOW_MS = 60_000;
-/** So many addresses are remembered. With one more the oldest is forgotten. */
+/** Maximum number of addresses that are remembered; beyond it the oldest is forgotten. */
 const MAX_ADDRESSES = 10_000;
 
 export class LoginLimit {
-  /** Since when, and how often; oldest first. */
+  /** Time of the first failure and number of failures; oldest first. */
   readonly #wrong = new Map<string, { readonly since: number; count: number }>();
 
-  /** The seconds until the address may try again; 0 = now. */
+  /** Seconds until the address may try again; 0 = now. */
   wait(address: string): number {
     const block = blockOf(address);
     const wrong = this.#wrong.get(block);
@@ -18,7 +18,7 @@ export class LoginLimit {
       return 0;
     }
     const left = wrong.since + WINDOW_MS - Date.now();
-    // A clock that was set back must lock nobody out for long.
+    // A clock that was set back must not lock anybody out for long.
     if (left <= 0 || left > WINDOW_MS) {
       this.#wrong.delete(block);
       return 0;
@@ -26,7 +26,7 @@ export class LoginLimit {
     return wrong.count < MAX_WRONG ? 0 : Math.ceil(left / 1000);
   }
 
-  /** It has sent a wrong token. */
+  /** Counts a login with a wrong token. */
   count(address: string): void {
     const block = blockOf(address);
     const wrong = this.#wrong.get(block);
@@ -42,7 +42,7 @@ export class LoginLimit {
   }
 }
 
-/** What one person has of addresses: one of IPv4, or the /64 of IPv6 that every network hands out. */
+/** The addresses that one person usually has: one IPv4 address, or a /64 of IPv6. */
 function blockOf(address: string): string {
   const [plain = ''] = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%');
   if (!isIPv6(plain)) {

@@ -1,6 +1,6 @@
 import { Document } from './document.tsx';
 
-/** The form for those who have no session. */
+/** The login form. */
 export function LoginPage({ error }: { readonly error?: string | undefined }) {
   return (
     <Document title={error === undefined ? 'Log in' : 'Not logged in'}>
@@ -12,7 +12,7 @@ export function LoginPage({ error }: { readonly error?: string | undefined }) {
               {error}
             </p>
           )}
-          {/* Under this name password managers keep the token. */}
+          {/* Password managers store the token under this name. */}
           <input name="username" autocomplete="username" value="policy service" readOnly hidden />
           <label for="token">Token</label>
           <input
@@ -25,7 +25,7 @@ export function LoginPage({ error }: { readonly error?: string | undefined }) {
             aria-invalid={error !== undefined}
           />
           <p class="hint" id="login-hint">
-            One of the tokens of [service], as callers send it as X-Auth-Token.
+            One of the tokens of [service], the same that clients send as X-Auth-Token.
           </p>
           <button type="submit">Log in</button>
         </form>

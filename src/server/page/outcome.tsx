@@ -1,6 +1,6 @@
 import type { DecisionOutcome } from '../../decisions/record.ts';
 
-/** The words of the decision log and of the metrics. The sign is for the eye; whoever can't tell colours apart needs none. */
+/** Signs beside the outcome, which is the word of the decision log and the metrics, so that nobody depends on colours. */
 const SIGNS: Readonly<Record<DecisionOutcome, string>> = {
   allowed: '✓',
   changed: '✎',

@@ -1,4 +1,4 @@
-/** The page itself: how the service is, what it enforces, what it has decided, and what it would decide. */
+/** The page itself: state of the service, filters, decisions, configuration, and a form to try a request. */
 
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Configuration as Configured } from '../../enforcement/configuration.ts';
@@ -14,14 +14,14 @@ import { Text } from './text.tsx';
 export interface OverviewParts {
   readonly generation: number;
   readonly configuration: Configured;
-  /** What kept the configuration, as it was last read, from deciding. */
+  /** The mistakes of the configuration that was last read, if it is not in use. */
   readonly problems: readonly Problem[];
   readonly isDraining: boolean;
   readonly decisions: readonly DecisionRecord[];
   readonly judging: Judging;
   /** `undefined` = no filter needs a ledger. */
   readonly ledger?: LedgerView | undefined;
-  /** Whether there is a session that can be ended. */
+  /** Whether there is a session, so that a logout is possible. */
   readonly canLogOut: boolean;
 }
 
@@ -52,13 +52,11 @@ export function OverviewPage(parts: OverviewParts) {
         <p class="state">
           <State isDraining={isDraining} isValid={problems.length === 0} /> generation {generation}
         </p>
-        {isDraining && (
-          <p class="notice">The service has been told to stop: it finishes what is under way.</p>
-        )}
+        {isDraining && <p class="notice">The service is stopping: it finishes the requests in progress.</p>}
         {problems.length > 0 && (
           <Problems
             kind="error"
-            title={`The last reload was refused. Generation ${generation} still decides.`}
+            title={`The last reload was refused. Generation ${generation} is still in use.`}
             problems={problems}
           />
         )}
@@ -81,7 +79,7 @@ function State({ isDraining, isValid }: { readonly isDraining: boolean; readonly
   return <span class={state === 'ready' ? 'outcome allowed' : 'outcome rejected'}>{state}</span>;
 }
 
-/** The first thing that is read aloud, and what the tab says. */
+/** The title of the tab, which screen readers read first. */
 function titleOf({ error, verdict }: Judging): string {
   if (error !== undefined) {
     return 'Not judged · Policy service';

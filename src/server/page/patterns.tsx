@@ -1,6 +1,6 @@
-/** How parts of pictures are told apart, also without colours. */
+/** Patterns that tell parts of pictures apart without colours. */
 
-/** For what is to come. Must stand before the pictures that use it. */
+/** The pattern for the future. It must come before the pictures that use it. */
 export function Patterns() {
   return (
     <svg width="0" height="0" class="patterns" aria-hidden="true">

@@ -4,12 +4,12 @@ import { Table } from './table.tsx';
 import { Text } from './text.tsx';
 import { shownDate } from './time-scale.ts';
 
-/** What this process has refused lately, and why. */
+/** The latest refusals of this process, with reasons. */
 export function Refused({ refused }: { readonly refused: readonly RefusedLease[] }) {
   return (
     <>
       <h3>Refused</h3>
-      <p class="hint">Among the latest decisions of this process: no record is kept of what is refused.</p>
+      <p class="hint">From the latest decisions of this process: the ledger does not record refusals.</p>
       <Table label="Refused leases" head={['Lease', 'User', 'Asked for', 'Outcome', 'Reason']} isLong>
         {refused.map(({ record, start, end }) => (
           <tr>

@@ -1,4 +1,4 @@
-/** The page for people: rendered here, without scripts and without anything from elsewhere, behind the token of the protocol. */
+/** The page for people: rendered on the server, without scripts or external resources, and protected by the tokens of [service]. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { VNode } from 'preact';
@@ -22,20 +22,20 @@ import { OverviewPage } from './overview.tsx';
 import { Sessions } from './sessions.ts';
 
 export interface PageParts {
-  /** Which configuration decides, and what kept the next one from it. */
+  /** The current configuration, and why a newer one is not in use. */
   readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
   readonly recorder: DecisionRecorder;
   readonly metrics: Metrics;
   readonly tokens: AcceptedTokens;
-  /** Whether the service has been told to stop. */
+  /** Whether the service is stopping. */
   readonly isDraining: () => boolean;
 }
 
 /** In bytes: a token with its name, or the names of the other fields. */
 const FIELDS_LIMIT = 1024;
-/** A form writes a byte as three, unless it is of a letter or a digit. */
+/** A form encodes each byte that is not a letter or digit as three. */
 const FORM_EXPANSION = 3;
-/** Of a request that somebody pastes, which is sent back in the page. */
+/** Maximum size of a pasted request, which the page shows again. */
 const PASTED_LIMIT = 1_048_576;
 
 export function pageRoutes({ generations, tokens, recorder, metrics, isDraining }: PageParts): Router {
@@ -115,7 +115,7 @@ export function pageRoutes({ generations, tokens, recorder, metrics, isDraining 
       show(ctx, 401, <LoginPage error="This token is not accepted." />);
     }
   });
-  // Where a wrong token was sent, somebody may ask for the page again.
+  // After a wrong token, the address bar shows /login: a browser may request it.
   router.get('/login', seeOther);
   router.post('/logout', async (ctx) => {
     await readForm(ctx, FIELDS_LIMIT);
@@ -125,7 +125,7 @@ export function pageRoutes({ generations, tokens, recorder, metrics, isDraining 
   return router;
 }
 
-/** What came of the form. Who has no verdict gets a sentence, and what was sent. */
+/** The result of the form: a verdict, or a sentence why there is none, with the form as it was sent. */
 async function judgeForm(ctx: Context): Promise<Judging> {
   const state = stateOf(ctx);
   const limit = Math.min(state.generation.options.body_limit, PASTED_LIMIT);

@@ -1,6 +1,6 @@
 /**
- * Who has logged in, kept in this process alone: with a logout a session has ended, whoever has kept its cookie. It ends with its
- * token, with its time and with the process, too. A signed cookie would be known to every replica, and to its thief after the logout.
+ * Sessions of the page, kept only in this process. A session ends at logout, even for a stolen cookie, when its token is removed, when
+ * it expires, and with the process. A signed cookie would be valid at every replica, and after the logout.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
@@ -8,11 +8,11 @@ import type { AcceptedTokens } from '../credentials.ts';
 import { stateOf } from '../request-state.ts';
 
 const COOKIE = 'blazar-enforcement-session';
-/** More people don't look at one process. With one more the oldest session ends. */
+/** Maximum number of sessions. One more ends the oldest. */
 const MAX_SESSIONS = 1000;
 
 interface Session {
-  /** That of the token that has opened it. */
+  /** Identifies the token that opened it. */
   readonly key: string;
   /** In milliseconds. */
   readonly since: number;
@@ -20,14 +20,14 @@ interface Session {
 
 export class Sessions {
   readonly #tokens: AcceptedTokens;
-  /** By what their cookies hash to, oldest first. */
+  /** By the hash of their cookie, oldest first. */
   readonly #open = new Map<string, Session>();
 
   constructor(tokens: AcceptedTokens) {
     this.#tokens = tokens;
   }
 
-  /** Lets the browser in that sent this token. Returns whether the token is accepted. */
+  /** Opens a session if the token is accepted. Returns whether it is. */
   open(ctx: Context, token: string): boolean {
     const key = this.#tokens.sessionKeyOf(token);
     if (key === undefined) {
@@ -44,7 +44,7 @@ export class Sessions {
     return true;
   }
 
-  /** Whether the request comes from a browser that was let in, not too long ago, by a token that is still accepted. */
+  /** Whether the request has a session that is not expired and whose token is still accepted. */
   has(ctx: Context): boolean {
     const name = nameOf(ctx);
     const session = name === undefined ? undefined : this.#open.get(name);
@@ -59,7 +59,7 @@ export class Sessions {
     return true;
   }
 
-  /** Ends that of the request for good, and the browser forgets its cookie. */
+  /** Ends the session of the request, and deletes its cookie. */
   end(ctx: Context): void {
     const name = nameOf(ctx);
     if (name !== undefined) {
@@ -74,13 +74,13 @@ function nameOf(ctx: Context): string | undefined {
   return id === undefined ? undefined : digest(id);
 }
 
-/** In milliseconds, as the configuration says now: a shorter one counts at once. */
+/** In milliseconds, from the current configuration: a shorter lifetime applies at once. */
 function lifetimeOf(ctx: Context): number {
   return stateOf(ctx).generation.options.session_lifetime * 1000;
 }
 
 function setCookie(ctx: Context, value: string | null): void {
-  // A load balancer may speak TLS for us. Who says so without one only keeps the own browser from sending the cookie.
+  // A load balancer may terminate TLS. A client that forges the header only keeps its own browser from sending the cookie.
   ctx.cookies.secure = ctx.secure || ctx.get('X-Forwarded-Proto') === 'https';
   ctx.cookies.set(COOKIE, value, {
     httpOnly: true,

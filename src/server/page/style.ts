@@ -1,6 +1,6 @@
 /**
- * The look of the page. Written into it as text, so without `"`, `&` and `<`: they would be escaped, and the style would no
- * longer be the one that the Content-Security-Policy allows.
+ * The look of the page. It must not contain `"`, `&` and `<`: they would be escaped, and the style would not match the hash of the
+ * Content-Security-Policy.
  */
 export const STYLE = `
 :root {

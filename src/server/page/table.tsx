@@ -1,16 +1,16 @@
 import type { ComponentChildren } from 'preact';
 
 interface TableProps {
-  /** What the table shows, for those who hear it. */
+  /** Label for screen readers. */
   readonly label: string;
   readonly head: readonly string[];
-  /** Whether it gets no higher than a screen. */
+  /** Whether its height is limited to the screen. */
   readonly isLong?: boolean;
   /** Its rows. */
   readonly children: ComponentChildren;
 }
 
-/** Where it has no room it scrolls, also by the keyboard: for that it can be focused. */
+/** It scrolls when there is no room, and can be focused so that the keyboard can scroll it. */
 export function Table({ label, head, isLong = false, children }: TableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable without a mouse.

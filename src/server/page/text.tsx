@@ -1,14 +1,14 @@
-/** Texts that somebody else has written, such as the name of a lease: they say nothing about how the page looks. */
+/** Untrusted texts, such as the name of a lease: they must not affect the look of the page. */
 
-/** What can't be seen, and what makes other text look different. Line breaks and tabs are as good as spaces in a page. */
+/** Characters that are invisible or change how other text looks. In a page, line breaks and tabs are spaces. */
 const INVISIBLE = /[^\P{Cc}\t\n\r]|\p{Bidi_Control}|[\u2028\u2029]/gu;
 
-/** The text as it is, kept apart from the writing direction of what is around it; an invisible character is named. */
+/** The text, isolated from the writing direction around it, with every invisible character named. */
 export function Text({ children }: { readonly children: string }) {
   return <bdi>{visible(children)}</bdi>;
 }
 
-/** For where there is room for so many characters, such as in a picture. */
+/** The text, cut to a number of characters, for example for a picture. */
 export function shortened(text: string, length: number): string {
   const characters = [...visible(text.slice(0, 2 * length + 2))];
   return characters.length > length ? `${characters.slice(0, length - 1).join('')}…` : characters.join('');

@@ -1,10 +1,10 @@
-/** From times to places in a picture that is as wide as there is room for: places are percentages. */
+/** Converts times to positions in a picture of any width: positions are percentages. */
 import { formatInstant, type Instant } from '../../lease/dates.ts';
 
 export interface TimeScale {
-  /** `12.34%`; what lies outside is at the edge. */
+  /** `12.34%`; times outside are at the edge. */
   place(instant: Instant): string;
-  /** Of a bar, which is wide enough to be seen. */
+  /** The width of a bar, at least a visible one. */
   bar(start: Instant, end: Instant): { readonly x: string; readonly width: string };
   readonly ticks: readonly Tick[];
 }
@@ -16,7 +16,7 @@ export interface Tick {
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** What is further away than that is drawn at the edge: one date must not make all the others indistinguishable. */
+/** Dates further away are drawn at the edge: one of them must not make all others indistinguishable. */
 export const REACH_DAYS = 400;
 const SHORTEST = DAY;
 /** Of the width, on each side. */
@@ -25,7 +25,7 @@ const MAX_TICKS = 7;
 /** In percent. */
 const NARROWEST_BAR = 0.7;
 
-/** Around now and all of the spans, as far as it reaches. */
+/** A scale around now and all spans, within its reach. */
 export function timeScale(
   now: Instant,
   spans: readonly { readonly start: Instant; readonly end: Instant }[],
@@ -50,12 +50,12 @@ export function timeScale(
   };
 }
 
-/** `33.33%`: so much of a whole. */
+/** A share as `33.33%`. */
 export function share(part: bigint, whole: bigint): string {
   return whole <= 0n ? '0%' : shown(Number((part * 10_000n) / whole) / 100);
 }
 
-/** `2026-12-01 09:30`: to the second, and only as exact as it is; for people who know that it is UTC. */
+/** `2026-12-01 09:30`, in UTC, without fractions, seconds of 0 and midnight. */
 export function shownDate(instant: Instant): string {
   return formatInstant(instant)
     .replace('T', ' ')
@@ -75,7 +75,7 @@ const MONTH_STEPS = [1, 2, 3, 6, 12];
 /** The first Monday of the epoch: weeks begin on Mondays. */
 const MONDAY = 4 * DAY;
 
-/** As close to each other as can be read. */
+/** The smallest readable distance between marks. */
 function ticksOf(from: number, until: number): TimeTick[] {
   const step = DAY_STEPS.find((one) => (until - from) / one <= MAX_TICKS);
   return step === undefined ? monthTicks(from, until) : dayTicks(from, until, step);

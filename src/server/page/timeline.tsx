@@ -1,4 +1,4 @@
-/** Leases as bars on a time line, those that were refused hollow, and the same as a table. */
+/** Leases as bars on a time line, refused ones hollow, and the same as a table. */
 
 import type { RefusedLease } from '../../decisions/recent.ts';
 import { COUNTED, type ProjectTimeline, type TimelineLease } from '../../ledger/timeline.ts';
@@ -12,9 +12,9 @@ interface TimelineProps {
   readonly refused: readonly RefusedLease[];
 }
 
-/** So many of those that were refused are drawn. */
+/** Maximum number of refused leases that are drawn. */
 const DRAWN_REFUSALS = 10;
-/** In characters: with its state, a name fits on a phone. */
+/** In characters, so that a name and its state fit on a phone. */
 const NAME_LENGTH = 28;
 const REASON_LENGTH = 90;
 
@@ -43,7 +43,7 @@ export function Timeline({ timeline, refused }: TimelineProps) {
       />
       <Picture timeline={timeline} refused={drawn} />
       <p class="hint">
-        {howMany(timeline)} What is further away than {REACH_DAYS} days is drawn at the edge.
+        {howMany(timeline)} Anything more than {REACH_DAYS} days away is drawn at the edge.
       </p>
       {leases.length > 0 && (
         <Table label="Leases" head={['Lease', 'User', 'Start', 'End', 'State']} isLong>
@@ -59,8 +59,8 @@ export function Timeline({ timeline, refused }: TimelineProps) {
 function howMany({ leases, recorded }: ProjectTimeline): string {
   const all = recorded >= COUNTED ? `more than ${COUNTED}` : String(recorded);
   return leases.length === recorded
-    ? `All that are recorded: ${all}.`
-    : `The ${leases.length} nearest to now, of ${all} that are recorded. One that ended before it began is left out.`;
+    ? `All recorded leases: ${all}.`
+    : `The ${leases.length} nearest to now, of ${all} recorded leases. Leases that ended before their start are left out.`;
 }
 
 function Picture({ timeline, refused }: TimelineProps) {
@@ -173,7 +173,7 @@ function LeaseTableRow({ leaseId, name, userId, start, end, state }: TimelineLea
   );
 }
 
-/** At the edges a text stays inside. */
+/** Keeps texts at the edges inside the picture. */
 function anchor(x: string): { readonly 'text-anchor': 'start' | 'middle' | 'end' } {
   const percent = Number.parseFloat(x);
   return { 'text-anchor': percent < 6 ? 'start' : percent > 94 ? 'end' : 'middle' };

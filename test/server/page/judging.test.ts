@@ -141,13 +141,13 @@ describe('a judgement from the page has no effect:', () => {
     expect(before).not.toMatch(/decisions_total\{/);
     for (const request of [FITS, NINE_DAYS]) {
       const { text } = await send('/', create(request));
-      expect(text).toContain('None since this process has started.');
+      expect(text).toContain('None since this process started.');
     }
     const after = await metrics();
     expect(after).not.toMatch(
       /(decisions_total|decision_duration_seconds_count|filter_duration_seconds_count)\{/,
     );
-    expect((await get()).text).toContain('None since this process has started.');
+    expect((await get()).text).toContain('None since this process started.');
 
     // The same request as a decision is seen in all three places.
     const id = 'req-7f1b2c3d-0000-4000-8000-00000000000a';

@@ -33,7 +33,7 @@ it('shows a project, and answers also while the ledger does not', { timeout: 60_
   const { html, text } = await get('/?project=climate');
   expect(rowsOf(html, 'Budgets')).toEqual([['Project', '2020-01-01 to 9000-01-01', '10', '0', '4', '6']]);
   expect(rowsOf(html, 'Leases')).toEqual([['one', 'bob', '8000-01-01', '8000-01-01 04:00', 'pending']]);
-  expect(text).toContain('All that are recorded: 1.');
+  expect(text).toContain('All recorded leases: 1.');
 
   const other = new pg.Client({ connectionString: connection });
   await other.connect();
@@ -41,7 +41,7 @@ it('shows a project, and answers also while the ledger does not', { timeout: 60_
   await other.query('BEGIN; LOCK TABLE leases IN ACCESS EXCLUSIVE MODE');
   const waiting = await get('/?project=climate');
   expect(waiting.status).toBe(200);
-  expect(waiting.text).toContain('The ledger can not be read at the moment.');
+  expect(waiting.text).toContain('The ledger cannot be read at the moment.');
   // Until now it was locked, and the ledger itself would wait for ten minutes.
   await other.query('ROLLBACK');
   expect((await get('/?project=climate')).text).toContain('6 of 10 node-hours left');

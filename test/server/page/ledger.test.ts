@@ -163,7 +163,7 @@ describe('of a project the page shows', () => {
       /<svg [^>]*role="img" aria-labelledby="timeline-title timeline-description"><title id="timeline-title">/,
     );
     expect(text).toContain('1 active, 1 pending, 2 ended, 0 refused. The tables below say the same.');
-    expect(text).toContain('The 4 nearest to now, of 5 that are recorded.');
+    expect(text).toContain('The 4 nearest to now, of 5 recorded leases.');
     expect(html).toContain('<title>pending: 2026-12-01 09:30 to 2026-12-02, pending</title>');
   });
 
@@ -180,7 +180,7 @@ describe('of a project the page shows', () => {
     expect(rowsOf(html, 'Leases').map(([name]) => name)).toEqual(
       Array.from({ length: 50 }, (_, number) => `lease ${number}`),
     );
-    expect(text).toContain('The 50 nearest to now, of 53 that are recorded.');
+    expect(text).toContain('The 50 nearest to now, of 53 recorded leases.');
   });
 
   it('no more than it can look at: many budgets, many pending leases, many that were recorded', () => {
@@ -198,7 +198,7 @@ describe('of a project the page shows', () => {
     expect(html).toContain('<th scope="col">Used, or to be used</th><th scope="col">Left (node-hours)</th>');
     const lease = { leaseId: null, name: '', userId: 'u', start: 0n, end: 1n, state: 'ended' as const };
     const drawn = renderToString(h(Timeline, { timeline: { ...timeline, leases: [lease] }, refused: [] }));
-    expect(textOf(drawn)).toContain('The 1 nearest to now, of more than 10000 that are recorded.');
+    expect(textOf(drawn)).toContain('The 1 nearest to now, of more than 10000 recorded leases.');
   });
 
   it('what was refused and why, hollow, and nothing of other projects', async () => {
@@ -341,7 +341,7 @@ describe('the page', () => {
     for (const path of ['/', '/?project=climate']) {
       const { status, text } = await visitor(url).get(path);
       expect(status).toBe(200);
-      expect(text).toContain('The ledger can not be read at the moment.');
+      expect(text).toContain('The ledger cannot be read at the moment.');
       expect(text).toContain('Latest decisions');
     }
   });

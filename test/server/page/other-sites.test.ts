@@ -34,7 +34,7 @@ describe('a form of another site', () => {
       expect({ headers, status, cookie: answered.get('Set-Cookie') }).toEqual({
         ...{ headers, status: 403, cookie: null },
       });
-      expect(JSON.parse(html)).toEqual({ message: 'expected a form of this page, not one of another site' });
+      expect(JSON.parse(html)).toEqual({ message: 'expected a form of this page, not of another site' });
     }
     expect(await isIn(visit)).toBe(true);
   });

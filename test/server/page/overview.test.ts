@@ -59,7 +59,7 @@ describe('the page', () => {
     const { text } = await (await visitService('')).get();
     expect(text).toContain('None is enabled: every lease is allowed.');
     expect(text).toContain('Exempt projects: none');
-    expect(text).toContain('None since this process has started.');
+    expect(text).toContain('None since this process started.');
   });
 
   it('shows the warnings of the configuration', async () => {
@@ -79,7 +79,7 @@ describe('the page', () => {
     const { text, html } = await get();
     expect(text).toMatch(/ configuration not valid generation 1 /);
     expect(text).toContain(
-      `The last reload was refused. Generation 1 still decides. ${file}:2: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "two <days>" ${file}:3: [enforcement] nope: unknown option`,
+      `The last reload was refused. Generation 1 is still in use. ${file}:2: [enforcement] max_lease_duration: expected a whole number of seconds or -1, got "two <days>" ${file}:3: [enforcement] nope: unknown option`,
     );
     expect(rowsOf(html, 'Options of [enforcement]')).toContainEqual([
       'max_lease_duration',
@@ -133,9 +133,7 @@ describe('the page', () => {
       ...{ generation: 1, configuration, problems: [], decisions: [], judging: NOTHING_JUDGED },
       ...{ isDraining: true, canLogOut: false },
     });
-    expect(textOf(renderToString(overview))).toMatch(
-      / draining generation 1 The service has been told to stop/,
-    );
+    expect(textOf(renderToString(overview))).toMatch(/ draining generation 1 The service is stopping/);
   });
 });
 
