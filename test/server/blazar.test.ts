@@ -34,7 +34,7 @@ describe.each(['', '/v1'])('the requests of a real Blazar, at %s/', (prefix) => 
     });
   });
 
-  it('are judged with what the operator has set', async () => {
+  it('are judged by the configuration of the operator', async () => {
     const { post } = await runService({ enforcement: { max_lease_duration: 345_600 } });
     expect(await post(`${prefix}/check-update`, EXTEND)).toMatchObject({ status: 204 });
     expect(await post(`${prefix}/check-create`, NINE_DAYS)).toMatchObject({ status: 403 });
@@ -47,7 +47,7 @@ describe.each(['', '/v1'])('the requests of a real Blazar, at %s/', (prefix) => 
 });
 
 describe('the policy service', () => {
-  it('rejects what a filter would change, and names the values to set: Blazar can take no other lease', async () => {
+  it('rejects a lease that a filter would change, and names the values to set, because Blazar cannot take a changed lease', async () => {
     const { post } = await runService({
       filters: {
         'shorten-filter.js': filterSource('ShortenFilter', {
@@ -64,7 +64,7 @@ describe('the policy service', () => {
     expect((json as { message: string }).message).toContain('before_end_date = null');
   });
 
-  it('answers 403 in a generic sentence when a filter fails, and logs the cause', async () => {
+  it('answers 403 with a generic sentence when a filter fails, and logs the cause', async () => {
     const { post, logger } = await runService({
       filters: {
         'failing-filter.js': filterSource('FailingFilter', {
@@ -85,7 +85,7 @@ describe('the policy service', () => {
     ]);
   });
 
-  it('answers 204 to the end of a lease also when a filter throws, and tells the others', async () => {
+  it('answers 204 to the end of a lease even if a filter throws, and still calls the others', async () => {
     const ended: string[] = [];
     vi.stubGlobal('ended', ended);
     onTestFinished(() => void vi.unstubAllGlobals());
@@ -111,7 +111,7 @@ describe('the policy service', () => {
     ]);
   });
 
-  it('passes on the attributes that nobody knows, __proto__ among them', async () => {
+  it('passes on unknown attributes, including __proto__', async () => {
     const { post } = await runService({
       filters: {
         'echo-filter.js': filterSource('EchoFilter', {

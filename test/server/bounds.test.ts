@@ -54,7 +54,7 @@ async function figures({ request }: RunningPolicyService) {
 const errorsOf = ({ logger }: RunningPolicyService) => logger.lines.filter(({ level }) => level === 'error');
 
 describe('body_limit', () => {
-  it('is the longest body that is judged, as it is and unpacked', async () => {
+  it('is the longest body that is judged, compressed and uncompressed', async () => {
     const { post } = await runService({ service: { body_limit: 2048 } });
     const [fits, more] = [lasting('climate').padEnd(2048), lasting('climate').padEnd(2049)];
     expect(await post('/check-create', fits)).toMatchObject({ status: 204 });
@@ -72,7 +72,7 @@ describe('body_limit', () => {
 });
 
 describe('max_concurrent and max_queued', () => {
-  it('let so many be decided and so many wait, in order; further ones get 503 at once', async () => {
+  it('limit the running and queued decisions, in order; further requests get 503 at once', async () => {
     const log = temporaryFile('decisions.jsonl', '');
     const running = await runGate({ max_concurrent: 2, max_queued: 2 }, log);
     const { post, asked, answer } = running;
@@ -125,7 +125,7 @@ describe('max_concurrent and max_queued', () => {
     expect(logged.sort()).toEqual(['a', 'b', 'c', 'd', 'g']);
   });
 
-  it('of 1 and 0 let one be decided and nobody wait; what needs no decision is answered', async () => {
+  it('of 1 and 0 allow one decision and no queue; requests without a decision are answered', async () => {
     const running = await runGate({ max_concurrent: 1, max_queued: 0, tokens: ['s3cret'] });
     const { post, request, asked, answer } = running;
     const token = { 'X-Auth-Token': 's3cret' };
@@ -153,7 +153,7 @@ describe('max_concurrent and max_queued', () => {
     expect(await next).toMatchObject({ status: 204 });
   });
 
-  it('go on behind a client that went away while it waited', async () => {
+  it('skip a client that left while it waited', async () => {
     const running = await runGate({ max_concurrent: 1, max_queued: 10 });
     const { port, post, asked, answer } = running;
     const first = post('/check-create', lasting('a'));
@@ -176,7 +176,7 @@ describe('max_concurrent and max_queued', () => {
 });
 
 describe('deadline', () => {
-  it('refuses what a filter allows too late, also one that lets nobody else run', async () => {
+  it('refuses what a filter allows too late, even one that blocks the process', async () => {
     const running = await runService({
       filters: {
         'blocking-filter.js': filterSource('BlockingFilter', {

@@ -50,7 +50,7 @@ describe.each(['', '/v1'])('the commits of the forks, at %s/', (prefix) => {
     expect(leases()).toMatchObject([{ lease_id: '5b8f6a1e-6d3a-4e0b-8d35-0e9f4a0b2c11' }]);
   });
 
-  it('get 403 and the reason when the limit does not hold any more', async () => {
+  it('get 403 and the reason when the limit is now exceeded', async () => {
     const { post, leases } = await withLedger('request');
     const { context, lease } = createLasting(60);
     const [first, second] = ['first', 'second'].map((name) => ({ context, lease: { ...lease, name } }));
@@ -64,7 +64,7 @@ describe.each(['', '/v1'])('the commits of the forks, at %s/', (prefix) => {
     expect(leases()).toEqual([{ lease_id: null, name: 'first', state: 'open' }]);
   });
 
-  it('bring the id of a lease that a check has recorded, and record it once', async () => {
+  it('have the id of a lease that a check recorded, and record it once', async () => {
     const { post, leases } = await withLedger('check');
     expect(await post(`${prefix}/check-create`, FITS)).toMatchObject({ status: 204 });
     const request = JSON.parse(FITS);
@@ -109,7 +109,7 @@ describe('the commits of the forks', () => {
     ]);
   });
 
-  it('are allowed and record nothing where no filter keeps anything, and for exempt projects', async () => {
+  it('are allowed and record nothing without a filter that records, and for exempt projects', async () => {
     const none = await withLedger('check', { enabled_filters: ['MaxLeaseDurationFilter'] });
     expect(await none.post('/commit-create', FITS)).toMatchObject({ status: 204 });
     expect(await none.post('/commit-update', EXTEND)).toMatchObject({ status: 204 });
@@ -119,7 +119,7 @@ describe('the commits of the forks', () => {
     expect(exempt.leases()).toEqual([]);
   });
 
-  it('are not made of the form of the page, whatever it is asked', async () => {
+  it('are never made from the form of the page', async () => {
     const { request, leases } = await withLedger('check');
     const judge = async (operation: string, body: string) => {
       const form = new URLSearchParams({ operation, request: body });

@@ -27,7 +27,7 @@ async function mistakes(sources: ConfigSources): Promise<string[]> {
 
 const tls = [`tls_cert_file = ${tlsFixture('server.pem')}`, `tls_key_file = ${tlsFixture('server.key')}`];
 
-describe('an option that keeps others out, and is set and empty,', () => {
+describe('an option for authentication that is set but empty', () => {
   it.for<[name: string, option: string, sources: () => ConfigSources]>([
     ['nothing', 'tokens', () => files('tokens =')],
     ['a comma', 'tokens', () => files('tokens = ,')],

@@ -36,7 +36,7 @@ async function onLedger(first: string, filters = 'MaxLeasesFilter', folder = fil
 }
 
 describe('a reload with a ledger', () => {
-  it('goes on with the same one: what was recorded counts', async () => {
+  it('keeps the same one: recorded leases count', async () => {
     const connection = await newLedger();
     const { post, change } = await onLedger(connection);
     expect(await post('/check-create', createLasting(60))).toMatchObject({ status: 204 });
@@ -48,7 +48,7 @@ describe('a reload with a ledger', () => {
     await vi.waitFor(() => expect(openings(connection)).toBeLessThanOrEqual(3), SOON);
   });
 
-  it('lets the one before go after its last request, which is recorded there', async () => {
+  it('closes the previous one after its last request, which is recorded there', async () => {
     const doors: (() => void)[] = [];
     vi.stubGlobal('door', () => new Promise<void>((open) => doors.push(open)));
     onTestFinished(() => void vi.unstubAllGlobals());
@@ -78,7 +78,7 @@ describe('a reload with a ledger', () => {
     });
   });
 
-  it('to one that can not be used is refused, with file and line, and the one before still decides', async () => {
+  it('to an unusable one is refused, with file and line, and the previous one stays in use', async () => {
     const good = await newLedger();
     const { post, change, conf, request, logger } = await onLedger(good);
     const empty = temporaryFile('empty.db', '');
@@ -102,7 +102,7 @@ describe('a reload with a ledger', () => {
     expect(await post('/check-create', createLasting(61))).toMatchObject({ status: 403 });
   });
 
-  it('lets the ledger go when the service is closed', async () => {
+  it('closes the ledger with the service', async () => {
     const connection = await newLedger();
     const { service } = await onLedger(connection);
     expect(openings(connection)).toBe(1);

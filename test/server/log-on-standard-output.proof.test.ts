@@ -39,7 +39,7 @@ describe('a log on standard output', () => {
     return { child, listening, closed: once(child, 'close'), stderr: () => stderr };
   }
 
-  it('is all that stands there', async () => {
+  it('is the only output there', async () => {
     const { child, listening, closed, stderr } = serve('decision_log=-');
     const stdout = wholeText(child.stdout);
     const { port } = await listening;
@@ -50,7 +50,7 @@ describe('a log on standard output', () => {
     expect(stderr()).toContain('curl -i');
   });
 
-  it('stops no answer when nobody reads it, counts what it drops, and ends when it is told to', async () => {
+  it('delays no answer when nobody reads it, counts dropped lines, and ends at a signal', async () => {
     const { child, listening, closed, stderr } = serve('decision_log=-', 'shutdown_grace=2');
     const { port, origin } = await listening;
     const asked = ROOM + 1520;
@@ -69,7 +69,7 @@ describe('a log on standard output', () => {
     expect(decisionsIn(read).length + dropped).toBe(asked);
   });
 
-  it('keeps the service from its end no longer than it may', async () => {
+  it('delays the end of the service no longer than allowed', async () => {
     const { child, listening, closed, stderr } = serve('decision_log=-', 'shutdown_grace=1');
     const { port } = await listening;
     expect(await flood(Number(port), 1000)).toEqual({ '204': 1000 });

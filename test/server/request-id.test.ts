@@ -34,7 +34,7 @@ const NO_IDS: readonly [what: string, text: string][] = [
 ];
 
 describe('X-Openstack-Request-Id', () => {
-  it('comes back in every answer, whatever it says', async () => {
+  it('is in every answer, whatever its status', async () => {
     const { request: send, post } = await runService({
       service: { tokens: ['s3cret'], body_limit: 1_048_576 },
     });
@@ -60,7 +60,7 @@ describe('X-Openstack-Request-Id', () => {
     expect(answers.map((answer) => answer.headers.get(HEADER))).toEqual(answers.map(() => SENT));
   });
 
-  it('is given to a request that has none, another one to each', async () => {
+  it('is generated for each request without one', async () => {
     const { post } = await runService();
     const ids = new Set<string | null>();
     for (let count = 0; count < 20; count += 1) {
@@ -72,7 +72,7 @@ describe('X-Openstack-Request-Id', () => {
     }
   });
 
-  it.for(NO_IDS)('that is none is as if nothing was sent, and is said nowhere: %s', async ([, text]) => {
+  it.for(NO_IDS)('is ignored when invalid, and appears nowhere: %s', async ([, text]) => {
     const log = temporaryFile('decisions.jsonl', '');
     const { url, logger, service } = await runService({ service: { decision_log: log } });
     const given = await new Promise((resolve, reject) => {
@@ -97,7 +97,7 @@ describe('X-Openstack-Request-Id', () => {
     }
   });
 
-  it('can carry no further header into the answer', async () => {
+  it('cannot inject a header into the answer', async () => {
     const { port } = await runService();
     for (const text of [
       `${SENT}\r\nX-Injected: yes`,
@@ -117,7 +117,7 @@ describe('X-Openstack-Request-Id', () => {
     }
   });
 
-  it('twice is as if nothing was sent', async () => {
+  it('is ignored when sent twice', async () => {
     const { port } = await runService();
     const connection = await openRaw(port);
     const twice = `${HEADER}: ${SENT}\r\n`.repeat(2);
@@ -127,7 +127,7 @@ describe('X-Openstack-Request-Id', () => {
     expect(connection.received()).toMatch(/^X-Openstack-Request-Id: req-\S{36}\r$/m);
   });
 
-  it('stands in the decision log, for every kind of decision', async () => {
+  it('is in the decision log, for every kind of decision', async () => {
     const log = temporaryFile('decisions.jsonl', '');
     const { post, service } = await runService({ service: { decision_log: log } });
     const bodies = {
@@ -151,7 +151,7 @@ describe('X-Openstack-Request-Id', () => {
     expect(logged).toEqual(ids);
   });
 
-  it('stands in the log of a filter that failed, whatever it was asked', async () => {
+  it('is in the log of a filter that failed, for every operation', async () => {
     const fail = "throw new Error('broken');";
     const { post, logger } = await runService({
       filters: {
@@ -168,7 +168,7 @@ describe('X-Openstack-Request-Id', () => {
     );
   });
 
-  it('stands in the log of a fault of ours', async () => {
+  it('is in the log of an internal error', async () => {
     const enforcement = await UsageEnforcement.load(
       { environment: {}, configFiles: [] },
       { logger: recordingLogger() },

@@ -44,14 +44,14 @@ describe('startService', () => {
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d{4,5}$/);
   });
 
-  it.skipIf(!HAS_IPV6)('says an IPv6 address so that it can be used in a URL', async () => {
+  it.skipIf(!HAS_IPV6)('prints an IPv6 address as a URL needs it', async () => {
     const service = await start(NOTHING, { host: '::1' });
     expect(service.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
     await service.close();
   });
 
-  it('hands on the warnings of a configuration, and whether it asks for a token', async () => {
+  it('returns the warnings of a configuration, and whether it requires a token', async () => {
     const open = await start(NOTHING);
     expect(open.warnings).toMatchObject([
       { severity: 'warning', message: expect.stringContaining('every lease') },
@@ -93,7 +93,7 @@ describe('startService', () => {
     await expect(failure).rejects.toThrow(/hots: unknown option; the nearest right name is "host"/);
   });
 
-  it('does not start on a port that is in use, and lets go of its filters', async () => {
+  it('does not start on a port that is in use, and closes its filters', async () => {
     const { folder, heard } = slowFilter();
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
@@ -115,7 +115,7 @@ describe('startService', () => {
 });
 
 describe('close', () => {
-  it('stops listening, answers what is under way, and then lets go of the filters', async () => {
+  it('stops listening, answers requests in progress, and then closes the filters', async () => {
     const { folder, heard } = slowFilter();
     const service = await start({ enabled_filters: ['SlowFilter'], filters_path: [folder] });
     const underWay = fetch(`${service.url}/check-create`, {

@@ -51,7 +51,7 @@ async function closing({ service }: RunningPolicyService): Promise<number> {
 }
 
 describe('a service that is closed', () => {
-  it('accepts nobody any more from that moment on, and is done soon when nothing is under way', async () => {
+  it('accepts no new connection, and ends soon if no request is in progress', async () => {
     const running = await runService();
     const idle = await openRaw(running.port);
     idle.socket.write(GET);
@@ -62,7 +62,7 @@ describe('a service that is closed', () => {
     await idle.end;
   });
 
-  it('answers what is under way and what waits for its turn, each with Connection: close', async () => {
+  it('answers running and queued requests, each with Connection: close', async () => {
     const { port, service, heard, open, asked } = await runWaiting({
       service: { max_concurrent: 1, max_queued: 5 },
     });
@@ -83,7 +83,7 @@ describe('a service that is closed', () => {
     expect(heard).toEqual([...Array(3).fill(['asked', 'answered']).flat(), 'closed']);
   });
 
-  it('closes connections that are idle while others are still under way', async () => {
+  it('closes idle connections while others are still in use', async () => {
     const { port, service, open, asked } = await runWaiting();
     const [busy, idle] = [await openRaw(port), await openRaw(port)];
     idle.socket.write(GET);
@@ -98,7 +98,7 @@ describe('a service that is closed', () => {
     expect(busy.statuses()).toEqual([204]);
   });
 
-  it('says on connections that are open that it is not ready', async () => {
+  it('reports on open connections that it is not ready', async () => {
     const { port, service, open, asked } = await runWaiting();
     const [busy, fresh] = [await openRaw(port), await openRaw(port)];
     busy.socket.write(postBytes('/check-create', FITS));
@@ -112,7 +112,7 @@ describe('a service that is closed', () => {
     await closed;
   });
 
-  it('answers a request of which only a part was there, when the rest comes', async () => {
+  it('answers a partial request when the rest arrives', async () => {
     const { port, service } = await runService();
     const [body, head] = [await openRaw(port), await openRaw(port)];
     body.socket.write(postHead('/check-create', Buffer.byteLength(FITS)) + FITS.slice(0, 100));
@@ -127,7 +127,7 @@ describe('a service that is closed', () => {
     expect(head.received()).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nConnection: close\r\n/);
   });
 
-  it('writes every decision to its log before it is done, and lets its filters go', async () => {
+  it('writes every decision to its log before it ends, and closes its filters', async () => {
     const log = temporaryFile('decisions.jsonl', '');
     const { service, post } = await runService({ service: { decision_log: log } });
     const answers = await Promise.all(Array.from({ length: 50 }, () => post('/check-create', FITS)));
@@ -139,14 +139,14 @@ describe('a service that is closed', () => {
     expect(ids.sort()).toEqual(answers.map(({ headers }) => headers.get('X-Openstack-Request-Id')).sort());
   });
 
-  it('may be closed again: nothing happens twice', async () => {
+  it('can be closed again without effect', async () => {
     const { service, heard } = await runWaiting();
     await Promise.all([service.close(), service.close()]);
     await service.close();
     expect(heard).toEqual(['closed']);
   });
 
-  it('under load gives every request that it has decided its answer', async () => {
+  it('under load answers every request that it has decided', async () => {
     const log = temporaryFile('decisions.jsonl', '');
     const { url, service } = await runService({ service: { decision_log: log } });
     const load = startLoad(`${url}/check-create`, 16, FITS);
@@ -179,7 +179,7 @@ describe('shutdown_grace', () => {
     expect(readFileSync(log, 'utf8').match(/"operation":"end"/g)).toHaveLength(1);
   });
 
-  it('does not wait for a filter that is never done with closing', async () => {
+  it('does not wait for a filter that never finishes closing', async () => {
     const log = temporaryFile('decisions.jsonl', '');
     const running = await runWaiting(
       { service: { shutdown_grace: 1, decision_log: log } },
@@ -191,7 +191,7 @@ describe('shutdown_grace', () => {
     expect(readFileSync(log, 'utf8').match(/"operation":"end"/g)).toHaveLength(1);
   });
 
-  it('bounds clients that hold half a request, and the filters are let go', async () => {
+  it('limits clients that send half a request, and the filters are closed', async () => {
     const running = await runWaiting({ service: { shutdown_grace: 1 } });
     for (const half of ['POST /check-create HTTP/1.1\r\nHos', postHead('/check-create', 1000), '']) {
       const { socket } = await openRaw(running.port);
@@ -202,7 +202,7 @@ describe('shutdown_grace', () => {
     await vi.waitFor(() => expect(running.heard).toEqual(['closed']), SOON);
   });
 
-  it('bounds clients of TLS that never begin to speak it, and the filters are let go', async () => {
+  it('limits TLS clients that never start the handshake, and the filters are closed', async () => {
     const running = await runWaiting({ service: { shutdown_grace: 1, ...tlsFiles().options } });
     await openRaw(running.port);
     const half = await openRaw(running.port);
