@@ -52,7 +52,7 @@ it('of more than three wrong answers the first three are told, and how many more
   expect(details(3)).toHaveLength(11);
   expect(details(5).slice(8)).toEqual([
     ['expected', 'something else'],
-    ['more', '2 further answers that are not as expected'],
+    ['more', '2 more unexpected answers'],
     ['protocol', 'Says so.'],
     ['source', 'here; there'],
   ]);
