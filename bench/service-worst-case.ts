@@ -62,8 +62,13 @@ async function measure({ quick, requests }: Scale): Promise<Map<string, number>>
     const bytes = quick ? 65_536 : BODY_LIMIT / TRIED;
     const all = [...dearRequests(bytes)];
     const step = Math.max(1, Math.floor(all.length / (requests ?? (quick ? 30 : all.length))));
-    for (let index = 0; index < all.length; index += step) {
-      tried.push(await observed(all[index] as DearRequest));
+    for (const endpoint of ENDPOINTS) {
+      // Counted for each endpoint, so that every one is tried.
+      for (const [index, request] of all.filter(({ name }) => isAt(name, endpoint)).entries()) {
+        if (index % step === 0) {
+          tried.push(await observed(request));
+        }
+      }
     }
     const chosen = new Set(ENDPOINTS.flatMap((endpoint) => dearest(tried, endpoint, quick ? 1 : DEAREST)));
     const found: Result[] = [];
