@@ -1,7 +1,6 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ASK, deafClient } from '../support/deaf-client.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { metric } from '../support/metric.ts';
 import { openRaw, postBytes, postHead } from '../support/raw-http.ts';
@@ -45,20 +44,6 @@ const statusesIn = (text: string) =>
   [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
 
 describe('requests on one connection that do not wait for answers', () => {
-  const ASK = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
-
-  async function deafClient() {
-    const accepted: Socket[] = [];
-    const onSocket = (message: unknown) => accepted.push((message as { socket: Socket }).socket);
-    subscribe('net.server.socket', onSocket);
-    onTestFinished(() => void unsubscribe('net.server.socket', onSocket));
-    const running = await runService();
-    const size = Buffer.byteLength((await running.request('/openapi.json')).text);
-    const deaf = await openRaw(running.port);
-    deaf.socket.pause();
-    return { running, size, deaf, ofService: () => accepted.at(-1) };
-  }
-
   it('are cut off when there are too many, before all are begun', async () => {
     const { running, deaf, ofService } = await deafClient();
     deaf.socket.write(ASK.repeat(1000));

@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ASK, deafClient } from '../support/deaf-client.ts';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { metric } from '../support/metric.ts';
@@ -122,20 +123,6 @@ describe('a deadline that a reload makes longer', () => {
 });
 
 describe('requests on one connection that do not wait for answers', () => {
-  const ASK = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
-
-  async function deafClient() {
-    const accepted: Socket[] = [];
-    const onSocket = (message: unknown) => accepted.push((message as { socket: Socket }).socket);
-    subscribe('net.server.socket', onSocket);
-    onTestFinished(() => void unsubscribe('net.server.socket', onSocket));
-    const running = await runService();
-    const size = Buffer.byteLength((await running.request('/openapi.json')).text);
-    const deaf = await openRaw(running.port);
-    deaf.socket.pause();
-    return { running, size, deaf, ofService: () => accepted.at(-1) };
-  }
-
   it('are owed one answer at a time', async () => {
     const { running, size, deaf, ofService } = await deafClient();
     const owed: number[] = [];

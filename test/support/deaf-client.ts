@@ -1,0 +1,20 @@
+/** A client that asks and does not read the answers. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { openRaw } from './raw-http.ts';
+import { runService } from './running-service.ts';
+
+export const ASK = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
+
+export async function deafClient() {
+  const accepted: Socket[] = [];
+  const onSocket = (message: unknown) => accepted.push((message as { socket: Socket }).socket);
+  subscribe('net.server.socket', onSocket);
+  onTestFinished(() => void unsubscribe('net.server.socket', onSocket));
+  const running = await runService();
+  const size = Buffer.byteLength((await running.request('/openapi.json')).text);
+  const deaf = await openRaw(running.port);
+  deaf.socket.pause();
+  return { running, size, deaf, ofService: () => accepted.at(-1) };
+}
