@@ -81,13 +81,20 @@ export function heldBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Ma
   );
 }
 
-/** Account → the refund when the lease ends at `second`: what is charged, minus the most that any alternative has used by then. */
+/**
+ * Account → the refund when the lease ends at `second`: what is charged, minus the most that any alternative has used by then.
+ * `start`: when the lease has begun, or will begin, if that is known: an alternative that begins earlier has used nothing before it.
+ */
 export function refundOf(
   alternatives: readonly Pick<Alternative, 'claims'>[],
   second: bigint,
+  start?: bigint,
 ): Map<string, Amount> {
+  const from = start === undefined || start < second ? start : second;
   const used = most(
-    alternatives.map(({ claims }) => sums(claims, (claim) => charge(claim) - refund(claim, second))),
+    alternatives.map(({ claims }) =>
+      sums(claims, (claim) => charge(from === undefined ? claim : notBefore(claim, from)) - refund(claim, second)),
+    ),
   );
   const back = chargedBy(alternatives);
   for (const [account, amount] of back) {

@@ -52,6 +52,11 @@ export interface Reckoned {
   readonly isOver: boolean;
   /** Up to this second the lease has run: used time is neither refunded nor charged again. `undefined` = it has not started. */
   readonly begun: bigint | undefined;
+  /**
+   * The second at which the lease begins, where the request shows it, and the ledger knows the lease by its id. Blazar moves the
+   * start of no lease that runs. `undefined` = it may have run in any of its alternatives.
+   */
+  readonly shownStart: bigint | undefined;
   readonly isUpdate: boolean;
   /** Account → what other leases give back because they are past their end. */
   readonly returned: ReadonlyMap<string, Amount>;
@@ -108,7 +113,7 @@ export function reckon(of: Reckoned): Reckoning {
   const next = distinct([...likely, ...(staysOpen ? open : withOtherCounts(of, likely))]);
   const charged = chargedBy(next);
   // Of what was recorded, everything is given back except the most that the lease can have used by now.
-  const givenBack = isKnown ? chargedBy(recorded) : refundOf(recorded, now);
+  const givenBack = isKnown ? chargedBy(recorded) : refundOf(recorded, now, of.shownStart);
   const judged = chargedBy(wanted.map(alternativeOf));
   const standing =
     current === undefined || of.isOver ? new Map<string, Amount>() : chargedBy([alternativeOf(current)]);

@@ -42,6 +42,7 @@ function reckoned(claims: readonly Claim[], more: Partial<Reckoned> = {}): Recko
     countsAreSeen: true,
     isOver: false,
     begun: undefined,
+    shownStart: undefined,
     isUpdate: false,
     returned: new Map(),
     balances: new Map(),
@@ -170,6 +171,23 @@ describe('reckon', () => {
         ['b', 0n],
       ]),
     );
+  });
+
+  it.each([
+    ['has yet to begin', 4n, 4n],
+    ['has begun later than it might have', 1n, 2n],
+  ])('charges nothing for the time before the start of a lease that %s', (_, shownStart, tooMuch) => {
+    const asked = (from: bigint, until: bigint) => claimed(by('F', [used('a', 2n, from, until)]));
+    const recorded = [
+      taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 3n }]),
+      taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: shownStart, until: shownStart + 4n }]),
+    ];
+    const rest = asked(shownStart > 2n ? shownStart : 2n, shownStart + 4n);
+    const wanted: [Claimed] = [rest];
+    const update = { now: 2n, current: rest, wanted, recorded, isUpdate: true };
+    expect(reckon(reckoned([], { ...update, shownStart })).deltas).toEqual(new Map());
+    // The row may be another lease's: what that may have used stays charged.
+    expect(reckon(reckoned([], update)).deltas).toEqual(new Map([['a', tooMuch]]));
   });
 
   it('also refuses a state that it may have on the way', () => {
