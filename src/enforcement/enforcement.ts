@@ -15,6 +15,8 @@ import { ledgerSection } from '../ledger/options.ts';
 import type { Claimant } from '../ledger/prospect.ts';
 import { ChainLedger } from '../ledger/service.ts';
 import { createLogger, type Logger } from '../logger.ts';
+import { NO_KEYSTONE } from '../openstack/no-keystone.ts';
+import { keystoneSection } from '../openstack/options.ts';
 import { callHook, callOnEnd } from './call-hook.ts';
 import { type ChainedFilter, closeChain, openChain } from './chain.ts';
 import type { CheckOptions } from './check-options.ts';
@@ -85,7 +87,7 @@ export class UsageEnforcement {
     sources: ConfigSources = {},
     services: EnforcementServices = {},
   ): Promise<UsageEnforcement> {
-    const configuration = await requireConfiguration(sources, [ledgerSection]);
+    const configuration = await requireConfiguration(sources, [ledgerSection, keystoneSection]);
     const logger = services.logger ?? createLogger();
     for (const problem of configuration.problems) {
       logger.warn(formatProblem(problem));
@@ -104,7 +106,7 @@ export class UsageEnforcement {
     const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer: services.ledgerObserver });
     const chain = await openChain(
       configuration,
-      { ...shared, ledger },
+      { ...shared, ledger, keystone: NO_KEYSTONE },
       services.occupation ?? new Occupation(),
     ).catch(async (thrown: unknown) => {
       await ledger.close();

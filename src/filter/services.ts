@@ -23,6 +23,28 @@ export interface SharedServices {
 export interface FilterServices extends SharedServices {
   /** For limits that leases share. `LedgerFilter` uses it. It is opened only if a filter opens it. */
   readonly ledger: LedgerService;
+  /** Tokens of the account in `[keystone]`. */
+  readonly keystone: ServiceTokens;
+}
+
+/** Tokens of our own account at Keystone, which other services accept. */
+export interface ServiceTokens {
+  /** One that stays valid for a while. Throws if there is none. */
+  token(call?: Pick<Call, 'signal'>): Promise<string>;
+  /** Call it when a service answers 401: the next `token` is another one. */
+  refused(token: string): void;
+}
+
+/** The names that Keystone has for the ids of a request, as far as they are known. */
+export interface RequestNames {
+  readonly project?: (Named & { readonly tags: readonly string[] }) | undefined;
+  readonly user?: Named | undefined;
+}
+
+export interface Named {
+  readonly name: string;
+  /** The name of its domain. */
+  readonly domain: string;
 }
 
 /** The circumstances of a call of a hook. */
@@ -35,6 +57,8 @@ export interface Call {
   readonly requestKey?: string | undefined;
   /** For a request with an `Idempotency-Key`, which may have been sent before. */
   readonly repetition?: Repetition | undefined;
+  /** Missing unless `[keystone] resolve_names` is true. */
+  readonly names?: RequestNames | undefined;
 }
 
 /** Distinguishes a request that is sent again from another one that looks the same. */

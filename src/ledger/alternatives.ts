@@ -93,7 +93,10 @@ export function refundOf(
   const from = start === undefined || start < second ? start : second;
   const used = most(
     alternatives.map(({ claims }) =>
-      sums(claims, (claim) => charge(from === undefined ? claim : notBefore(claim, from)) - refund(claim, second)),
+      sums(
+        claims,
+        (claim) => charge(from === undefined ? claim : notBefore(claim, from)) - refund(claim, second),
+      ),
     ),
   );
   const back = chargedBy(alternatives);

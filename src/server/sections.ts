@@ -2,6 +2,7 @@ import type { SectionProblem } from '../config/option-groups.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { type KubernetesOptions, kubernetesSection } from '../kubernetes/options.ts';
 import { ledgerSection } from '../ledger/options.ts';
+import { blazarSection, keystoneSection } from '../openstack/options.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { mistakesOf, readAuthorities, readTokens, type TokenOptions } from './credentials.ts';
 import type { DoorName } from './doors.ts';
@@ -12,6 +13,8 @@ import { KUBERNETES_PATHS, OWN_PATHS } from './own-paths.ts';
 export const SECTIONS = [
   serviceSection,
   ledgerSection,
+  keystoneSection,
+  blazarSection,
   {
     ...skypilotSection,
     check: (options: SkypilotOptions) => [...pathProblems(options), ...mistakesOf(() => readTokens(options))],

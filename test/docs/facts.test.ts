@@ -161,7 +161,7 @@ it.each([
   [
     'docs/reference/filter-contract.md',
     'Services',
-    named<FilterServices>({ logger: true, clock: true, http: true, ledger: true }),
+    named<FilterServices>({ logger: true, clock: true, http: true, ledger: true, keystone: true }),
   ],
 ])('%s names all %s', (name, heading, names) => {
   expect(namesUnder(pageNamed(name), heading)).toEqual(names);

@@ -1,4 +1,5 @@
 /** Projects in a ledger that the tests of a file share, and what befalls leases there, in the terms of a chain of filters. */
+
 import type { Compilable, CompiledQuery } from 'kysely';
 import { afterAll, expect, onTestFinished } from 'vitest';
 import { MaxLeasesFilter } from '../../filters/max-leases-filter.ts';
@@ -15,6 +16,7 @@ import type { Claimant } from '../../src/ledger/prospect.ts';
 import type { Tables } from '../../src/ledger/schema.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
 import type { Recording, Undo } from '../../src/ledger/transactions.ts';
+import { NO_KEYSTONE } from '../../src/openstack/no-keystone.ts';
 import {
   type BudgetText,
   type DIALECTS,
@@ -166,7 +168,7 @@ export class Ground {
     this.ledger = ledger;
     // As databases keep it, which have no half of an emoji.
     this.project = Buffer.from(setup.projectId ?? project).toString();
-    const services = { ...createSharedServices({ clock, logger }), ledger: chain };
+    const services = { ...createSharedServices({ clock, logger }), ledger: chain, keystone: NO_KEYSTONE };
     const { most = -1, mostPerUser = -1, budget, audit = false } = setup;
     this.countFilter = new MaxLeasesFilter(
       MaxLeasesFilter.options.parse({

@@ -1,4 +1,5 @@
 /** Whatever a user sends as a text gets the same answer on both databases, and is never an outage. */
+
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { MaxLeasesFilter } from '../../filters/max-leases-filter.ts';
@@ -8,6 +9,7 @@ import type { ListedLease } from '../../src/ledger/lease-pairing.ts';
 import { claimantOf } from '../../src/ledger/lease-request.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
+import { NO_KEYSTONE } from '../../src/openstack/no-keystone.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { by, leaseOf } from './ground.ts';
@@ -27,7 +29,7 @@ async function newChain(dialect: (typeof DIALECTS)[number]) {
   const chain = new ChainLedger(options, { clock, logger, observer });
   onTestFinished(() => chain.close());
   await chain.open();
-  const services = { ...createSharedServices({ clock, logger }), ledger: chain };
+  const services = { ...createSharedServices({ clock, logger }), ledger: chain, keystone: NO_KEYSTONE };
   const filter = new MaxLeasesFilter(
     MaxLeasesFilter.options.parse({ max_leases_per_user: 3 }) as never,
     services,

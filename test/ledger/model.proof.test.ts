@@ -101,7 +101,7 @@ describe.each(DIALECTS)('the ledger on %s', (dialect) => {
         { numRuns: runs },
       );
     },
-    600_000,
+    3_600_000,
   );
 
   /** Several who share one project in one database. */

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { UsageBudgetFilter } from '../../../filters/usage-budget-filter.ts';
 import { createSharedServices } from '../../../src/enforcement/services.ts';
 import { claimantOf } from '../../../src/ledger/lease-request.ts';
+import { NO_KEYSTONE } from '../../../src/openstack/no-keystone.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 import { by, type Grounds, leaseOf } from '../ground.ts';
 
@@ -319,7 +320,7 @@ export function updating(grounds: Grounds): void {
     const ground = await grounds({ mostPerUser: 9 });
     const filter = new UsageBudgetFilter(
       UsageBudgetFilter.options.parse({ usage_budget_rates: { 'virtual:instance': 1 } }) as never,
-      { ...createSharedServices({}), ledger: ground.chain },
+      { ...createSharedServices({}), ledger: ground.chain, keystone: NO_KEYSTONE },
     );
     await ground.give({ amount: '100' });
     const claimants = [claimantOf(filter, 'UsageBudgetFilter', false)];

@@ -1,0 +1,34 @@
+/** Keystone, for those who use it: types only. */
+import type { ServiceTokens } from '../filter/services.ts';
+import type { HttpAnswer, HttpCallOptions } from '../http/contract.ts';
+
+/** Keystone, with our own account. Calls are bounded in time and size. They throw `KeystoneError`, or `HttpCallError`. */
+export interface Keystone extends ServiceTokens {
+  /** The address of a service in the catalog, without a slash at its end, such as that of the type `reservation`. */
+  endpoint(serviceType: string, call?: Pick<HttpCallOptions, 'signal'>): Promise<string>;
+  /** A GET with our token; after a 401 once more, with a new one. `maxAnswerBytes` of the client applies. */
+  get(url: string, call?: HttpCallOptions): Promise<HttpAnswer>;
+  /** The same, at Keystone itself: `path` is what follows `/v3`, such as `/projects/ID`. */
+  getIdentity(path: string, call?: HttpCallOptions): Promise<HttpAnswer>;
+  /** What somebody else's token says. `undefined` = Keystone knows no such token: unknown, expired or revoked. */
+  validate(token: string, call?: Pick<HttpCallOptions, 'signal'>): Promise<ValidToken | undefined>;
+  close(): Promise<void>;
+}
+
+/** A token that Keystone has confirmed. */
+export interface ValidToken {
+  /** Milliseconds of the epoch. */
+  readonly expiresAt: number;
+  readonly user: Identified;
+  /** `undefined` = the token is not scoped to a project. */
+  readonly project: Identified | undefined;
+  /** The names of its roles in that project. */
+  readonly roles: readonly string[];
+}
+
+export interface Identified {
+  readonly id: string;
+  readonly name: string;
+  /** The name of its domain. */
+  readonly domain: string;
+}

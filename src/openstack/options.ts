@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import type { FurtherSection } from '../config/option-groups.ts';
+
+const text = z.string().min(1).optional();
+
+/** `[keystone]`: our own account at Keystone, with the option names of keystoneauth. */
+export const keystoneOptions = z.object({
+  auth_url: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .meta({ description: 'The address of Keystone, such as https://keystone.example.org:5000/v3.' }),
+  username: text.meta({ description: 'The name of our user.' }),
+  password: text.meta({ description: 'The password of our user.', secret: true }),
+  password_file: text.meta({
+    description: 'A file with the password. Read again when it changes.',
+    file: true,
+    secretFile: true,
+    expected: 'the path of a file',
+  }),
+  user_domain_name: text.meta({ description: 'The domain of our user. Default: Default.' }),
+  project_name: text.meta({ description: 'The project that our tokens are for.' }),
+  project_domain_name: text.meta({ description: 'The domain of that project. Default: Default.' }),
+  application_credential_id: text.meta({
+    description: 'An application credential, instead of user, password and project.',
+  }),
+  application_credential_secret: text.meta({ description: 'Its secret.', secret: true }),
+  application_credential_secret_file: text.meta({
+    description: 'A file with its secret. Read again when it changes.',
+    file: true,
+    secretFile: true,
+    expected: 'the path of a file',
+  }),
+  region_name: text.meta({ description: 'The region of the endpoints in the catalog. Not set = any.' }),
+  interface: z.enum(['public', 'internal', 'admin']).default('public').meta({
+    description: 'Which endpoints of the catalog are used.',
+  }),
+  cafile: text.meta({
+    description:
+      'CA certificates for Keystone and the services of the catalog, in PEM. Not set = those of Node.js.',
+    file: true,
+    expected: 'the path of a file',
+  }),
+  timeout: z.int().min(1).max(3600).default(10).meta({
+    description: 'Maximum duration of a call of Keystone, or of a service of the catalog.',
+    unit: 'seconds',
+  }),
+});
+
+export type KeystoneOptions = z.infer<typeof keystoneOptions>;
+
+export const keystoneSection = {
+  section: 'keystone',
+  schema: keystoneOptions,
+} as const satisfies FurtherSection;
+
+/** `[blazar]`: how the ledger follows Blazar. */
+export const blazarOptions = z.object({
+  endpoint: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .meta({
+      description:
+        'The address of Blazar, such as https://blazar.example.org:1234/v1. Not set = the service "reservation" of the catalog.',
+    }),
+});
+
+export type BlazarOptions = z.infer<typeof blazarOptions>;
+
+export const blazarSection = { section: 'blazar', schema: blazarOptions } as const satisfies FurtherSection;
