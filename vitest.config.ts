@@ -24,6 +24,7 @@ export default defineConfig({
     ],
     // Starts the PostgreSQL that the tests of the ledger share: where it can't run, nothing passes.
     globalSetup: ['test/support/shared-postgres.ts'],
+    setupFiles: ['test/support/properties.ts'],
     // Generous: what hangs is found all the same, and a busy machine makes nothing fail.
     testTimeout: 60_000,
     hookTimeout: 60_000,
