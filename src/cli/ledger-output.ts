@@ -61,9 +61,13 @@ export function takenObject({ claims, unconfirmed }: LeaseReport) {
 
 function claimObject(claim: RecordedClaim) {
   const { kind, account } = claim;
-  return claim.kind === 'held'
-    ? { kind, account, amount: String(claim.amount) }
-    : {
+  switch (claim.kind) {
+    case 'held':
+      return { kind, account, amount: String(claim.amount) };
+    case 'spent':
+      return { kind, account, ...usageObject(claim.amount) };
+    case 'usage':
+      return {
         kind,
         account,
         ...usageObject(charge(claim)),
@@ -71,6 +75,7 @@ function claimObject(claim: RecordedClaim) {
         from: secondText(claim.from),
         until: secondText(claim.until),
       };
+  }
 }
 
 export function entryObject(entry: EntryReport) {

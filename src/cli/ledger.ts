@@ -132,7 +132,7 @@ async function printDetails({ lease, entries }: LeaseDetails, unit: string): Pro
   const { formatInstant } = await import('../lease/dates.ts');
   const claimRow = (claim: RecordedClaim) => [
     claim.account,
-    amountText(charge(claim), claim.kind === 'usage', unit),
+    amountText(charge(claim), claim.kind !== 'held', unit),
     claim.kind === 'usage' ? secondText(claim.from) : '',
     claim.kind === 'usage' ? secondText(claim.until) : '',
   ];

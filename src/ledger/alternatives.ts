@@ -82,28 +82,34 @@ export function heldBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Ma
 }
 
 /**
- * Account → the refund when the lease ends at `second`: what is charged, minus the most that any alternative has used by then.
- * `start`: when the lease has begun, or will begin, if that is known: an alternative that begins earlier has used nothing before it.
+ * Account → the refund when the lease ends at `second`: what is charged, minus the most that it can have used by then. `start`: see
+ * `usedBy`.
  */
 export function refundOf(
-  alternatives: readonly Pick<Alternative, 'claims'>[],
+  alternatives: readonly Pick<Alternative, 'start' | 'claims'>[],
   second: bigint,
-  start?: bigint,
+  start?: Instant,
 ): Map<string, Amount> {
-  const from = start === undefined || start < second ? start : second;
-  const used = most(
-    alternatives.map(({ claims }) =>
-      sums(
-        claims,
-        (claim) => charge(from === undefined ? claim : notBefore(claim, from)) - refund(claim, second),
-      ),
-    ),
-  );
+  const used = usedBy(alternatives, second, start);
   const back = chargedBy(alternatives);
   for (const [account, amount] of back) {
     back.set(account, amount - (used.get(account) ?? 0n));
   }
   return back;
+}
+
+/**
+ * Account → the most that any alternative has used by `second`. `start`: when the lease begins, where that is known; it is then one of
+ * the alternatives that begin so, since Blazar moves the start of no lease that runs.
+ */
+export function usedBy(
+  alternatives: readonly Pick<Alternative, 'start' | 'claims'>[],
+  second: bigint,
+  start?: Instant,
+): Map<string, Amount> {
+  const fitting = alternatives.filter((one) => start === undefined || one.start === start);
+  const possible = fitting.length > 0 ? fitting : alternatives;
+  return most(possible.map(({ claims }) => sums(claims, (claim) => charge(claim) - refund(claim, second))));
 }
 
 /** Account → the sum of the claims on it. */
@@ -130,9 +136,21 @@ export function most(maps: readonly ReadonlyMap<string, Amount>[]): Map<string, 
   return largest;
 }
 
-/** What remains of an alternative from a second on. */
-export function without(one: Alternative, second: bigint): Alternative {
-  return { ...one, claims: one.claims.map((claim) => notBefore(claim, second)) };
+/** What remains of an alternative from a second on; `undefined` = all but what an earlier lease has used. */
+export function restOf(one: Alternative, second: bigint | undefined): Alternative {
+  const claims = one.claims.filter(({ kind }) => kind !== 'spent');
+  return {
+    ...one,
+    claims: second === undefined ? claims : claims.map((claim) => notBefore(claim, second)),
+  };
+}
+
+/** The alternative of a new lease, if an earlier one with its id has used `spent` and is gone. */
+export function after(spent: ReadonlyMap<string, Amount>, one: Alternative): Alternative {
+  const used = [...spent]
+    .filter(([, amount]) => amount > 0n)
+    .map(([account, amount]) => ({ kind: 'spent', account, amount }) as const);
+  return used.length === 0 ? one : { ...one, claims: [...one.claims, ...used] };
 }
 
 /** Whether `one` takes at least as much as `rest` of every account, at every time. */
@@ -145,7 +163,8 @@ export function covers(one: Alternative, rest: Alternative): boolean {
           ? false
           : claim.kind === 'held'
             ? other.kind === 'held' && claim.amount >= other.amount
-            : other.kind === 'usage' &&
+            : claim.kind === 'usage' &&
+              other.kind === 'usage' &&
               claim.perSecond >= other.perSecond &&
               claim.from <= other.from &&
               claim.until >= other.until,

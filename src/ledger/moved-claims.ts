@@ -22,6 +22,9 @@ export function movedClaims({
         if (claim.kind === 'held') {
           return [{ ...claim, ...UNLIMITED }];
         }
+        if (claim.kind === 'spent') {
+          return [];
+        }
         const from = claim.from === before.from ? lease.from : larger(claim.from, lease.from);
         const until = claim.until === before.until ? lease.until : smaller(claim.until, lease.until);
         if (from >= until) {

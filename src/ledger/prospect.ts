@@ -100,7 +100,7 @@ export function* foresee(
     countsAreSeen: showsCounts(isCertain ? proposal : (current ?? proposal)),
     // A lease that is over has nothing that could be set off against the change.
     isOver: current === undefined || current.end <= now || row?.state === 'ended',
-    shownStart: isKnownById(row, identity) ? startOf(current) : undefined,
+    shownStart: isKnownById(row, identity) ? (isCertain ? proposal : current)?.start : undefined,
     isUpdate: current !== undefined,
     returned: added(overdue.map(({ returned }) => returned)),
     balances,
@@ -155,11 +155,6 @@ function begunOf(current: Proposal | undefined, now: bigint): bigint | undefined
 /** Found by its looks, it may be the row of another lease, which has run. */
 function isKnownById(row: LeaseRow | undefined, { leaseId }: LeaseIdentity): boolean {
   return leaseId !== null && row?.lease_id === leaseId;
-}
-
-/** Its second, like those of claims. */
-function startOf(current: Proposal | undefined): bigint | undefined {
-  return current && current.start / MICROSECONDS_PER_SECOND;
 }
 
 export function shapeOf({ start, end, reservations }: Proposal) {

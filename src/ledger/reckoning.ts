@@ -5,17 +5,20 @@
 
 import { type Amount, MAX_AMOUNT } from '../filter/amount.ts';
 import type { Claim } from '../filter/claim.ts';
+import type { Instant } from '../lease/dates.ts';
 import {
   type Alternative,
+  after,
   chargedBy,
   covers,
   distinct,
   most,
   refundOf,
+  restOf,
   sums,
-  without,
+  usedBy,
 } from './alternatives.ts';
-import { charge, notBefore, type RecordedClaim } from './recorded-claim.ts';
+import { charge, type FilterClaim, notBefore } from './recorded-claim.ts';
 
 /** The claims of one filter for the lease. */
 export interface FilterClaims {
@@ -53,10 +56,10 @@ export interface Reckoned {
   /** Up to this second the lease has run: used time is neither refunded nor charged again. `undefined` = it has not started. */
   readonly begun: bigint | undefined;
   /**
-   * The second at which the lease begins, where the request shows it, and the ledger knows the lease by its id. Blazar moves the
-   * start of no lease that runs. `undefined` = it may have run in any of its alternatives.
+   * When the lease begins, where the request shows it, and the ledger knows the lease by its id. `undefined` = it may be any of its
+   * alternatives that has run.
    */
-  readonly shownStart: bigint | undefined;
+  readonly shownStart: Instant | undefined;
   readonly isUpdate: boolean;
   /** Account → what other leases give back because they are past their end. */
   readonly returned: ReadonlyMap<string, Amount>;
@@ -106,15 +109,17 @@ export function reckon(of: Reckoned): Reckoning {
   const { wanted, current, overflowing } = withoutOverflow(of);
 
   const likely = [...wanted, ...(current === undefined ? [] : [current])].map(alternativeOf);
-  // The same request again takes nothing more. Requested differently, it may be another lease that has got the same id: what the
-  // first one has used stays used.
-  const isKnown = staysOpen && distinct([...recorded, ...likely]).length === recorded.length;
-  const open = isKnown ? recorded : recorded.map((one) => without(one, now));
-  const next = distinct([...likely, ...(staysOpen ? open : withOtherCounts(of, likely))]);
+  // The same request again takes nothing more. Requested differently, it may be another lease that has got the same id. Then the
+  // first one is gone, and what it has used stays used; or it is there, and Blazar refuses the new one.
+  const others = recorded.filter((one) => !likely.some((other) => isSame(restOf(one, undefined), other)));
+  const spent = staysOpen ? usedBy(others, now) : new Map<string, Amount>();
+  const next = staysOpen
+    ? [...distinct(likely.map((one) => after(spent, one))), ...others]
+    : distinct([...likely, ...withOtherCounts(of, likely)]);
   const charged = chargedBy(next);
-  // Of what was recorded, everything is given back except the most that the lease can have used by now.
-  const givenBack = isKnown ? chargedBy(recorded) : refundOf(recorded, now, of.shownStart);
-  const judged = chargedBy(wanted.map(alternativeOf));
+  // Of what was recorded, an update gives everything back except the most that the lease can have used by now.
+  const givenBack = staysOpen ? chargedBy(recorded) : refundOf(recorded, now, of.shownStart);
+  const judged = chargedBy(wanted.map((one) => after(spent, alternativeOf(one))));
   const standing =
     current === undefined || of.isOver ? new Map<string, Amount>() : chargedBy([alternativeOf(current)]);
   const had = most([givenBack, standing]);
@@ -150,11 +155,11 @@ export function reckon(of: Reckoned): Reckoning {
       deltas.set(account, delta);
     }
   }
-  const [first = alternativeOf(wanted[0]), ...others] = next;
+  const [first = alternativeOf(wanted[0]), ...further] = next;
   return {
     refusal: refusals.find(({ audit }) => !audit),
     warnings: refusals.filter(({ audit }) => audit),
-    alternatives: [first, ...others],
+    alternatives: [first, ...further],
     isTooMuch: overflowing.length > 0,
     deltas,
   };
@@ -171,12 +176,16 @@ function withOtherCounts(
   const { demand } = current ?? wanted[0];
   const kept: Alternative[] = [];
   for (const one of recorded.filter((other) => other.demand !== demand)) {
-    const rest = begun === undefined ? one : without(one, begun);
+    const rest = restOf(one, begun);
     if (![...likely, ...kept].some((other) => covers(other, rest))) {
       kept.push(rest);
     }
   }
   return kept;
+}
+
+function isSame(one: Alternative, other: Alternative): boolean {
+  return distinct([one, other]).length === 1;
 }
 
 type Judged = Refusal & { readonly audit: boolean };
@@ -281,7 +290,7 @@ function alternativeOf({ start, end, demand, byFilter }: Claimed): Alternative {
   return { start, end, demand, claims: byFilter.flatMap(({ claims }) => claims.map(recordable)) };
 }
 
-function recordable(claim: Claim): RecordedClaim {
+function recordable(claim: Claim): FilterClaim {
   return claim.kind === 'held'
     ? { kind: 'held', account: claim.account, amount: claim.amount }
     : {

@@ -98,6 +98,11 @@ export function asSent(
   };
 }
 
-export function allocated(hosts: number) {
+function allocated(hosts: number) {
   return Array.from({ length: hosts }, (_, index) => ({ id: String(index) }));
+}
+
+/** Hosts that a change could get. Those that the lease has are never among them: they are not free. */
+export function candidateHosts(hosts: number) {
+  return Array.from({ length: hosts }, (_, index) => ({ id: `free-${index}` }));
 }

@@ -178,10 +178,11 @@ describe('reckon', () => {
     ['has begun later than it might have', 1n, 2n],
   ])('charges nothing for the time before the start of a lease that %s', (_, shownStart, tooMuch) => {
     const asked = (from: bigint, until: bigint) => claimed(by('F', [used('a', 2n, from, until)]));
-    const recorded = [
-      taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 3n }]),
-      taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: shownStart, until: shownStart + 4n }]),
-    ];
+    const begun = (start: bigint, until: bigint) => ({
+      ...taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: start, until }]),
+      start,
+    });
+    const recorded = [begun(0n, 3n), begun(shownStart, shownStart + 4n)];
     const rest = asked(shownStart > 2n ? shownStart : 2n, shownStart + 4n);
     const wanted: [Claimed] = [rest];
     const update = { now: 2n, current: rest, wanted, recorded, isUpdate: true };
