@@ -15,6 +15,7 @@ import { ledgerSection } from '../ledger/options.ts';
 import type { Claimant } from '../ledger/prospect.ts';
 import { ChainLedger } from '../ledger/service.ts';
 import { createLogger, type Logger } from '../logger.ts';
+import type { Keystone } from '../openstack/contract.ts';
 import { NO_KEYSTONE } from '../openstack/no-keystone.ts';
 import { keystoneSection } from '../openstack/options.ts';
 import { callHook, callOnEnd } from './call-hook.ts';
@@ -25,6 +26,7 @@ import { type Configuration, requireConfiguration, sectionOf } from './configura
 import { accepted, refused } from './decision.ts';
 import { FAILED_MESSAGE } from './failure.ts';
 import { createRequest, endRequest, type HookRequest, updateRequest } from './hook-request.ts';
+import { keystoneOf } from './keystone.ts';
 import { describeChanges } from './lease-changes.ts';
 import { logAudit } from './log-lines.ts';
 import { Occupation } from './occupation.ts';
@@ -37,6 +39,7 @@ const MAX_ROUNDS = 5;
 interface Parts {
   readonly chain: readonly ChainedFilter[];
   readonly ledger: ChainLedger;
+  readonly keystone: Keystone | undefined;
   readonly logger: Logger;
   readonly exemptProjects: ReadonlySet<string>;
   /** `undefined` = no filter records leases. */
@@ -51,6 +54,8 @@ interface Parts {
  * After `close()` every call rejects with an `EnforcementClosedError`, whatever the filters are.
  */
 export class UsageEnforcement {
+  /** `undefined` = `[keystone]` is not set. Closed by `close()`. */
+  readonly keystone: Keystone | undefined;
   readonly #chain: readonly ChainedFilter[];
   readonly #exemptProjects: ReadonlySet<string>;
   readonly #logger: Logger;
@@ -61,7 +66,8 @@ export class UsageEnforcement {
   #lastCallEnded: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor({ chain, ledger, logger, exemptProjects, commits, commitsChecks }: Parts) {
+  private constructor({ chain, ledger, keystone, logger, exemptProjects, commits, commitsChecks }: Parts) {
+    this.keystone = keystone;
     this.#chain = chain;
     this.#exemptProjects = exemptProjects;
     this.#logger = logger;
@@ -103,13 +109,15 @@ export class UsageEnforcement {
     const shared = createSharedServices(services);
     const { logger, clock } = shared;
     const ledgerOptions = sectionOf(configuration, ledgerSection);
+    const keystone = await keystoneOf(configuration, shared);
     const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer: services.ledgerObserver });
     const chain = await openChain(
       configuration,
-      { ...shared, ledger, keystone: NO_KEYSTONE },
+      { ...shared, ledger, keystone: keystone ?? NO_KEYSTONE },
       services.occupation ?? new Occupation(),
     ).catch(async (thrown: unknown) => {
       await ledger.close();
+      await keystone?.close();
       throw thrown;
     });
     const commits = chain.some(recordsLeases)
@@ -117,7 +125,7 @@ export class UsageEnforcement {
       : undefined;
     const exemptProjects = new Set(configuration.exemptProjects);
     const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
-    return new UsageEnforcement({ chain, ledger, logger, exemptProjects, commits, commitsChecks });
+    return new UsageEnforcement({ chain, ledger, keystone, logger, exemptProjects, commits, commitsChecks });
   }
 
   /**
@@ -195,6 +203,7 @@ export class UsageEnforcement {
     await this.#commits?.settled();
     await closeChain(this.#chain, this.#logger);
     await this.#ledger.close();
+    await this.keystone?.close();
   }
 
   async #run<Result>(call: () => Promise<Result>): Promise<Result> {

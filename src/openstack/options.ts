@@ -18,8 +18,11 @@ export const keystoneOptions = z.object({
     expected: 'the path of a file',
   }),
   user_domain_name: text.meta({ description: 'The domain of our user. Default: Default.' }),
+  user_domain_id: text.meta({ description: 'The id of the domain of our user, instead of its name.' }),
   project_name: text.meta({ description: 'The project that our tokens are for.' }),
+  project_id: text.meta({ description: 'The id of that project, instead of its name and domain.' }),
   project_domain_name: text.meta({ description: 'The domain of that project. Default: Default.' }),
+  project_domain_id: text.meta({ description: 'The id of the domain of that project, instead of its name.' }),
   application_credential_id: text.meta({
     description: 'An application credential, instead of user, password and project.',
   }),

@@ -1,0 +1,17 @@
+import type { SharedServices } from '../filter/services.ts';
+import type { Keystone } from '../openstack/contract.ts';
+import { keystoneSection } from '../openstack/options.ts';
+import { type Configuration, sectionOf } from './configuration.ts';
+
+/** `undefined`, and nothing is loaded, where `[keystone]` is not set. The configuration must be without mistakes. */
+export async function keystoneOf(
+  configuration: Configuration,
+  services: SharedServices,
+): Promise<Keystone | undefined> {
+  const options = sectionOf(configuration, keystoneSection);
+  if (options.auth_url === undefined) {
+    return undefined;
+  }
+  const { createKeystone } = await import('../openstack/keystone.ts');
+  return createKeystone(options, services);
+}
