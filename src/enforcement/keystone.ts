@@ -1,6 +1,6 @@
 import type { SharedServices } from '../filter/services.ts';
 import type { Keystone } from '../openstack/contract.ts';
-import { keystoneSection } from '../openstack/options.ts';
+import { isKeystoneSet, keystoneSection } from '../openstack/options.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
 
 /** `undefined`, and nothing is loaded, where `[keystone]` is not set. The configuration must be without mistakes. */
@@ -9,7 +9,7 @@ export async function keystoneOf(
   services: SharedServices,
 ): Promise<Keystone | undefined> {
   const options = sectionOf(configuration, keystoneSection);
-  if (options.auth_url === undefined) {
+  if (!isKeystoneSet(options)) {
     return undefined;
   }
   const { createKeystone } = await import('../openstack/keystone.ts');

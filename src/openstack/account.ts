@@ -52,9 +52,12 @@ export function secretOf(
   } catch (thrown) {
     throw new KeystoneError('configuration', `[keystone] ${name}_file ${file}: ${errorText(thrown)}`);
   }
-  if (text === '') {
-    // Most likely it is being written at this moment.
-    throw new KeystoneError('configuration', `[keystone] ${name}_file ${file}: it is empty`);
+  if (text === '' || /[\r\n]/.test(text)) {
+    // An empty one is most likely being written at this moment.
+    throw new KeystoneError(
+      'configuration',
+      `[keystone] ${name}_file ${file}: expected one line with the secret`,
+    );
   }
   return text;
 }

@@ -2,51 +2,50 @@
 import { readFileSync } from 'node:fs';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
-import { tokenRequest } from './account.ts';
-import { endpointOf } from './catalog.ts';
+import { type EndpointChoice, endpointOf } from './catalog.ts';
 import type { Keystone, ValidToken } from './contract.ts';
+import { effectiveOptions } from './effective-options.ts';
 import { identityUrl, TOKENS_PATH } from './identity-url.ts';
+import { TokenIssuer, unusable } from './issue-token.ts';
 import { KeystoneError } from './keystone-error.ts';
 import type { KeystoneOptions } from './options.ts';
-import { type OwnToken, OwnTokens } from './own-token.ts';
+import { OwnTokens } from './own-token.ts';
 import { isKeystoneError, isToken, type TokenContent, tokenContent } from './token-answer.ts';
 
 /** Catalogs of large clouds are close to 1 MiB. */
 const MAX_IDENTITY_BYTES = 2 * 1024 * 1024;
-/** Blazar's list of 10,000 leases is some 20 MiB, and comes in one piece from most versions. */
+/** Blazar's list of 10,000 leases is some 20 MiB, and most versions send it in one piece. */
 const MAX_SERVICE_BYTES = 64 * 1024 * 1024;
-/** After wrong credentials: Keystone may lock an account that fails too often. Doubles with each failure, up to a minute. */
-const MAX_CREDENTIALS_PAUSE_MS = 60_000;
 
 type Signal = Pick<HttpCallOptions, 'signal'>;
 
-/**
- * Asks nothing before it is used. The options must be without mistakes. @throws Error if `auth_url` or `cafile` cannot be used
- */
+/** Opens and asks nothing before it is used. The options must be without mistakes. */
 export function createKeystone(options: KeystoneOptions, services: SharedServices): Keystone {
   return new RealKeystone(options, services);
 }
 
+/** What stays the same until it is closed, even if `clouds.yaml` changes. */
+interface Opened {
+  /** The root of version 3. */
+  readonly url: string;
+  readonly choice: EndpointChoice;
+  readonly identity: HttpClient;
+  readonly services: HttpClient;
+}
+
 class RealKeystone implements Keystone {
   readonly #options: KeystoneOptions;
-  readonly #clock: SharedServices['clock'];
-  readonly #url: string;
-  readonly #identity: HttpClient;
-  readonly #services: HttpClient;
+  readonly #shared: SharedServices;
   readonly #tokens: OwnTokens;
-  #wrong: { readonly request: string; readonly error: Error; readonly until: number } | undefined;
-  #pause = 0;
+  readonly #issuer: TokenIssuer;
+  #opened: Promise<Opened> | undefined;
+  #closed = false;
 
-  constructor(options: KeystoneOptions, { http, clock, logger }: SharedServices) {
-    const { auth_url: authUrl = '', cafile, timeout } = options;
+  constructor(options: KeystoneOptions, shared: SharedServices) {
     this.#options = options;
-    this.#clock = clock;
-    this.#url = identityUrl(authUrl);
-    const tls = cafile === undefined ? undefined : { ca: readFileSync(cafile) };
-    const common = { timeout, connectRetries: 1, breakerFailures: 5, breakerCooldown: 2, tls };
-    this.#identity = http.createClient({ ...common, maxAnswerBytes: MAX_IDENTITY_BYTES });
-    this.#services = http.createClient({ ...common, maxAnswerBytes: MAX_SERVICE_BYTES });
-    this.#tokens = new OwnTokens(() => this.#issue(), { clock, logger });
+    this.#shared = shared;
+    this.#issuer = new TokenIssuer(shared.clock);
+    this.#tokens = new OwnTokens(() => this.#issue(), shared);
   }
 
   async token({ signal }: Signal = {}): Promise<string> {
@@ -59,23 +58,24 @@ class RealKeystone implements Keystone {
 
   async endpoint(serviceType: string, { signal }: Signal = {}): Promise<string> {
     const { catalog } = await this.#tokens.current(signal);
-    const { region_name: region, interface: which } = this.#options;
-    return endpointOf(catalog, serviceType, { region, interface: which });
+    return endpointOf(catalog, serviceType, (await this.#open()).choice);
   }
 
-  get(url: string, call?: HttpCallOptions): Promise<HttpAnswer> {
-    return this.#get(this.#services, url, call);
+  async get(url: string, call?: HttpCallOptions): Promise<HttpAnswer> {
+    const { services } = await this.#open();
+    return this.#get(services, url, call);
   }
 
-  getIdentity(path: string, call?: HttpCallOptions): Promise<HttpAnswer> {
-    return this.#get(this.#identity, `${this.#url}${path}`, call);
+  async getIdentity(path: string, call?: HttpCallOptions): Promise<HttpAnswer> {
+    const { identity, url } = await this.#open();
+    return this.#get(identity, `${url}${path}`, call);
   }
 
   async validate(token: string, { signal }: Signal = {}): Promise<ValidToken | undefined> {
     if (!isToken(token)) {
       return undefined;
     }
-    const address = `${this.#url}${TOKENS_PATH}`;
+    const called = `GET ${(await this.#open()).url}${TOKENS_PATH}`;
     const answer = await this.getIdentity(`${TOKENS_PATH}?nocatalog`, {
       signal,
       headers: { 'x-subject-token': token },
@@ -85,26 +85,29 @@ class RealKeystone implements Keystone {
       return undefined;
     }
     if (answer.status !== 200) {
-      throw unusable(answer, `GET ${address}`);
+      throw unusable(answer, called);
     }
-    const content = tokenContent(answer, `GET ${address}`);
+    const content = tokenContent(answer, called);
     if ((answer.headers?.['x-subject-token'] ?? token) !== token) {
-      // A proxy that caches without regard to headers.
-      throw new KeystoneError('unusable-answer', `GET ${address}: the answer is about another token`);
+      // Of a cache that ignores the headers of a request.
+      throw new KeystoneError('unusable-answer', `${called}: the answer is about another token`);
     }
-    const now = this.#clock.now().getTime();
+    const now = this.#shared.clock.now().getTime();
     const keystoneClock = Date.parse(answer.headers?.date ?? '');
     const ahead = Number.isNaN(keystoneClock) ? 0 : keystoneClock - now;
     const expiresAt = content.expires_at - ahead;
-    return expiresAt <= now ? undefined : { ...identity(content), expiresAt };
+    return expiresAt <= now ? undefined : { ...identityOf(content), expiresAt };
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#identity.close(), this.#services.close()]);
+    this.#closed = true;
+    const opened = await this.#opened?.catch(() => undefined);
+    await Promise.all([opened?.identity.close(), opened?.services.close()]);
   }
 
+  /** With a token of ours; after a 401 once more, with a new one. */
   async #get(client: HttpClient, url: string, call: HttpCallOptions = {}): Promise<HttpAnswer> {
-    const attempt = async (token: string) =>
+    const attempt = (token: string) =>
       client.get(url, { ...call, headers: { ...call.headers, 'x-auth-token': token } });
     const first = await this.token(call);
     const answer = await attempt(first);
@@ -116,43 +119,43 @@ class RealKeystone implements Keystone {
     return second === first ? answer : attempt(second);
   }
 
-  async #issue(): Promise<OwnToken> {
-    const request = tokenRequest(this.#options);
-    const askedAt = this.#clock.now().getTime();
-    if (this.#wrong?.request === request && askedAt < this.#wrong.until) {
-      throw this.#wrong.error;
+  async #issue() {
+    const { identity, url } = await this.#open();
+    const { options } = await effectiveOptions(this.#options);
+    return this.#issuer.issue(identity, url, options);
+  }
+
+  #open(): Promise<Opened> {
+    if (this.#closed) {
+      throw new KeystoneError('configuration', 'the client of Keystone was closed');
     }
-    const address = `${this.#url}${TOKENS_PATH}`;
-    const answer = await this.#identity.postJson(address, request, { answerHeaders: ['x-subject-token'] });
-    if (answer.status === 401) {
-      const error = new KeystoneError(
-        'credentials',
-        `POST ${address}: Keystone refuses the credentials of [keystone] (401)`,
-      );
-      this.#pause = Math.min(MAX_CREDENTIALS_PAUSE_MS, Math.max(1_000, this.#pause * 2));
-      this.#wrong = { request, error, until: askedAt + this.#pause };
-      throw error;
+    this.#opened ??= this.#openAll().catch((thrown: unknown) => {
+      this.#opened = undefined;
+      throw thrown;
+    });
+    return this.#opened;
+  }
+
+  async #openAll(): Promise<Opened> {
+    const { http, logger } = this.#shared;
+    const { options, source } = await effectiveOptions(this.#options);
+    const { auth_url: authUrl = '', cafile, timeout, region_name: region } = options;
+    const url = identityUrl(authUrl);
+    if (source !== undefined) {
+      logger.info({ keystone: url, source }, 'the account for Keystone is not in [keystone] alone');
     }
-    if (answer.status !== 201 && answer.status !== 200) {
-      throw unusable(answer, `POST ${address}`);
-    }
-    const content = tokenContent(answer, `POST ${address}`);
-    const value = answer.headers?.['x-subject-token'] ?? '';
-    if (!isToken(value)) {
-      throw new KeystoneError('unusable-answer', `POST ${address}: the answer has no X-Subject-Token`);
-    }
-    // By Keystone's own clock: ours may differ.
-    const lifetime = content.expires_at - content.issued_at;
-    if (lifetime <= 0) {
-      throw new KeystoneError('unusable-answer', `POST ${address}: the token has expired before it came`);
-    }
-    this.#wrong = undefined;
-    this.#pause = 0;
-    return { value, issuedAt: askedAt, expiresAt: askedAt + lifetime, catalog: content.catalog ?? [] };
+    const tls = cafile === undefined ? undefined : { ca: readFileSync(cafile) };
+    const common = { timeout, connectRetries: 1, breakerFailures: 5, breakerCooldown: 2, tls };
+    return {
+      url,
+      choice: { region, interface: options.interface ?? 'public' },
+      identity: http.createClient({ ...common, maxAnswerBytes: MAX_IDENTITY_BYTES }),
+      services: http.createClient({ ...common, maxAnswerBytes: MAX_SERVICE_BYTES }),
+    };
   }
 }
 
-function identity({ user, project, roles }: TokenContent): Omit<ValidToken, 'expiresAt'> {
+function identityOf({ user, project, roles }: TokenContent): Omit<ValidToken, 'expiresAt'> {
   const named = ({ id, name, domain }: TokenContent['user']) => ({ id, name, domain: domain?.name ?? '' });
   return {
     user: named(user),
@@ -160,24 +163,4 @@ function identity({ user, project, roles }: TokenContent): Omit<ValidToken, 'exp
     // Those of a domain or of the system say nothing about a project.
     roles: project ? (roles ?? []).map(({ name }) => name) : [],
   };
-}
-
-/** In words that name the option to correct. */
-function unusable({ status }: HttpAnswer, called: string): KeystoneError {
-  if (status >= 300 && status < 400) {
-    const why = `the answer is a redirect (${status}), which is not followed: set [keystone] auth_url to the address behind it`;
-    return new KeystoneError('unusable-answer', `${called}: ${why}`);
-  }
-  if (status === 403) {
-    const why = 'the account of [keystone] may not do this (403): it needs a role such as service or admin';
-    return new KeystoneError('forbidden', `${called}: ${why}`);
-  }
-  if (status === 401) {
-    return new KeystoneError('credentials', `${called}: Keystone refuses our token (401)`);
-  }
-  if (status === 429 || status >= 500) {
-    return new KeystoneError('unavailable', `${called}: Keystone does not answer now (${status})`);
-  }
-  const why = `expected an answer of Keystone's version 3, got ${status}: check [keystone] auth_url`;
-  return new KeystoneError('unusable-answer', `${called}: ${why}`);
 }

@@ -5,6 +5,10 @@ const text = z.string().min(1).optional();
 
 /** `[keystone]`: our own account at Keystone, with the option names of keystoneauth. */
 export const keystoneOptions = z.object({
+  cloud: text.meta({
+    description:
+      'Take what is not set here from this cloud of clouds.yaml; envvars = from OS_CLOUD or the other OS_* variables. Not set = neither is read.',
+  }),
   auth_url: z
     .url({ protocol: /^https?$/ })
     .optional()
@@ -33,9 +37,11 @@ export const keystoneOptions = z.object({
     secretFile: true,
     expected: 'the path of a file',
   }),
-  region_name: text.meta({ description: 'The region of the endpoints in the catalog. Not set = any.' }),
-  interface: z.enum(['public', 'internal', 'admin']).default('public').meta({
-    description: 'Which endpoints of the catalog are used.',
+  region_name: text.meta({
+    description: 'The region of the endpoints in the catalog. Needed if the catalog has several.',
+  }),
+  interface: z.enum(['public', 'internal', 'admin']).optional().meta({
+    description: 'Which endpoints of the catalog are used. Default: public.',
   }),
   cafile: text.meta({
     description:
@@ -51,9 +57,19 @@ export const keystoneOptions = z.object({
 
 export type KeystoneOptions = z.infer<typeof keystoneOptions>;
 
+/** Whether `[keystone]` names a Keystone. */
+export function isKeystoneSet({ auth_url, cloud }: Pick<KeystoneOptions, 'auth_url' | 'cloud'>): boolean {
+  return auth_url !== undefined || cloud !== undefined;
+}
+
 export const keystoneSection = {
   section: 'keystone',
   schema: keystoneOptions,
+  check: async (options: KeystoneOptions) =>
+    // Without `[keystone]` nothing of it is loaded.
+    Object.values(options).some((value) => typeof value === 'string')
+      ? (await import('./options-check.ts')).keystoneProblems(options)
+      : [],
 } as const satisfies FurtherSection;
 
 /** `[blazar]`: how the ledger follows Blazar. */

@@ -1,0 +1,169 @@
+/** A cloud of `clouds.yaml`, or of the `OS_*` variables, as options of `[keystone]`. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { isMapping, type Mapping, member } from '../yaml/tree.ts';
+import { merged, readCloudFiles, type Surroundings } from './cloud-files.ts';
+import { KeystoneError } from './keystone-error.ts';
+import type { KeystoneOptions } from './options.ts';
+
+/** openstacksdk's name for the cloud that the variables describe. */
+const ENVIRONMENT = 'envvars';
+
+const AUTH_TYPES = ['password', 'v3password', 'v3applicationcredential'];
+
+/** What changes how a token is asked for, and is not supported: ignoring it would lead to another account, or to none. */
+const UNSUPPORTED = [
+  'profile',
+  'cloud',
+  'user_id',
+  'application_credential_name',
+  'token',
+  'auth_token',
+  'passcode',
+  'trust_id',
+  'system_scope',
+  'cert',
+  'key',
+];
+
+export interface Cloud {
+  readonly options: Partial<KeystoneOptions>;
+  /** For people: `the cloud "site" of /etc/openstack/clouds.yaml`. */
+  readonly source: string;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * `envvars` is what the variables say: the cloud of `clouds.yaml` that `OS_CLOUD` names, else the other `OS_*` variables. `region`: the one
+ * to take, if the cloud has several. Default: the first. @throws KeystoneError
+ */
+export async function cloudNamed(
+  name: string,
+  region: string | undefined,
+  surroundings: Surroundings,
+): Promise<Cloud> {
+  const { environment } = surroundings;
+  const chosen = name === ENVIRONMENT ? environment.OS_CLOUD || name : name;
+  if (chosen === ENVIRONMENT) {
+    return { options: optionsOf(ofEnvironment(environment), region, 'OS_*'), source: 'OS_*', warnings: [] };
+  }
+  const { clouds, files, warnings } = await readCloudFiles(surroundings);
+  const cloud = member(clouds, chosen);
+  if (!isMapping(cloud)) {
+    const known = Object.keys(clouds).slice(0, 20).join(', ') || 'none';
+    const where = files.length === 0 ? 'there is no clouds.yaml' : `${files.join(' and ')} has: ${known}`;
+    throw wrong(`the cloud "${chosen}" was not found: ${where}`);
+  }
+  const source = `the cloud "${chosen}" of ${files.join(' and ')}`;
+  return { options: optionsOf(cloud, region, source), source, warnings };
+}
+
+function ofEnvironment(environment: Surroundings['environment']): Mapping {
+  const variables = Object.entries(environment).filter(
+    // Those with two underscores are options of our own sections.
+    ([name, value]) => /^OS_(?!CLOUD$|TEST|STD|LOG)/.test(name) && !name.includes('__') && value !== '',
+  );
+  return Object.fromEntries(variables.map(([name, value]) => [name.slice(3).toLowerCase(), value]));
+}
+
+function optionsOf(whole: Mapping, region: string | undefined, source: string): Partial<KeystoneOptions> {
+  const { cloud, region_name } = inRegion(withUnderscores(whole), region, source);
+  const auth = member(cloud, 'auth');
+  const all = { ...cloud, ...(isMapping(auth) ? withUnderscores(auth) : {}) };
+  const get = (...names: readonly string[]) =>
+    names.map((name) => textOf(member(all, name), name, source)).find((text) => text !== undefined);
+
+  const unsupported = UNSUPPORTED.find((name) => get(name) !== undefined);
+  if (unsupported !== undefined) {
+    throw wrong(`${source}: ${unsupported} is not supported; use a password or an application credential id`);
+  }
+  const authType = get('auth_type', 'auth_plugin') ?? 'password';
+  if (!AUTH_TYPES.includes(authType)) {
+    throw wrong(`${source}: expected auth_type to be one of ${AUTH_TYPES.join(', ')}, got another one`);
+  }
+  if (all.verify === false || /^(true|1|yes)$/i.test(String(all.insecure ?? ''))) {
+    throw wrong(`${source}: certificates are always verified: set cacert instead of verify or insecure`);
+  }
+  const cafile = get('cacert');
+  const place = {
+    auth_url: get('auth_url'),
+    region_name,
+    interface: interfaceOf(get('endpoint_type', 'interface'), source),
+    cafile: cafile?.startsWith('~/') ? join(homedir(), cafile.slice(2)) : cafile,
+  };
+  if (authType === 'v3applicationcredential' || get('application_credential_id') !== undefined) {
+    return {
+      ...place,
+      application_credential_id: get('application_credential_id'),
+      application_credential_secret: get('application_credential_secret'),
+    };
+  }
+  return {
+    ...place,
+    username: get('username', 'user_name'),
+    password: get('password'),
+    project_id: get('project_id', 'tenant_id'),
+    project_name: get('project_name', 'tenant_name'),
+    ...domain('user', get),
+    ...domain('project', get),
+  };
+}
+
+/** One domain may stand for both. */
+function domain(whose: 'user' | 'project', get: (...names: readonly string[]) => string | undefined) {
+  const own = { id: get(`${whose}_domain_id`), name: get(`${whose}_domain_name`) };
+  const isOwn = own.id !== undefined || own.name !== undefined;
+  const id = isOwn ? own.id : get('domain_id', 'default_domain_id');
+  const name = isOwn ? own.name : get('domain_name', 'default_domain_name');
+  return { [`${whose}_domain_id`]: id, [`${whose}_domain_name`]: id === undefined ? name : undefined };
+}
+
+/** The cloud with the values of its region. */
+function inRegion(cloud: Mapping, wanted: string | undefined, source: string) {
+  const listed = member(cloud, 'regions') ?? member(cloud, 'region_name') ?? [];
+  const list: unknown[] = Array.isArray(listed) ? listed : String(listed).split(',');
+  const regions = list.map((one) => (isMapping(one) ? one : { name: one })).map(withUnderscores);
+  const names = regions.map(({ name }) => textOf(name, 'region_name', source) ?? '');
+  const index = wanted === undefined ? 0 : names.indexOf(wanted);
+  if (regions.length > 0 && index < 0) {
+    throw wrong(`${source}: it has no region ${wanted}; it has ${names.join(', ')}`);
+  }
+  const values = regions[index]?.values;
+  return {
+    cloud: isMapping(values) ? merged(cloud, withUnderscores(values)) : cloud,
+    region_name: wanted ?? (names[0] || undefined),
+  };
+}
+
+/** `publicURL` is the older form of `public`. */
+function interfaceOf(text: string | undefined, source: string): KeystoneOptions['interface'] {
+  const name = text?.replace(/URL$/, '');
+  if (name === undefined || name === 'public' || name === 'internal' || name === 'admin') {
+    return name;
+  }
+  throw wrong(`${source}: expected interface to be public, internal or admin`);
+}
+
+/** As openstacksdk, which takes numbers for texts. */
+function textOf(value: unknown, name: string, source: string): string | undefined {
+  if (value === undefined || value === null || value === '') {
+    return undefined;
+  }
+  if (typeof value === 'string') {
+    return value;
+  }
+  if (typeof value === 'bigint' || Number.isInteger(value)) {
+    return String(value);
+  }
+  throw wrong(`${source}: expected ${name} to be a text; write it in quotes`);
+}
+
+function withUnderscores(mapping: Mapping): Mapping {
+  return Object.fromEntries(
+    Object.entries(mapping).map(([name, value]) => [name.replaceAll('-', '_'), value]),
+  );
+}
+
+function wrong(message: string): KeystoneError {
+  return new KeystoneError('configuration', `[keystone] cloud: ${message}`);
+}

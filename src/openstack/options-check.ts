@@ -1,0 +1,144 @@
+/** Checks of `[keystone]` that its schema cannot express: which options belong together, and the files that they name. */
+import { X509Certificate } from 'node:crypto';
+import { readTextFile } from '../config/read-file.ts';
+import { errorText, type Problem } from '../errors.ts';
+import { secretOf } from './account.ts';
+import { effectiveOptions } from './effective-options.ts';
+import { identityUrl } from './identity-url.ts';
+import type { KeystoneOptions } from './options.ts';
+
+type Name = keyof KeystoneOptions;
+
+const USER: readonly Name[] = ['username', 'password', 'password_file', 'user_domain_name', 'user_domain_id'];
+const PROJECT: readonly Name[] = ['project_name', 'project_id', 'project_domain_name', 'project_domain_id'];
+const CREDENTIAL: readonly Name[] = [
+  'application_credential_id',
+  'application_credential_secret',
+  'application_credential_secret_file',
+];
+const TWICE: readonly (readonly [Name, Name])[] = [
+  ['password', 'password_file'],
+  ['application_credential_secret', 'application_credential_secret_file'],
+  ['user_domain_name', 'user_domain_id'],
+  ['project_name', 'project_id'],
+  ['project_domain_name', 'project_domain_id'],
+];
+
+/** Each problem names an option that is set, so that it is reported with its line. */
+export async function keystoneProblems(options: KeystoneOptions): Promise<readonly Problem[]> {
+  const firstOf = (names: readonly Name[]) => names.find((name) => options[name] !== undefined);
+  const twice = TWICE.filter((pair) => pair.every((name) => options[name] !== undefined));
+  if (twice.length > 0) {
+    return twice.map(([one, other]) => error(other, `expected ${one} or ${other}, got both`));
+  }
+  const start = firstOf(['cloud', 'auth_url']);
+  if (start === undefined) {
+    const alone = firstOf([...USER, ...PROJECT, ...CREDENTIAL, 'region_name', 'cafile']);
+    return alone === undefined
+      ? []
+      : [error(alone, 'has no effect without auth_url or cloud: set one of them')];
+  }
+  try {
+    const { options: effective, source, warnings } = await effectiveOptions(options);
+    const problems = problemsOf(effective).map(({ option, message }) =>
+      options[option] === undefined && source !== undefined
+        ? error('cloud', `${source}: ${option}: ${message}`)
+        : error(options[option] === undefined ? start : option, message),
+    );
+    return [...problems, ...warnings.map((message) => problem('warning', 'cloud', message))];
+  } catch (thrown) {
+    return [error(start, errorText(thrown).replace(/^\[keystone\] cloud: /, ''))];
+  }
+}
+
+function problemsOf(options: KeystoneOptions): { option: Name; message: string }[] {
+  const { application_credential_id: credential, auth_url: authUrl = '', cafile } = options;
+  const isSet = (name: Name) => options[name] !== undefined;
+  const secret = secretOption(options, 'application_credential_secret');
+  const password = secretOption(options, 'password');
+  const found: { option: Name; message: string }[] = [];
+  const check = (option: Name, read: () => unknown) => {
+    try {
+      read();
+    } catch (thrown) {
+      found.push({ option, message: errorText(thrown).replace(/^\[keystone\] \w+ /, '') });
+    }
+  };
+  check('auth_url', () => identityUrl(authUrl));
+  if (cafile !== undefined) {
+    check('cafile', () => readAuthorities(cafile));
+  }
+  if (CREDENTIAL.some(isSet)) {
+    const other = [...USER, ...PROJECT].find(isSet);
+    if (other !== undefined) {
+      found.push({
+        option: other,
+        message: 'does not belong to an application credential, which has its own user and project',
+      });
+    } else if (credential === undefined) {
+      found.push({
+        option: secret ?? 'application_credential_secret',
+        message: missing('application_credential_id'),
+      });
+    } else if (secret === undefined) {
+      const either = 'application_credential_secret or application_credential_secret_file';
+      found.push({ option: 'application_credential_id', message: missing(either) });
+    } else {
+      check(secret, () => secretOf(options, 'application_credential_secret'));
+    }
+    return found;
+  }
+  if (options.username === undefined) {
+    const option = password ?? 'auth_url';
+    found.push({
+      option,
+      message: missing(
+        password ? 'username' : 'username and password, or application_credential_id and its secret,',
+      ),
+    });
+  } else if (password === undefined) {
+    found.push({ option: 'username', message: missing('password or password_file') });
+  } else {
+    check(password, () => secretOf(options, 'password'));
+    if (!isSet('project_name') && !isSet('project_id')) {
+      found.push({ option: 'username', message: missing('project_name or project_id') });
+    }
+  }
+  return found;
+}
+
+function secretOption(
+  options: KeystoneOptions,
+  name: 'password' | 'application_credential_secret',
+): Name | undefined {
+  return ([name, `${name}_file`] as const).find((one) => options[one] !== undefined);
+}
+
+function missing(what: string): string {
+  return `expected ${what} as well, got none`;
+}
+
+/** OpenSSL skips certificates that it cannot read, such as the last one of a file that was cut off. */
+function readAuthorities(file: string): void {
+  const parts = readTextFile(file)
+    .split(/^(?=-----BEGIN )/m)
+    .filter((part) => part.startsWith('-----BEGIN '));
+  if (parts.length === 0) {
+    throw new Error(`${file} holds no certificate in PEM`);
+  }
+  for (const [index, part] of parts.entries()) {
+    try {
+      new X509Certificate(part);
+    } catch {
+      throw new Error(`${file}: number ${index + 1} is not a certificate in PEM`);
+    }
+  }
+}
+
+function error(option: Name, message: string): Problem {
+  return problem('error', option, message);
+}
+
+function problem(severity: Problem['severity'], option: Name, message: string): Problem {
+  return { severity, section: 'keystone', option, message };
+}
