@@ -13,6 +13,7 @@ import {
   type Lease,
   reject,
   type Verdict,
+  withKeystoneToken,
 } from '../src/index.ts';
 
 /** How much of the body of an unusable answer is logged. */
@@ -76,6 +77,11 @@ const options = z
       description: 'Sent in the header X-Auth-Token. Empty = the header is not sent.',
       secret: true,
       expected: expectedToken,
+    }),
+    external_service_auth: z.enum(['token', 'keystone']).default('token').meta({
+      serverOnly: true,
+      description:
+        'What is sent in the header X-Auth-Token. token: external_service_token. keystone: a token of the account in [keystone], which is renewed.',
     }),
     external_service_bearer_token: token.meta({
       serverOnly: true,
@@ -149,6 +155,13 @@ const options = z
           'ExternalServiceFilter needs external_service_base_endpoint or another of its endpoints, and none is set',
       });
     }
+    if (values.external_service_auth === 'keystone' && values.external_service_token !== '') {
+      check.addIssue({
+        code: 'custom',
+        path: ['external_service_auth'],
+        message: 'expected no external_service_token beside "keystone", got one',
+      });
+    }
     if (
       (values.external_service_client_cert_file === undefined) !==
       (values.external_service_client_key_file === undefined)
@@ -168,6 +181,8 @@ type Options = z.infer<typeof options>;
 /** Calls an external service over HTTP: 204 allows, 403 rejects with the reason in its body, every other answer is a failure. */
 export class ExternalServiceFilter extends BaseFilter<Options> {
   static override readonly options = options;
+  static override readonly needsKeystone = (values: Options): keyof Options | undefined =>
+    values.external_service_auth === 'keystone' ? 'external_service_auth' : undefined;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined => {
     const { external_service_base_endpoint: base } = values;
     const isCalled = (operation: 'create' | 'update') =>
@@ -209,7 +224,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
       this.commitUpdate = (context, currentLease, lease, call) =>
         this.#commit(commitUpdateUrl, { context, current_lease: currentLease, lease }, call);
     }
-    this.#client = services.http.createClient({
+    const client = services.http.createClient({
       timeout: values.external_service_timeout,
       connectRetries: values.external_service_connect_retries,
       breakerFailures: values.external_service_breaker_failures,
@@ -221,6 +236,8 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
         key: contents(values.external_service_client_key_file),
       },
     });
+    this.#client =
+      values.external_service_auth === 'keystone' ? withKeystoneToken(client, services.keystone) : client;
   }
 
   checkCreate(context: Context, lease: Lease, call: Call): Verdict | Promise<Verdict> {

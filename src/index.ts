@@ -32,6 +32,7 @@ export {
 export { BaseFilter } from './filter/base-filter.ts';
 export { type Budget, budgetAccount } from './filter/budget.ts';
 export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './filter/claim.ts';
+export { withKeystoneToken } from './filter/keystone-client.ts';
 export { LedgerFilter } from './filter/ledger-filter.ts';
 export type {
   Call,
@@ -39,6 +40,7 @@ export type {
   FilterServices,
   LeaseRequest,
   LedgerService,
+  ServiceTokens,
   SharedServices,
 } from './filter/services.ts';
 export type { Decision, EndReport, Outcome } from './filter/verdict.ts';

@@ -20,7 +20,7 @@ import {
   worldReadableSecrets,
 } from './configuration-warnings.ts';
 import type { FilterCatalog, InstalledFilter } from './filter-catalog.ts';
-import { filterCheck } from './filter-checks.ts';
+import { filterCheck, keystoneProblem } from './filter-checks.ts';
 import { loadFilterCatalog } from './filter-loader.ts';
 import { isPackageFilter } from './filter-names.ts';
 import { chooseFilters } from './named-filters.ts';
@@ -184,7 +184,10 @@ export async function readConfiguration(
       ...notServed(read, settings),
       ...problems,
       ...chain.problems.map((problem) => atOrigin(problem, settings)),
-      ...filters.flatMap(({ checked }) => checked.problems),
+      ...filters.flatMap(({ filter, checked }) => [
+        ...checked.problems,
+        ...keystoneProblem(filter, checked.options, settings).map((problem) => atOrigin(problem, settings)),
+      ]),
       ...sections.flatMap((section) => section.problems),
       ...brokenFilters(catalog, named, core.filters_path, invalidFolders).map((problem) =>
         problem.option === undefined ? problem : atOrigin(problem, settings),

@@ -1,6 +1,7 @@
 /** A filter's own checks of its options. A check that throws is reported as one more mistake. */
 
 import type { OptionsCheck } from '../config/option-groups.ts';
+import type { Setting } from '../config/resolve.ts';
 import { errorText, type Problem } from '../errors.ts';
 import type { InstalledFilter } from './filter-catalog.ts';
 
@@ -22,6 +23,29 @@ export function filterCheck(
       return [{ option: named, message: `${name} could not check its options: ${errorText(thrown)}` }];
     }
   };
+}
+
+/** A filter that sends tokens of Keystone, without a `[keystone]` to take them from. `options`: those of the filter, if they are valid. */
+export function keystoneProblem(
+  { filterClass }: InstalledFilter,
+  options: unknown,
+  settings: readonly Setting[],
+): Problem[] {
+  const needed = options === undefined ? undefined : filterClass.needsKeystone?.(options as never);
+  const isSet = settings.some(
+    ({ option: { section, name }, input }) =>
+      section === 'keystone' && (name === 'auth_url' || name === 'cloud') && input !== undefined,
+  );
+  return needed === undefined || isSet
+    ? []
+    : [
+        {
+          severity: 'error',
+          section: 'enforcement',
+          option: needed,
+          message: 'needs an account at Keystone: set [keystone] auth_url or cloud',
+        },
+      ];
 }
 
 function warning(option: string, message: string): Problem {

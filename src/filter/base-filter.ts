@@ -37,6 +37,12 @@ export abstract class BaseFilter<Options = unknown> {
    */
   static readonly limitsNothing?: ((options: never) => string | undefined) | undefined;
 
+  /**
+   * The option whose value needs `services.keystone`: without `[keystone]` that is a mistake. `undefined` = none does. Called with
+   * options that the schema accepts. Optional.
+   */
+  static readonly needsKeystone?: ((options: never) => string | undefined) | undefined;
+
   protected readonly options: Options;
   protected readonly services: FilterServices;
 
@@ -90,6 +96,7 @@ export interface FilterClass {
   readonly options: z.ZodObject;
   readonly check?: OptionsCheck | undefined;
   readonly limitsNothing?: ((options: never) => string | undefined) | undefined;
+  readonly needsKeystone?: ((options: never) => string | undefined) | undefined;
 }
 
 /** Whether a value is a subclass of `BaseFilter`, of this copy of the package or of another. */

@@ -36,7 +36,7 @@ export class TokenIssuer {
     if (answer.status === 401) {
       const error = new KeystoneError(
         'credentials',
-        `${called}: Keystone refuses the credentials of [keystone] (401)`,
+        `${called}: Keystone refuses the account of [keystone]: user, password, project or domain is wrong (401)`,
       );
       this.#pause = last?.request === request ? Math.min(MAX_PAUSE_MS, this.#pause * 2) : 1_000;
       this.#refusal = { request, error, at: askedAt };

@@ -1,5 +1,6 @@
 /** Keystone, asked with our own account. */
 import { readFileSync } from 'node:fs';
+import { withKeystoneToken } from '../filter/keystone-client.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
 import { type EndpointChoice, endpointOf } from './catalog.ts';
@@ -63,12 +64,12 @@ class RealKeystone implements Keystone {
 
   async get(url: string, call?: HttpCallOptions): Promise<HttpAnswer> {
     const { services } = await this.#open();
-    return this.#get(services, url, call);
+    return withKeystoneToken(services, this).get(url, call);
   }
 
   async getIdentity(path: string, call?: HttpCallOptions): Promise<HttpAnswer> {
     const { identity, url } = await this.#open();
-    return this.#get(identity, `${url}${path}`, call);
+    return withKeystoneToken(identity, this).get(`${url}${path}`, call);
   }
 
   async validate(token: string, { signal }: Signal = {}): Promise<ValidToken | undefined> {
@@ -103,20 +104,6 @@ class RealKeystone implements Keystone {
     this.#closed = true;
     const opened = await this.#opened?.catch(() => undefined);
     await Promise.all([opened?.identity.close(), opened?.services.close()]);
-  }
-
-  /** With a token of ours; after a 401 once more, with a new one. */
-  async #get(client: HttpClient, url: string, call: HttpCallOptions = {}): Promise<HttpAnswer> {
-    const attempt = (token: string) =>
-      client.get(url, { ...call, headers: { ...call.headers, 'x-auth-token': token } });
-    const first = await this.token(call);
-    const answer = await attempt(first);
-    if (answer.status !== 401) {
-      return answer;
-    }
-    this.refused(first);
-    const second = await this.token(call);
-    return second === first ? answer : attempt(second);
   }
 
   async #issue() {
