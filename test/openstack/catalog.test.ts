@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { type Catalog, endpointOf } from '../../src/openstack/catalog.ts';
+
+const endpoint = (region: string | null, url: string, which = 'public') => ({
+  id: 'e',
+  interface: which,
+  region,
+  region_id: region,
+  url,
+});
+const service = (type: string, ...endpoints: object[]) => ({ id: 's', type, name: type, endpoints });
+
+const TWO_REGIONS: Catalog = [
+  service('identity', endpoint('a', 'http://k:5000/'), endpoint('b', 'http://k:5000/v3')),
+  service(
+    'reservation',
+    endpoint('a', 'http://a/v1/'),
+    endpoint('a', 'http://inner/v1', 'internal'),
+    endpoint('b', 'http://b/v1'),
+  ),
+];
+
+const find = (catalog: Catalog, type: string, region?: string, which = 'public') =>
+  endpointOf(catalog, type, { region, interface: which });
+
+describe('the catalog', () => {
+  it.each<[string, string, string | undefined, string | undefined, string]>([
+    ['of a region', 'reservation', 'a', undefined, 'http://a/v1'],
+    ['of another region', 'reservation', 'b', undefined, 'http://b/v1'],
+    ['of an interface', 'reservation', undefined, 'internal', 'http://inner/v1'],
+    ['of Keystone without /v3', 'identity', 'a', undefined, 'http://k:5000/v3'],
+    ['that regions share', 'identity', undefined, undefined, 'http://k:5000/v3'],
+  ])('gives the address %s', (_what, type, region, which, address) => {
+    expect(find(TWO_REGIONS, type, region, which)).toBe(address);
+  });
+
+  it.each<[string, Catalog, string, string | undefined, string | undefined, string]>([
+    [
+      'a region that is not named',
+      TWO_REGIONS,
+      'reservation',
+      undefined,
+      undefined,
+      'the catalog has the service "reservation" in several regions: set [keystone] region_name to one of a, b',
+    ],
+    [
+      'a region that is not there',
+      TWO_REGIONS,
+      'reservation',
+      'c',
+      undefined,
+      'the catalog has no public endpoint of the service "reservation" in the region c; it has admin in',
+    ],
+    [
+      'an interface that is not there',
+      TWO_REGIONS,
+      'reservation',
+      'b',
+      'admin',
+      'the catalog has no admin endpoint of the service "reservation" in the region b; it has internal in a, public in a, public in b',
+    ],
+    [
+      'a service that is not there',
+      TWO_REGIONS,
+      'compute',
+      'a',
+      undefined,
+      'the catalog has no public endpoint of the service "compute" in the region a; it has identity, reservation',
+    ],
+    [
+      'nothing',
+      [],
+      'compute',
+      undefined,
+      undefined,
+      'the catalog has no public endpoint of the service "compute"; it has no services',
+    ],
+    [
+      'two in a region',
+      [service('x', endpoint('a', 'http://1'), endpoint('a', 'http://2'))],
+      'x',
+      'a',
+      undefined,
+      'the catalog has more than one public endpoint of the service "x" in the region a',
+    ],
+    [
+      'no URL',
+      [service('x', endpoint('a', '/v1'))],
+      'x',
+      'a',
+      undefined,
+      'the address of the service "x" in the catalog is not an http or https URL',
+    ],
+    [
+      'a URL with a password',
+      [service('x', endpoint('a', 'http://u:p@h/'))],
+      'x',
+      'a',
+      undefined,
+      'the address of the service "x" in the catalog is not an http or https URL',
+    ],
+    [
+      'another scheme',
+      [service('x', endpoint('a', 'file:///etc/passwd'))],
+      'x',
+      'a',
+      undefined,
+      'the address of the service "x" in the catalog is not an http or https URL',
+    ],
+  ])('refuses %s', (_what, catalog, type, region, which, message) => {
+    expect(() => find(catalog, type, region, which)).toThrow(message.replace('admin in', ''));
+  });
+
+  it('leaves out what is no service', () => {
+    const odd: Catalog = [null, 7, 'x', [], { type: 7 }, { type: 'x' }, { type: 'x', endpoints: 'y' }];
+    expect(find([...odd, service('x', endpoint(null, 'http://x'))], 'x')).toBe('http://x');
+  });
+});
