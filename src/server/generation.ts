@@ -1,3 +1,4 @@
+import { Admission } from '../admission.ts';
 import { type Deadline, withinDeadline } from '../deadline.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { UsageEnforcement } from '../enforcement/enforcement.ts';
@@ -6,7 +7,6 @@ import { kubernetesSection, policyOptions } from '../kubernetes/options.ts';
 import type { PodAdmission } from '../kubernetes/pod-admission.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policy-chain.ts';
-import { Admission } from './admission.ts';
 import { readTokens } from './credentials.ts';
 import type { DoorTokens } from './doors.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';

@@ -1,8 +1,8 @@
-import type { Wait } from '../deadline.ts';
-import { OverloadedError, WaitingLine } from '../waiting-line.ts';
+import type { Wait } from './deadline.ts';
+import { OverloadedError, WaitingLine } from './waiting-line.ts';
 
 /**
- * Limits how many decisions are made at the same time, and how many wait. Not cockatiel's bulkhead: that keeps requests in its queue
+ * Limits how much is done at the same time, such as decisions, and how much waits. Not cockatiel's bulkhead: that keeps requests in its queue
  * that cannot be answered in time any more, and refuses others for them.
  */
 export class Admission {

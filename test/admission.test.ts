@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Deadline, waitFor } from '../../src/deadline.ts';
-import { Admission } from '../../src/server/admission.ts';
-import { OverloadedError } from '../../src/waiting-line.ts';
+import { Admission } from '../src/admission.ts';
+import { Deadline, waitFor } from '../src/deadline.ts';
+import { OverloadedError } from '../src/waiting-line.ts';
 
 const FOREVER = waitFor(undefined);
 

@@ -1,0 +1,243 @@
+/** Whether the tokens of others are valid, by Keystone's word and by what it said before. */
+import { Admission } from '../admission.ts';
+import { inTime, withinDeadline } from '../deadline.ts';
+import { errorText } from '../errors.ts';
+import type { Clock } from '../filter/services.ts';
+import type { Logger } from '../logger.ts';
+import type { Keystone, ValidToken } from './contract.ts';
+import { type KnownToken, TokenCache, tokenKey } from './token-cache.ts';
+
+/** `from`: what the answer rests on. `outage` = on what Keystone said earlier, since it does not answer now. */
+export type TokenAnswer =
+  | { readonly kind: 'valid'; readonly token: ValidToken; readonly from: 'cache' | 'keystone' | 'outage' }
+  | { readonly kind: 'invalid'; readonly from: 'cache' | 'keystone' | 'form' }
+  /** Nobody knows: `reason` says why, and holds nothing of the token. */
+  | { readonly kind: 'unavailable'; readonly from: 'busy' | 'outage'; readonly reason: string };
+
+export interface ValidationSettings {
+  /** For how many seconds an answer counts without asking again. 0 = ask each time. */
+  readonly cacheSeconds: number;
+  /** How long a request waits for Keystone, in seconds. */
+  readonly deadline: number;
+  /** Whether a valid token may ask: the others are kept apart, and wait apart. It decides nothing else. */
+  readonly mayAsk: (token: ValidToken) => boolean;
+}
+
+/** For metrics. It must not throw. */
+export interface ValidationObserver {
+  /** Keystone was asked about a token. */
+  tokenValidated(outcome: 'valid' | 'invalid' | 'failed'): void;
+}
+
+export interface ValidationServices {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly observer?: ValidationObserver | undefined;
+}
+
+/** A Fernet token has about 200 characters, with many groups of a federated user up to a few thousand. */
+const MAX_TOKEN_LENGTH = 4096;
+/** The characters of tokens: base64url, the dots of JWS, and those of base64. */
+const TOKEN_FORM = /^[A-Za-z0-9_.~+/=-]+$/;
+/** Validations at the same time; more wait. One line for tokens that are known to be privileged, one for all others. */
+const MAX_UNDER_WAY = 32;
+const MAX_WAITING = 256;
+/** After a failure, known tokens go on without waiting for Keystone for so long; it is asked beside them. */
+const OUTAGE_MS = 30_000;
+/** Between two warnings. */
+const WARN_EVERY_MS = 60_000;
+
+const MALFORMED: TokenAnswer = { kind: 'invalid', from: 'form' };
+const INVALID: TokenAnswer = { kind: 'invalid', from: 'keystone' };
+const KNOWN_INVALID: TokenAnswer = { kind: 'invalid', from: 'cache' };
+const OUTAGE: TokenAnswer = {
+  kind: 'unavailable',
+  from: 'outage',
+  reason: 'the token cannot be validated now, because Keystone does not answer; please try again',
+};
+const BUSY: TokenAnswer = {
+  kind: 'unavailable',
+  from: 'busy',
+  reason: 'the token cannot be validated now, because too many others are; please try again',
+};
+
+/**
+ * Asks Keystone once for any number of requests with the same token, and remembers the answer: for `cacheSeconds`, never beyond the
+ * expiry of the token. While Keystone does not answer, or answers nonsense, a token that it has confirmed goes on until it expires, and
+ * for any other the answer is `unavailable`. Nothing that breaks makes a token valid. */
+export class TokenValidation {
+  readonly #keystone: Pick<Keystone, 'validate' | 'close'>;
+  readonly #services: ValidationServices;
+  readonly #cache = new TokenCache();
+  readonly #flights = new Map<string, Promise<TokenAnswer>>();
+  readonly #privileged = new Admission(MAX_UNDER_WAY, MAX_WAITING);
+  readonly #others = new Admission(MAX_UNDER_WAY, MAX_WAITING);
+  /** When Keystone failed, if it has not answered since. */
+  #failedAt: number | undefined;
+  #saidOutage = false;
+  #isClosed = false;
+  #warnedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(keystone: Pick<Keystone, 'validate' | 'close'>, services: ValidationServices) {
+    this.#keystone = keystone;
+    this.#services = services;
+  }
+
+  get sizes(): { valid: number; unknown: number } {
+    return this.#cache.sizes;
+  }
+
+  /** Tokens that Keystone is being asked about, those that wait for their turn included. */
+  get underWay(): number {
+    return this.#flights.size;
+  }
+
+  /** Never rejects. Answers at once, without a promise, what is known. */
+  ask(token: string, settings: ValidationSettings): TokenAnswer | Promise<TokenAnswer> {
+    if (token.length > MAX_TOKEN_LENGTH || !TOKEN_FORM.test(token)) {
+      return MALFORMED;
+    }
+    const key = tokenKey(token);
+    const now = this.#now();
+    const known = this.#cache.valid(key);
+    if (known === undefined) {
+      return this.#cache.isUnknown(key, now) ? KNOWN_INVALID : this.#waitForUnknown(key, token, settings);
+    }
+    if (!isAlive(known, now)) {
+      this.#cache.keepUnknown(key, now);
+      return KNOWN_INVALID;
+    }
+    if (isWithin(known.askedAt, now, settings.cacheSeconds * 1000)) {
+      return { kind: 'valid', token: known.token, from: 'cache' };
+    }
+    const flight = this.#validate(key, token, settings);
+    if (this.#failedAt !== undefined && isWithin(this.#failedAt, now, OUTAGE_MS)) {
+      return { kind: 'valid', token: known.token, from: 'outage' };
+    }
+    return this.#waitForKnown(known, flight, settings);
+  }
+
+  /** Closes the client, which ends what is under way: nobody may wait for it any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#keystone.close();
+  }
+
+  async #waitForUnknown(key: string, token: string, settings: ValidationSettings): Promise<TokenAnswer> {
+    return (await inSeconds(settings.deadline, this.#validate(key, token, settings))) ?? OUTAGE;
+  }
+
+  /** Half of the time, since the lease is still to be judged. */
+  async #waitForKnown(
+    known: KnownToken,
+    flight: Promise<TokenAnswer>,
+    { deadline }: ValidationSettings,
+  ): Promise<TokenAnswer> {
+    const answer = (await inSeconds(deadline / 2, flight)) ?? OUTAGE;
+    return answer.kind === 'unavailable' && isAlive(known, this.#now())
+      ? { kind: 'valid', token: known.token, from: 'outage' }
+      : answer;
+  }
+
+  /** Not cancelled when a request ends: others may wait for the same answer. */
+  #validate(key: string, token: string, settings: ValidationSettings): Promise<TokenAnswer> {
+    let flight = this.#flights.get(key);
+    if (flight === undefined) {
+      flight = this.#inTurn(key, token, settings).finally(() => this.#flights.delete(key));
+      this.#flights.set(key, flight);
+    }
+    return flight;
+  }
+
+  async #inTurn(key: string, token: string, settings: ValidationSettings): Promise<TokenAnswer> {
+    const line = this.#cache.isPrivileged(key) ? this.#privileged : this.#others;
+    return withinDeadline(settings.deadline, async (deadline) => {
+      try {
+        await line.enter(deadline);
+      } catch {
+        this.#warn({ under_way: this.underWay }, 'too many tokens wait to be validated');
+        return BUSY;
+      }
+      try {
+        // Counted from before the call: an answer may be about a time before it arrives.
+        const askedAt = this.#now();
+        const { signal } = deadline;
+        const valid = await inTime(this.#keystone.validate(token, { signal }), deadline);
+        return this.#learn(key, askedAt, valid, settings);
+      } catch (thrown) {
+        return this.#failed(thrown, token);
+      } finally {
+        line.leave();
+      }
+    });
+  }
+
+  #learn(
+    key: string,
+    askedAt: number,
+    valid: ValidToken | undefined,
+    { mayAsk }: ValidationSettings,
+  ): TokenAnswer {
+    const { logger, observer } = this.#services;
+    const now = this.#now();
+    if (this.#failedAt !== undefined) {
+      this.#failedAt = undefined;
+      if (this.#saidOutage) {
+        this.#saidOutage = false;
+        logger.info('Keystone validates tokens again');
+      }
+    }
+    const known = valid && { token: valid, askedAt };
+    if (known !== undefined && isAlive(known, now)) {
+      observer?.tokenValidated('valid');
+      this.#cache.keepValid(key, known, mayAsk(known.token));
+      return { kind: 'valid', token: known.token, from: 'keystone' };
+    }
+    observer?.tokenValidated('invalid');
+    this.#cache.keepUnknown(key, now);
+    return INVALID;
+  }
+
+  #failed(thrown: unknown, token: string): TokenAnswer {
+    if (this.#isClosed) {
+      return OUTAGE;
+    }
+    this.#services.observer?.tokenValidated('failed');
+    this.#failedAt = this.#now();
+    const error = errorText(thrown).replaceAll(token, '(token)');
+    if (this.#warn({ error }, 'Keystone did not validate a token: only known tokens go on')) {
+      this.#saidOutage = true;
+    }
+    return OUTAGE;
+  }
+
+  /** Limited, since anybody can cause such lines. Returns whether it was logged. */
+  #warn(fields: object, message: string): boolean {
+    const now = this.#now();
+    if (isWithin(this.#warnedAt, now, WARN_EVERY_MS)) {
+      return false;
+    }
+    this.#warnedAt = now;
+    this.#services.logger.warn(fields, message);
+    return true;
+  }
+
+  #now(): number {
+    return this.#services.clock.now().getTime();
+  }
+}
+
+/** Not for an expiry that is no number. */
+function isAlive({ token }: KnownToken, now: number): boolean {
+  return now < token.expiresAt;
+}
+
+/** Not when the clock was set back to before it. */
+function isWithin(since: number, now: number, milliseconds: number): boolean {
+  return now >= since && now < since + milliseconds;
+}
+
+/** `undefined` = not in time. */
+function inSeconds(seconds: number, answer: Promise<TokenAnswer>): Promise<TokenAnswer | undefined> {
+  return withinDeadline(seconds, (deadline) => inTime(answer, deadline)).catch(() => undefined);
+}
