@@ -133,6 +133,8 @@ export function mistakesOf(...reading: readonly (() => unknown)[]): CredentialEr
  */
 export class AcceptedTokens {
   #digests: readonly Buffer[] = [];
+  /** Whether clients need a token even if none is accepted: there are other tokens elsewhere. */
+  requiredAnyway = false;
 
   constructor(tokens: readonly string[]) {
     this.replace(tokens);
@@ -144,7 +146,11 @@ export class AcceptedTokens {
 
   /** Whether clients need a token at all. */
   get required(): boolean {
-    return this.#digests.length > 0;
+    return this.requiredAnyway || !this.isEmpty;
+  }
+
+  get isEmpty(): boolean {
+    return this.#digests.length === 0;
   }
 
   accept(token: string): boolean {

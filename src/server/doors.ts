@@ -6,6 +6,7 @@ import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Context } from 'koa';
 import { AcceptedTokens } from './credentials.ts';
+import type { KeystoneGate } from './keystone-gate.ts';
 import { kubernetesPathOf } from './own-paths.ts';
 
 /** How a token is sent. */
@@ -26,7 +27,8 @@ const WAYS = {
       type: 'apiKey',
       in: 'header',
       name: 'X-Auth-Token',
-      description: 'One of the tokens of the service. Not needed if it has none.',
+      description:
+        'One of the tokens of the service or, with `keystone_auth`, a token of Keystone. Not needed if the service has neither.',
     },
   },
   bearer: {
@@ -144,11 +146,18 @@ export class Door {
   readonly tokens: AcceptedTokens;
   readonly #entry: DoorEntry;
   readonly #certificates: CertificateRules;
+  #keystone: KeystoneGate | undefined;
 
   constructor(name: DoorName, tokens: readonly string[], certificates: CertificateRules) {
     this.#entry = DOORS[name];
     this.#certificates = certificates;
     this.tokens = new AcceptedTokens(tokens);
+  }
+
+  /** Who else may pass: owners of tokens of Keystone. `undefined` = nobody. */
+  set keystone(gate: KeystoneGate | undefined) {
+    this.#keystone = gate;
+    this.tokens.requiredAnyway = gate !== undefined;
   }
 
   /** Whether everyone passes who reaches the port. */
@@ -159,23 +168,32 @@ export class Door {
   /** What clients must show, all of it, in words. Never a token itself. */
   get asks(): string[] {
     const { section, ways } = this.#entry;
+    const kinds = [
+      ...(this.tokens.isEmpty ? [] : [`one of [${section}] tokens`]),
+      ...(this.#keystone === undefined ? [] : [this.#keystone.asks]),
+    ];
+    const howSent = ways.map((way) => WAYS[way].words).join(', or ');
     return [
       ...(this.#certificates.everybody ? ['a client certificate ([service] client_ca_file)'] : []),
       ...(this.#asksForCertificate ? [`a client certificate ([${section}] client_ca_file)`] : []),
-      ...(this.tokens.required
-        ? [`one of [${section}] tokens, ${ways.map((way) => WAYS[way].words).join(', or ')}`]
-        : []),
+      ...(this.tokens.required ? [`${kinds.join(' or ')}, ${howSent}`] : []),
     ];
   }
 
-  /** Throws an HTTP error with status 401 unless the request carries everything that is asked for. */
-  requireProof(ctx: Context): void {
+  /**
+   * Throws an HTTP error unless the request carries everything that is asked for: with status 401, and for a token of Keystone also 403 or
+   * 503. Returns a promise, which may reject with such an error, only if Keystone must be asked.
+   */
+  requireProof(ctx: Context): Promise<void> | undefined {
     if (this.#asksForCertificate && !showsCertificate(ctx.req.socket)) {
       ctx.throw(401, EXPECTED_CERTIFICATE);
     }
-    if (this.tokens.required && !this.#entry.ways.some((way) => this.#accepts(WAYS[way].read(ctx)))) {
-      ctx.throw(401, this.#entry.expected);
+    if (!this.tokens.required || this.#entry.ways.some((way) => this.#accepts(WAYS[way].read(ctx)))) {
+      return undefined;
     }
+    return this.#keystone === undefined
+      ? ctx.throw(401, this.#entry.expected)
+      : this.#keystone.requireProof(ctx, WAYS['X-Auth-Token'].read(ctx), this.#entry.expected);
   }
 
   #accepts(token: string | undefined): boolean {
@@ -199,9 +217,16 @@ export function securitySchemesOf(name: DoorName): Readonly<Record<string, objec
 
 export type Doors = Readonly<Record<DoorName, Door>>;
 
-export function createDoors(tokens: DoorTokens, certificates: CertificateRules): Doors {
+/** `keystone` is for Blazar alone. */
+export function createDoors(
+  tokens: DoorTokens,
+  certificates: CertificateRules,
+  keystone?: KeystoneGate,
+): Doors {
   const door = (name: DoorName) => new Door(name, tokens[name], certificates);
-  return { blazar: door('blazar'), skypilot: door('skypilot'), kubernetes: door('kubernetes') };
+  const doors = { blazar: door('blazar'), skypilot: door('skypilot'), kubernetes: door('kubernetes') };
+  doors.blazar.keystone = keystone;
+  return doors;
 }
 
 export function replaceTokens(doors: Doors, tokens: DoorTokens): void {

@@ -5,10 +5,12 @@ import { UsageEnforcement } from '../enforcement/enforcement.ts';
 import type { WatchedServices } from '../enforcement/services.ts';
 import { kubernetesSection, policyOptions } from '../kubernetes/options.ts';
 import type { PodAdmission } from '../kubernetes/pod-admission.ts';
+import { keystoneSection } from '../openstack/options.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policy-chain.ts';
 import { readTokens } from './credentials.ts';
 import type { DoorTokens } from './doors.ts';
+import type { HeldGate, KeystoneGates } from './keystone-gates.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
 import { tokenOptionsOf } from './sections.ts';
 
@@ -32,6 +34,8 @@ export class Generation {
   readonly admission: Admission;
   /** The tokens of each protocol, as of loading. */
   readonly tokens: DoorTokens;
+  /** For tokens of Keystone. `undefined` = `keystone_auth` is off. */
+  readonly keystone: HeldGate | undefined;
   readonly skypilot: SkypilotParts;
   /** `undefined` = no scheduling policies: Kubernetes is not served. */
   readonly kubernetes: KubernetesParts | undefined;
@@ -42,12 +46,13 @@ export class Generation {
     parts: Pick<
       Generation,
       'number' | 'configuration' | 'options' | 'tokens' | 'enforcement' | 'skypilot' | 'kubernetes'
-    >,
+    > & { readonly keystone?: HeldGate | undefined },
   ) {
     this.number = parts.number;
     this.configuration = parts.configuration;
     this.options = parts.options;
     this.tokens = parts.tokens;
+    this.keystone = parts.keystone;
     this.enforcement = parts.enforcement;
     this.skypilot = parts.skypilot;
     this.kubernetes = parts.kubernetes;
@@ -58,18 +63,23 @@ export class Generation {
   static async create(
     number: number,
     configuration: Configuration,
-    services: WatchedServices,
+    services: WatchedServices & { readonly gates?: KeystoneGates },
   ): Promise<Generation> {
     const options = sectionOf(configuration, serviceSection);
     const tokens = readDoorTokens(configuration);
     const enforcement = await UsageEnforcement.fromConfiguration(configuration, services);
+    let keystone: HeldGate | undefined;
     try {
+      keystone = await services.gates?.open(options, sectionOf(configuration, keystoneSection));
       const kubernetes = await kubernetesParts(configuration);
       const policies = await PolicyChain.fromConfiguration(configuration, services);
       const skypilot = { options: sectionOf(configuration, skypilotSection), policies };
-      return new Generation({ number, configuration, options, tokens, enforcement, skypilot, kubernetes });
+      return new Generation({
+        ...{ number, configuration, options, tokens, keystone },
+        ...{ enforcement, skypilot, kubernetes },
+      });
     } catch (thrown) {
-      await enforcement.close();
+      await Promise.all([enforcement.close(), keystone?.release()]);
       throw thrown;
     }
   }
@@ -113,7 +123,7 @@ export class Generation {
         this.#unused = unused;
       });
     }
-    await Promise.all([this.enforcement.close(), this.skypilot.policies.close()]);
+    await Promise.all([this.enforcement.close(), this.skypilot.policies.close(), this.keystone?.release()]);
   }
 }
 

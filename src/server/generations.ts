@@ -1,17 +1,24 @@
 /** Reloads: a new configuration is built beside the current one, and takes over in one step. */
 import type { ConfigSources } from '../config/sources.ts';
-import { type Configuration, readConfiguration, withoutMistakes } from '../enforcement/configuration.ts';
+import {
+  type Configuration,
+  readConfiguration,
+  sectionOf,
+  withoutMistakes,
+} from '../enforcement/configuration.ts';
 import type { WatchedServices } from '../enforcement/services.ts';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
-import { asksForCertificate, DOORS } from './doors.ts';
+import { asksForCertificate, DOORS, type DoorName, type DoorTokens } from './doors.ts';
 import { Generation, readDoorTokens } from './generation.ts';
-import { READ_AT_START, type ServiceOptions } from './options.ts';
+import type { KeystoneGates } from './keystone-gates.ts';
+import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
 import { SECTIONS } from './sections.ts';
 import { type Started, servedDoors, startedWith, startProblems } from './start-checks.ts';
 
 export interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
+  readonly gates: KeystoneGates;
   /** Called after each reload. */
   readonly reloaded: (outcome: 'applied' | 'refused') => void;
   /** Called in the step in which a new configuration takes over. */
@@ -202,19 +209,34 @@ function refuseEmptied(before: Configuration, next: Configuration): void {
 }
 
 /**
- * A protocol that asks for a token keeps asking until a restart: the last token may have been lost with the end of a file, or with an
- * unset variable.
+ * A protocol that asks for a token keeps asking until a restart: the last token, or `keystone_auth`, may have been lost with the end of
+ * a file, or with an unset variable.
  */
 function refuseOpened(before: Generation, next: Configuration, { certificates }: Started): void {
   const tokens = readDoorTokens(next);
+  const asked = (of: DoorTokens, configuration: Configuration, name: DoorName) =>
+    of[name].length > 0 || (name === 'blazar' && sectionOf(configuration, serviceSection).keystone_auth);
   const opened = servedDoors(next).filter(
     (name) =>
-      before.tokens[name].length > 0 && tokens[name].length === 0 && !asksForCertificate(name, certificates),
+      asked(before.tokens, before.configuration, name) &&
+      !asked(tokens, next, name) &&
+      !asksForCertificate(name, certificates),
   );
   if (opened.length > 0) {
-    const message = 'the last token is gone, and everyone could ask; restart to accept it';
-    throw new ConfigurationError(
-      opened.map((name) => ({ severity: 'error', section: DOORS[name].section, option: 'tokens', message })),
-    );
+    throw new ConfigurationError(opened.map((name) => openedProblem(name, before)));
   }
+}
+
+function openedProblem(name: DoorName, { tokens }: Generation): Problem {
+  const { section } = DOORS[name];
+  const [option, gone] =
+    tokens[name].length > 0
+      ? ['tokens', 'the last token is gone']
+      : ['keystone_auth', 'it is off and there are no tokens'];
+  return {
+    severity: 'error',
+    section,
+    option,
+    message: `${gone}, and everyone could ask; restart to accept it`,
+  };
 }

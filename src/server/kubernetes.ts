@@ -35,7 +35,7 @@ export function kubernetesEndpoints(door: Door, recorder: DecisionRecorder): Mid
       ctx.set('Allow', 'POST');
       return;
     }
-    door.requireProof(ctx);
+    await door.requireProof(ctx);
     const seconds = requestedSeconds(ctx);
     const request = parseAdmissionReview(await jsonBody(ctx));
     const answer = await answerTo(ctx, request, kubernetes, { addDefaults: isAdmission, seconds }, recorder);

@@ -5,6 +5,7 @@ import type { DecisionLogObserver } from '../decisions/log.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
 import type { BreakerState, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver, LedgerOperation } from '../ledger/observer.ts';
+import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
 /** In seconds, up to more than the longest deadline that can be set, 3600. */
 const BUCKETS = [
@@ -26,11 +27,14 @@ export interface Gauges {
   configurationIsValid(): boolean;
   /** How many budgets are in each class by how much of them is taken; `undefined` = there are none to be counted. */
   budgets?(): Promise<ReadonlyMap<string, number> | undefined>;
+  /** Of the tokens of Keystone. */
+  tokens?: TokenSizes;
 }
 
 export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver {
   readonly #registry = new Registry();
   readonly #gauges: Gauges;
+  readonly tokens: TokenMetrics;
   #uncounted: DecisionRecord[] = [];
   readonly #answers = new Map<string, number>();
   #exposing: Promise<{ text: string; contentType: string }> | undefined;
@@ -131,6 +135,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
 
   constructor(gauges: Gauges) {
     this.#gauges = gauges;
+    this.tokens = new TokenMetrics(this.#registry, PREFIX, gauges.tokens);
     this.#gauge('decisions_under_way', 'Decisions in progress.', [], gauges.underWay);
     this.#gauge(
       'decisions_queued',

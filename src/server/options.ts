@@ -3,6 +3,9 @@ import { credentialProblems } from './credentials.ts';
 
 const path = z.string().min(1).optional();
 const expectedPath = 'the path of a file';
+/** Keystone's limit for the name of a role is 255 characters. */
+const roles = (names: string[]) => z.array(z.string().min(1).max(255)).min(1).default(names);
+const EXPECTED_ROLES = 'a list of names of roles, with commas between them';
 
 /** `[service]`: addresses, tokens, certificates, limits and logs of the policy service. */
 export const serviceOptions = z
@@ -31,6 +34,29 @@ export const serviceOptions = z
       secretFile: true,
       guard: true,
       expected: expectedPath,
+    }),
+    keystone_auth: z.boolean().default(false).meta({
+      description:
+        'Whether Blazar may also send a token of Keystone as X-Auth-Token: one that is none of tokens is validated with the account in [keystone].',
+    }),
+    token_cache_time: z.int().min(0).max(86_400).default(300).meta({
+      description:
+        'How long a token of Keystone counts as valid without asking again, and so how long a revoked one may still be used. Never beyond its expiry. 0 = ask each time.',
+      unit: 'seconds',
+    }),
+    service_roles: roles(['service', 'admin']).meta({
+      description:
+        'A token of Keystone may ask for leases if its user has one of these roles in the project of the token.',
+      expected: EXPECTED_ROLES,
+    }),
+    admin_roles: roles(['admin']).meta({
+      description: 'Reserved for managing budgets with a token of Keystone. Permits nothing yet.',
+      expected: EXPECTED_ROLES,
+    }),
+    reader_roles: roles(['reader', 'member']).meta({
+      description:
+        'Reserved for reading the budgets of a project with a token of Keystone. Permits nothing yet.',
+      expected: EXPECTED_ROLES,
     }),
     allow_anonymous: z.boolean().default(false).meta({
       description:

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ConfigSources } from '../config/sources.ts';
 import type { DecisionLog } from '../decisions/log.ts';
 import { type Configuration, requireConfiguration, sectionOf } from '../enforcement/configuration.ts';
+import { createSharedServices } from '../enforcement/services.ts';
 import { ConfigurationError, errorText, type Problem } from '../errors.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { createApp } from './app.ts';
@@ -14,6 +15,7 @@ import { createDoors, type Doors, replaceTokens } from './doors.ts';
 import type { Generation } from './generation.ts';
 import { Generations } from './generations.ts';
 import { groundProblems } from './ground-checks.ts';
+import { KeystoneGates } from './keystone-gates.ts';
 import { Listener } from './listener.ts';
 import { Metrics, type UncaughtKind } from './metrics.ts';
 import { type OpenedDoor, openedDoors } from './opened-doors.ts';
@@ -158,10 +160,13 @@ export class Service {
       generation: () => generations.current.number,
       configurationIsValid: () => generations.problems.length === 0,
       budgets: () => budgetGauge.read(generations.current.enforcement.ledger),
+      tokens: () => gates.sizes,
     });
+    const gates = new KeystoneGates(createSharedServices({ logger, httpObserver: metrics }), metrics.tokens);
     const log = openDecisionLog(configuration, options, logger, metrics);
     const generations: Generations = await Generations.start(sources, configuration, started, {
       logger,
+      gates,
       httpObserver: metrics,
       ledgerObserver: metrics,
       occupation: watchdog?.occupation,
@@ -177,7 +182,11 @@ export class Service {
       await log?.close(0);
       throw thrown;
     });
-    const doors = createDoors(generations.current.tokens, started.certificates);
+    const doors = createDoors(
+      generations.current.tokens,
+      started.certificates,
+      generations.current.keystone?.gate,
+    );
     const refusedRequests = new RefusedRequests(logger);
     const app = createApp({
       generations,
@@ -245,6 +254,7 @@ export class Service {
   #takeOver(next: Generation): void {
     const { doors, listener, watchdog } = this.#parts;
     replaceTokens(doors, next.tokens);
+    doors.blazar.keystone = next.keystone?.gate;
     listener.replaceDeadline(next.options.deadline);
     watchdog?.watch(next.options);
   }

@@ -25,7 +25,7 @@ export function skypilotEndpoint(door: Door, recorder: DecisionRecorder): Middle
       ctx.set('Allow', 'POST');
       return;
     }
-    door.requireProof(ctx);
+    await door.requireProof(ctx);
     await review(ctx, skypilot, await receivedRequest(ctx), recorder);
   };
 }

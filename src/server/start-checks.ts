@@ -4,6 +4,7 @@ import { withOrigin } from '../config/option-groups.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import type { Problem } from '../errors.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
+import { isKeystoneSet, keystoneSection } from '../openstack/options.ts';
 import { skypilotSection } from '../skypilot/options.ts';
 import type { TokenOptions } from './credentials.ts';
 import {
@@ -28,9 +29,11 @@ export interface Started {
 /** For a configuration without mistakes. `started`: what a running service started with. Default: as in the configuration. */
 export function startProblems(configuration: Configuration, started?: Started): Problem[] {
   const { host, certificates } = started ?? startedWith(configuration);
-  return [...certificateProblems(configuration), ...openDoors(configuration, host, certificates)].map(
-    (problem) => withOrigin({ severity: 'error', ...problem }, configuration.settings),
-  );
+  return [
+    ...certificateProblems(configuration),
+    ...keystoneProblems(configuration),
+    ...openDoors(configuration, host, certificates),
+  ].map((problem) => withOrigin({ severity: 'error', ...problem }, configuration.settings));
 }
 
 export function startedWith(configuration: Configuration): Started {
@@ -49,19 +52,31 @@ function openDoors(
   host: string,
   certificates: CertificateRules,
 ): Omit<Problem, 'severity'>[] {
-  if (sectionOf(configuration, serviceSection).allow_anonymous || isLoopback(host)) {
+  const { allow_anonymous, keystone_auth } = sectionOf(configuration, serviceSection);
+  if (allow_anonymous || isLoopback(host)) {
     return [];
   }
   const tokens = tokenOptionsOf(configuration);
-  const isOpen = (name: DoorName) => !asksForCertificate(name, certificates) && !hasTokens(tokens[name]);
+  const isOpen = (name: DoorName) =>
+    !asksForCertificate(name, certificates) &&
+    !hasTokens(tokens[name]) &&
+    !(name === 'blazar' && keystone_auth);
   return servedDoors(configuration)
     .filter(isOpen)
     .map((name) => {
       const { section, openTo, ownCertificates } = DOORS[name];
-      const missing = `[${section}] tokens or tokens_file${ownCertificates ? ' or client_ca_file' : ''}`;
+      const missing = `[${section}] tokens or tokens_file${ownCertificates ? ' or client_ca_file' : ''}${name === 'blazar' ? ' or keystone_auth' : ''}`;
       const message = `expected a loopback address, got ${host}, where everyone may ${openTo}: set ${missing}, or [service] allow_anonymous = true if that is meant`;
       return { section: 'service', option: 'host', message };
     });
+}
+
+function keystoneProblems(configuration: Configuration): Omit<Problem, 'severity'>[] {
+  const { keystone_auth } = sectionOf(configuration, serviceSection);
+  const message = 'expected an account in [keystone] with it, which validates the tokens of others';
+  return keystone_auth && !isKeystoneSet(sectionOf(configuration, keystoneSection))
+    ? [{ section: 'service', option: 'keystone_auth', message }]
+    : [];
 }
 
 /** Certificates of API servers can be told from others only if no other client is asked for one. */

@@ -10,6 +10,7 @@ import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createLasting, createPhysicalHost } from '../support/requests.ts';
 import { runApp, runService } from '../support/running-service.ts';
 import { getWhileStopping } from '../support/stopping.ts';
+import { ValidatingKeystone } from '../support/validating-keystone.ts';
 import { pageNamed, tableUnder } from './markdown.ts';
 import { matchesShown } from './shown.ts';
 
@@ -42,6 +43,11 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
     filters: { 'broken-filter.js': filterSource('BrokenFilter', { create: 'throw new Error("x");' }) },
     enforcement: { enabled_filters: ['BrokenFilter'] },
   });
+  const keystone = await ValidatingKeystone.start();
+  keystone.tokens.set('gAAAAAB-of-alice', 'member');
+  const { url: asking } = await runService({ service: { keystone_auth: true }, keystone: keystone.account });
+  const withToken = (token: string) =>
+    post(`${asking}/check-create`, FITS, { 'X-Auth-Token': token, ...JSON_TYPE });
   const { url: faulty } = await runApp({} as UsageEnforcement);
   const { raw: rawToHasty } = await runService({ service: { deadline: 1 } });
   const url = `${base}/check-create`;
@@ -53,6 +59,8 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
     await post(url, '{', { ...TOKEN, ...JSON_TYPE }),
     await post(url, JSON.stringify(Array(300_001).fill(0)), { ...TOKEN, ...JSON_TYPE }),
     await post(url, FITS, JSON_TYPE),
+    await withToken('gAAAAAB-unknown'),
+    await withToken('gAAAAAB-of-alice'),
     await post(url, JSON.stringify(createLasting(TEN_DAYS)), { ...TOKEN, ...JSON_TYPE }),
     await post(`${broken}/v1/check-create`, FITS, JSON_TYPE),
     await post(`${base}/check`, FITS, JSON_TYPE),
@@ -65,6 +73,7 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
     answerOf(await raw(long)),
     await post(`${faulty}/check-create`, FITS, JSON_TYPE),
     await fromAFullHouse(),
+    await keystone.stop().then(() => withToken('gAAAAAB-of-bob')),
   ];
   await expectShown(answers, tableUnder(page, 'What the policy service answers'), 0, 2);
 });
@@ -77,6 +86,7 @@ it('docs/reference/protocol.md says which headers tell what', async () => {
     'X-Enforcement-Generation of `204`, `403`',
     'Retry-After of `503`',
     'Allow of `405`',
+    'WWW-Authenticate of `401`',
   ]);
   const { url } = await runService();
   const check = (body: string, headers = {}) =>
@@ -88,9 +98,13 @@ it('docs/reference/protocol.md says which headers tell what', async () => {
     generation: headers.get('X-Enforcement-Generation'),
     retry: headers.get('Retry-After'),
     allow: headers.get('Allow'),
+    challenge: headers.get('WWW-Authenticate'),
   });
   const given = expect.stringMatching(/^req-[0-9a-f-]{36}$/);
-  const nothing = { id: given, generation: null, retry: null, allow: null };
+  const nothing = { id: given, generation: null, retry: null, allow: null, challenge: null };
+  const auth_url = 'http://127.0.0.1:9/v3';
+  const account = { auth_url, username: 'blazar', password: 'blazar', project_name: 'service' };
+  const asking = await runService({ service: { keystone_auth: true }, keystone: account });
   expect([
     told(await check(FITS, { 'X-Openstack-Request-Id': id })),
     told(await check(FITS, { 'X-Openstack-Request-Id': 'mine' })),
@@ -98,6 +112,7 @@ it('docs/reference/protocol.md says which headers tell what', async () => {
     told(await check('{')),
     told(await fromAFullHouse()),
     told(await fetch(`${url}/check-create`)),
+    told(await post(`${asking.url}/check-create`, FITS, JSON_TYPE)),
   ]).toEqual([
     { ...nothing, status: 204, id, generation: '1' },
     { ...nothing, status: 204, generation: '1' },
@@ -105,6 +120,7 @@ it('docs/reference/protocol.md says which headers tell what', async () => {
     { ...nothing, status: 400 },
     { ...nothing, status: 503, retry: '1' },
     { ...nothing, status: 405, allow: 'POST' },
+    { ...nothing, status: 401, challenge: `Keystone uri="${auth_url}"` },
   ]);
 });
 

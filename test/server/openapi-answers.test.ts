@@ -13,6 +13,7 @@ import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
 import { runApp, runService, runServiceOn } from '../support/running-service.ts';
 import { getWhileStopping } from '../support/stopping.ts';
+import { ValidatingKeystone } from '../support/validating-keystone.ts';
 
 const DECISIONS = operations.filter(({ method }) => method === 'post').map(({ path }) => path);
 const CHECKS = DECISIONS.filter((path) => path.includes('/check-'));
@@ -106,6 +107,19 @@ async function fromALedger(): Promise<Answer[]> {
   return [...answers, ...(await Promise.all(COMMITS.map((path) => post(url, path, SHORT))))];
 }
 
+/** With tokens of Keystone: one without the role, and one about which it does not answer. */
+async function fromKeystone(): Promise<Answer[]> {
+  const keystone = await ValidatingKeystone.start();
+  keystone.tokens.set('gAAAAAB-of-alice', 'member');
+  const { url } = await runService({ service: { keystone_auth: true }, keystone: keystone.account });
+  const ask = (token: string) =>
+    Promise.all(DECISIONS.map((path) => post(url, path, SHORT, { 'X-Auth-Token': token })));
+  const forbidden = await ask('gAAAAAB-of-alice');
+  const unknown = await ask('gAAAAAB-unknown');
+  await keystone.stop();
+  return [...forbidden, ...unknown, ...(await ask('gAAAAAB-of-bob'))];
+}
+
 async function fromAFault(): Promise<Answer[]> {
   const { url } = await runApp({} as UsageEnforcement);
   return Promise.all(DECISIONS.map((path) => post(url, path, SHORT)));
@@ -175,6 +189,7 @@ it('gives every answer that is described, as it is described, and no other', asy
     fromOneService(),
     fromAFilterThatFails(),
     fromALedger(),
+    fromKeystone(),
     fromAFault(),
     fromAFullHouse(),
     fromWaiting(),

@@ -54,6 +54,7 @@ export interface ServiceOptions {
   readonly service?: Readonly<Record<string, unknown>>;
   readonly skypilot?: Readonly<Record<string, unknown>>;
   readonly kubernetes?: Readonly<Record<string, unknown>>;
+  readonly keystone?: Readonly<Record<string, unknown>>;
   readonly filters?: Readonly<Record<string, string>>;
 }
 
@@ -91,6 +92,7 @@ function sourcesOf(options: ServiceOptions): ConfigSources {
       service: { port: 0, ...options.service },
       skypilot: { ...options.skypilot },
       kubernetes: { ...options.kubernetes },
+      keystone: { ...options.keystone },
     },
   };
 }

@@ -178,7 +178,7 @@ function response({
 
 function header(schema: z.ZodType): object {
   const { description, ...rest } = jsonSchema(schema);
-  return { description, required: true, schema: rest };
+  return { description, required: !schema.safeParse(undefined).success, schema: rest };
 }
 
 function requestIdParameter(): object {

@@ -42,7 +42,7 @@ const WITH_A_BODY: readonly ResponseName[] = [
   'TooLarge',
   'WrongType',
   'Faulty',
-  'Overloaded',
+  'OverloadedOrUnproven',
 ];
 
 export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
@@ -89,7 +89,7 @@ export const LEASE_OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'This lease has ended.',
     description: 'Sent after a lease has ended or was deleted. It may come late, twice or never.',
     body: { schema: 'EndRequest', example: endExample },
-    responses: ['Heard', ...WITH_A_BODY],
+    responses: ['Heard', 'Forbidden', ...WITH_A_BODY],
     door: 'blazar',
   },
 };

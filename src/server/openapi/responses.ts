@@ -17,6 +17,13 @@ export const headerSchemas = {
       'The number of the configuration that decided: 1 since the start, one more with each reload.',
   }),
   'Retry-After': z.int().min(0).meta({ description: 'Seconds.' }),
+  'WWW-Authenticate': z
+    .string()
+    .optional()
+    .meta({
+      description: 'With `keystone_auth`: where to get a token.',
+      examples: ['Keystone uri="https://keystone.example.org:5000/v3"'],
+    }),
   Allow: z.string().meta({ description: 'The allowed methods.', examples: ['POST'] }),
 } as const;
 
@@ -92,14 +99,16 @@ export const RESPONSES = {
   },
   NoToken: {
     status: 401,
-    description: 'The service has tokens, and `X-Auth-Token` is not one of them.',
-    headers: ANSWERED,
+    description:
+      'The service has tokens, and `X-Auth-Token` is not one of them; nor, with `keystone_auth`, a token that Keystone knows.',
+    headers: [REQUEST_ID_HEADER, 'WWW-Authenticate'],
     body: 'Refusal',
     examples: { noToken: { message: DOORS.blazar.expected } },
   },
   Rejected: {
     status: 403,
-    description: 'A filter rejected the lease, or failed.',
+    description:
+      'A filter rejected the lease, or failed; or the token of Keystone has none of `service_roles`.',
     headers: DECIDED,
     body: 'Refusal',
     examples: {
@@ -112,9 +121,22 @@ export const RESPONSES = {
       },
     },
   },
+  Forbidden: {
+    status: 403,
+    description: 'The token of Keystone has none of `service_roles`.',
+    headers: DECIDED,
+    body: 'Refusal',
+    examples: {
+      forbidden: {
+        message:
+          'expected a token of a user with one of the roles service, admin in the project of the token',
+      },
+    },
+  },
   NotCommitted: {
     status: 403,
-    description: 'A shared limit has been used up since the check, or the lease could not be recorded.',
+    description:
+      'A shared limit has been used up since the check, or the lease could not be recorded; or the token of Keystone has none of `service_roles`.',
     headers: DECIDED,
     body: 'Refusal',
     examples: {
@@ -194,6 +216,19 @@ export const RESPONSES = {
     body: 'Refusal',
     examples: {
       overloaded: { message: 'Too many decisions are under way and waiting. Please try again.' },
+    },
+  },
+  OverloadedOrUnproven: {
+    status: 503,
+    description:
+      'Too many decisions are under way and waiting, or the request waited too long; or Keystone does not answer, and the token is not known.',
+    headers: [REQUEST_ID_HEADER, 'Retry-After'],
+    body: 'Refusal',
+    examples: {
+      overloaded: { message: 'Too many decisions are under way and waiting. Please try again.' },
+      unproven: {
+        message: 'the token cannot be validated now, because Keystone does not answer; please try again',
+      },
     },
   },
   Reviewed: {

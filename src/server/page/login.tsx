@@ -1,7 +1,13 @@
 import { Document } from './document.tsx';
 
+interface LoginProps {
+  readonly error?: string | undefined;
+  /** Whether there is a token with which somebody can log in. */
+  readonly hasTokens: boolean;
+}
+
 /** The login form. */
-export function LoginPage({ error }: { readonly error?: string | undefined }) {
+export function LoginPage({ error, hasTokens }: LoginProps) {
   return (
     <Document title={error === undefined ? 'Log in' : 'Not logged in'}>
       <main class="login">
@@ -25,7 +31,9 @@ export function LoginPage({ error }: { readonly error?: string | undefined }) {
             aria-invalid={error !== undefined}
           />
           <p class="hint" id="login-hint">
-            One of the tokens of [service], the same that clients send as X-Auth-Token.
+            {hasTokens
+              ? 'One of the tokens of [service], the same that clients send as X-Auth-Token.'
+              : 'Nobody can log in: [service] has no tokens, and tokens of Keystone do not open this page.'}
           </p>
           <button type="submit">Log in</button>
         </form>

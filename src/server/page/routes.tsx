@@ -80,13 +80,13 @@ export function pageRoutes({ generations, tokens, recorder, metrics, isDraining 
     if (mayLook(ctx)) {
       await showOverview(ctx, NOTHING_JUDGED);
     } else {
-      show(ctx, 401, <LoginPage />);
+      show(ctx, 401, <LoginPage hasTokens={!tokens.isEmpty} />);
     }
   });
   router.post('/', async (ctx) => {
     if (!mayLook(ctx)) {
       const error = 'Nothing was judged: there is no session, or it has ended. Please log in.';
-      show(ctx, 401, <LoginPage error={error} />);
+      show(ctx, 401, <LoginPage hasTokens={!tokens.isEmpty} error={error} />);
       return;
     }
     const judging = await judgeForm(ctx);
@@ -99,20 +99,27 @@ export function pageRoutes({ generations, tokens, recorder, metrics, isDraining 
   router.post('/login', async (ctx) => {
     const form = await readForm(ctx, FIELDS_LIMIT);
     if (form === undefined) {
-      show(ctx, 413, <LoginPage error={`Expected a token of less than ${FIELDS_LIMIT} bytes.`} />);
+      show(
+        ctx,
+        413,
+        <LoginPage
+          hasTokens={!tokens.isEmpty}
+          error={`Expected a token of less than ${FIELDS_LIMIT} bytes.`}
+        />,
+      );
       return;
     }
     const wait = limit.wait(ctx.ip);
     if (tokens.required && wait > 0) {
       ctx.set('Retry-After', String(wait));
       const error = `There were too many wrong tokens from this address. Please try again in ${wait} seconds.`;
-      show(ctx, 429, <LoginPage error={error} />);
+      show(ctx, 429, <LoginPage hasTokens={!tokens.isEmpty} error={error} />);
     } else if (!tokens.required || sessions.open(ctx, form.get('token') ?? '')) {
       seeOther(ctx);
     } else {
       limit.count(ctx.ip);
       stateOf(ctx).refusedFor = 'expected a valid token to log in to the page';
-      show(ctx, 401, <LoginPage error="This token is not accepted." />);
+      show(ctx, 401, <LoginPage hasTokens={!tokens.isEmpty} error="This token is not accepted." />);
     }
   });
   // After a wrong token, the address bar shows /login: a browser may request it.

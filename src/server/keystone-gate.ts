@@ -1,0 +1,88 @@
+/** Who may ask with a token of Keystone, and the answers to everybody else. */
+import type { Context } from 'koa';
+import type { ValidToken } from '../openstack/contract.ts';
+import type { TokenAnswer, TokenValidation, ValidationSettings } from '../openstack/token-validation.ts';
+import { stateOf } from './request-state.ts';
+
+/** What became of a request with a token that is none of the service's own. */
+export type TokenOutcome = 'allowed' | 'forbidden' | 'invalid' | 'unavailable';
+
+export interface GateOptions {
+  readonly serviceRoles: readonly string[];
+  /** For clients that are to get a token there. */
+  readonly authUrl: string;
+  readonly cacheSeconds: number;
+  readonly deadline: number;
+}
+
+/** For metrics. It must not throw. */
+export type CountToken = (outcome: TokenOutcome, from: TokenAnswer['from']) => void;
+
+/** In seconds. An outage of Keystone lasts longer than a full queue. */
+const RETRY_AFTER = '5';
+
+/** The rules of one configuration. What is known about tokens is kept in `validation`, which outlives it. */
+export class KeystoneGate {
+  readonly #validation: TokenValidation;
+  readonly #settings: ValidationSettings;
+  readonly #count: CountToken;
+  readonly #expected: string;
+  readonly #challenge: string;
+  /** What clients must show, in words. */
+  readonly asks: string;
+
+  constructor(
+    validation: TokenValidation,
+    { serviceRoles, authUrl, cacheSeconds, deadline }: GateOptions,
+    count: CountToken,
+  ) {
+    const mayAsk = ({ project, roles }: ValidToken) =>
+      project !== undefined && roles.some((role) => serviceRoles.includes(role));
+    const named = `${serviceRoles.length === 1 ? 'the role' : 'one of the roles'} ${serviceRoles.join(', ')}`;
+    this.#validation = validation;
+    this.#settings = { cacheSeconds, deadline, mayAsk };
+    this.#count = count;
+    this.#expected = `expected a token of a user with ${named} in the project of the token`;
+    this.#challenge = `Keystone uri="${authUrl}"`;
+    this.asks = `a token of Keystone with ${named}`;
+  }
+
+  /**
+   * Throws an HTTP error unless the token may ask: 401 for one that Keystone does not know, 403 for one without the role, 503 if nobody
+   * can tell. Returns a promise, which may reject with such an error, only if Keystone must be asked.
+   */
+  requireProof(ctx: Context, token: string, expected: string): Promise<void> | undefined {
+    const answer = this.#validation.ask(token, this.#settings);
+    if (answer instanceof Promise) {
+      return answer.then((later) => this.#judge(ctx, later, expected));
+    }
+    this.#judge(ctx, answer, expected);
+    return undefined;
+  }
+
+  #judge(ctx: Context, answer: TokenAnswer, expected: string): void {
+    const state = stateOf(ctx);
+    switch (answer.kind) {
+      case 'valid':
+        if (!this.#settings.mayAsk(answer.token)) {
+          this.#count('forbidden', answer.from);
+          // Another configuration may name another role.
+          state.headers.push('X-Enforcement-Generation', String(state.generation.number));
+          ctx.throw(403, this.#expected);
+        }
+        this.#count('allowed', answer.from);
+        return;
+      case 'invalid':
+        this.#count('invalid', answer.from);
+        ctx.set('WWW-Authenticate', this.#challenge);
+        ctx.throw(401, expected);
+        break;
+      case 'unavailable':
+        this.#count('unavailable', answer.from);
+        ctx.set('Retry-After', RETRY_AFTER);
+        // Other answers of 500 and above have their cause in the log already.
+        state.refusedFor = answer.reason;
+        ctx.throw(503, answer.reason, { expose: true });
+    }
+  }
+}
