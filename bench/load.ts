@@ -17,10 +17,12 @@ const HEADERS = { 'content-type': 'application/json' };
 export interface Questions {
   readonly path: string;
   readonly bodies: readonly string[];
+  /** In addition to the content type. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** As Blazar sends them: compact, on different days. */
-const LEASES: Questions = {
+export const LEASES: Questions = {
   path: '/check-create',
   bodies: capturedTexts().map((text) => JSON.stringify(JSON.parse(text))),
 };
@@ -89,7 +91,7 @@ function timed(
 }
 
 /** Otherwise all callers would be at the same one at the same time. */
-function startingAtDifferentOnes({ path, bodies }: Questions): (client: autocannon.Client) => void {
+function startingAtDifferentOnes({ path, bodies, headers }: Questions): (client: autocannon.Client) => void {
   let callers = 0;
   return (client) => {
     const first = Math.floor((callers * bodies.length) / CALLERS);
@@ -98,7 +100,7 @@ function startingAtDifferentOnes({ path, bodies }: Questions): (client: autocann
       [...bodies.slice(first), ...bodies.slice(0, first)].map((body) => ({
         method: 'POST',
         path,
-        headers: HEADERS,
+        headers: { ...HEADERS, ...headers },
         body,
       })),
     );

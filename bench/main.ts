@@ -15,6 +15,7 @@ import { suite as service } from './service.ts';
 import { trial as fuzz } from './service-fuzz.ts';
 import { trial as latency } from './service-latency.ts';
 import { trial as memory } from './service-memory.ts';
+import { suite as tokens } from './service-tokens.ts';
 import { trial as worstCase } from './service-worst-case.ts';
 import { suite as skypilotReview } from './skypilot-review.ts';
 
@@ -27,6 +28,7 @@ const MATTERS: readonly (Suite | Trial)[] = [
   admission,
   ledger,
   service,
+  tokens,
   latency,
   memory,
   worstCase,

@@ -6,6 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { CAPTURED_SECONDS, ROOT } from './requests.ts';
 import { LEASE_POLICIES, LEDGER, LOG, POLICIES } from './server-files.ts';
+import { answerAsKeystone, FIXED_TOKEN } from './tokens.ts';
 import { type Observed, Observer } from './worst-case/observed.ts';
 
 /** Requests to the server's process: report its usage, or reload its configuration. */
@@ -74,6 +75,20 @@ const SERVERS: Readonly<Record<string, (folder: string) => Promise<Running>>> = 
   service: () => service(LIMIT),
 
   'service, decision log': (folder) => service({ ...LIMIT, service: { decision_log: join(folder, LOG) } }),
+
+  'service, tokens': async () => {
+    const keystone = await listen(answerAsKeystone);
+    return service({
+      ...LIMIT,
+      service: { tokens: [FIXED_TOKEN], keystone_auth: true },
+      keystone: {
+        auth_url: `${keystone.url}/v3`,
+        username: 'blazar',
+        password: 'blazar',
+        project_name: 'service',
+      },
+    });
+  },
 
   'service, reviews': (folder) =>
     service({

@@ -16,6 +16,7 @@ import {
 import { capturedRequests, withLease } from './requests.ts';
 import { LEASE_POLICIES, LOG, POLICIES } from './server-files.ts';
 import type { ServerMessage, ServerQuestion } from './server-main.ts';
+import { FIXED_TOKEN, KEYSTONE_TOKEN } from './tokens.ts';
 import type { Observed } from './worst-case/observed.ts';
 
 export type ServerKind =
@@ -25,6 +26,8 @@ export type ServerKind =
   | 'service'
   /** As it is meant to run: metrics are always on. */
   | 'service, decision log'
+  /** Asks for a token: a fixed one, or one that a small Keystone in its process has validated. */
+  | 'service, tokens'
   /** Parses reviews of pods, and allows them all. */
   | 'node:http, reviews'
   /** Judges them by policies, and logs what it decides. */
@@ -65,8 +68,8 @@ export class ServerProcess {
         throw new Error(`${kind}: expected a URL`);
       }
       const isOurs = kind.startsWith('service');
-      await (isOfReviews ? proveReviews(url, isOurs) : proveAnswers(url, isOurs));
-      if (isOurs && kind !== 'service') {
+      await (isOfReviews ? proveReviews(url, isOurs) : proveAnswers(url, isOurs, kind));
+      if (isOurs && kind !== 'service' && kind !== 'service, tokens') {
         await proveLogged(join(folder, LOG));
       }
       return new ServerProcess(child, url, folder);
@@ -141,7 +144,14 @@ function required<Value>(value: Value | undefined): Value {
 }
 
 /** Verifies that the lease is allowed, and that a longer one is rejected if there is a limit. */
-async function proveAnswers(url: string, hasLimit: boolean): Promise<void> {
+async function proveAnswers(url: string, hasLimit: boolean, kind: ServerKind): Promise<void> {
+  const tokens = kind === 'service, tokens' ? [FIXED_TOKEN, KEYSTONE_TOKEN] : [''];
+  for (const token of tokens) {
+    await proveWith(url, hasLimit, token);
+  }
+}
+
+async function proveWith(url: string, hasLimit: boolean, token: string): Promise<void> {
   const [request] = capturedRequests();
   if (request === undefined) {
     throw new Error('there is no request');
@@ -150,7 +160,7 @@ async function proveAnswers(url: string, hasLimit: boolean): Promise<void> {
   for (const [body, status] of [[request, 204] as const, ...(hasLimit ? [[tooLong, 403] as const] : [])]) {
     const answer = await fetch(`${url}/check-create`, {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
+      headers: { 'Content-Type': 'application/json', ...(token !== '' && { 'X-Auth-Token': token }) },
       body: JSON.stringify(body),
     });
     if (answer.status !== status) {

@@ -1,0 +1,43 @@
+/** What a token of Keystone costs a request, beside a fixed one. */
+import { processorOf, type Subject, type Suite } from './harness/suite.ts';
+import { LEASES, saturate } from './load.ts';
+import { ServerProcess } from './server-process.ts';
+import { FIXED_TOKEN, KEYSTONE_TOKEN } from './tokens.ts';
+
+const BATCH = 4000;
+const FIXED = 'fixed token';
+const CACHED = 'cached token of Keystone';
+
+async function withToken(token: string): Promise<Subject> {
+  const running = await ServerProcess.start('service, tokens');
+  const questions = { ...LEASES, headers: { 'x-auth-token': token } };
+  return {
+    operations: BATCH,
+    batch: async () => ({ milliseconds: await saturate(running.url, BATCH, questions) }),
+    processor: () => running.processor(),
+    close: () => running.stop(),
+  };
+}
+
+export const suite: Suite = {
+  name: 'tokens',
+  file: import.meta.url,
+  rounds: 7,
+  turnMilliseconds: 700,
+  subjects: {
+    [FIXED]: () => withToken(FIXED_TOKEN),
+    [CACHED]: () => withToken(KEYSTONE_TOKEN),
+  },
+  comparisons: [
+    { name: 'check', measured: CACHED, comparedWith: FIXED, of: 'time', target: { atMost: 1.1 } },
+    {
+      name: 'check, by its processor',
+      measured: processorOf(CACHED),
+      comparedWith: processorOf(FIXED),
+      of: 'time',
+    },
+  ],
+  notes: [
+    'The requests of `service`, without a decision log, at a service with one fixed token and `keystone_auth`. The token of Keystone has been validated before the first round. Both tokens have the 183 characters of a Fernet token. Every server has a process of its own.',
+  ],
+};
