@@ -1,0 +1,142 @@
+/** The policy service beside a real Keystone, and a real Blazar that asks with a token of its service user. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { metric } from '../support/metric.ts';
+import { peerProgram } from '../support/peers.ts';
+import { createLasting } from '../support/requests.ts';
+import { runService } from '../support/running-service.ts';
+import { RealBlazar } from './blazar.ts';
+import { RealKeystone } from './keystone.ts';
+
+/** Long enough to start a Blazar, short enough to wait for. */
+const TOKEN_SECONDS = 30;
+const HOUR = 3600;
+
+const real = RealKeystone.start({ tokenSeconds: TOKEN_SECONDS });
+const program = peerProgram('BLAZAR_PEER');
+
+afterAll(() => real?.remove());
+
+describe.skipIf(real === undefined)('with a real Keystone', () => {
+  let peer: RealKeystone;
+  beforeAll(() => {
+    peer = real as RealKeystone;
+  });
+
+  async function guarded(service: Readonly<Record<string, unknown>> = {}) {
+    const running = await runService({
+      enforcement: { max_lease_duration: 2 * HOUR },
+      service: { keystone_auth: true, tokens: ['fixed'], ...service },
+      keystone: { auth_url: peer.url, username: 'blazar', password: 'blazar', project_name: 'service' },
+    });
+    const check = async (token: string) =>
+      (await running.post('/v1/check-create', createLasting(HOUR), { 'X-Auth-Token': token })).status;
+    const validated = async (outcome: string) =>
+      metric(
+        (await running.request('/metrics')).text,
+        'blazar_enforcement_keystone_token_validations_total',
+        { outcome },
+      );
+    return { ...running, check, validated };
+  }
+
+  const ofBlazar = () => peer.token('blazar', { project: 'service' });
+
+  it('the service user and an administrator may ask, members and readers may not', async () => {
+    const { check } = await guarded();
+    expect(await check(await ofBlazar())).toBe(204);
+    expect(await check(await peer.adminToken())).toBe(204);
+    expect(await check(await peer.token('alice'))).toBe(403);
+    expect(await check(await peer.token('carol'))).toBe(403);
+    expect(await check(await peer.token('carol', { project: 'physics' }))).toBe(403);
+    expect(await check(await peer.token('dave', { domain: 'other' }))).toBe(403);
+    expect(await check(await peer.token('alice', { project: null }))).toBe(403);
+    expect(await check('fixed')).toBe(204);
+    expect(await check('gAAAAABnonsense')).toBe(401);
+    expect(await check('nonsense')).toBe(401);
+  });
+
+  it('a thousand requests with the same token are one request to Keystone', async () => {
+    const { check, validated } = await guarded();
+    const token = await ofBlazar();
+    const statuses = await Promise.all(Array.from({ length: 1000 }, () => check(token)));
+    expect(new Set(statuses)).toEqual(new Set([204]));
+    expect(await validated('valid')).toBe(1);
+  });
+
+  it('a revoked token stops within the cache time', async () => {
+    const { check } = await guarded({ token_cache_time: 1 });
+    const token = await ofBlazar();
+    expect(await check(token)).toBe(204);
+    await peer.revoke(token);
+    await expect.poll(() => check(token), { timeout: 10_000 }).toBe(401);
+  });
+
+  it('a role that is taken away stops within the cache time', async () => {
+    const { check } = await guarded({ token_cache_time: 1, service_roles: ['member'] });
+    const token = await peer.token('bob');
+    expect(await check(token)).toBe(204);
+    const roles = (await peer.ask('GET', '/roles?name=member')).body as { roles: { id: string }[] };
+    const grant = `/projects/${peer.ids.projects.climate}/users/${peer.ids.users.bob}/roles/${roles.roles[0]?.id}`;
+    await peer.ask('DELETE', grant);
+    await expect.poll(() => check(token), { timeout: 10_000 }).toBe(401);
+    await peer.ask('PUT', grant);
+  });
+
+  it('an expired token is refused, however long answers are kept', async () => {
+    const { check } = await guarded({ token_cache_time: 86_400 });
+    const token = await ofBlazar();
+    expect(await check(token)).toBe(204);
+    await expect.poll(() => check(token), { timeout: 2 * TOKEN_SECONDS * 1000, interval: 500 }).toBe(401);
+    expect(await check(await ofBlazar())).toBe(204);
+  });
+
+  it('while Keystone is stopped, known tokens go on until they expire; then it is as before', async () => {
+    const { check, validated } = await guarded({ token_cache_time: 0 });
+    const [known, unknown] = [await ofBlazar(), await peer.token('admin', { project: 'admin' })];
+    expect(await check(known)).toBe(204);
+    await peer.stop();
+    expect(await check(known)).toBe(204);
+    expect(await check(unknown)).toBe(503);
+    expect(await check('fixed')).toBe(204);
+    expect(await validated('failed')).toBeGreaterThan(0);
+    await expect.poll(() => check(known), { timeout: 2 * TOKEN_SECONDS * 1000, interval: 500 }).toBe(401);
+    await peer.restart();
+    const later = await ofBlazar();
+    await expect.poll(() => check(later), { timeout: 20_000 }).toBe(204);
+    expect(await check(await peer.token('alice'))).toBe(403);
+  });
+
+  it.skipIf(program === undefined)(
+    'a real Blazar asks with its token, and its user reads our reason',
+    async () => {
+      const { url } = await guarded();
+      const options = ['--policy-token', await ofBlazar(), '--keystone', peer.url];
+      const blazar = await RealBlazar.start(program ?? '', `${url}/v1/`, options);
+      try {
+        const lease = (hours: number) => ({
+          name: `of ${hours} hours`,
+          start_date: '2027-01-01 10:00',
+          end_date: `2027-01-01 ${10 + hours}:00`,
+          reservations: [
+            {
+              resource_type: 'physical:host',
+              min: 1,
+              max: 1,
+              hypervisor_properties: '',
+              resource_properties: '',
+            },
+          ],
+          events: [],
+        });
+        const alice = await peer.token('alice');
+        expect(await blazar.ask('POST', '/v1/leases', alice, lease(1))).toMatchObject({ status: 201 });
+        expect(await blazar.ask('POST', '/v1/leases', alice, lease(3))).toMatchObject({
+          status: 403,
+          text: expect.stringContaining('the longest allowed'),
+        });
+      } finally {
+        await blazar.stop();
+      }
+    },
+  );
+});
