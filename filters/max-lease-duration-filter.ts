@@ -1,7 +1,11 @@
 import { z } from 'zod';
 import {
+  AccountLimits,
+  AccountList,
+  accountText,
   allow,
   BaseFilter,
+  type Call,
   type Context,
   type FilterServices,
   formatDuration,
@@ -10,8 +14,11 @@ import {
   leaseEnd,
   leaseStart,
   MICROSECONDS_PER_SECOND,
+  projectOf,
+  type RequestNames,
   reject,
   toInstant,
+  userOf,
   type Verdict,
 } from '../src/index.ts';
 
@@ -27,24 +34,35 @@ const options = z.object({
     .default([])
     .meta({
       serverOnly: true,
-      names: ['id'],
-      description: 'Ids of projects without any of these limits.',
+      names: ['id', 'name@domain'],
+      description: 'Projects without any of these limits, by id or name@domain.',
     }),
   max_lease_duration_project_limits: z
     .record(z.string(), limit)
     .default({})
     .meta({
-      description: 'Limits for single projects. They override max_lease_duration.',
+      description:
+        'Limits for single projects, by id or name@domain. They override max_lease_duration and the limits by tag.',
       pairs: 'project id:seconds',
-      names: ['id'],
+      names: ['id', 'name@domain'],
+    }),
+  max_lease_duration_tag_limits: z
+    .record(z.string(), limit)
+    .default({})
+    .meta({
+      description:
+        'Limits for projects with a tag at Keystone. They override max_lease_duration. Of several tags the strictest decides.',
+      pairs: 'tag:seconds',
+      names: ['tag'],
     }),
   max_lease_duration_user_limits: z
     .record(z.string(), limit)
     .default({})
     .meta({
-      description: 'Limits for single users. They override the limit of the project and max_lease_duration.',
+      description:
+        'Limits for single users, by id or name@domain. They override the limit of the project and max_lease_duration.',
       pairs: 'user id:seconds',
-      names: ['id'],
+      names: ['id', 'name@domain'],
     }),
   max_lease_duration_extension_window: z.int().min(0).optional().meta({
     description:
@@ -55,7 +73,8 @@ const options = z.object({
 
 interface Limit {
   readonly duration: Instant;
-  readonly of: string;
+  /** Whose limit it is. */
+  readonly of: () => string;
 }
 
 /** Rejects leases that are too long. Has the options and rules of the Blazar filter, and limits for projects and users. */
@@ -66,35 +85,37 @@ export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> 
     [
       values.max_lease_duration,
       ...Object.values(values.max_lease_duration_project_limits),
+      ...Object.values(values.max_lease_duration_tag_limits),
       ...Object.values(values.max_lease_duration_user_limits),
     ].every((seconds) => seconds < 0)
       ? 'limits nothing: leases may have any length; set max_lease_duration, or limits of projects or users'
       : undefined;
 
-  readonly #exempt: ReadonlySet<string>;
-  readonly #userLimits: ReadonlyMap<string, Limit>;
-  readonly #projectLimits: ReadonlyMap<string, Limit>;
-  readonly #generalLimit: Limit;
+  readonly #exempt: AccountList;
+  readonly #users: AccountLimits;
+  readonly #projects: AccountLimits;
   readonly #extensionWindow: Instant | undefined;
 
   constructor(values: z.infer<typeof options>, services: FilterServices) {
     super(values, services);
-    this.#exempt = new Set(values.max_lease_duration_exempt_project_ids);
-    this.#userLimits = limits('user', values.max_lease_duration_user_limits);
-    this.#projectLimits = limits('project', values.max_lease_duration_project_limits);
-    this.#generalLimit = { duration: microseconds(values.max_lease_duration), of: 'any lease' };
+    this.#exempt = new AccountList(values.max_lease_duration_exempt_project_ids);
+    this.#users = new AccountLimits(values.max_lease_duration_user_limits);
+    this.#projects = new AccountLimits(
+      values.max_lease_duration_project_limits,
+      values.max_lease_duration_tag_limits,
+    );
     const window = values.max_lease_duration_extension_window;
     this.#extensionWindow = window === undefined ? undefined : microseconds(window);
   }
 
-  checkCreate(context: Context, lease: Lease): Verdict {
-    return this.#exempt.has(context.project_id)
+  checkCreate(context: Context, lease: Lease, { names }: Call): Verdict {
+    return this.#exempt.has(projectOf(context, names))
       ? allow()
-      : this.#checkWhole(context, start(lease), end(lease));
+      : checkWhole(this.#limitFor(context, names), start(lease), end(lease));
   }
 
-  checkUpdate(context: Context, currentLease: Lease, newLease: Lease): Verdict {
-    if (this.#exempt.has(context.project_id)) {
+  checkUpdate(context: Context, currentLease: Lease, newLease: Lease, { names }: Call): Verdict {
+    if (this.#exempt.has(projectOf(context, names))) {
       return allow();
     }
     const newStart = start(newLease, currentLease);
@@ -107,24 +128,16 @@ export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> 
       currentEnd === undefined ||
       newStart < (leaseStart(currentLease) ?? newStart)
     ) {
-      return this.#checkWhole(context, newStart, newEnd);
+      return checkWhole(this.#limitFor(context, names), newStart, newEnd);
     }
-    return newEnd <= currentEnd ? allow() : this.#checkExtension(context, currentEnd, newEnd, window);
+    return newEnd <= currentEnd
+      ? allow()
+      : this.#checkExtension(this.#limitFor(context, names), currentEnd, newEnd, window);
   }
 
   onEnd(): void {}
 
-  #checkWhole(context: Context, from: Instant, to: Instant): Verdict {
-    const { duration, of } = this.#limitFor(context);
-    if (duration < 0n || to - from <= duration) {
-      return allow();
-    }
-    return reject(
-      `The lease is ${formatDuration(to - from)} long; the longest allowed for ${of} is ${formatDuration(duration)}.`,
-    );
-  }
-
-  #checkExtension(context: Context, from: Instant, to: Instant, window: Instant): Verdict {
+  #checkExtension({ duration, of }: Limit, from: Instant, to: Instant, window: Instant): Verdict {
     const now = toInstant(this.services.clock.now()) ?? 0n;
     if (now < from - window || now > from) {
       return reject(
@@ -133,30 +146,34 @@ export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> 
         }.`,
       );
     }
-    const { duration, of } = this.#limitFor(context);
     if (duration < 0n || to - from <= duration) {
       return allow();
     }
     return reject(
-      `The lease would be extended by ${formatDuration(to - from)}; the longest extension allowed for ${of} is ${formatDuration(duration)}.`,
+      `The lease would be extended by ${formatDuration(to - from)}; the longest extension allowed for ${of()} is ${formatDuration(duration)}.`,
     );
   }
 
-  #limitFor(context: Context): Limit {
-    return (
-      this.#userLimits.get(context.user_id) ??
-      this.#projectLimits.get(context.project_id) ??
-      this.#generalLimit
-    );
+  #limitFor(context: Context, names: RequestNames | undefined): Limit {
+    for (const [limits, account] of [
+      [this.#users, userOf(context, names)],
+      [this.#projects, projectOf(context, names)],
+    ] as const) {
+      const found = limits.find(account);
+      if (found !== undefined) {
+        return { duration: microseconds(found.limit), of: () => accountText(account, found) };
+      }
+    }
+    return { duration: microseconds(this.options.max_lease_duration), of: () => 'any lease' };
   }
 }
 
-function limits(kind: string, seconds: Readonly<Record<string, number>>): Map<string, Limit> {
-  return new Map(
-    Object.entries(seconds).map(([id, value]) => [
-      id,
-      { duration: microseconds(value), of: `${kind} ${id}` },
-    ]),
+function checkWhole({ duration, of }: Limit, from: Instant, to: Instant): Verdict {
+  if (duration < 0n || to - from <= duration) {
+    return allow();
+  }
+  return reject(
+    `The lease is ${formatDuration(to - from)} long; the longest allowed for ${of()} is ${formatDuration(duration)}.`,
   );
 }
 

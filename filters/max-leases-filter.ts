@@ -1,11 +1,15 @@
 import { z } from 'zod';
 import {
+  AccountLimits,
   type Amount,
+  accountText,
   type Claim,
   type FilterServices,
   LedgerFilter,
   type Proposal,
+  projectOf,
   type Shortage,
+  userOf,
 } from '../src/index.ts';
 
 /** -1 = no limit, as in Blazar. */
@@ -36,19 +40,31 @@ const options = z.object({
   }),
   max_leases_project_limits: byId.meta({
     description:
-      'Limits for single projects. They override the limits above: climate:20 = twenty leases, climate/physical:host:8 = eight leases with hosts.',
+      'Limits for single projects, by id or name@domain. They override the limits above and those by tag: climate@Default:20 = twenty leases, climate@Default/physical:host:8 = eight leases with hosts.',
     pairs: 'project id:count, or project id/resource type:count',
-    names: ['id', 'id/resource type'],
+    names: ['id', 'id/resource type', 'name@domain'],
+  }),
+  max_leases_tag_limits: byId.meta({
+    description:
+      'Limits for projects with a tag at Keystone. They override the limits above for projects. Of several tags the strictest decides.',
+    pairs: 'tag:count, or tag/resource type:count',
+    names: ['tag', 'tag/resource type'],
   }),
   max_leases_user_limits: byId.meta({
-    description: 'Limits for single users in each of their projects. They override the limits above.',
+    description:
+      'Limits for single users in each of their projects, by id or name@domain. They override the limits above.',
     pairs: 'user id:count, or user id/resource type:count',
-    names: ['id', 'id/resource type'],
+    names: ['id', 'id/resource type', 'name@domain'],
   }),
 });
 
 type Options = z.infer<typeof options>;
 type Limits = ReadonlyMap<string, number>;
+
+interface Limit {
+  readonly most: number;
+  readonly whose: () => string;
+}
 
 /**
  * Limits the number of pending or active leases of a project, and of a user in it. Counts every lease, also where there is no limit,
@@ -65,50 +81,53 @@ export class MaxLeasesFilter extends LedgerFilter<Options> {
 
   readonly #projectTypes: Limits;
   readonly #userTypes: Limits;
-  readonly #projects: Limits;
-  readonly #users: Limits;
+  readonly #projects: AccountLimits;
+  readonly #users: AccountLimits;
 
   constructor(values: Options, services: FilterServices) {
     super(values, services);
     this.#projectTypes = new Map(Object.entries(values.max_leases_per_project_by_type));
     this.#userTypes = new Map(Object.entries(values.max_leases_per_user_by_type));
-    this.#projects = new Map(Object.entries(values.max_leases_project_limits));
-    this.#users = new Map(Object.entries(values.max_leases_user_limits));
+    const byType = { byType: true };
+    this.#projects = new AccountLimits(
+      values.max_leases_project_limits,
+      values.max_leases_tag_limits,
+      byType,
+    );
+    this.#users = new AccountLimits(values.max_leases_user_limits, {}, byType);
   }
 
-  claims({ context, reservations }: Proposal): Claim[] {
-    const { project_id, user_id } = context;
+  claims({ context, reservations, names }: Proposal): Claim[] {
     const { max_leases_per_project, max_leases_per_user } = this.options;
-    const account = `max_leases/user/${escaped(user_id)}`;
+    const project = projectOf(context, names);
+    const user = userOf(context, names);
+    const account = `max_leases/user/${escaped(user.id)}`;
     const types = [...new Set(reservations.flatMap(({ resource_type }) => resource_type ?? []))];
-    const project = `project ${project_id}`;
-    const user = `user ${user_id} in project ${project_id}`;
+    const ofProject = (general: number, type?: string): Limit => {
+      const found = this.#projects.find(project, type);
+      return { most: found?.limit ?? general, whose: () => accountText(project, found) };
+    };
+    const ofUser = (general: number, type?: string): Limit => ({
+      most: this.#users.find(user, type)?.limit ?? general,
+      whose: () => `${accountText(user)} in ${accountText(project)}`,
+    });
     return [
-      leaseCountClaim(
-        'max_leases/project',
-        totalLimit(this.#projects, project_id) ?? max_leases_per_project,
-        project,
-      ),
-      leaseCountClaim(account, totalLimit(this.#users, user_id) ?? max_leases_per_user, user),
-      ...types.flatMap((type) => {
-        const ofProject = typeLimit(this.#projects, project_id, type) ?? this.#projectTypes.get(type) ?? -1;
-        const ofUser = typeLimit(this.#users, user_id, type) ?? this.#userTypes.get(type) ?? -1;
-        return [
-          leaseCountClaim(`max_leases/project/type/${escaped(type)}`, ofProject, project, type),
-          leaseCountClaim(`${account}/type/${escaped(type)}`, ofUser, user, type),
-        ];
-      }),
+      leaseCountClaim('max_leases/project', ofProject(max_leases_per_project)),
+      leaseCountClaim(account, ofUser(max_leases_per_user)),
+      ...types.flatMap((type) => [
+        leaseCountClaim(
+          `max_leases/project/type/${escaped(type)}`,
+          ofProject(this.#projectTypes.get(type) ?? -1, type),
+          type,
+        ),
+        leaseCountClaim(
+          `${account}/type/${escaped(type)}`,
+          ofUser(this.#userTypes.get(type) ?? -1, type),
+          type,
+        ),
+      ]),
     ];
   }
-}
-
-/** An id with a slash cannot have a total limit of its own: the text after the slash would be read as a type. */
-function totalLimit(limits: Limits, id: string): number | undefined {
-  return id.includes('/') ? undefined : limits.get(id);
-}
-
-function typeLimit(limits: Limits, id: string, type: string): number | undefined {
-  return type.includes('/') ? undefined : limits.get(`${id}/${type}`);
 }
 
 /** Escaped for use in the name of an account, so that different ids and types never give the same name. */
@@ -116,7 +135,7 @@ function escaped(part: string): string {
   return part.replace(/[%/]/g, encodeURIComponent);
 }
 
-function leaseCountClaim(account: string, most: number, whose: string, type?: string): Claim {
+function leaseCountClaim(account: string, { most, whose }: Limit, type?: string): Claim {
   const limit: Amount | undefined = most < 0 ? undefined : BigInt(most);
   const leases = type === undefined ? 'pending or active leases' : `pending or active leases with ${type}`;
   return {
@@ -125,7 +144,7 @@ function leaseCountClaim(account: string, most: number, whose: string, type?: st
     amount: 1n,
     limit,
     refuse: ({ taken }: Shortage) =>
-      `${capitalized(whose)} has ${taken} ${leases}; the most allowed is ${most}.`,
+      `${capitalized(whose())} has ${taken} ${leases}; the most allowed is ${most}.`,
   };
 }
 

@@ -1,14 +1,20 @@
 import { z } from 'zod';
 import {
+  AccountLimits,
+  accountText,
   allow,
   BaseFilter,
+  type Call,
   type Context,
   type FilterServices,
   type Lease,
+  projectOf,
+  type RequestNames,
   type Reservation,
   reject,
   reservationSize,
   reservationsAfterUpdate,
+  userOf,
   type Verdict,
 } from '../src/index.ts';
 
@@ -30,18 +36,27 @@ const options = z.object({
     .default({})
     .meta({
       description:
-        'Limits for single projects. They override max_reservation_size: climate/physical:host:20 = twenty hosts for the project climate.',
+        'Limits for single projects, by id or name@domain. They override max_reservation_size and the limits by tag: climate@Default/physical:host:20 = twenty hosts for the project climate.',
       pairs: 'project id/resource type:count',
-      names: ['id/resource type'],
+      names: ['id/resource type', 'name@domain'],
+    }),
+  max_reservation_size_tag_limits: z
+    .record(z.string().regex(/^.+\/[^/]+$/, 'tag/resource type'), limit)
+    .default({})
+    .meta({
+      description:
+        'Limits for projects with a tag at Keystone. They override max_reservation_size. Of several tags the strictest decides.',
+      pairs: 'tag/resource type:count',
+      names: ['tag/resource type'],
     }),
   max_reservation_size_user_limits: z
     .record(z.string().regex(/^.+\/[^/]+$/, 'user id/resource type'), limit)
     .default({})
     .meta({
       description:
-        'Limits for single users. They override the limit of the project and max_reservation_size.',
+        'Limits for single users, by id or name@domain. They override the limit of the project and max_reservation_size.',
       pairs: 'user id/resource type:count',
-      names: ['id/resource type'],
+      names: ['id/resource type', 'name@domain'],
     }),
 });
 
@@ -50,8 +65,12 @@ type Sizes = ReadonlyMap<string, number>;
 
 interface Limit {
   readonly count: number;
-  readonly of: string;
+  /** Whose limit it is. */
+  readonly of: () => string;
 }
+
+/** The limit of a resource type. */
+type Limits = (type: string) => Limit;
 
 /** Rejects leases that reserve too much. An update may keep an amount that is over the limit, but not increase it. */
 export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>> {
@@ -64,56 +83,66 @@ export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>
       : undefined;
 
   readonly #general: ReadonlyMap<string, number>;
-  readonly #project: ReadonlyMap<string, number>;
-  readonly #user: ReadonlyMap<string, number>;
+  readonly #projects: AccountLimits;
+  readonly #users: AccountLimits;
 
   constructor(values: z.infer<typeof options>, services: FilterServices) {
     super(values, services);
     this.#general = new Map(Object.entries(values.max_reservation_size));
-    this.#project = new Map(Object.entries(values.max_reservation_size_project_limits));
-    this.#user = new Map(Object.entries(values.max_reservation_size_user_limits));
+    const byType = { byType: true };
+    this.#projects = new AccountLimits(
+      values.max_reservation_size_project_limits,
+      values.max_reservation_size_tag_limits,
+      byType,
+    );
+    this.#users = new AccountLimits(values.max_reservation_size_user_limits, {}, byType);
   }
 
-  checkCreate(context: Context, lease: Lease): Verdict {
-    return this.#check(context, lease.reservations ?? [], undefined);
+  checkCreate(context: Context, lease: Lease, { names }: Call): Verdict {
+    return this.#check(this.#limitsFor(context, names), lease.reservations ?? [], undefined);
   }
 
-  checkUpdate(context: Context, currentLease: Lease, newLease: Lease): Verdict {
-    const before = this.#sizesOf(context, currentLease.reservations ?? []);
+  checkUpdate(context: Context, currentLease: Lease, newLease: Lease, { names }: Call): Verdict {
+    const limits = this.#limitsFor(context, names);
+    const before = sizesOf(currentLease.reservations ?? [], limits);
     // If the current lease cannot be counted, only the new one must be valid.
     const current = 'mistake' in before ? undefined : before;
-    return this.#check(context, reservationsAfterUpdate(currentLease, newLease), current);
+    return this.#check(limits, reservationsAfterUpdate(currentLease, newLease), current);
   }
 
   onEnd(): void {}
 
-  #check(context: Context, reservations: readonly Reservation[], current: Sizes | undefined): Verdict {
-    const sizes = this.#sizesOf(context, reservations);
+  #check(limits: Limits, reservations: readonly Reservation[], current: Sizes | undefined): Verdict {
+    const sizes = sizesOf(reservations, limits);
     if ('mistake' in sizes) {
       return reject(`The size of the lease can't be told: ${sizes.mistake}.`);
     }
     for (const [type, size] of sizes) {
-      const { count, of } = this.#limitFor(context, type);
+      const { count, of } = limits(type);
       if (size > count && size > (current?.get(type) ?? 0)) {
-        return reject(`The lease reserves up to ${size} of ${type}; the most allowed for ${of} is ${count}.`);
+        return reject(
+          `The lease reserves up to ${size} of ${type}; the most allowed for ${of()} is ${count}.`,
+        );
       }
     }
     return allow();
   }
 
-  #sizesOf(context: Context, reservations: readonly Reservation[]) {
-    return sizesOf(reservations, (type) => this.#limitFor(context, type).count >= 0);
-  }
-
-  #limitFor({ user_id, project_id }: Context, type: string): Limit {
-    const ofUser = this.#user.get(`${user_id}/${type}`);
-    if (ofUser !== undefined) {
-      return { count: ofUser, of: `user ${user_id}` };
-    }
-    const ofProject = this.#project.get(`${project_id}/${type}`);
-    return ofProject === undefined
-      ? { count: this.#general.get(type) ?? -1, of: 'any lease' }
-      : { count: ofProject, of: `project ${project_id}` };
+  #limitsFor(context: Context, names: RequestNames | undefined): Limits {
+    const user = userOf(context, names);
+    const project = projectOf(context, names);
+    return (type) => {
+      for (const [limits, account] of [
+        [this.#users, user],
+        [this.#projects, project],
+      ] as const) {
+        const found = limits.find(account, type);
+        if (found !== undefined) {
+          return { count: found.limit, of: () => accountText(account, found) };
+        }
+      }
+      return { count: this.#general.get(type) ?? -1, of: () => 'any lease' };
+    };
   }
 }
 
@@ -121,14 +150,11 @@ export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>
  * Counts only types that have a limit: other types may belong to plug-ins that count differently, or not at all. A reservation
  * without a type cannot be limited.
  */
-function sizesOf(
-  reservations: readonly Reservation[],
-  isLimited: (type: string) => boolean,
-): Sizes | { readonly mistake: string } {
+function sizesOf(reservations: readonly Reservation[], limits: Limits): Sizes | { readonly mistake: string } {
   const sizes = new Map<string, number>();
   for (const [index, reservation] of reservations.entries()) {
     const { resource_type: type = '' } = reservation;
-    if (!isLimited(type)) {
+    if (limits(type).count < 0) {
       continue;
     }
     const size = reservationSize(reservation);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   type Allocation,
+  accountText,
   type Budget,
   budgetAccount,
   type Claim,
@@ -13,11 +14,13 @@ import {
   MICROSECONDS_PER_SECOND,
   type Proposal,
   parseMillionths,
+  projectOf,
   type Reservation,
   reject,
   reservationSize,
   type Shortage,
   type Standing,
+  userOf,
 } from '../src/index.ts';
 
 /** JavaScript writes `0.1` as it was read, so that amounts are free of floating-point errors. */
@@ -108,7 +111,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
   }
 
   claims(proposal: Proposal, { budgets }: Standing): Claims {
-    const { context, start, end, reservations } = proposal;
+    const { context, start, end, reservations, names } = proposal;
     const unsure = this.#typesWithUnknownHosts(proposal);
     let total = 0n;
     for (const [index, reservation] of reservations.entries()) {
@@ -124,21 +127,19 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     // Rounded up once for the whole lease: its cost is exact or too high by less than a millionth of a unit, never too low.
     const perSecond = (total + MILLION - 1n) / MILLION;
     const lease = { from: floor(start), until: ceil(end) };
-    const { project_id, user_id } = context;
+    const project = accountText(projectOf(context, names));
     const ofProject = budgets.filter(({ userId }) => userId === null);
     const ofUser = budgets.filter(({ userId }) => userId !== null);
     const isUnlimited = ofProject.length === 0 && !this.options.usage_budget_required;
     const payers: Payer[] = [
-      ...(isUnlimited
-        ? []
-        : [{ whose: `project ${project_id}`, budgets: ofProject, uncovered: 'usage_budget/uncovered' }]),
+      ...(isUnlimited ? [] : [{ whose: project, budgets: ofProject, uncovered: 'usage_budget/uncovered' }]),
       ...(ofUser.length === 0
         ? []
         : [
             {
-              whose: `user ${user_id} in project ${project_id}`,
+              whose: `${accountText(userOf(context, names))} in ${project}`,
               budgets: ofUser,
-              uncovered: `usage_budget/uncovered/user/${user_id}`,
+              uncovered: `usage_budget/uncovered/user/${context.user_id}`,
             },
           ]),
     ];

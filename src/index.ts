@@ -25,6 +25,15 @@ export {
   type Problem,
 } from './errors.ts';
 export {
+  type Account,
+  type AccountLimit,
+  AccountLimits,
+  AccountList,
+  accountText,
+  projectOf,
+  userOf,
+} from './filter/account-limits.ts';
+export {
   type Amount,
   formatUnitHours,
   parseMillionths,
@@ -34,6 +43,7 @@ export { type Budget, budgetAccount } from './filter/budget.ts';
 export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './filter/claim.ts';
 export { withKeystoneToken } from './filter/keystone-client.ts';
 export { LedgerFilter } from './filter/ledger-filter.ts';
+export type { Named, RequestNames } from './filter/request-names.ts';
 export type {
   Call,
   Clock,

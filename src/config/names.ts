@@ -37,8 +37,7 @@ export function checkNames(
   if (kinds.length === 0) {
     return;
   }
-  const names = Array.isArray(value) ? value.map(String) : isMapping(value) ? Object.keys(value) : [];
-  const wrong = names.flatMap((name) => {
+  const wrong = namesIn(value).flatMap((name) => {
     const reason = whyWrong(name, kinds, resourceTypes);
     const shown = secret ? 'a value that is not shown' : showText(isContinued ? shownName(name) : name);
     return reason === undefined ? [] : [{ name, message: `${shown} ${reason}` }];
@@ -59,10 +58,15 @@ function whyWrong(
     return undefined;
   }
   const slash = name.lastIndexOf('/');
-  if (slash > 0 && kinds.includes('id/resource type')) {
-    return whyNoId(name.slice(0, slash)) ?? whyNoType(name.slice(slash + 1), resourceTypes);
+  const account = kinds.includes('name@domain') ? whyNoAccount : whyNoId;
+  if (slash > 0 && (kinds.includes('id/resource type') || kinds.includes('tag/resource type'))) {
+    const whyWrongHolder = kinds.includes('tag/resource type') ? whyNoTag : account;
+    return whyWrongHolder(name.slice(0, slash)) ?? whyNoType(name.slice(slash + 1), resourceTypes);
   }
-  return kinds.includes('resource type') ? whyNoType(name, resourceTypes) : whyNoId(name);
+  if (kinds.includes('resource type')) {
+    return whyNoType(name, resourceTypes);
+  }
+  return kinds.includes('tag') ? whyNoTag(name) : account(name);
 }
 
 function whyNoId(id: string): string | undefined {
@@ -72,6 +76,60 @@ function whyNoId(id: string): string | undefined {
   return id.includes('*')
     ? 'is not an id: wildcards are not supported'
     : 'is not an id: it contains a blank or an invisible character; separate ids by commas';
+}
+
+/** Blanks other than the space, invisible characters and wildcards. */
+const NO_NAME = /[^\S ]|[\p{C}*]/u;
+/** Where a comma is missing, the rest of a pair or a name stands before a blank. */
+const MISSING_COMMA = /(?::\s*[+-]?\d+|@\S*)\s/;
+
+/** An id, or `name@domain`. The last `@` separates them; a space may stand only within them. */
+function whyNoAccount(account: string): string | undefined {
+  const at = account.lastIndexOf('@');
+  if (at < 0) {
+    return whyNoId(account);
+  }
+  const [name, domain] = [account.slice(0, at), account.slice(at + 1)];
+  if (name === '' || domain === '') {
+    return 'is neither an id nor name@domain: a part is empty';
+  }
+  if (NO_NAME.test(account)) {
+    return account.includes('*')
+      ? 'is neither an id nor name@domain: wildcards are not supported'
+      : 'is neither an id nor name@domain: it contains a line break, a tab or an invisible character; separate names by commas';
+  }
+  if (name.trim() !== name || domain.trim() !== domain) {
+    return 'is neither an id nor name@domain: there is a blank beside its "@"';
+  }
+  return MISSING_COMMA.test(name)
+    ? 'is neither an id nor name@domain: is a comma missing before the blank? If not, use the id'
+    : undefined;
+}
+
+/** Keystone accepts every text without commas and slashes. */
+function whyNoTag(tag: string): string | undefined {
+  if (NO_NAME.test(tag)) {
+    return tag.includes('*')
+      ? 'is not a tag: wildcards are not supported'
+      : 'is not a tag: it contains a line break, a tab or an invisible character; separate tags by commas';
+  }
+  if (/[,/]/.test(tag)) {
+    return 'is not a tag: tags contain no commas and no slashes';
+  }
+  return MISSING_COMMA.test(tag) ? 'is not a tag: is a comma missing before the blank?' : undefined;
+}
+
+/** A name or a tag in the value of an option, which only Keystone can tell apart from others; `undefined` = they are all ids. */
+export function firstKeystoneName(value: unknown, { names: kinds }: Option): string | undefined {
+  const names = namesIn(value);
+  if (kinds.includes('tag') || kinds.includes('tag/resource type')) {
+    return names[0];
+  }
+  return kinds.includes('name@domain') ? names.find((name) => name.includes('@')) : undefined;
+}
+
+function namesIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : isMapping(value) ? Object.keys(value) : [];
 }
 
 function whyNoType(type: string, resourceTypes: readonly string[]): string | undefined {

@@ -31,8 +31,18 @@ declare module 'zod' {
   }
 }
 
-/** The kind of an item of a list, or of a name in a dictionary. With several kinds, one must match; `*` is the literal `*`. */
-export type NameKind = 'id' | 'resource type' | 'id/resource type' | '*';
+/**
+ * The kind of an item of a list, or of a name in a dictionary. With several kinds, one must match; `*` is the literal `*`. With
+ * `name@domain`, such a name may stand wherever an id may.
+ */
+export type NameKind =
+  | 'id'
+  | 'name@domain'
+  | 'tag'
+  | 'resource type'
+  | 'id/resource type'
+  | 'tag/resource type'
+  | '*';
 
 /** The types that a value in blazar.conf can have. */
 export type OptionType = 'integer' | 'number' | 'boolean' | 'list' | 'dictionary' | 'text';

@@ -99,6 +99,7 @@ export class Commits {
         ...lease,
         repetition: request.call.repetition,
         adopts: request.operation === 'commit-create',
+        names: request.call.names,
       };
       const recording = await this.#ledger.commit(recorded, claimants, author, request.wait);
       for (const claimant of claimants) {

@@ -2,8 +2,10 @@
 import { resolve as resolvePath } from 'node:path';
 import { isReadByEveryone } from '../config/file-modes.ts';
 import type { Layer } from '../config/layer.ts';
+import { firstKeystoneName } from '../config/names.ts';
 import type { Option } from '../config/option.ts';
 import type { Setting } from '../config/resolve.ts';
+import { showText } from '../config/secret.ts';
 import type { ReadSources } from '../config/sources.ts';
 import { valueText } from '../config/text.ts';
 import type { Problem } from '../errors.ts';
@@ -50,6 +52,40 @@ export function optionsWithoutEffect(
         })),
     );
 }
+
+/**
+ * Limits by name or tag that could never apply, because nobody asks Keystone. An id may contain `@` too, but no blank: it is an error
+ * where the text cannot be an id. `options`: those that have an effect.
+ */
+export function namesWithoutKeystone(settings: readonly Setting[], options: readonly Option[]): Problem[] {
+  const resolving = settings.find(({ option: { section, name } }) => `${section}.${name}` === RESOLVE_NAMES);
+  // A command that knows nothing of Keystone judges no lease.
+  if (resolving === undefined || resolving.value === true) {
+    return [];
+  }
+  return settings
+    .filter(({ option, origin }) => origin.kind !== 'default' && options.includes(option))
+    .flatMap(({ option, value, origin, members }): Problem[] => {
+      const name = firstKeystoneName(value, option);
+      if (name === undefined) {
+        return [];
+      }
+      const mayBeId = option.names.includes('name@domain') && !/\s/.test(name);
+      return [
+        {
+          severity: mayBeId ? 'warning' : 'error',
+          origin: members?.find((member) => member.name === name)?.origin ?? origin,
+          section: option.section,
+          option: option.name,
+          message: mayBeId
+            ? `${showText(name)} applies only if it is an id: names need [keystone] resolve_names = true`
+            : `${showText(name)} would never apply: ${option.names.includes('name@domain') ? 'names' : 'tags'} need [keystone] resolve_names = true`,
+        },
+      ];
+    });
+}
+
+const RESOLVE_NAMES = 'keystone.resolve_names';
 
 /** Secrets in world-readable files. Reports the first one of each file. */
 export function worldReadableSecrets(

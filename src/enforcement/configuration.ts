@@ -16,6 +16,7 @@ import { ConfigurationError, type Problem } from '../errors.ts';
 import {
   brokenFilters,
   misplacedOptions,
+  namesWithoutKeystone,
   optionsWithoutEffect,
   worldReadableSecrets,
 } from './configuration-warnings.ts';
@@ -43,9 +44,9 @@ export const enforcementOptions = z.object({
     .array(z.string())
     .default([])
     .meta({
-      names: ['id'],
+      names: ['id', 'name@domain'],
       serverOnly: true,
-      description: 'Ids of projects whose leases are allowed without checks.',
+      description: 'Projects whose leases are allowed without checks, by id or name@domain.',
     }),
   filters_path: z.array(z.string()).default([]).meta({
     serverOnly: true,
@@ -199,6 +200,10 @@ export async function readConfiguration(
       ),
       ...worldReadableSecrets(read, options),
       ...misplacedOptions(layers, options),
+      ...namesWithoutKeystone(settings, [
+        ...coreOptions,
+        ...chain.filters.flatMap(({ filter }) => filter.options),
+      ]),
     ]),
   };
 }

@@ -3,6 +3,7 @@ import type { Instant } from '../lease/dates.ts';
 import type { Context, Reservation } from '../lease/lease.ts';
 import type { Amount } from './amount.ts';
 import type { Budget } from './budget.ts';
+import type { RequestNames } from './request-names.ts';
 import type { Rejection } from './verdict.ts';
 
 /** A lease as it would be if it were allowed. */
@@ -17,6 +18,8 @@ export interface Proposal {
    * because Blazar searches for hosts again.
    */
   readonly allocationsAreExact: boolean;
+  /** As in the `Call`: missing unless `[keystone] resolve_names` is true, and when the ledger follows Blazar. */
+  readonly names?: RequestNames | undefined;
 }
 
 /** The state of the project when the ledger asks for claims. */

@@ -4,6 +4,7 @@ import type { HttpClient, HttpClientOptions } from '../http/contract.ts';
 import type { Context, Lease } from '../lease/lease.ts';
 import type { Logger } from '../logger.ts';
 import type { SharedLimit } from './claim.ts';
+import type { RequestNames } from './request-names.ts';
 import type { Verdict } from './verdict.ts';
 
 /** The current time. Tests pass their own. */
@@ -33,18 +34,6 @@ export interface ServiceTokens {
   token(call?: Pick<Call, 'signal'>): Promise<string>;
   /** Call it when a service answers 401: the next `token` is another one. */
   refused(token: string): void;
-}
-
-/** The names that Keystone has for the ids of a request, as far as they are known. */
-export interface RequestNames {
-  readonly project?: (Named & { readonly tags: readonly string[] }) | undefined;
-  readonly user?: Named | undefined;
-}
-
-export interface Named {
-  readonly name: string;
-  /** The name of its domain. */
-  readonly domain: string;
 }
 
 /** The circumstances of a call of a hook. */
@@ -89,4 +78,6 @@ export interface LeaseRequest {
   readonly repetition?: Repetition | undefined;
   /** Whether a new lease with an id may be one that was recorded by a check, before it had an id. */
   readonly adopts?: boolean | undefined;
+  /** For `claims`: those of the call. */
+  readonly names?: RequestNames | undefined;
 }

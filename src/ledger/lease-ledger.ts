@@ -3,7 +3,7 @@
 import { inTime, type Wait } from '../deadline.ts';
 import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../errors.ts';
 import type { SharedLimit } from '../filter/claim.ts';
-import type { Clock, LeaseRequest, Repetition } from '../filter/services.ts';
+import type { Clock, LeaseRequest } from '../filter/services.ts';
 import { allow, reject, type Verdict } from '../filter/verdict.ts';
 import type { Logger } from '../logger.ts';
 import { claimantOf, endedLease, ledgerRequest } from './lease-request.ts';
@@ -61,19 +61,14 @@ export class LeaseLedger {
     return this.#opened.ledger;
   }
 
-  async check(
-    filter: SharedLimit,
-    request: LeaseRequest,
-    repetition: Repetition | undefined,
-    wait: Wait,
-  ): Promise<Verdict> {
+  async check(filter: SharedLimit, request: LeaseRequest, wait: Wait): Promise<Verdict> {
     const ledger = await this.ledger(wait);
     const mistake = requestMistake(request);
     if (mistake !== undefined) {
       return reject(notRecordable(mistake));
     }
     const claimant = claimantOf(filter, filter.constructor.name, false);
-    const [refusal] = await ledger.check(ledgerRequest({ ...request, repetition }, [claimant]), wait);
+    const [refusal] = await ledger.check(ledgerRequest(request, [claimant]), wait);
     return refusal === undefined ? allow() : reject(refusal.message);
   }
 

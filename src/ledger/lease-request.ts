@@ -4,7 +4,7 @@ import { InvalidRequestError } from '../errors.ts';
 import type { Proposal, SharedLimit } from '../filter/claim.ts';
 import type { LeaseRequest } from '../filter/services.ts';
 import { reject } from '../filter/verdict.ts';
-import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../lease/lease.ts';
+import { type Lease, leaseEnd, leaseStart, type Reservation } from '../lease/lease.ts';
 import { shownBy } from '../lease/read-only.ts';
 import { keepsReservations, reservationsAfterUpdate, reservationsHalfway } from '../lease/reservations.ts';
 import { demandOf } from './demand.ts';
@@ -18,15 +18,15 @@ export function claimantOf(filter: SharedLimit, name: string, audit: boolean): C
 
 /** `request`: one that the chain has parsed. */
 export function ledgerRequest(request: LeaseRequest, claimants: readonly Claimant[]): LedgerRequest {
-  const { context, repetition, adopts = false } = request;
+  const { context, repetition, adopts = false, names } = request;
   const lease = shownBy(request.lease);
   const currentLease = request.currentLease && shownBy(request.currentLease);
   return {
     identity: identityOf(context, [currentLease ?? lease, lease]),
     name: nameOf([lease, currentLease ?? lease]),
     ...(currentLease === undefined
-      ? { proposal: newLease(context, lease), current: undefined, halfway: undefined }
-      : changedLease(context, currentLease, lease)),
+      ? { proposal: newLease({ context, names }, lease), current: undefined, halfway: undefined }
+      : changedLease({ context, names }, currentLease, lease)),
     isCertain: false,
     adopts: adopts && currentLease === undefined,
     repetition: currentLease === undefined ? repetition : undefined,
@@ -44,9 +44,12 @@ function refusing(claimant: Claimant): Claimant {
   return { ...claimant, claims: () => reject('A lease cannot be given to another user or project.') };
 }
 
-function newLease(context: Context, lease: Lease): Proposal {
+/** Whose lease it is. */
+type Owner = Pick<Proposal, 'context' | 'names'>;
+
+function newLease(owner: Owner, lease: Lease): Proposal {
   return {
-    context,
+    ...owner,
     ...datesOf(lease, lease),
     reservations: lease.reservations ?? [],
     allocationsAreExact: true,
@@ -55,7 +58,7 @@ function newLease(context: Context, lease: Lease): Proposal {
 
 /** Blazar reports the hosts that a lease has. It picks new ones only after the change was allowed. */
 function changedLease(
-  context: Context,
+  owner: Owner,
   currentLease: Lease,
   lease: Lease,
 ): Pick<LedgerRequest, 'proposal' | 'current' | 'halfway'> {
@@ -63,17 +66,17 @@ function changedLease(
   const after = datesOf(lease, currentLease);
   const updated = reservationsAfterUpdate(currentLease, lease);
   const current = {
-    context,
+    ...owner,
     ...before,
     reservations: currentLease.reservations ?? [],
     allocationsAreExact: true,
   };
   if (keepsReservations(currentLease, lease)) {
-    const proposal = { context, ...after, reservations: updated, allocationsAreExact: true };
+    const proposal = { ...owner, ...after, reservations: updated, allocationsAreExact: true };
     return { proposal, current, halfway: undefined };
   }
   const halfway = reservationsHalfway(currentLease, updated);
-  const unsure = { context, allocationsAreExact: false };
+  const unsure = { ...owner, allocationsAreExact: false };
   return {
     proposal: { ...unsure, ...after, reservations: withAllocationsOf(updated, halfway) },
     current,

@@ -34,7 +34,8 @@ export class ChainLedger implements LedgerService {
 
   async check(filter: SharedLimit, request: LeaseRequest, call: Call): Promise<Verdict> {
     const ledger = await this.#opened();
-    return ledger.check(filter, request, call.repetition, waitOf(call));
+    const { repetition, names } = call;
+    return ledger.check(filter, { ...request, repetition, names }, waitOf(call));
   }
 
   async commit(

@@ -53,6 +53,19 @@ export const keystoneOptions = z.object({
     description: 'Maximum duration of a call of Keystone, or of a service of the catalog.',
     unit: 'seconds',
   }),
+  resolve_names: z.boolean().default(false).meta({
+    description:
+      'Whether to ask Keystone for the names of projects, domains and users, and for the tags of projects. Filters, messages, the decision log, the page and commands then show names, and limits may be written as name@domain or for a tag. Our account must be allowed to read projects, users and domains. Names are compared exactly, also in upper and lower case.',
+  }),
+  names_cache_time: z.int().min(1).max(86_400).default(300).meta({
+    description: 'How long names and tags are used without asking Keystone again.',
+    unit: 'seconds',
+  }),
+  names_max_age: z.int().min(1).max(2_592_000).default(86_400).meta({
+    description:
+      'How long names and tags are used while Keystone cannot be asked. Older ones are unknown: limits by name and tag no longer apply to the project, the general limits do.',
+    unit: 'seconds',
+  }),
 });
 
 export type KeystoneOptions = z.infer<typeof keystoneOptions>;

@@ -144,11 +144,14 @@ it('the options that are not reserved for the server are these', async () => {
   const left = settings.filter(({ option }) => !option.serverOnly).map(({ option }) => option.name);
   expect(left).toEqual([
     ...['lease_dates_earliest_start', 'lease_dates_latest_end', 'max_lease_duration'],
-    ...['max_lease_duration_project_limits', 'max_lease_duration_user_limits'],
+    ...['max_lease_duration_project_limits', 'max_lease_duration_tag_limits'],
+    ...['max_lease_duration_user_limits'],
     ...['max_lease_duration_extension_window', 'max_leases_per_project', 'max_leases_per_user'],
     ...['max_leases_per_project_by_type', 'max_leases_per_user_by_type', 'max_leases_project_limits'],
-    ...['max_leases_user_limits', 'max_reservation_size', 'max_reservation_size_project_limits'],
-    ...['max_reservation_size_user_limits', 'usage_budget_unit', 'usage_budget_rates'],
+    ...['max_leases_tag_limits', 'max_leases_user_limits'],
+    ...['max_reservation_size', 'max_reservation_size_project_limits'],
+    ...['max_reservation_size_tag_limits', 'max_reservation_size_user_limits'],
+    ...['usage_budget_unit', 'usage_budget_rates'],
     ...['usage_budget_flavor_rates', 'usage_budget_rate_attribute', 'usage_budget_rate_attribute_max'],
     ...['usage_budget_required'],
   ]);

@@ -40,6 +40,7 @@ external_service_base_endpoint: http://127.0.0.1:8643/v1
       max_lease_duration: 86_400,
       max_lease_duration_exempt_project_ids: [],
       max_lease_duration_project_limits: { climate: -1, constructor: 60 },
+      max_lease_duration_tag_limits: {},
       max_lease_duration_user_limits: {},
     });
     expect(filters[0]?.options).toMatchObject({
