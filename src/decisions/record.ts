@@ -1,5 +1,6 @@
 /** A decision as it is logged, counted and shown: one flat object for all protocols. */
 import { z } from 'zod';
+import type { RequestNames } from '../filter/request-names.ts';
 import type { Decision, EndReport, Outcome } from '../filter/verdict.ts';
 import type { BindingRequest, PodRequest } from '../kubernetes/admission-review.ts';
 import type { DecidedAdmission } from '../kubernetes/pod-admission.ts';
@@ -25,6 +26,11 @@ export interface DecisionRecord {
   readonly project_id: string | null;
   /** `null` if SkyPilot does not name the user; for Kubernetes the service account. */
   readonly user_id: string | null;
+  /** What Keystone calls project and user; `null` = it does not tell. Missing unless `[keystone] resolve_names` is true. */
+  readonly project_name?: string | null | undefined;
+  readonly project_domain?: string | null | undefined;
+  readonly user_name?: string | null | undefined;
+  readonly user_domain?: string | null | undefined;
   /** `null` if the request has none: Blazar sends none for a new lease. */
   readonly lease_id: string | null;
   /** For SkyPilot the cluster, for Kubernetes the pod. */
@@ -72,6 +78,10 @@ export const decisionRecordSchema = z.object({
   operation: z.enum(OPERATIONS),
   project_id: z.string().nullable(),
   user_id: z.string().nullable(),
+  project_name: z.string().nullish(),
+  project_domain: z.string().nullish(),
+  user_name: z.string().nullish(),
+  user_domain: z.string().nullish(),
   lease_id: z.string().nullable(),
   lease_name: z.string().nullable(),
   allowed: z.boolean(),
@@ -110,7 +120,7 @@ export function decisionRecord(
 ): DecisionRecord {
   const { context, lease } = request;
   const current = request.current_lease ?? request.currentLease;
-  const { operation, failed, warnings, outcomes } = decision;
+  const { operation, failed, warnings, outcomes, names } = decision;
   const { outcome, filter } = decisionOutcome(decision);
   return {
     time: now(),
@@ -118,6 +128,7 @@ export function decisionRecord(
     operation,
     project_id: cut(context.project_id, MAX_NAME),
     user_id: cut(context.user_id, MAX_NAME),
+    ...(names && namesOf(names)),
     lease_id: name(lease.id ?? current?.id),
     lease_name: name(lease.name ?? current?.name),
     allowed: operation === 'end' || decision.allowed,
@@ -129,6 +140,15 @@ export function decisionRecord(
     filters: outcomes.map(filterRecord),
     generation,
     duration_ms: rounded(milliseconds),
+  };
+}
+
+function namesOf({ project, user }: RequestNames) {
+  return {
+    project_name: name(project?.name),
+    project_domain: name(project?.domain || null),
+    user_name: name(user?.name),
+    user_domain: name(user?.domain || null),
   };
 }
 

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ConfigSources } from '../config/sources.ts';
 import type { Wait } from '../deadline.ts';
 import { EnforcementClosedError, formatProblem } from '../errors.ts';
+import { AccountList, accountText, projectOf } from '../filter/account-limits.ts';
 import { isLedgerFilter } from '../filter/ledger-filter.ts';
 import type { Decision, EndReport, Outcome } from '../filter/verdict.ts';
 import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
@@ -16,6 +17,7 @@ import type { Claimant } from '../ledger/prospect.ts';
 import { ChainLedger } from '../ledger/service.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import type { Keystone } from '../openstack/contract.ts';
+import type { Names } from '../openstack/names.ts';
 import { NO_KEYSTONE } from '../openstack/no-keystone.ts';
 import { keystoneSection } from '../openstack/options.ts';
 import { callHook, callOnEnd } from './call-hook.ts';
@@ -26,9 +28,10 @@ import { type Configuration, requireConfiguration, sectionOf } from './configura
 import { accepted, refused } from './decision.ts';
 import { FAILED_MESSAGE } from './failure.ts';
 import { createRequest, endRequest, type HookRequest, updateRequest } from './hook-request.ts';
-import { keystoneOf } from './keystone.ts';
+import { keystoneOf, namesOf } from './keystone.ts';
 import { describeChanges } from './lease-changes.ts';
 import { logAudit } from './log-lines.ts';
+import { withNames } from './named-request.ts';
 import { Occupation } from './occupation.ts';
 import { afterRound, outcomeOf } from './outcomes.ts';
 import { createSharedServices, type EnforcementServices, type WatchedServices } from './services.ts';
@@ -40,8 +43,9 @@ interface Parts {
   readonly chain: readonly ChainedFilter[];
   readonly ledger: ChainLedger;
   readonly keystone: Keystone | undefined;
+  readonly names: Names | undefined;
   readonly logger: Logger;
-  readonly exemptProjects: ReadonlySet<string>;
+  readonly exemptProjects: AccountList;
   /** `undefined` = no filter records leases. */
   readonly commits: Commits | undefined;
   /** Whether a check records the lease that it allows. */
@@ -56,8 +60,10 @@ interface Parts {
 export class UsageEnforcement {
   /** `undefined` = `[keystone]` is not set. Closed by `close()`. */
   readonly keystone: Keystone | undefined;
+  /** `undefined` = `[keystone] resolve_names` is false. */
+  readonly names: Names | undefined;
   readonly #chain: readonly ChainedFilter[];
-  readonly #exemptProjects: ReadonlySet<string>;
+  readonly #exemptProjects: AccountList;
   readonly #logger: Logger;
   readonly #ledger: ChainLedger;
   readonly #commits: Commits | undefined;
@@ -66,14 +72,15 @@ export class UsageEnforcement {
   #lastCallEnded: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor({ chain, ledger, keystone, logger, exemptProjects, commits, commitsChecks }: Parts) {
-    this.keystone = keystone;
-    this.#chain = chain;
-    this.#exemptProjects = exemptProjects;
-    this.#logger = logger;
-    this.#ledger = ledger;
-    this.#commits = commits;
-    this.#commitsChecks = commitsChecks;
+  private constructor(parts: Parts) {
+    this.keystone = parts.keystone;
+    this.names = parts.names;
+    this.#chain = parts.chain;
+    this.#exemptProjects = parts.exemptProjects;
+    this.#logger = parts.logger;
+    this.#ledger = parts.ledger;
+    this.#commits = parts.commits;
+    this.#commitsChecks = parts.commitsChecks;
   }
 
   /** For views of the ledger. `undefined` = no filter uses it. */
@@ -110,6 +117,7 @@ export class UsageEnforcement {
     const { logger, clock } = shared;
     const ledgerOptions = sectionOf(configuration, ledgerSection);
     const keystone = await keystoneOf(configuration, shared);
+    const names = await namesOf(configuration, keystone, { logger, clock, observer: services.namesObserver });
     const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer: services.ledgerObserver });
     const chain = await openChain(
       configuration,
@@ -123,9 +131,11 @@ export class UsageEnforcement {
     const commits = chain.some(recordsLeases)
       ? new (await import('./commit.ts')).Commits({ chain, ledger, logger })
       : undefined;
-    const exemptProjects = new Set(configuration.exemptProjects);
+    const exemptProjects = new AccountList(configuration.exemptProjects);
     const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
-    return new UsageEnforcement({ chain, ledger, keystone, logger, exemptProjects, commits, commitsChecks });
+    return new UsageEnforcement({
+      ...{ chain, ledger, keystone, names, logger, exemptProjects, commits, commitsChecks },
+    });
   }
 
   /**
@@ -135,7 +145,9 @@ export class UsageEnforcement {
   checkCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
     return this.#run(() => {
       const parsed = parseCreateRequest(request);
-      return this.#check(parsed, createRequest(parsed, 'create', options), options);
+      return withNames(this.names, parsed.context, options, (names) =>
+        this.#check(parsed, createRequest(parsed, 'create', options, names), options),
+      );
     });
   }
 
@@ -143,7 +155,9 @@ export class UsageEnforcement {
   checkUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
     return this.#run(() => {
       const parsed = parseUpdateRequest(request);
-      return this.#check(parsed, updateRequest(parsed, 'update', options), options);
+      return withNames(this.names, parsed.context, options, (names) =>
+        this.#check(parsed, updateRequest(parsed, 'update', options, names), options),
+      );
     });
   }
 
@@ -154,7 +168,9 @@ export class UsageEnforcement {
   commitCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
     return this.#run(() => {
       const parsed = parseCreateRequest(request);
-      return this.#commitUnchecked(parsed, createRequest(parsed, 'commit-create', options));
+      return withNames(this.names, parsed.context, options, (names) =>
+        this.#commitUnchecked(parsed, createRequest(parsed, 'commit-create', options, names)),
+      );
     });
   }
 
@@ -162,7 +178,9 @@ export class UsageEnforcement {
   commitUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
     return this.#run(() => {
       const parsed = parseUpdateRequest(request);
-      return this.#commitUnchecked(parsed, updateRequest(parsed, 'commit-update', options));
+      return withNames(this.names, parsed.context, options, (names) =>
+        this.#commitUnchecked(parsed, updateRequest(parsed, 'commit-update', options, names)),
+      );
     });
   }
 
@@ -175,13 +193,16 @@ export class UsageEnforcement {
     options: Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'dryRun'> = {},
   ): Promise<EndReport> {
     return this.#run(async () => {
-      const end = endRequest(parseEndRequest(request), options);
-      const members = options.dryRun
-        ? this.#chain.filter(({ filter }) => !isLedgerFilter(filter))
-        : this.#chain;
-      const outcomes = await Promise.all(members.map((member) => callOnEnd(member, end, this.#logger)));
-      const warnings = outcomes.flatMap(({ message }) => message ?? []);
-      return { operation: 'end', failed: warnings.length > 0, warnings, outcomes };
+      const parsed = parseEndRequest(request);
+      return withNames<EndReport>(this.names, parsed.context, options, async (names) => {
+        const end = endRequest(parsed, options, names);
+        const members = options.dryRun
+          ? this.#chain.filter(({ filter }) => !isLedgerFilter(filter))
+          : this.#chain;
+        const outcomes = await Promise.all(members.map((member) => callOnEnd(member, end, this.#logger)));
+        const warnings = outcomes.flatMap(({ message }) => message ?? []);
+        return { operation: 'end', failed: warnings.length > 0, warnings, outcomes };
+      });
     });
   }
 
@@ -320,15 +341,20 @@ export class UsageEnforcement {
     return accepted(operation, lease, lastChange !== undefined, outcomes);
   }
 
-  #exemption(lease: Lease, { operation, context }: HookRequest): Decision | undefined {
-    const { project_id }: Context = context;
-    if (!this.#exemptProjects.has(project_id)) {
+  #exemption(lease: Lease, { operation, context, call }: HookRequest): Decision | undefined {
+    const project = projectOf(context, call.names);
+    if (!this.#exemptProjects.has(project)) {
       return undefined;
     }
-    const warning = `Project ${project_id} is in exempt_projects: no filter was asked.`;
+    const { project_id }: Context = context;
+    const warning = `${capitalized(accountText(project))} is in exempt_projects: no filter was asked.`;
     this.#logger.info({ operation, project_id }, warning);
     return { ...accepted(operation, lease, false, []), exempt: true, warnings: [warning] };
   }
+}
+
+function capitalized(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }
 
 function isOver(wait: Wait): boolean {

@@ -1,6 +1,7 @@
 /** A request as it goes through the chain: the hook that it is for, the arguments, and how long to wait for an answer. */
 import { type Wait, waitFor } from '../deadline.ts';
 import type { BaseFilter } from '../filter/base-filter.ts';
+import type { RequestNames } from '../filter/request-names.ts';
 import type { Call, LeaseRequest } from '../filter/services.ts';
 import type { Decision } from '../filter/verdict.ts';
 import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
@@ -32,15 +33,17 @@ export interface EndHookRequest extends LoggedRequest {
 }
 
 type Options = Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'idempotencyKey'>;
+type MaybeNames = RequestNames | undefined;
 
 export function createRequest(
   { context, lease }: CreateRequest,
   operation: Decision['operation'],
   options: Options,
+  names: MaybeNames,
 ): HookRequest {
   const seenContext = readOnly(context);
   const wait = waitOf(options);
-  const call = new RequestCall(wait, options.idempotencyKey, [context, lease]);
+  const call = new RequestCall(wait, options.idempotencyKey, [context, lease], names);
   return {
     operation,
     context,
@@ -58,11 +61,12 @@ export function updateRequest(
   { context, currentLease, lease }: UpdateRequest,
   operation: Decision['operation'],
   options: Options,
+  names: MaybeNames,
 ): HookRequest {
   const seenContext = readOnly(context);
   const seenCurrent = readOnly(currentLease);
   const wait = waitOf(options);
-  const call = new RequestCall(wait, options.idempotencyKey, [context, lease, currentLease]);
+  const call = new RequestCall(wait, options.idempotencyKey, [context, lease, currentLease], names);
   return {
     operation,
     context,
@@ -103,11 +107,15 @@ function refuseChange(): never {
   throw new TypeError('the lease cannot be changed any more');
 }
 
-export function endRequest({ context, lease }: EndRequest, options: Options): EndHookRequest {
+export function endRequest(
+  { context, lease }: EndRequest,
+  options: Options,
+  names: MaybeNames,
+): EndHookRequest {
   const seenContext: Context = readOnly(context);
   const seenLease = readOnly(lease);
   const wait = waitOf(options);
-  const call = new RequestCall(wait, undefined, [context, lease]);
+  const call = new RequestCall(wait, undefined, [context, lease], names);
   return {
     operation: 'end',
     context,

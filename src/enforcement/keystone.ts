@@ -1,5 +1,6 @@
 import type { SharedServices } from '../filter/services.ts';
 import type { Keystone } from '../openstack/contract.ts';
+import type { Names, NamesParts } from '../openstack/names.ts';
 import { isKeystoneSet, keystoneSection } from '../openstack/options.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
 
@@ -14,4 +15,18 @@ export async function keystoneOf(
   }
   const { createKeystone } = await import('../openstack/keystone.ts');
   return createKeystone(options, services);
+}
+
+/** `undefined`, and nothing is loaded, unless `[keystone] resolve_names` is true. */
+export async function namesOf(
+  configuration: Configuration,
+  keystone: Keystone | undefined,
+  parts: NamesParts,
+): Promise<Names | undefined> {
+  const options = sectionOf(configuration, keystoneSection);
+  if (!options.resolve_names || keystone === undefined) {
+    return undefined;
+  }
+  const { Names: Resolver } = await import('../openstack/names.ts');
+  return new Resolver(keystone, options, parts);
 }

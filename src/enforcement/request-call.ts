@@ -2,22 +2,30 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { Wait } from '../deadline.ts';
 import { InvalidRequestError } from '../errors.ts';
+import type { RequestNames } from '../filter/request-names.ts';
 import type { Call, Repetition } from '../filter/services.ts';
 import type { Context, Lease } from '../lease/lease.ts';
 
 export class RequestCall implements Call {
   readonly wait: Wait;
+  readonly names: RequestNames | undefined;
   readonly #idempotencyKey: string | undefined;
   readonly #request: readonly [Context, ...Lease[]];
   #requestKey: string | undefined;
   #repetition: Repetition | undefined;
 
   /** `idempotencyKey`: as it came with the request. `request`: all parts of it. @throws InvalidRequestError */
-  constructor(wait: Wait, idempotencyKey: string | undefined, request: readonly [Context, ...Lease[]]) {
+  constructor(
+    wait: Wait,
+    idempotencyKey: string | undefined,
+    request: readonly [Context, ...Lease[]],
+    names?: RequestNames,
+  ) {
     if (idempotencyKey !== undefined && !KEY.test(idempotencyKey)) {
       throw new InvalidRequestError('Idempotency-Key', 'expected 1 to 255 visible characters of ASCII');
     }
     this.wait = wait;
+    this.names = names;
     this.#idempotencyKey = idempotencyKey;
     this.#request = request;
   }

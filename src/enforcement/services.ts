@@ -4,6 +4,7 @@ import { createHttpClient } from '../http/client.ts';
 import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver } from '../ledger/observer.ts';
 import { createLogger, type Logger } from '../logger.ts';
+import type { NamesObserver } from '../openstack/names.ts';
 import type { Occupation } from './occupation.ts';
 
 /** The dependencies of a chain. Each has a default. */
@@ -16,6 +17,8 @@ export interface EnforcementServices {
   readonly httpObserver?: HttpObserver | undefined;
   /** Receives every transaction of the ledger. Default: none. */
   readonly ledgerObserver?: LedgerObserver | undefined;
+  /** Receives every name that Keystone does not tell. Default: none. */
+  readonly namesObserver?: NamesObserver | undefined;
 }
 
 /** The additional dependency of a chain in the policy service. */

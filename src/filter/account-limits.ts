@@ -39,7 +39,7 @@ export function userOf({ user_id }: Pick<Context, 'user_id'>, names?: RequestNam
 
 /** `climate@Default`. Names are unique only in their domain. */
 export function nameText({ name, domain }: Named): string {
-  return `${name}@${domain}`;
+  return domain === '' ? name : `${name}@${domain}`;
 }
 
 /** `project climate@Default (3d9b…)`, for messages; `project 3d9b…` if the name is not known. */
@@ -127,7 +127,7 @@ function ofType(limits: LimitsByType, resourceType: string | undefined): Limits 
 
 /** `a@b@c` is the project `a@b` of the domain `c`, and never the project `a` of a domain `b@c`. */
 function byName(limits: Limits | undefined, named: Named | undefined): number | undefined {
-  return limits === undefined || named === undefined || named.domain.includes('@')
+  return limits === undefined || named === undefined || named.domain === '' || named.domain.includes('@')
     ? undefined
     : limits.get(nameText(named));
 }

@@ -6,6 +6,6 @@ export interface RequestNames {
 
 export interface Named {
   readonly name: string;
-  /** The name of its domain. */
+  /** The name of its domain; empty if it is not known. */
   readonly domain: string;
 }

@@ -1,5 +1,6 @@
 /** The answer of a hook, and the answer of the whole chain. */
 import type { Lease } from '../lease/lease.ts';
+import type { RequestNames } from './request-names.ts';
 
 /** The answer of one filter. A rejection is a value; a filter that cannot decide throws. */
 export type Verdict =
@@ -72,6 +73,8 @@ export interface Decision {
   readonly warnings: readonly string[];
   /** One for each filter that was asked, in order. */
   readonly outcomes: readonly Outcome[];
+  /** The names of project and user; missing unless `[keystone] resolve_names` is true. */
+  readonly names?: RequestNames;
 }
 
 /** The result of `onEnd`. It refuses nothing. */
@@ -82,6 +85,8 @@ export interface EndReport {
   readonly warnings: readonly string[];
   /** One for each filter. `allowed`: its hook succeeded. */
   readonly outcomes: readonly Outcome[];
+  /** As in a `Decision`. */
+  readonly names?: RequestNames;
 }
 
 /** Whether a value that a hook returned is a verdict. */

@@ -78,11 +78,15 @@ export function isKeystoneSet({ auth_url, cloud }: Pick<KeystoneOptions, 'auth_u
 export const keystoneSection = {
   section: 'keystone',
   schema: keystoneOptions,
-  check: async (options: KeystoneOptions) =>
+  check: async (options: KeystoneOptions) => [
+    ...(options.resolve_names && !isKeystoneSet(options)
+      ? [{ option: 'resolve_names', message: 'there is no Keystone to ask for names: set auth_url or cloud' }]
+      : []),
     // Without `[keystone]` nothing of it is loaded.
-    Object.values(options).some((value) => typeof value === 'string')
-      ? (await import('./options-check.ts')).keystoneProblems(options)
-      : [],
+    ...(Object.values(options).some((value) => typeof value === 'string')
+      ? await (await import('./options-check.ts')).keystoneProblems(options)
+      : []),
+  ],
 } as const satisfies FurtherSection;
 
 /** `[blazar]`: how the ledger follows Blazar. */

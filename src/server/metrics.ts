@@ -6,6 +6,8 @@ import type { DecisionRecord } from '../decisions/record.ts';
 import type { BreakerState, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver, LedgerOperation } from '../ledger/observer.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
+import { IDENTITY_KINDS, type IdentityKind, type MissingReason } from '../openstack/identity-records.ts';
+import type { NamesObserver } from '../openstack/names.ts';
 
 /** In seconds, up to more than the longest deadline that can be set, 3600. */
 const BUCKETS = [
@@ -31,7 +33,7 @@ export interface Gauges {
   tokens?: TokenSizes;
 }
 
-export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver {
+export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver, NamesObserver {
   readonly #registry = new Registry();
   readonly #gauges: Gauges;
   readonly tokens: TokenMetrics;
@@ -107,6 +109,11 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     'Budgets in force, by the share that leases have taken. Counted at most once a minute.',
     ['taken'],
   );
+  readonly #missingNames = this.#counter(
+    'names_unresolved_total',
+    'Names of projects, users and domains that Keystone did not tell for a request. Limits by name and tag did not apply.',
+    ['kind', 'reason'],
+  );
   readonly #reloads = this.#counter(
     'reloads_total',
     'Reloads of the configuration: applied, or refused because of mistakes.',
@@ -161,6 +168,9 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     for (const outcome of ['applied', 'refused']) {
       this.#reloads.inc({ outcome }, 0);
       this.#credentialReloads.inc({ outcome }, 0);
+    }
+    for (const kind of IDENTITY_KINDS) {
+      this.#missingNames.inc({ kind, reason: 'unavailable' }, 0);
     }
     for (const kind of UNCAUGHT_KINDS) {
       this.#uncaught.inc({ kind }, 0);
@@ -241,6 +251,10 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
 
   clockBehind(seconds: number): void {
     this.#clockBehind.set(seconds);
+  }
+
+  nameMissing(kind: IdentityKind, reason: MissingReason): void {
+    this.#missingNames.inc({ kind, reason });
   }
 
   reloaded(outcome: 'applied' | 'refused'): void {

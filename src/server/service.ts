@@ -169,6 +169,7 @@ export class Service {
       gates,
       httpObserver: metrics,
       ledgerObserver: metrics,
+      namesObserver: metrics,
       occupation: watchdog?.occupation,
       reloaded: (outcome) => metrics.reloaded(outcome),
       swapped: (generation) => service.#takeOver(generation),

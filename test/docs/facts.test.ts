@@ -143,7 +143,13 @@ it.each([
   [
     'docs/reference/library.md',
     'Services',
-    named<EnforcementServices>({ logger: true, httpObserver: true, ledgerObserver: true, clock: true }),
+    named<EnforcementServices>({
+      logger: true,
+      httpObserver: true,
+      ledgerObserver: true,
+      namesObserver: true,
+      clock: true,
+    }),
   ],
   [
     'docs/reference/library.md',

@@ -3,7 +3,7 @@ import { chmodSync, cpSync, readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { DecisionOutcome, FilterOutcome } from '../../src/decisions/record.ts';
+import { type DecisionOutcome, decisionRecordSchema, type FilterOutcome } from '../../src/decisions/record.ts';
 import { OPERATIONS } from '../../src/decisions/recorded-operation.ts';
 import type { HttpCallErrorCode } from '../../src/http/call-error.ts';
 import { startService } from '../../src/server/service.ts';
@@ -144,10 +144,12 @@ describe('the decision log', () => {
     const { fields } = await observed();
     const titles = ['Fields of a decision', 'Fields of each of its filters'];
     expect(titles.map((title) => namesUnder(decisionLog, title))).toEqual(fields);
-    const [shown, ...others] = decisionLog.blocks
+    const [shown, named, ...others] = decisionLog.blocks
       .filter(({ language }) => language === 'json')
       .map(({ text }) => JSON.parse(text));
     expect([Object.keys(shown), Object.keys(shown.filters[0]), ...others]).toEqual(fields);
+    const names = Object.keys(decisionRecordSchema.shape).filter((name) => !fields[0]?.includes(name));
+    expect(Object.keys(named)).toEqual(['project_id', 'user_id', ...names]);
   });
 
   it('has the operations that the page explains', () => {

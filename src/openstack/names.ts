@@ -1,0 +1,170 @@
+/** The names that Keystone has for the ids of requests. They are never a reason to refuse: what cannot be told is missing. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Named, RequestNames } from '../filter/request-names.ts';
+import type { Clock } from '../filter/services.ts';
+import type { Context } from '../lease/lease.ts';
+import type { Logger } from '../logger.ts';
+import type { Keystone } from './contract.ts';
+import { IdentityCache } from './identity-cache.ts';
+import { type IdentityKind, type Missing, type MissingReason, readRecord } from './identity-records.ts';
+import type { KeystoneOptions } from './options.ts';
+
+/** Notified of names that are missing, for metrics. It must not throw. */
+export interface NamesObserver {
+  nameMissing(kind: IdentityKind, reason: MissingReason): void;
+}
+
+export interface NamesParts {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly observer?: NamesObserver | undefined;
+}
+
+/** The ids to name. */
+type Ids = Pick<Context, 'project_id' | 'user_id'>;
+
+/** How long a request waits for names that are not known yet, in milliseconds. */
+const MAX_WAIT_MS = 2_000;
+/** A reason is logged at most so often. */
+const LOG_PAUSE_MS = 60_000;
+
+const CONSEQUENCE: Readonly<Record<IdentityKind, string>> = {
+  project: 'limits and exemptions by name or tag do not apply to it, the general limits do',
+  user: 'limits by name do not apply to it, others do',
+  domain: 'limits and exemptions by name do not apply to its projects and users, others do',
+};
+
+/** `[keystone] resolve_names`. Any number of calls may run at the same time. */
+export class Names {
+  readonly #caches: Readonly<Record<IdentityKind, IdentityCache>>;
+  readonly #parts: NamesParts;
+  readonly #loggedAt = new Map<string, number>();
+
+  constructor(
+    keystone: Pick<Keystone, 'getIdentity'>,
+    options: Pick<KeystoneOptions, 'names_cache_time' | 'names_max_age'>,
+    parts: NamesParts,
+  ) {
+    this.#parts = parts;
+    const maxAgeMs = options.names_max_age * 1000;
+    const times = { cacheMs: Math.min(options.names_cache_time * 1000, maxAgeMs), maxAgeMs };
+    const cache = (kind: IdentityKind) =>
+      new IdentityCache((id) => readRecord(keystone, kind, id), parts.clock, times);
+    this.#caches = { project: cache('project'), user: cache('user'), domain: cache('domain') };
+  }
+
+  /**
+   * The names for a request that must be answered within `leftMs`. A promise only if they are not known yet: it resolves after two
+   * seconds, or half of that time, with what is known then. What is missing is logged and counted.
+   */
+  of(ids: Ids, leftMs = Number.POSITIVE_INFINITY): RequestNames | Promise<RequestNames> {
+    const asked = this.#refresh(ids);
+    return asked === undefined
+      ? this.#named(ids, true)
+      : this.#within(Math.min(MAX_WAIT_MS, leftMs / 2), asked, ids).then(() => this.#named(ids, true));
+  }
+
+  /** The names that are known already. Asks nobody. */
+  known(ids: Ids): RequestNames {
+    return this.#named(ids, false);
+  }
+
+  /** A promise if something is worth waiting for. */
+  #refresh({ project_id, user_id }: Ids): Promise<unknown> | undefined {
+    const project = this.#refreshAccount('project', project_id);
+    const user = this.#refreshAccount('user', user_id);
+    return project === undefined || user === undefined ? (project ?? user) : Promise.all([project, user]);
+  }
+
+  #refreshAccount(kind: 'project' | 'user', id: string): Promise<unknown> | undefined {
+    return (
+      this.#caches[kind].refresh(id)?.then(() => this.#refreshDomain(kind, id)) ??
+      this.#refreshDomain(kind, id)
+    );
+  }
+
+  #refreshDomain(kind: 'project' | 'user', id: string): Promise<void> | undefined {
+    const record = this.#caches[kind].get(id);
+    return 'missing' in record || record.domainId === undefined
+      ? undefined
+      : this.#caches.domain.refresh(record.domainId);
+  }
+
+  async #within(waitMs: number, asked: Promise<unknown>, ids: Ids): Promise<void> {
+    const done = new AbortController();
+    const over = pause(waitMs, 'over', { signal: done.signal }).catch(() => undefined);
+    const first = await Promise.race([asked, over]);
+    done.abort();
+    if (first === 'over') {
+      this.#late(ids);
+    }
+  }
+
+  #late({ project_id, user_id }: Ids): void {
+    for (const [kind, id] of [
+      ['project', project_id],
+      ['user', user_id],
+    ] as const) {
+      const cache = this.#caches[kind];
+      if (cache.isUnderWay(id)) {
+        cache.late();
+      }
+      const record = cache.get(id);
+      if (
+        !('missing' in record) &&
+        record.domainId !== undefined &&
+        this.#caches.domain.isUnderWay(record.domainId)
+      ) {
+        this.#caches.domain.late();
+      }
+    }
+  }
+
+  #named({ project_id, user_id }: Ids, reports: boolean): RequestNames {
+    return {
+      project: this.#account('project', project_id, reports),
+      user: this.#account('user', user_id, reports),
+    };
+  }
+
+  #account(
+    kind: 'project' | 'user',
+    id: string,
+    reports: boolean,
+  ): (Named & { tags: readonly string[] }) | undefined {
+    const record = this.#caches[kind].get(id);
+    if ('missing' in record) {
+      if (reports) {
+        this.#report(kind, id, record);
+      }
+      return undefined;
+    }
+    const { name, domainId = '', tags } = record;
+    const domain = this.#caches.domain.get(domainId);
+    if ('missing' in domain) {
+      if (reports) {
+        this.#report('domain', domainId, domain);
+      }
+      // The tags of the project count, whatever its domain is called.
+      return { name, domain: '', tags };
+    }
+    return { name, domain: domain.name, tags };
+  }
+
+  /** What our account may not read is logged once, anything else now and then. */
+  #report(kind: IdentityKind, id: string, { missing, error }: Missing): void {
+    const { logger, clock, observer } = this.#parts;
+    observer?.nameMissing(kind, missing);
+    const now = clock.now().getTime();
+    const which = `${kind} ${missing}`;
+    const loggedAt = this.#loggedAt.get(which);
+    if (loggedAt !== undefined && (missing === 'forbidden' || Math.abs(now - loggedAt) < LOG_PAUSE_MS)) {
+      return;
+    }
+    this.#loggedAt.set(which, now);
+    logger.warn(
+      { kind, id: id.slice(0, 255), reason: missing, error },
+      `Keystone does not tell the name of a ${kind}: ${CONSEQUENCE[kind]}`,
+    );
+  }
+}
