@@ -6,7 +6,7 @@ import { TOKENS_PATH } from './identity-url.ts';
 import { KeystoneError } from './keystone-error.ts';
 import type { KeystoneOptions } from './options.ts';
 import type { OwnToken } from './own-token.ts';
-import { isToken, tokenContent } from './token-answer.ts';
+import { isKeystoneError, isToken, tokenContent } from './token-answer.ts';
 
 /** Keystone may lock an account that fails too often. The pause doubles with each failure, up to this. */
 const MAX_PAUSE_MS = 60_000;
@@ -33,10 +33,15 @@ export class TokenIssuer {
     const answer = await client.postJson(`${url}${TOKENS_PATH}`, request, {
       answerHeaders: ['x-subject-token'],
     });
-    if (answer.status === 401) {
+    // 404: an application credential that was deleted.
+    if (answer.status === 401 || (answer.status === 404 && isKeystoneError(answer))) {
+      const what =
+        options.application_credential_id === undefined
+          ? 'user, password, project or domain is wrong'
+          : 'the application credential is wrong, has expired or was deleted';
       const error = new KeystoneError(
         'credentials',
-        `${called}: Keystone refuses the account of [keystone]: user, password, project or domain is wrong (401)`,
+        `${called}: Keystone refuses the account of [keystone]: ${what} (${answer.status})`,
       );
       this.#pause = last?.request === request ? Math.min(MAX_PAUSE_MS, this.#pause * 2) : 1_000;
       this.#refusal = { request, error, at: askedAt };

@@ -17,8 +17,12 @@ export interface OwnToken {
 const MARGIN_MS = 120_000;
 /** How long a renewal rests after one that has failed, while the old token is still valid. */
 const RENEWAL_PAUSE_MS = 5_000;
-/** How often a refused token is replaced: a service that refuses every token must not make us ask for one at each call. */
-const REFUSAL_PAUSE_MS = 10_000;
+/**
+ * A token is replaced at its first refusal, but a service that refuses every token must not make us ask for one at each call: if the
+ * replacement is refused too, the pause until the next one doubles, from one second to this. It starts again after as long a time
+ * without a refusal. Keystone itself refuses a token that it has issued in the second in which the password was changed.
+ */
+const MAX_REFUSAL_PAUSE_MS = 60_000;
 
 export class OwnTokens {
   readonly #issue: () => Promise<OwnToken>;
@@ -29,6 +33,7 @@ export class OwnTokens {
   #underWay: Promise<OwnToken> | undefined;
   #renewalFailedAt: number | undefined;
   #replacedAt = Number.NEGATIVE_INFINITY;
+  #refusalPause = 0;
 
   constructor(issue: () => Promise<OwnToken>, { clock, logger }: { clock: Clock; logger: Logger }) {
     this.#issue = issue;
@@ -56,9 +61,12 @@ export class OwnTokens {
   /** The next `current` waits for another token, unless this one has just replaced a refused one. */
   refused(token: string): void {
     const now = this.#clock.now().getTime();
-    if (this.#kept?.value !== token || Math.abs(now - this.#replacedAt) < REFUSAL_PAUSE_MS) {
+    const since = Math.abs(now - this.#replacedAt);
+    if (this.#kept?.value !== token || since < this.#refusalPause) {
       return;
     }
+    this.#refusalPause =
+      since > MAX_REFUSAL_PAUSE_MS ? 1_000 : Math.min(MAX_REFUSAL_PAUSE_MS, this.#refusalPause * 2);
     this.#replacedAt = now;
     this.#kept = undefined;
   }

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
-import { recordedAnswer, recordedKeystone, tokenAnswer } from '../support/recorded-keystone.ts';
+import { RECORDED_AT, recordedAnswer, recordedKeystone, tokenAnswer } from '../support/recorded-keystone.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { unusedPort } from '../support/services.ts';
 import { mistakes } from './loaded.ts';
@@ -20,6 +20,7 @@ const ACCOUNT = [
 
 async function load(endpoint: string, authUrl: string, options: object = {}) {
   const logger = recordingLogger();
+  const clock = { now: () => new Date(RECORDED_AT) };
   const values = {
     enforcement: {
       enabled_filters: ['ExternalServiceFilter'],
@@ -29,7 +30,10 @@ async function load(endpoint: string, authUrl: string, options: object = {}) {
     },
     keystone: { auth_url: authUrl, username: 'blazar', password: 's3cret', project_name: 'service' },
   };
-  const enforcement = await UsageEnforcement.load({ configFiles: [], environment: {}, values }, { logger });
+  const enforcement = await UsageEnforcement.load(
+    { configFiles: [], environment: {}, values },
+    { logger, clock },
+  );
   onTestFinished(() => enforcement.close());
   return { enforcement, logger };
 }

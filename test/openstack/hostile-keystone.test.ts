@@ -28,6 +28,11 @@ describe('a request for a token fails', () => {
     ['at a request that it does not understand', recordedAnswer('no credentials'), /got 400/],
     ['at a wrong password', recordedAnswer('wrong password'), /refuses the account/],
     ['at a wrong project', recordedAnswer('wrong project'), /user, password, project or domain is wrong/],
+    [
+      'at a deleted application credential',
+      recordedAnswer('deleted application credential'),
+      /refuses the account/,
+    ],
     ['at a 403', raw(403, '{}'), /may not do this/],
     ['at too many requests', raw(429, ''), /does not answer now \(429\)/],
     ['at an error', raw(503, PAGE), /does not answer now \(503\)/],

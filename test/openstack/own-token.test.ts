@@ -126,13 +126,23 @@ describe('our token', () => {
     keystone.refused(await keystone.token());
     keystone.refused('token-1');
     expect(await keystone.token()).toBe('token-2');
-    keystone.refused('token-1');
-    keystone.refused('token-2');
-    expect(await keystone.token()).toBe('token-2');
-    keystone.pass(11);
-    keystone.refused('token-2');
-    expect(await keystone.token()).toBe('token-3');
-    expect(server.requests).toHaveLength(3);
+    const refusals: number[] = [];
+    for (let second = 1; second <= 200; second += 1) {
+      keystone.pass(1);
+      keystone.refused('token-1');
+      keystone.refused(await keystone.token());
+      await keystone.token();
+      refusals.push(server.requests.length);
+    }
+    const seconds = refusals.flatMap((count, index) => (count > (refusals[index - 1] ?? 2) ? index + 1 : []));
+    expect(seconds).toEqual([1, 3, 7, 15, 31, 63, 123, 183]);
+    keystone.pass(120);
+    keystone.refused(await keystone.token());
+    await keystone.token();
+    keystone.pass(1);
+    keystone.refused(await keystone.token());
+    await keystone.token();
+    expect(server.requests).toHaveLength(12);
   });
 
   it('is not asked for by a caller that has given up, and goes on for the others', async () => {

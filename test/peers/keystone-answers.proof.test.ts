@@ -77,6 +77,8 @@ it.skipIf(real === undefined)('answers as recorded', async () => {
     own: 'wrong',
     subject: alice,
   });
+  await deleteCredentials(keystone, credential.identity.application_credential.id);
+  await post('deleted application credential', credential);
   const carol = await keystone.token('carol');
   await record('validate without a role', 'GET', '/auth/tokens?nocatalog', { own: carol, subject: alice });
   await record('no such path', 'GET', '/v3/auth/tokens', { own });
@@ -113,6 +115,12 @@ function requests(keystone: RealKeystone) {
     return { identity: { methods: ['application_credential'], application_credential: { id, secret } } };
   };
   return { project, password, scoped, applicationCredential };
+}
+
+async function deleteCredentials(keystone: RealKeystone, id: string): Promise<void> {
+  const token = await keystone.token('blazar', { project: 'service' });
+  const path = `/users/${keystone.ids.users.blazar}/application_credentials/${id}`;
+  await keystone.ask('DELETE', path, undefined, token);
 }
 
 async function userId(keystone: RealKeystone, name: string): Promise<string> {

@@ -1,6 +1,6 @@
 /** A real Keystone, started for a test file, and asked as an administrator and its users ask it. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -42,22 +42,17 @@ export class RealKeystone {
     this.ids = JSON.parse(readFileSync(join(folder, 'ids.json'), 'utf8')) as KeystoneIds;
   }
 
-  /**
-   * `undefined` = there is none here, which is said aloud. `tokenSeconds`: how long its tokens are valid; default 3600. `blazarUrl`: what its
-   * catalog says of Blazar.
-   */
-  static start(options: { tokenSeconds?: number; blazarUrl?: string } = {}): RealKeystone | undefined {
+  /** `undefined` = there is none here, which is said aloud. `blazarUrl`: what its catalog says of Blazar. */
+  static start({ blazarUrl }: { blazarUrl?: string } = {}): RealKeystone | undefined {
     const program = peerProgram('KEYSTONE_PEER');
     if (program === undefined) {
       return undefined;
     }
     const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-keystone-'));
-    const { tokenSeconds = 3600, blazarUrl } = options;
     const started = spawnSync(program, [folder], {
       encoding: 'utf8',
       env: {
         ...process.env,
-        TOKEN_SECONDS: String(tokenSeconds),
         ...(blazarUrl === undefined ? {} : { BLAZAR_URL: blazarUrl }),
       },
     });
@@ -104,6 +99,14 @@ export class RealKeystone {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<KeystoneAnswer> {
     const shown = token === undefined ? await this.adminToken() : token;
+    if (token === undefined) {
+      // It may have expired.
+      const { status } = await this.ask('GET', '/auth/projects', undefined, shown);
+      if (status === 401) {
+        this.#adminToken = undefined;
+        return this.ask(method, path, body, await this.adminToken(), headers);
+      }
+    }
     const answer = await fetch(`${this.url}${path}`, {
       method,
       headers: {
@@ -117,9 +120,6 @@ export class RealKeystone {
     const text = await answer.text();
     const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true;
     const parsed: unknown = isJson && text !== '' ? JSON.parse(text) : text;
-    if (answer.status === 401 && token === undefined) {
-      this.#adminToken = undefined;
-    }
     return { status: answer.status, headers: answer.headers, body: parsed };
   }
 
@@ -173,6 +173,14 @@ export class RealKeystone {
       await pause(100);
     }
     throw new Error('Keystone does not answer a minute after its restart');
+  }
+
+  /** Makes its tokens valid for so long. Restarts it. */
+  async setTokenSeconds(seconds: number): Promise<void> {
+    const file = join(this.folder, 'keystone.conf');
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/^expiration = .*$/m, `expiration = ${seconds}`));
+    await this.stop();
+    await this.restart();
   }
 
   /** Ends it and removes its folder. */
