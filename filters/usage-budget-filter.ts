@@ -194,7 +194,11 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
    * Types whose reservations may get other hosts than the request says, with the highest factor. Blazar reports allocations by type:
    * if several reservations have the same type, all of them show the allocations of the last one.
    */
-  #typesWithUnknownHosts({ reservations, allocationsAreExact }: Proposal): Map<string | undefined, bigint> {
+  #typesWithUnknownHosts({
+    reservations,
+    allocationsAreExact,
+    allocationsAreByReservation: areApart = false,
+  }: Proposal): Map<string | undefined, bigint> {
     const ofType = new Map<string | undefined, Reservation[]>();
     for (const reservation of reservations) {
       const others = ofType.get(reservation.resource_type);
@@ -206,7 +210,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     }
     return new Map(
       [...ofType]
-        .filter(([, others]) => !allocationsAreExact || others.length > 1)
+        .filter(([, others]) => !allocationsAreExact || (others.length > 1 && !areApart))
         .map(([type, others]) => [type, this.#highestFactor(others)]),
     );
   }

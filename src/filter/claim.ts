@@ -20,6 +20,8 @@ export interface Proposal {
   readonly allocationsAreExact: boolean;
   /** As in the `Call`: missing unless `[keystone] resolve_names` is true, and when the ledger follows Blazar. */
   readonly names?: RequestNames | undefined;
+  /** Whether each reservation names its own allocations, also where several have the same type. Default: no. */
+  readonly allocationsAreByReservation?: boolean;
 }
 
 /** The state of the project when the ledger asks for claims. */

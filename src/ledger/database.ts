@@ -2,6 +2,7 @@
 import type { CompiledQuery, Kysely } from 'kysely';
 import type { Wait } from '../deadline.ts';
 import { LedgerUnavailableError } from '../errors.ts';
+import type { Dialect } from './connection.ts';
 import type { Tables } from './schema.ts';
 
 /**
@@ -25,6 +26,7 @@ export class Undone<Result> {
 }
 
 export interface Database {
+  readonly dialect: Dialect;
   /** Builds queries; never runs one. */
   readonly queries: Kysely<Tables>;
   /** Runs first on every new connection; when it throws, the caller who wanted the connection gets that error. */

@@ -237,6 +237,8 @@ const row = z.object({
   revision: integer,
   recorded_at: integer,
   ended_at: integer.nullable(),
+  touched_at: integer.default(0n),
+  shown: z.string().nullable().default(null),
 });
 
 const written = z.object({

@@ -6,13 +6,13 @@ import type { SharedLimit } from '../filter/claim.ts';
 import type { Clock, LeaseRequest } from '../filter/services.ts';
 import { allow, reject, type Verdict } from '../filter/verdict.ts';
 import type { Logger } from '../logger.ts';
+import type { Claimant } from './claimant.ts';
 import { claimantOf, endedLease, ledgerRequest } from './lease-request.ts';
 import type { Ledger } from './ledger.ts';
 import type { LedgerObserver } from './observer.ts';
 import { type Opened, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';
 import type { Author } from './posting.ts';
-import type { Claimant } from './prospect.ts';
 import { requestMistake } from './texts.ts';
 import type { Recording, Undo } from './transactions.ts';
 

@@ -7,9 +7,10 @@ import { reject } from '../filter/verdict.ts';
 import { type Lease, leaseEnd, leaseStart, type Reservation } from '../lease/lease.ts';
 import { shownBy } from '../lease/read-only.ts';
 import { keepsReservations, reservationsAfterUpdate, reservationsHalfway } from '../lease/reservations.ts';
+import type { Claimant } from './claimant.ts';
 import { demandOf } from './demand.ts';
 import { identityOf, nameOf } from './identity.ts';
-import type { Claimant, LedgerRequest } from './prospect.ts';
+import type { LedgerRequest } from './prospect.ts';
 import type { EndedLease } from './transactions.ts';
 
 export function claimantOf(filter: SharedLimit, name: string, audit: boolean): Claimant {

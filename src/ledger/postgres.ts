@@ -16,6 +16,7 @@ import { commit, fetched, query, run } from './postgres-queries.ts';
 import type { Tables } from './schema.ts';
 
 export class PostgresDatabase implements Database {
+  readonly dialect = 'postgresql';
   readonly queries = new Kysely<Tables>({
     dialect: {
       createAdapter: () => new PostgresAdapter(),

@@ -1,26 +1,22 @@
 /** What recording a lease would do: reads all that is needed, and computes the result. A check ends here; a commit goes on and writes. */
 
 import type { Amount } from '../filter/amount.ts';
-import type { Claim, Claims, Proposal, Standing } from '../filter/claim.ts';
+import type { Claim, Proposal, Standing } from '../filter/claim.ts';
 import type { Repetition } from '../filter/services.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, heldBy } from './alternatives.ts';
 import { budgetOf } from './budget-rows.ts';
+import type { Claimant } from './claimant.ts';
 import { rows, type Work } from './database.ts';
 import { demandOf } from './demand.ts';
 import { findById, findByShape, findRepeated } from './find-lease.ts';
 import { accountName, type LeaseIdentity } from './identity.ts';
+import { movedClaims } from './moved-claims.ts';
 import { balancesOf } from './posting.ts';
 import { type Claimed, type FilterClaims, type Reckoning, reckonWithin } from './reckoning.ts';
 import type { LeaseRow } from './schema.ts';
+import { ABSENT } from './shown-lease.ts';
 import type { Statements } from './statements.ts';
-
-/** A filter with a shared limit, as the ledger calls it. */
-export interface Claimant {
-  readonly name: string;
-  readonly audit: boolean;
-  claims(proposal: Proposal, standing: Standing): Claims;
-}
 
 /** A lease as it is requested, and as it is. */
 export interface LedgerRequest {
@@ -35,6 +31,8 @@ export interface LedgerRequest {
   readonly halfway: Proposal | undefined;
   /** Whether the lease is known to be as requested, because Blazar listed it. */
   readonly isCertain: boolean;
+  /** What Blazar shows of the lease, from `digestOf`; `undefined` = the request is not from Blazar's list. */
+  readonly shown?: string | undefined;
   /** From `demandOf`, when the reservations are unknown; `undefined` = computed from them. */
   readonly demand?: string | undefined;
   /** For a new lease with an id: whether it may have been recorded before, without the id. */
@@ -71,10 +69,19 @@ export function* foresee(
   const { row, isRepeated } = yield* findLease(statements, request, now);
 
   const claimed = (of: Proposal) => claimedBy(claimants, of, { now, budgets });
+  const known = knownAs(row, request);
+  const asClaimed = (of: Proposal) => claimedBy(known, of, { now, budgets });
   const asked = claimed(proposal);
-  const first = { ...asked, demand: request.demand ?? asked.demand };
+  // Blazar keeps the allocations: the lease goes on to take what it takes, at other times.
+  const keeps = known.length > 0 && halfway === undefined && isAgreed(asked);
+  const first = {
+    ...asked,
+    ...(keeps && { byFilter: asClaimed(proposal).byFilter }),
+    demand: request.demand ?? asked.demand,
+  };
   const others = halfway === undefined || isCertain ? [] : [claimed(halfway)];
-  const standing = current === undefined || isCertain ? undefined : claimed(current);
+  const standing =
+    current === undefined || isCertain ? undefined : known.length > 0 ? asClaimed(current) : claimed(current);
   const overdue = overdueRows.map((one) => ({ id: one.id, returned: heldBy(alternativesOf(one)) }));
 
   const recorded = row?.state === 'open' ? alternativesOf(row) : [];
@@ -112,6 +119,32 @@ export function* foresee(
   });
   const reckoning = reckonWithin(at(now), latest === now ? undefined : at(latest));
   return { row, isRepeated, overdue, balances, reckoning };
+}
+
+/**
+ * What the lease of an update takes as it is, where Blazar's list has shown it since the last request: a request does not say how many
+ * hosts each of several reservations has. Empty = the request must tell.
+ */
+function knownAs(
+  row: LeaseRow | undefined,
+  { current, isCertain, identity }: LedgerRequest,
+): readonly Claimant[] {
+  if (row?.state !== 'open' || current === undefined || isCertain || !isKnownById(row, identity)) {
+    return [];
+  }
+  const [recorded, ...others] = row.shown === null || row.shown === ABSENT ? [] : alternativesOf(row);
+  const { start, end, demand } = shapeOf(current);
+  const isSame =
+    recorded !== undefined &&
+    others.length === 0 &&
+    recorded.start === start &&
+    recorded.end === end &&
+    recorded.demand === demand;
+  return isSame ? [movedClaims(recorded)] : [];
+}
+
+function isAgreed({ byFilter }: Claimed): boolean {
+  return byFilter.every(({ refusal }) => refusal === undefined);
 }
 
 /** The row that the request is about. One past its end date counts as ended, whether or not that was noticed. */

@@ -3,13 +3,14 @@
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Reservation } from '../lease/lease.ts';
 import { type Alternative, alternativesOf, chargedBy } from './alternatives.ts';
+import type { Claimant } from './claimant.ts';
 import { rows, Undone, type Work } from './database.ts';
 import type { LeaseIdentity } from './identity.ts';
 import { fits, type ListedLease } from './lease-pairing.ts';
 import type { Ledger } from './ledger.ts';
 import { movedClaims } from './moved-claims.ts';
 import type { Author } from './posting.ts';
-import { type Claimant, foresee, type LedgerRequest } from './prospect.ts';
+import { foresee, type LedgerRequest } from './prospect.ts';
 import type { LeaseRow } from './schema.ts';
 import { revisionStep } from './statements.ts';
 import { record, release } from './transactions.ts';
@@ -48,10 +49,10 @@ export interface Reconciled {
 }
 
 /** In a dry run everything is rolled back. */
-export function* settled(
-  work: Work<Reconciled | Undone<Reconciled>>,
-  { isDryRun }: ReconcileOptions,
-): Work<Reconciled | Undone<Reconciled>> {
+export function* settled<Result>(
+  work: Work<Result | Undone<Result>>,
+  { isDryRun }: Pick<ReconcileOptions, 'isDryRun'>,
+): Work<Result | Undone<Result>> {
   const result = yield* work;
   return isDryRun && !(result instanceof Undone) ? new Undone(result) : result;
 }
@@ -181,7 +182,7 @@ export function* recorded(
   return { outcome: 'recorded', row, leaseId: id, projectId: project_id, userId, name, start, end, note };
 }
 
-function* resultOf<Result>(work: Work<Result | Undone<Result>>): Work<Result> {
+export function* resultOf<Result>(work: Work<Result | Undone<Result>>): Work<Result> {
   const result = yield* work;
   return result instanceof Undone ? result.result : result;
 }
@@ -200,13 +201,13 @@ function* sameRow({ statements }: Ledger, before: LeaseRow): Work<LeaseRow | und
   return isSame ? row : undefined;
 }
 
-interface Wanted {
+export interface Wanted {
   readonly lease: Pick<WholeLease, 'name' | 'start' | 'end' | 'reservations'>;
   readonly current: { readonly start: Instant; readonly end: Instant };
   readonly claimants: readonly Claimant[];
 }
 
-function requestOf(identity: LeaseIdentity, { lease, current, claimants }: Wanted): LedgerRequest {
+export function requestOf(identity: LeaseIdentity, { lease, current, claimants }: Wanted): LedgerRequest {
   const { name, start, end, reservations } = lease;
   const { projectId: project_id, userId: user_id, region: region_name } = identity;
   const context = { project_id, user_id, region_name };
@@ -225,7 +226,7 @@ function requestOf(identity: LeaseIdentity, { lease, current, claimants }: Wante
 }
 
 /** A claimant that throws where it would refuse: otherwise a lease that a filter cannot judge would be recorded as taking nothing. */
-function throwing(claimant: Claimant): Claimant {
+export function throwing(claimant: Claimant): Claimant {
   return {
     ...claimant,
     claims(proposal, standing) {
@@ -257,7 +258,7 @@ function authorOf({ who, reason }: ReconcileOptions): Author {
   return { operation: 'reconcile', who, requestId: null, reason };
 }
 
-const CHANGED = 'it has changed meanwhile';
+export const CHANGED = 'it has changed meanwhile';
 
 /** A lease of the ledger that stays as it is. */
 export function left(row: LeaseRow, note: string | null): Reconciled {

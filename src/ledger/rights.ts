@@ -10,6 +10,7 @@ const NEEDED = {
   entries: ['SELECT', 'INSERT'],
   budgets: ['SELECT', 'INSERT', 'UPDATE'],
   budget_changes: ['SELECT', 'INSERT'],
+  follower: ['SELECT', 'UPDATE'],
   kysely_migration: ['SELECT'],
 } as const;
 

@@ -56,6 +56,13 @@ export interface LeasesTable {
   revision: bigint;
   recorded_at: bigint;
   ended_at: bigint | null;
+  /** When it was last asked for: created or changed. */
+  touched_at: bigint;
+  /**
+   * What Blazar has shown of it since it was last asked for: a digest from `digestOf`, or `ABSENT`. `null` = nothing yet, so it is not
+   * known which of its alternatives it is, nor how much it was given.
+   */
+  shown: string | null;
 }
 
 /** Balances, so that a check sums up nothing. */
@@ -107,6 +114,21 @@ export interface BudgetChangesTable {
   reason: string | null;
 }
 
+/** A single row: the process that compares the ledger with Blazar. Its times are those of the database's clock. */
+export interface FollowerTable {
+  id: bigint;
+  /** Who does it now; `null` = nobody. */
+  holder: string | null;
+  /** From then on, somebody else may. */
+  held_until: bigint;
+  /** When the last complete round ended. */
+  followed_at: bigint | null;
+  /** The endpoint and region whose leases were last found in this ledger. */
+  matched: string | null;
+  /** The rows that the last round would have released, which were too many at once: a list of numbers in JSON. */
+  doubted: string | null;
+}
+
 export interface Tables {
   ledger: LedgerTable;
   projects: ProjectsTable;
@@ -115,6 +137,7 @@ export interface Tables {
   entries: EntriesTable;
   budgets: BudgetsTable;
   budget_changes: BudgetChangesTable;
+  follower: FollowerTable;
 }
 
 export type LeaseRow = {

@@ -5,11 +5,11 @@ import type { SharedLimit } from '../filter/claim.ts';
 import type { Call, LeaseRequest, LedgerService } from '../filter/services.ts';
 import type { Verdict } from '../filter/verdict.ts';
 import type { Lease } from '../lease/lease.ts';
+import type { Claimant } from './claimant.ts';
 import type { LeaseLedger, LeaseLedgerParts } from './lease-ledger.ts';
 import type { Ledger } from './ledger.ts';
 import type { LedgerSettings } from './options.ts';
 import type { Author } from './posting.ts';
-import type { Claimant } from './prospect.ts';
 import type { Recording, Undo } from './transactions.ts';
 
 export class ChainLedger implements LedgerService {

@@ -17,6 +17,7 @@ import { asUnavailable, suspicionOf, unavailable, whenFree } from './sqlite-erro
 import { filesOf, isMarked, isWhole, MILLISECONDS_TO_OPEN, mark, verifyIntegrity } from './sqlite-file.ts';
 
 export class SqliteDatabase implements Database {
+  readonly dialect = 'sqlite';
   readonly queries = new Kysely<Tables>({
     dialect: {
       createAdapter: () => new SqliteAdapter(),

@@ -188,6 +188,8 @@ export function createStatements(queries: Kysely<Tables>) {
           revision: lease.revision,
           recorded_at: lease.recorded_at,
           ended_at: lease.ended_at,
+          touched_at: lease.touched_at,
+          shown: lease.shown,
         })
         .returning('id'),
     ),
@@ -210,6 +212,8 @@ export function createStatements(queries: Kysely<Tables>) {
           repetition_content: lease.repetition_content,
           revision: row('revision', '+', lease.step),
           ended_at: lease.ended_at,
+          touched_at: lease.touched_at,
+          shown: lease.shown,
         }))
         .where('id', '=', lease.id),
     ),

@@ -2,7 +2,7 @@
 
 import type { Amount } from '../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
-import { alternativesOf, distinct, heldBy, recordedAs, refundOf } from './alternatives.ts';
+import { alternativesOf, chargedBy, distinct, heldBy, recordedAs, refundOf } from './alternatives.ts';
 import { rows, Undone, type Work } from './database.ts';
 import { findById, findByShape, type LeaseShape } from './find-lease.ts';
 import type { LeaseIdentity } from './identity.ts';
@@ -53,7 +53,9 @@ export function* record(
   if (row !== undefined && (isRepeated || saysNothingNew(row, request, reckoning))) {
     // A new revision: an earlier request for it can no longer take it back.
     const lease_id = row.lease_id ?? identity.leaseId;
-    yield* rows(statements.setLease({ ...row, lease_id, step: revisionStep() }));
+    yield* rows(
+      statements.setLease({ ...row, lease_id, touched_at: now, shown: null, step: revisionStep() }),
+    );
     return { refusal: undefined, warnings: [], lease: row.id, undo: undefined };
   }
   if (refusal !== undefined && !force) {
@@ -73,6 +75,8 @@ export function* record(
     ended_at: null,
     repetition_key: repetition?.key ?? row?.repetition_key ?? null,
     repetition_content: repetition?.content ?? row?.repetition_content ?? null,
+    touched_at: now,
+    shown: request.shown ?? null,
   };
   const step = revisionStep();
   // Before anything else: the lease itself may be one of them.
@@ -146,16 +150,28 @@ export function* end(
   return true;
 }
 
+export interface Release {
+  readonly moment: Moment;
+  readonly author: Author;
+  readonly leaseId: string | null;
+  /** It has never been there: it gives back also what it would have used by now. */
+  readonly isUnused?: boolean;
+}
+
 /** Ends the lease of an open row. */
 export function* release(
   statements: Statements,
   row: LeaseRow,
-  { moment: { now, latest }, author, leaseId }: { moment: Moment; author: Author; leaseId: string | null },
+  { moment: { now, latest }, author, leaseId, isUnused = false }: Release,
 ): Work<void> {
   const { project_id } = row;
   const isOver = row.ends_at <= now;
   const alternatives = alternativesOf(row);
-  const returned = isOver ? heldBy(alternatives) : refundOf(alternatives, latest / MICROSECONDS_PER_SECOND);
+  const returned = isUnused
+    ? chargedBy(alternatives)
+    : isOver
+      ? heldBy(alternatives)
+      : refundOf(alternatives, latest / MICROSECONDS_PER_SECOND);
   const balances = yield* balancesOf(statements, project_id, new Set(returned.keys()));
   const ended = {
     lease_id: row.lease_id ?? leaseId,

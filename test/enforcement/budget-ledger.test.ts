@@ -37,7 +37,12 @@ describe.each([
   it('is created once, without any filter', async () => {
     const ledger = await load(await place());
     await expect(ledger.budgets()).rejects.toThrow(ConfigurationError);
-    expect(await ledger.upgrade()).toEqual(['0001-ledger', '0002-alternatives', '0003-position']);
+    expect(await ledger.upgrade()).toEqual([
+      '0001-ledger',
+      '0002-alternatives',
+      '0003-position',
+      '0004-follower',
+    ]);
     expect(await ledger.budgets()).toEqual([]);
     expect(await ledger.upgrade()).toEqual([]);
     expect(await ledger.budgets()).toEqual([]);

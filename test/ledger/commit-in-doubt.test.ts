@@ -23,6 +23,7 @@ interface Fault {
 
 function faulty(database: Database, fault: Fault): Database {
   return {
+    dialect: database.dialect,
     queries: database.queries,
     whenConnected: undefined,
     async transact(work, wait) {

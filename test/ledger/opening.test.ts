@@ -27,6 +27,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
       '0001-ledger',
       '0002-alternatives',
       '0003-position',
+      '0004-follower',
     ]);
     expect(await upgradeTables(connectionOf(url))).toEqual([]);
     expect(await openingOf(url)).toBe('open');
@@ -67,6 +68,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
       '0001-ledger',
       '0002-alternatives',
       '0003-position',
+      '0004-follower',
     ]);
     expect(await openingOf(url)).toBe('open');
   });
@@ -139,6 +141,7 @@ describe('a ledger on a server', () => {
       '0001-ledger',
       '0002-alternatives',
       '0003-position',
+      '0004-follower',
     ]);
     expect(await upgradeTables(connectionOf(url))).toEqual([]);
     expect(await openingOf(url)).toBe('open');
@@ -150,6 +153,7 @@ describe('a ledger on a server', () => {
       '0001-ledger',
       '0002-alternatives',
       '0003-position',
+      '0004-follower',
     ]);
     expect(await openingOf(second)).toBe('open');
   });

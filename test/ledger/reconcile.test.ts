@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Claim } from '../../src/filter/claim.ts';
 import { toInstant } from '../../src/lease/dates.ts';
+import type { Claimant } from '../../src/ledger/claimant.ts';
 import type { ListedLease } from '../../src/ledger/lease-pairing.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import type { Claimant } from '../../src/ledger/prospect.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import type { ReconcileOptions } from '../../src/ledger/reconcile-lease.ts';
 import { leaseDetails, listLeases } from '../../src/ledger/reports.ts';

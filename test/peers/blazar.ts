@@ -32,11 +32,11 @@ export interface BlazarAnswer {
 
 export class RealBlazar {
   readonly #child: ChildProcess;
-  readonly #url: string;
+  readonly url: string;
 
   private constructor(child: ChildProcess, url: string) {
     this.#child = child;
-    this.#url = url;
+    this.url = url;
   }
 
   /** Rejects with what it has said where it does not start. */
@@ -73,7 +73,7 @@ export class RealBlazar {
 
   /** `who`: `project/user`. */
   async ask(method: string, path: string, who: string, body?: unknown): Promise<BlazarAnswer> {
-    const answer = await fetch(`${this.#url}${path}`, {
+    const answer = await fetch(`${this.url}${path}`, {
       method,
       headers: { 'X-Auth-Token': who, 'Content-Type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

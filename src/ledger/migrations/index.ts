@@ -7,6 +7,7 @@ import { type Database, rows } from '../database.ts';
 import { firstTables } from './0001-ledger.ts';
 import { alternatives } from './0002-alternatives.ts';
 import { position } from './0003-position.ts';
+import { follower } from './0004-follower.ts';
 
 /** In order. A released name never changes. */
 function migrations(dialect: Dialect): Record<string, Migration> {
@@ -14,6 +15,7 @@ function migrations(dialect: Dialect): Record<string, Migration> {
     '0001-ledger': firstTables(dialect),
     '0002-alternatives': alternatives(),
     '0003-position': position(),
+    '0004-follower': follower(),
   };
 }
 

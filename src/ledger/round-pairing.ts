@@ -1,0 +1,128 @@
+/** Which row of the ledger is which lease of Blazar. */
+import { breathing } from '../breath.ts';
+import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
+import { alternativesOf } from './alternatives.ts';
+import { demandOf, isComparable } from './demand.ts';
+import type { LeaseRow } from './schema.ts';
+import type { ShownLease } from './shown-lease.ts';
+
+export interface RoundPairing {
+  readonly pairs: readonly { readonly row: LeaseRow; readonly shown: ShownLease }[];
+  /** Blazar has them; the ledger does not. */
+  readonly unknown: readonly ShownLease[];
+  /** The ledger has them open; Blazar does not have them. */
+  readonly absent: readonly LeaseRow[];
+}
+
+/** Both clocks are those of one second; and our answer may be a moment older than Blazar's row. */
+const SLACK = 2n * MICROSECONDS_PER_SECOND;
+
+/**
+ * By id and project. A row without an id pairs by project, user, dates and reservations, and by time: it was recorded at most `grace`
+ * before Blazar created the lease, and not after. Of several, the latest. Names do not count, because Blazar renames leases.
+ */
+export async function pairRows(
+  rows: readonly LeaseRow[],
+  listed: readonly ShownLease[],
+  grace: bigint,
+): Promise<RoundPairing> {
+  const breathe = breathing();
+  const byId = new Map<string, LeaseRow>();
+  const nameless = new Map<string, LeaseRow[]>();
+  for (const row of rows) {
+    if (row.lease_id !== null) {
+      byId.set(key(row.project_id, row.lease_id), row);
+    } else if (row.state === 'open') {
+      for (const looks of looksOf(row)) {
+        const alike = nameless.get(looks);
+        if (alike === undefined) {
+          nameless.set(looks, [row]);
+        } else {
+          alike.push(row);
+        }
+      }
+    }
+    await breathe();
+  }
+  const taken = new Set<bigint>();
+  const pairs: { row: LeaseRow; shown: ShownLease }[] = [];
+  const pair = (row: LeaseRow, shown: ShownLease) => {
+    taken.add(row.id);
+    pairs.push({ row, shown });
+  };
+  const rest: ShownLease[] = [];
+  for (const shown of listed) {
+    const row = byId.get(key(shown.projectId, shown.id));
+    if (row === undefined) {
+      rest.push(shown);
+    } else {
+      pair(row, shown);
+    }
+    await breathe();
+  }
+  for (const candidates of nameless.values()) {
+    candidates.sort((a, b) => compared(a.recorded_at, b.recorded_at));
+  }
+  // The latest first: a row that is too young for one lease is too young for all that come after it.
+  rest.sort((a, b) => compared(b.createdAt ?? LATE, a.createdAt ?? LATE));
+  const unknown: ShownLease[] = [];
+  for (const shown of rest) {
+    const { projectId, userId, start, end, reservations } = shown;
+    const whose = [projectId, userId, String(start), String(end)];
+    const row =
+      latest(nameless.get(key(...whose, demandOf(reservations))), taken, shown, grace) ??
+      latest(nameless.get(key(...whose)), taken, shown, grace);
+    if (row === undefined) {
+      unknown.push(shown);
+    } else {
+      pair(row, shown);
+    }
+    await breathe();
+  }
+  const absent = rows.filter(({ id, state }) => state === 'open' && !taken.has(id));
+  return {
+    pairs: pairs.filter(({ shown }) => !shown.isChanging),
+    unknown: unknown.filter(({ isChanging }) => !isChanging),
+    absent,
+  };
+}
+
+const LATE = 2n ** 62n;
+
+/** Takes the youngest row that is not too young, unless it is too old. Removes those that are too young. */
+function latest(
+  rows: LeaseRow[] | undefined,
+  taken: ReadonlySet<bigint>,
+  { createdAt }: ShownLease,
+  grace: bigint,
+): LeaseRow | undefined {
+  for (;;) {
+    const row = rows?.at(-1);
+    if (row === undefined) {
+      return undefined;
+    }
+    if (taken.has(row.id) || (createdAt !== undefined && row.recorded_at > createdAt + SLACK)) {
+      rows?.pop();
+      continue;
+    }
+    return createdAt !== undefined && row.recorded_at < createdAt - grace - SLACK ? undefined : row;
+  }
+}
+
+/** One key for each alternative. A row of the first version of the tables does not say what it reserves. */
+function looksOf(row: LeaseRow): Set<string> {
+  return new Set(
+    alternativesOf(row).map(({ start, end, demand }) => {
+      const whose = [row.project_id, row.user_id, String(start), String(end)];
+      return isComparable(demand) ? key(...whose, demand) : key(...whose);
+    }),
+  );
+}
+
+function key(...parts: readonly string[]): string {
+  return JSON.stringify(parts);
+}
+
+function compared(a: Instant, b: Instant): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,183 @@
+/** One round: Blazar is observed, and the ledger becomes what was observed. The service and `ledger reconcile --blazar` share it. */
+import { type Wait, waitFor } from '../deadline.ts';
+import type { Claimant } from '../ledger/claimant.ts';
+import { rows } from '../ledger/database.ts';
+import { keepSeat, leaveSeat, takeSeat } from '../ledger/follower-seat.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Reconciled } from '../ledger/reconcile-lease.ts';
+import { followOnce, readOpenRows } from '../ledger/round.ts';
+import type { Keystone } from './contract.ts';
+import { observe } from './observation.ts';
+
+export interface Following {
+  readonly ledger: Ledger;
+  readonly keystone: Keystone;
+  /** `[blazar] endpoint`; `undefined` = the catalog's. */
+  readonly endpoint: string | undefined;
+  /** `[keystone] region_name`; `undefined` = the only one of the ledger. */
+  readonly region: string | undefined;
+  readonly claimants: readonly Claimant[];
+  readonly exemptProjects: readonly string[];
+  /** `[blazar] reconcile_grace`, in seconds. */
+  readonly grace: number;
+  readonly isDryRun: boolean;
+  /** A process, unlike any other. */
+  readonly holder: string;
+  /** Do nothing if a round has ended less than so many seconds ago. */
+  readonly every: number;
+  /** For the entries. */
+  readonly who: string;
+  readonly reason: string | null;
+  readonly signal: AbortSignal | undefined;
+  /** Called with each change, as soon as it is made, and with each lease that is left as it is. */
+  readonly report: (one: Reconciled) => void;
+}
+
+export type Followed =
+  | {
+      readonly kind: 'done';
+      /** How many leases Blazar listed. */
+      readonly listed: number;
+      /** Why nothing, or not everything, was released; empty = the round was complete. */
+      readonly doubts: readonly string[];
+      readonly endpoint: string;
+    }
+  | { readonly kind: 'early'; readonly seconds: number; readonly followedAt: bigint }
+  | { readonly kind: 'held'; readonly holder: string };
+
+/** The seat is kept for 30 s. */
+const RENEW_MS = 10_000;
+/** How many of the latest leases tell the regions of the ledger. */
+const LATEST = 1000;
+
+/** @throws BlazarError, LedgerUnavailableError, and what `Keystone` throws */
+export async function follow(following: Following): Promise<Followed> {
+  const { ledger, holder, every, signal } = following;
+  const wait = waitFor(signal);
+  const taken = await takeSeat(ledger, holder, every, wait);
+  if (taken.kind !== 'mine') {
+    return taken;
+  }
+  const lost = new AbortController();
+  const renewing = setInterval(() => {
+    keepSeat(ledger, holder, waitFor(undefined)).then(
+      (isMine) => isMine || lost.abort(new Error('another process compares the ledger with Blazar now')),
+      () => {},
+    );
+  }, RENEW_MS);
+  let left: Parameters<typeof leaveSeat>[2];
+  try {
+    const either = AbortSignal.any(signal === undefined ? [lost.signal] : [lost.signal, signal]);
+    const { seat } = taken;
+    const round = await run({ ...following, signal: either }, seat, waitFor(either));
+    left = following.isDryRun ? undefined : round.left;
+    return round.followed;
+  } finally {
+    clearInterval(renewing);
+    // Whatever has failed: the seat would be kept for half a minute.
+    await leaveSeat(ledger, holder, left, waitFor(undefined)).catch(() => {});
+  }
+}
+
+async function run(
+  following: Following,
+  seat: { readonly matched: string | null; readonly doubted: ReadonlySet<bigint> },
+  wait: Wait,
+) {
+  const {
+    ledger,
+    keystone,
+    endpoint,
+    claimants,
+    exemptProjects,
+    grace,
+    isDryRun,
+    who,
+    reason,
+    signal,
+    report,
+  } = following;
+  const { region, doubts: unsure } = await regionOf(following, wait);
+  const before = region === undefined ? undefined : await readOpenRows(ledger, region, wait);
+  const observation = await observe({ keystone, endpoint, now: () => ledger.now(), signal });
+  if (region === undefined || before === undefined) {
+    const doubts = [...unsure, ...observation.doubts];
+    return {
+      followed: { kind: 'done', listed: observation.listed, doubts, endpoint: observation.endpoint } as const,
+      left: { isGood: doubts.length === 0, matched: seat.matched, doubted: seat.doubted },
+    };
+  }
+  const matched = JSON.stringify([observation.endpoint, region]);
+  const doubts = [...unsure, ...observation.doubts];
+  const round = followOnce(
+    ledger,
+    before,
+    observation.leases,
+    {
+      region,
+      claimants,
+      who,
+      reason,
+      exemptProjects,
+      grace: BigInt(grace),
+      isDryRun,
+      doubts,
+      isKnownEndpoint: seat.matched === matched,
+      doubted: seat.doubted,
+    },
+    wait,
+  );
+  let next = await round.next();
+  while (!next.done) {
+    report(next.value);
+    wait.throwIfOver();
+    next = await round.next();
+  }
+  const end = next.value;
+  return {
+    followed: {
+      kind: 'done',
+      listed: observation.listed,
+      doubts: end.doubts,
+      endpoint: observation.endpoint,
+    } as const,
+    left: {
+      isGood: end.doubts.length === 0,
+      matched: end.hasMatched ? matched : seat.matched,
+      doubted: end.doubted,
+    },
+  };
+}
+
+/** A list is of one region. The ledger's rows have that of Blazar's `os_region_name`. */
+async function regionOf(
+  { ledger, region }: Following,
+  wait: Wait,
+): Promise<{ region: string | undefined; doubts: string[] }> {
+  const { queries } = ledger.database;
+  const latest = queries
+    .selectFrom('leases')
+    .select('region')
+    .orderBy('id', 'desc')
+    .limit(LATEST)
+    .as('latest');
+  const query = queries.selectFrom(latest).select('region').distinct().orderBy('region').compile();
+  const known = (await ledger.read('read', () => rows(query), wait)).map((row) => row.region);
+  const names = known.map((name) => JSON.stringify(name)).join(', ');
+  const [first, second] = known;
+  if (known.length === 1 && first === '') {
+    // Blazar has no os_region_name.
+    return { region: '', doubts: [] };
+  }
+  if (region === undefined ? second !== undefined : known.length > 0 && !known.includes(region)) {
+    const what =
+      region === undefined
+        ? 'is not set'
+        : `is ${JSON.stringify(region)}, which is not Blazar's os_region_name`;
+    const doubt = `the ledger has leases of the region ${names}, and [keystone] region_name ${what}`;
+    return { region: undefined, doubts: [doubt] };
+  }
+  const only = region ?? first;
+  // An empty ledger: the first lease that is asked for tells the region.
+  return { region: only, doubts: [] };
+}

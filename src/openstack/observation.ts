@@ -1,0 +1,196 @@
+/** All that Blazar has, read once: leases first, then what they were given. */
+import { errorText } from '../errors.ts';
+import type { HttpAnswer } from '../http/contract.ts';
+import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
+import type { Allocation } from '../lease/lease.ts';
+import type { ShownLease } from '../ledger/shown-lease.ts';
+import { keptName } from '../ledger/texts.ts';
+import {
+  type Allocations,
+  type AnsweredLease,
+  readAllocations,
+  readHosts,
+  readLeases,
+} from './blazar-answers.ts';
+import { BlazarError } from './blazar-error.ts';
+import type { Keystone } from './contract.ts';
+import { givenBy } from './given.ts';
+
+export interface Observation {
+  /** The address of the API, with its version. */
+  readonly endpoint: string;
+  /** The leases that exist: neither terminated nor past their end. */
+  readonly leases: readonly ShownLease[];
+  /** How many were listed, in whatever state. */
+  readonly listed: number;
+  /** Why leases may be missing. */
+  readonly doubts: readonly string[];
+}
+
+export interface Observing {
+  readonly keystone: Keystone;
+  /** `[blazar] endpoint` */
+  readonly endpoint: string | undefined;
+  /** The ledger's clock. */
+  now(): Instant;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Blazar's clock may differ by so much, in microseconds: its header has whole seconds. */
+const CLOCKS_DIFFER = 5n * MICROSECONDS_PER_SECOND;
+/** Statuses of a lease with which nothing happens. Source: blazar/status.py. */
+const STABLE = new Set(['PENDING', 'ACTIVE', 'TERMINATED', 'ERROR']);
+
+/**
+ * Leases come first, and allocations after them: Blazar marks a lease as changing before it asks us, so one that is stable in the list
+ * has what it was given by then, unless we are asked since. @throws BlazarError, and what `Keystone` throws
+ */
+export async function observe(observing: Observing): Promise<Observation> {
+  const { keystone, now, signal } = observing;
+  const base = trimmed(observing.endpoint ?? (await keystone.endpoint('reservation', { signal })));
+  const began = now();
+  const { endpoint, answer } = await leasesAt(base, observing);
+  const answered = now();
+  const doubts: string[] = [];
+  const ahead = clockOf(answer, began, answered);
+  if (ahead !== undefined && (ahead > CLOCKS_DIFFER || ahead < -CLOCKS_DIFFER)) {
+    doubts.push(`the clock of Blazar differs from ours by ${ahead / MICROSECONDS_PER_SECOND} s`);
+  }
+  const found: AnsweredLease[] = [];
+  const ids = new Set<string>();
+  const projects = new Set<string>();
+  await readLeases(answer.body, (lease) => {
+    ids.add(lease.id);
+    projects.add(lease.project_id);
+    if (lease.status !== 'TERMINATED' && lease.end_date > answered) {
+      found.push(lease);
+    }
+  });
+  const allocations = await allocationsAt(endpoint, observing);
+  const hosts = allocations.hosts.size === 0 ? new Map() : await hostsAt(endpoint, observing);
+  if ([...allocations.leases].some((id) => !ids.has(id))) {
+    doubts.push('Blazar has allocations of leases that it does not list');
+  }
+  if (projects.size < 2 && !(await isAdmin(keystone, signal))) {
+    doubts.push('our account may see only the leases of its own project: it has not the role admin');
+  }
+  return {
+    endpoint,
+    leases: found.map((lease) => shownAs(lease, allocations, hosts, ahead ?? 0n)),
+    listed: ids.size,
+    doubts,
+  };
+}
+
+function shownAs(
+  lease: AnsweredLease,
+  allocations: Allocations,
+  hosts: ReadonlyMap<string, Allocation>,
+  ahead: bigint,
+): ShownLease {
+  const { id, name, start_date, end_date, project_id, user_id, status, created_at, degraded, reservations } =
+    lease;
+  const given = reservations.map((one) => givenBy(one, allocations, hosts));
+  return {
+    id,
+    name: keptName(typeof name === 'string' ? name : ''),
+    start: start_date,
+    end: end_date,
+    projectId: project_id,
+    userId: user_id,
+    createdAt: created_at === undefined || created_at === null ? undefined : created_at - ahead,
+    reservations,
+    given: given.map(({ reservation }) => reservation),
+    isHealed:
+      degraded === true ||
+      reservations.some((one) => one.missing_resources === true || one.resources_changed === true),
+    isChanging:
+      (typeof status === 'string' && !STABLE.has(status)) || given.some(({ isComplete }) => !isComplete),
+  };
+}
+
+/** An endpoint may be given with its version or without. */
+async function leasesAt(
+  base: string,
+  observing: Observing,
+): Promise<{ endpoint: string; answer: HttpAnswer }> {
+  const candidates = /\/v\d+(?:\.\d+)?$/.test(base) ? [base] : [`${base}/v1`, base];
+  let last: HttpAnswer | undefined;
+  for (const endpoint of candidates) {
+    const answer = await get(`${endpoint}/leases`, observing, ['date']);
+    if (answer.status === 200) {
+      return { endpoint, answer };
+    }
+    last = answer;
+    if (answer.status !== 404 && answer.status !== 300) {
+      break;
+    }
+  }
+  throw unexpected(`GET ${candidates.map((one) => `${one}/leases`).join(' or ')}`, last?.status ?? 0);
+}
+
+async function allocationsAt(endpoint: string, observing: Observing): Promise<Allocations> {
+  const url = `${endpoint}/os-hosts/allocations`;
+  const answer = await get(url, observing);
+  if (answer.status === 404) {
+    // A Blazar without the plugin for hosts.
+    return { hosts: new Map(), leases: new Set() };
+  }
+  if (answer.status !== 200) {
+    throw unexpected(`GET ${url}`, answer.status);
+  }
+  return readAllocations(answer.body);
+}
+
+async function hostsAt(endpoint: string, observing: Observing): Promise<Map<string, Allocation>> {
+  const url = `${endpoint}/os-hosts`;
+  const answer = await get(url, observing);
+  if (answer.status !== 200) {
+    throw unexpected(`GET ${url}`, answer.status);
+  }
+  return readHosts(answer.body);
+}
+
+function get(
+  url: string,
+  { keystone, signal }: Observing,
+  answerHeaders: string[] = [],
+): Promise<HttpAnswer> {
+  return keystone.get(url, { signal, answerHeaders, headers: { accept: 'application/json' } });
+}
+
+function unexpected(call: string, status: number): BlazarError {
+  const why =
+    status === 401 || status === 403
+      ? ': our account in [keystone] needs the role that Blazar asks of administrators'
+      : '';
+  return new BlazarError(`${call}: Blazar answered ${status}${why}`);
+}
+
+/** By how much Blazar's clock was ahead of ours, at least; `undefined` = it does not say. */
+function clockOf({ headers }: HttpAnswer, began: Instant, answered: Instant): bigint | undefined {
+  const milliseconds = Date.parse(headers?.date ?? '');
+  if (Number.isNaN(milliseconds)) {
+    return undefined;
+  }
+  const theirs = BigInt(milliseconds) * 1000n;
+  // Whole seconds: it may have been up to a second later.
+  return theirs > answered
+    ? theirs - answered
+    : theirs + MICROSECONDS_PER_SECOND < began
+      ? theirs - began
+      : 0n;
+}
+
+async function isAdmin(keystone: Keystone, signal: AbortSignal | undefined): Promise<boolean> {
+  try {
+    const own = await keystone.validate(await keystone.token({ signal }), { signal });
+    return own?.roles.some((role) => role.toLowerCase() === 'admin') ?? false;
+  } catch (thrown) {
+    throw new BlazarError(`the roles of our account are unknown: ${errorText(thrown)}`, { cause: thrown });
+  }
+}
+
+function trimmed(endpoint: string): string {
+  return endpoint.replace(/\/+$/, '');
+}
