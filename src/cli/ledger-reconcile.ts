@@ -1,24 +1,13 @@
 /** `ledger reconcile`: compares the ledger with the leases that Blazar has, and corrects it. */
 import { Command, Option } from 'commander';
-import { formatInstant } from '../lease/dates.ts';
 import type { Reconciled } from '../ledger/reconcile-lease.ts';
 import { createLogger } from '../logger.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './ledger-access.ts';
 import type { LeaseList } from './ledger-lease-list.ts';
-import { printJson, printTable, UsageError } from './output.ts';
-import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
+import { printReconciled, type ReconcileFlags, resume } from './ledger-reconciled.ts';
+import { UsageError } from './output.ts';
+import { addSourceFlags, formatFlag } from './sources.ts';
 import { parseDuration } from './times.ts';
-
-interface ReconcileFlags extends SourceFlags {
-  readonly format: 'table' | 'json';
-  readonly project?: readonly string[];
-  readonly region?: string;
-  readonly olderThan: number;
-  readonly dryRun?: boolean;
-  readonly empty?: boolean;
-  readonly resume?: boolean;
-  readonly reason?: string;
-}
 
 const TEN_YEARS = 315_360_000;
 
@@ -29,9 +18,10 @@ export function reconcileCommand(): Command {
     ),
   )
     .argument(
-      '<file>',
+      '[file]',
       "The output of openstack reservation lease list -f json, or a response of Blazar's API; - is standard input.",
     )
+    .option('--blazar', 'Ask Blazar itself, with the account in [keystone], instead of reading a file.')
     .addOption(
       new Option('--project <id>', "The list has only this project's leases; repeatable.").argParser(
         (value: string, before: readonly string[] = []) => [...before, value],
@@ -41,10 +31,8 @@ export function reconcileCommand(): Command {
     .addOption(
       new Option(
         '--older-than <duration>',
-        'Leave leases as they are that were recorded or ended within this time, since they may be newer than the list: 90s, 30m, 24h, 7d.',
-      )
-        .argParser((text: string) => parseDuration('--older-than', text, TEN_YEARS))
-        .default(3600, '1h'),
+        'Leave leases as they are that were recorded or ended within this time, since they may be newer than the list: 90s, 30m, 24h, 7d. Default: 1h; with --blazar, reconcile_grace.',
+      ).argParser((text: string) => parseDuration('--older-than', text, TEN_YEARS)),
     )
     .option('--dry-run', 'Print what would change, and write nothing.')
     .option('--empty', 'Accept an empty list, and release every lease.')
@@ -57,7 +45,21 @@ export function reconcileCommand(): Command {
     .action(reconcile);
 }
 
-async function reconcile(file: string, flags: ReconcileFlags): Promise<void> {
+/** In seconds. */
+const OLDER_THAN = 3600;
+
+async function reconcile(file: string | undefined, flags: ReconcileFlags): Promise<void> {
+  if (flags.blazar === true) {
+    if (file !== undefined) {
+      throw new UsageError('expected a file or --blazar, not both');
+    }
+    const { reconcileWithBlazar } = await import('./ledger-reconcile-blazar.ts');
+    await reconcileWithBlazar(flags);
+    return;
+  }
+  if (file === undefined) {
+    throw new UsageError('expected a file with a list of leases, or --blazar');
+  }
   await withLedger(flags, async (access) => {
     const { readLeaseList } = await import('./ledger-lease-list.ts');
     const list = await readLeaseList(file, access.ledger.now());
@@ -74,7 +76,7 @@ async function reconcile(file: string, flags: ReconcileFlags): Promise<void> {
       const options = {
         region: await regionOf(access, list, flags),
         projectIds: flags.project === undefined ? undefined : new Set(flags.project),
-        olderThan: BigInt(flags.olderThan),
+        olderThan: BigInt(flags.olderThan ?? OLDER_THAN),
         isDryRun: flags.dryRun ?? false,
         claimants: enforcement.claimants,
         exemptProjects: access.configuration.exemptProjects,
@@ -90,37 +92,10 @@ async function reconcile(file: string, flags: ReconcileFlags): Promise<void> {
       await enforcement.close();
       // Also when the ledger failed half way: what was done before stays done.
       if (isOver || done.length > 0) {
-        await print(done, flags);
+        await printReconciled(done, flags);
       }
     }
   });
-}
-
-/** A complete list makes a suspended ledger grant again. After an incomplete one only `--resume` does. */
-async function resume(
-  { ledger }: LedgerAccess,
-  done: readonly Reconciled[],
-  { dryRun, project, resume: isForced }: ReconcileFlags,
-): Promise<void> {
-  if (dryRun) {
-    return;
-  }
-  const { knownRegions } = await import('../ledger/reconcile.ts');
-  const isWhole =
-    project === undefined &&
-    (await knownRegions(ledger, NO_DEADLINE)).length < 2 &&
-    !done.some(({ outcome, row }) => outcome === 'left' && row === null);
-  const reason = await ledger.suspension(NO_DEADLINE);
-  if (isWhole || isForced) {
-    await ledger.resume(NO_DEADLINE);
-    if (reason !== undefined) {
-      process.stderr.write('warning: the ledger had gone back; it grants leases again\n');
-    }
-  } else if (reason !== undefined) {
-    process.stderr.write(
-      'warning: the ledger has gone back and grants no lease, since the list was incomplete; --resume makes it grant leases again\n',
-    );
-  }
 }
 
 /** A list covers one region: leases of other regions are not released. */
@@ -147,45 +122,4 @@ async function regionOf(
     );
   }
   return first ?? '';
-}
-
-async function print(done: readonly Reconciled[], flags: ReconcileFlags): Promise<void> {
-  if (flags.format === 'json') {
-    printJson({
-      dry_run: flags.dryRun ?? false,
-      leases: done.map(({ outcome, row, leaseId, projectId, userId, name, start, end, note }) => ({
-        outcome,
-        row,
-        lease_id: leaseId,
-        project_id: projectId,
-        user_id: userId,
-        name,
-        start: formatInstant(start),
-        end: formatInstant(end),
-        note,
-      })),
-    });
-    return;
-  }
-  if (done.length === 0) {
-    process.stdout.write('The ledger and the list agree.\n');
-    return;
-  }
-  await printTable(
-    ['WHAT', 'ROW', 'LEASE', 'PROJECT', 'USER', 'NAME', 'START', 'END', 'NOTE'],
-    done.map(({ outcome, row, leaseId, projectId, userId, name, start, end, note }) => [
-      outcome,
-      row === null ? '' : `#${row}`,
-      leaseId ?? '',
-      projectId ?? '',
-      userId ?? '',
-      name,
-      formatInstant(start),
-      formatInstant(end),
-      note ?? '',
-    ]),
-  );
-  if (flags.dryRun) {
-    process.stdout.write('Nothing was written: --dry-run.\n');
-  }
 }

@@ -98,6 +98,16 @@ export const blazarOptions = z.object({
       description:
         'The address of Blazar, such as https://blazar.example.org:1234/v1. Not set = the service "reservation" of the catalog.',
     }),
+  reconcile_interval: z.int().min(0).max(86_400).default(60).meta({
+    description:
+      'Time between two comparisons of the ledger with the leases that Blazar has. 0 = never. They need [keystone], and a filter that uses the ledger.',
+    unit: 'seconds',
+  }),
+  reconcile_grace: z.int().min(0).max(86_400).default(600).meta({
+    description:
+      'How long a lease may be recorded before Blazar shows it. After that, a lease that Blazar does not have is released.',
+    unit: 'seconds',
+  }),
 });
 
 export type BlazarOptions = z.infer<typeof blazarOptions>;

@@ -8,6 +8,7 @@ import type { LedgerObserver, LedgerOperation } from '../ledger/observer.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 import { IDENTITY_KINDS, type IdentityKind, type MissingReason } from '../openstack/identity-records.ts';
 import type { NamesObserver } from '../openstack/names.ts';
+import { FollowerMetrics } from './follower-metrics.ts';
 
 /** In seconds, up to more than the longest deadline that can be set, 3600. */
 const BUCKETS = [
@@ -37,6 +38,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   readonly #registry = new Registry();
   readonly #gauges: Gauges;
   readonly tokens: TokenMetrics;
+  readonly follower = new FollowerMetrics(this.#registry);
   #uncounted: DecisionRecord[] = [];
   readonly #answers = new Map<string, number>();
   #exposing: Promise<{ text: string; contentType: string }> | undefined;

@@ -12,6 +12,7 @@ import { credentialFiles, rereadCredentials, tlsOptionsOf } from './credential-f
 import { readTls, type TlsOptions } from './credentials.ts';
 import { DecisionRecorder, openDecisionLog } from './decision-recorder.ts';
 import { createDoors, type Doors, replaceTokens } from './doors.ts';
+import { Follower } from './follower.ts';
 import type { Generation } from './generation.ts';
 import { Generations } from './generations.ts';
 import { groundProblems } from './ground-checks.ts';
@@ -108,6 +109,7 @@ interface Parts extends CheckedConfiguration {
   readonly log: DecisionLog | undefined;
   readonly refusedRequests: RefusedRequests;
   readonly generations: Generations;
+  readonly follower: Follower;
   readonly doors: Doors;
   readonly listener: Listener;
   readonly state: State;
@@ -210,10 +212,16 @@ export class Service {
       await log?.close(0);
       throw thrown;
     });
+    const follower = new Follower({
+      current: () => generations.current,
+      metrics: metrics.follower,
+      logger,
+    });
     const service = new Service({
       ...{ ...checked, sources, watched, watchdog, logger, metrics, log, refusedRequests },
-      ...{ generations, doors, listener, state },
+      ...{ generations, follower, doors, listener, state },
     });
+    follower.start();
     return service;
   }
 
@@ -253,11 +261,12 @@ export class Service {
 
   /** The step in which a new configuration begins to decide. */
   #takeOver(next: Generation): void {
-    const { doors, listener, watchdog } = this.#parts;
+    const { doors, listener, watchdog, follower } = this.#parts;
     replaceTokens(doors, next.tokens);
     doors.blazar.keystone = next.keystone?.gate;
     listener.replaceDeadline(next.options.deadline);
     watchdog?.watch(next.options);
+    follower.start();
   }
 
   /** Logs and counts an error that nothing has caught. */
@@ -275,7 +284,7 @@ export class Service {
   }
 
   async #close(): Promise<void> {
-    const { state, watched, watchdog, generations, listener, log, refusedRequests } = this.#parts;
+    const { state, watched, watchdog, generations, follower, listener, log, refusedRequests } = this.#parts;
     state.isDraining = true;
     watched.credentials.close();
     watched.configuration.close();
@@ -285,7 +294,9 @@ export class Service {
     watchdog?.endIn(graceMs);
     const forFiltersMs = (graceMs * LAST_PART) / 2;
     const forLogMs = forFiltersMs;
-    const finished = listener.close(graceMs - forFiltersMs - forLogMs).then(() => generations.close());
+    const finished = Promise.all([listener.close(graceMs - forFiltersMs - forLogMs), follower.close()]).then(
+      () => generations.close(),
+    );
     await waitAtMost(graceMs - forLogMs, finished);
     refusedRequests.close();
     await log?.close(forLogMs);
