@@ -1,0 +1,293 @@
+import { describe, expect, it } from 'vitest';
+import { verifyLedger } from '../../src/ledger/verify.ts';
+import { headerKeystone } from '../peers/header-keystone.ts';
+import { NO_WAIT } from '../support/ledgers.ts';
+import { type Answer, recorded, World } from './blazar-world.ts';
+
+/** What the recorded leases cost: 2 hosts for 24 h; 3 hosts of at most 9, and 3 instances, for 12 h. */
+const TRUE_COST = 2 * 24 + 3 * 12 + 0.3 * 12;
+const AT_MOST = 2 * 24 + 9 * 12 + 0.3 * 12;
+const LONG_AGO = '2026-11-22T08:00:00Z';
+
+/** All recorded leases were asked for a moment before Blazar created them. */
+async function askedWorld(): Promise<World> {
+  const world = await World.start();
+  for (const lease of world.leases) {
+    await world.ask(lease, `${lease.created_at.slice(0, 19).replace(' ', 'T')}Z`);
+  }
+  return world;
+}
+
+describe('a round', () => {
+  it('gives ids to leases, and charges what Blazar has given', async () => {
+    const world = await askedWorld();
+    expect(await world.taken()).toBe(AT_MOST);
+    const { followed, changes, kept } = await world.round();
+    expect(followed).toMatchObject({ kind: 'done', listed: 3, doubts: [] });
+    expect(changes.sort()).toEqual([
+      'corrected #2: Blazar shows what it was given',
+      'identified #1: null',
+      'identified #3: null',
+    ]);
+    expect(kept).toEqual([]);
+    expect(await world.taken()).toBe(TRUE_COST);
+    expect((await world.open()).map(({ lease_id }) => lease_id)).toEqual(world.leases.map(({ id }) => id));
+    expect((await world.round()).changes).toEqual([]);
+    expect((await verifyLedger(world.ledger, NO_WAIT)).differences).toEqual([]);
+  });
+
+  it('releases a lease that Blazar could not build, without a trace, once the grace is over', async () => {
+    const world = await askedWorld();
+    const [lease] = world.leases;
+    await world.ask(lease as never, '2026-11-22T08:59:00Z', { start_date: '2026-11-22 08:59' });
+    await world.round();
+    expect((await world.round()).kept).toEqual(['left #4: Blazar does not have it yet']);
+    world.now = '2026-11-22T09:10:00Z';
+    expect((await world.round()).changes).toEqual(['released #4: Blazar has not built it']);
+    expect(await world.taken()).toBe(TRUE_COST);
+  });
+
+  it('releases a lease whose end nobody has reported, and charges what it can have used', async () => {
+    const world = await askedWorld();
+    await world.round();
+    world.leases.splice(0, 1);
+    world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    world.now = '2030-01-01T06:00:00Z';
+    expect((await world.round()).changes).toEqual(['released #1: Blazar does not have it any more']);
+    expect(await world.taken()).toBeCloseTo(TRUE_COST - 2 * 18);
+  });
+
+  it('records a lease of which the ledger has not heard, for its project and user', async () => {
+    const world = await World.start();
+    const [first, second] = world.leases;
+    await world.ask(first as never, '2026-11-22T08:12:00Z');
+    (second as { user_id: string }).user_id = 'dora';
+    const { changes } = await world.round({ region: 'RegionOne' });
+    expect(changes.filter((one) => one.startsWith('recorded'))).toHaveLength(2);
+    const rows = await world.open();
+    expect(rows.map(({ project_id, user_id }) => `${project_id}/${user_id}`).sort()).toEqual([
+      'climate/alice',
+      'climate/dora',
+      'physics/carol',
+    ]);
+    expect(await world.taken()).toBe(TRUE_COST);
+  });
+
+  it('does not take a lease for one that was asked for after it was created, whatever its name', async () => {
+    const world = await askedWorld();
+    const [lease] = world.leases;
+    await world.round();
+    (lease as { id: string }).id = 'another';
+    await world.ask(lease as never, '2026-11-22T08:30:00Z');
+    const { changes } = await world.round();
+    expect(changes.some((one) => one.startsWith('identified #4'))).toBe(false);
+  });
+
+  it.each(['CREATING', 'UPDATING', 'STARTING', 'TERMINATING', 'DELETING'])(
+    'leaves a lease that is %s',
+    async (status) => {
+      const world = await askedWorld();
+      for (const lease of world.leases) {
+        lease.status = status;
+      }
+      world.now = '2026-11-22T12:00:00Z';
+      expect(await world.round()).toMatchObject({ changes: [] });
+      expect(await world.taken()).toBe(AT_MOST);
+    },
+  );
+
+  it('does nothing about what is asked for while it reads', async () => {
+    const world = await askedWorld();
+    await world.round();
+    const [lease] = world.leases;
+    world.leases.splice(0, 1);
+    world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    world.now = '2026-11-22T12:00:00Z';
+    world.before = async (path) => {
+      if (path === '/v1/os-hosts/allocations') {
+        // Of the same id, and a new one that looks like another.
+        await world.ask(lease as never, world.now, { id: lease?.id });
+      }
+    };
+    const { changes, kept } = await world.round();
+    expect(changes).toEqual([]);
+    expect(kept).toEqual(['left #1: it was asked for meanwhile']);
+  });
+
+  it('writes nothing when it only tells what it would do', async () => {
+    const world = await askedWorld();
+    const { changes } = await world.round({ isDryRun: true });
+    expect(changes).toHaveLength(3);
+    expect(await world.taken()).toBe(AT_MOST);
+    expect((await world.open()).every(({ lease_id, shown }) => lease_id === null && shown === null)).toBe(
+      true,
+    );
+  });
+
+  it('charges what was used as it was used, when Blazar has changed a lease without asking', async () => {
+    const world = await askedWorld();
+    await world.round();
+    world.now = '2030-01-01T06:00:00Z';
+    world.answers.set('/v1/os-hosts/allocations', withoutHost(recorded('allocations'), '1'));
+    const { changes } = await world.round();
+    expect(changes).toEqual(['corrected #1: Blazar has changed it without asking']);
+    expect(await world.taken()).toBeCloseTo(TRUE_COST - 18);
+  });
+
+  it('charges a lease again that has ended for the ledger, and is still there', async () => {
+    const world = await askedWorld();
+    await world.round();
+    const [row] = await world.open();
+    const identity = {
+      leaseId: row?.lease_id ?? '',
+      region: 'RegionOne',
+      projectId: 'climate',
+      userId: 'alice',
+    };
+    const author = { operation: 'end', who: 'alice', requestId: null, reason: null } as const;
+    await world.ledger.end({ identity, shape: undefined }, author, NO_WAIT);
+    world.now = '2026-11-22T09:05:00Z';
+    expect((await world.round()).changes).toEqual(['corrected #1: it had ended, and is there']);
+    expect(await world.taken()).toBe(TRUE_COST);
+  });
+});
+
+describe('nothing is released', () => {
+  const cases: [string, (world: World) => void, RegExp][] = [
+    [
+      'when the list is empty',
+      (world) => {
+        world.answers.set('/v1/leases', '{"leases": []}');
+        world.answers.set('/v1/os-hosts/allocations', '{"allocations": []}');
+      },
+      /lists no lease at all/,
+    ],
+    [
+      'when the list is of another Blazar',
+      (world) => {
+        for (const lease of world.leases) {
+          lease.id = `other-${lease.id}`;
+          lease.created_at = '2025-01-01 00:00:00';
+        }
+        world.answers.set('/v1/os-hosts/allocations', '{"allocations": []}');
+      },
+      /none of the leases/,
+    ],
+    ['when leases are missing that have allocations', (world) => world.leases.splice(0, 1), /does not list/],
+    [
+      'when the clocks differ',
+      (world) => {
+        world.leases.splice(0, 1);
+        world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+        const { status, headers, body } = world.answers.get('/v1/leases') as Answer;
+        const date = new Date(Date.parse(world.now) + 20_000).toUTCString();
+        world.answers.set('/v1/leases', { status, headers: { ...headers, date }, body });
+      },
+      /clock/,
+    ],
+  ];
+  it.each(cases)('%s', async (_, spoil, why) => {
+    const world = await askedWorld();
+    await world.round();
+    world.now = '2026-11-22T12:00:00Z';
+    spoil(world);
+    const { followed, changes } = await world.round();
+    expect(followed).toMatchObject({ doubts: [expect.stringMatching(why)] });
+    expect(changes.filter((one) => !one.startsWith('corrected'))).toEqual([]);
+    // Nor the second time.
+    await world.round();
+    expect(await world.open()).toHaveLength(3);
+  });
+
+  it('when our account sees only its own project', async () => {
+    const world = await askedWorld();
+    await world.round();
+    world.now = '2026-11-22T12:00:00Z';
+    world.answers.set('/v1/leases', recorded('leases-of-a-project'));
+    world.answers.set('/v1/os-hosts/allocations', '{"allocations": []}');
+    const keystone = headerKeystone(await world.keystone.endpoint('reservation'), 'physics/carol');
+    const { followed, changes } = await world.round({ keystone });
+    await keystone.close();
+    expect(followed).toMatchObject({ doubts: [expect.stringMatching(/role admin/)] });
+    expect(changes).toEqual([]);
+  });
+
+  it('when [keystone] names another region than the ledger has', async () => {
+    const world = await askedWorld();
+    world.now = '2026-11-22T12:00:00Z';
+    world.leases.splice(0, 2);
+    const { followed, changes } = await world.round({ region: 'RegionTwo' });
+    expect(followed).toMatchObject({ doubts: expect.arrayContaining([expect.stringMatching(/"RegionTwo"/)]) });
+    expect(changes).toEqual([]);
+  });
+
+  it('at once, when it is most of the ledger: a second list must say the same', async () => {
+    const world = await askedWorld();
+    const [lease] = world.leases;
+    for (let index = 0; index < 30; index += 1) {
+      await world.ask(lease as never, LONG_AGO, { id: `own-${index}` });
+    }
+    const first = await world.round();
+    expect(first.followed).toMatchObject({
+      doubts: [expect.stringMatching(/30 of 33 leases would be released/)],
+    });
+    expect(await world.open()).toHaveLength(33);
+    expect((await world.round()).changes.filter((one) => one.startsWith('released'))).toHaveLength(30);
+  });
+});
+
+describe('a round fails and changes nothing', () => {
+  const whole = JSON.stringify(recorded('leases').body);
+  it.each<[string, string, Answer | string]>([
+    ['when the list is cut off', '/v1/leases', whole.slice(0, -40)],
+    [
+      'when it is cut off between two leases',
+      '/v1/leases',
+      `${whole.slice(0, whole.indexOf('"leases": [') + 400)}]}`,
+    ],
+    ['when it is a page of HTML', '/v1/leases', '<html>Bad Gateway</html>'],
+    ['when it is one page of several', '/v1/leases', '{"leases": [], "leases_links": [{"rel": "next"}]}'],
+    ['when a lease has no reservations', '/v1/leases', whole.replace('"reservations"', '"none"')],
+    ['when a lease is listed twice', '/v1/leases', whole.replaceAll(/0000000[18](?=-)/g, '00000001')],
+    ['when Blazar fails', '/v1/leases', { status: 500, headers: {}, body: '' }],
+    ['when the versions are answered', '/v1/leases', { status: 300, headers: {}, body: '{"versions": []}' }],
+    ['when we may not see allocations', '/v1/os-hosts/allocations', recorded('allocations-as-a-member')],
+    ['when allocations are cut off', '/v1/os-hosts/allocations', '{"allocations": [{"resource_id": "1"'],
+    ['when hosts are not told', '/v1/os-hosts', { status: 503, headers: {}, body: '' }],
+  ])('%s', async (_, path, answer) => {
+    const world = await askedWorld();
+    world.now = '2026-11-22T12:00:00Z';
+    world.answers.set(path, answer);
+    await expect(world.round()).rejects.toMatchObject({ name: 'BlazarError' });
+    expect(await world.taken()).toBe(AT_MOST);
+    world.answers.set('/v1/leases', recorded('leases'));
+    world.answers.set('/v1/os-hosts/allocations', recorded('allocations'));
+    world.answers.set('/v1/os-hosts', recorded('hosts'));
+    // The seat is free again.
+    expect((await world.round()).followed).toMatchObject({ kind: 'done', doubts: [] });
+  });
+
+  it('asks an endpoint without its version', async () => {
+    const world = await askedWorld();
+    const endpoint = (await world.keystone.endpoint('reservation')).replace('/v1', '/');
+    expect((await world.round({ endpoint })).followed).toMatchObject({ kind: 'done', doubts: [] });
+  });
+});
+
+function without({ status, headers, body }: Answer, lease: string): Answer {
+  const { allocations } = body as { allocations: { reservations: { lease_id: string }[] }[] };
+  const left = allocations.map((host) => ({
+    ...host,
+    reservations: host.reservations.filter(({ lease_id }) => !lease_id.startsWith(lease)),
+  }));
+  return { status, headers, body: { allocations: left } };
+}
+
+function withoutHost({ status, headers, body }: Answer, id: string): Answer {
+  const { allocations } = body as { allocations: { resource_id: string }[] };
+  return {
+    status,
+    headers,
+    body: { allocations: allocations.filter(({ resource_id }) => resource_id !== id) },
+  };
+}
