@@ -15,7 +15,7 @@ import { movedClaims } from './moved-claims.ts';
 import { balancesOf } from './posting.ts';
 import { type Claimed, type FilterClaims, type Reckoning, reckonWithin } from './reckoning.ts';
 import type { LeaseRow } from './schema.ts';
-import { ABSENT } from './shown-lease.ts';
+import { isShown } from './shown-lease.ts';
 import type { Statements } from './statements.ts';
 
 /** A lease as it is requested, and as it is. */
@@ -132,7 +132,7 @@ function knownAs(
   if (row?.state !== 'open' || current === undefined || isCertain || !isKnownById(row, identity)) {
     return [];
   }
-  const [recorded, ...others] = row.shown === null || row.shown === ABSENT ? [] : alternativesOf(row);
+  const [recorded, ...others] = isShown(row) ? alternativesOf(row) : [];
   const { start, end, demand } = shapeOf(current);
   const isSame =
     recorded !== undefined &&

@@ -13,7 +13,7 @@ import { TOO_MUCH } from './reckoning.ts';
 import { left, type Reconciled, requestOf, resultOf, throwing, unrecorded } from './reconcile-lease.ts';
 import { charge, formatClaims, notBefore, type RecordedClaim } from './recorded-claim.ts';
 import type { LeaseRow } from './schema.ts';
-import { ABSENT, digestOf, type ShownLease } from './shown-lease.ts';
+import { ABSENT, digestOf, isShown, type ShownLease } from './shown-lease.ts';
 import { revisionStep } from './statements.ts';
 import { record, release } from './transactions.ts';
 import type { Turn } from './turn.ts';
@@ -56,9 +56,8 @@ export function* settle(
     from === undefined ? claim : notBefore(claim, from),
   );
   const charged = sums(claims, charge);
-  const isKnown = row.shown !== null && row.shown !== ABSENT;
   const before_ = chargedBy(recorded);
-  if (row.state === 'ended' || isKnown || (shown.isHealed && isCheaper(charged, before_))) {
+  if (row.state === 'ended' || isShown(row) || (shown.isHealed && isCheaper(charged, before_))) {
     return yield* unheard(ledger, turn, row, shown, terms);
   }
   const deltas = new Map<string, bigint>();

@@ -154,7 +154,8 @@ export async function* followOnce(
   if (isTrusted && !isDryRun) {
     await noteAbsent(
       ledger,
-      early.filter((row) => row.shown === null && isNew(row)),
+      // One that was there when it was asked for may have been used.
+      early.filter(({ shown }) => shown === null),
       wait,
     );
   }
@@ -175,11 +176,6 @@ export async function* followOnce(
     }
   }
   return { doubts, doubted, hasMatched };
-}
-
-/** Whether it was never asked for again: Blazar may never have built it. */
-function isNew({ lease_id, touched_at, recorded_at }: LeaseRow): boolean {
-  return lease_id === null || touched_at === recorded_at;
 }
 
 /** What speaks against releasing leases, in what the ledger and the list say together. */

@@ -59,8 +59,8 @@ export interface LeasesTable {
   /** When it was last asked for: created or changed. */
   touched_at: bigint;
   /**
-   * What Blazar has shown of it since it was last asked for: a digest from `digestOf`, or `ABSENT`. `null` = nothing yet, so it is not
-   * known which of its alternatives it is, nor how much it was given.
+   * What Blazar has shown of it since it was last asked for: a digest from `digestOf`, or `ABSENT`. `ASKED` and, for
+   * a new lease, `null` = nothing yet, so it is not known which of its alternatives it is, nor how much it was given.
    */
   shown: string | null;
 }

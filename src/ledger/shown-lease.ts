@@ -22,8 +22,15 @@ export interface ShownLease {
   readonly isChanging: boolean;
 }
 
-/** In the column `shown`: a complete list without the lease, since it was last asked for. */
+/** In the column `shown`: a complete list without the lease, since it was asked for. */
 export const ABSENT = '-';
+/** In the column `shown`: it was there when a change of it was asked for, and Blazar has not shown it since. */
+export const ASKED = '?';
+
+/** Whether Blazar has shown the lease since it was last asked for. */
+export function isShown({ shown }: { readonly shown: string | null }): boolean {
+  return shown !== null && shown !== ABSENT && shown !== ASKED;
+}
 
 /** A digest of what a lease costs, as far as Blazar decides it. */
 export function digestOf({ start, end, userId, reservations, given }: ShownLease): string {

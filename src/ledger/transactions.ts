@@ -11,6 +11,7 @@ import { foresee, type LedgerRequest, type Prospect } from './prospect.ts';
 import { type Refusal, TOO_MUCH } from './reckoning.ts';
 import { reopened } from './reopening.ts';
 import type { LeaseRow } from './schema.ts';
+import { ASKED } from './shown-lease.ts';
 import { revisionStep, type Statements } from './statements.ts';
 import type { Moment, Turn } from './turn.ts';
 
@@ -76,7 +77,7 @@ export function* record(
     repetition_key: repetition?.key ?? row?.repetition_key ?? null,
     repetition_content: repetition?.content ?? row?.repetition_content ?? null,
     touched_at: now,
-    shown: request.shown ?? null,
+    shown: request.shown ?? (request.current === undefined ? null : ASKED),
   };
   const step = revisionStep();
   // Before anything else: the lease itself may be one of them.
