@@ -3,7 +3,11 @@ import { chmodSync, cpSync, readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type DecisionOutcome, decisionRecordSchema, type FilterOutcome } from '../../src/decisions/record.ts';
+import {
+  type DecisionOutcome,
+  decisionRecordSchema,
+  type FilterOutcome,
+} from '../../src/decisions/record.ts';
 import { OPERATIONS } from '../../src/decisions/recorded-operation.ts';
 import type { HttpCallErrorCode } from '../../src/http/call-error.ts';
 import { startService } from '../../src/server/service.ts';
