@@ -6,18 +6,19 @@ import { formatInstant } from '../lease/dates.ts';
 import type { BudgetChange, BudgetStanding } from '../ledger/budgets.ts';
 import { charge } from '../ledger/recorded-claim.ts';
 import type { LeaseReport } from '../ledger/reports.ts';
+import type { CommandNames } from './command-names.ts';
 import { secondText, usageObject } from './ledger-output.ts';
 
 export function whoseText({ projectId, userId }: Pick<Budget, 'projectId' | 'userId'>): string {
   return userId === null ? `project ${projectId}` : `user ${userId} in project ${projectId}`;
 }
 
-export function budgetRow(budget: BudgetStanding, unit: string): string[] {
+export function budgetRow(budget: BudgetStanding, unit: string, names: CommandNames): string[] {
   const { id, projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
   return [
     String(id),
-    projectId,
-    userId ?? '',
+    names.project(projectId),
+    userId === null ? '' : names.user(userId),
     secondText(validFrom),
     secondText(validUntil),
     `${formatUnitHours(amount)} ${unit}`,
@@ -27,12 +28,13 @@ export function budgetRow(budget: BudgetStanding, unit: string): string[] {
   ];
 }
 
-export function budgetStandingObject(budget: BudgetStanding) {
+export function budgetStandingObject(budget: BudgetStanding, names: CommandNames) {
   const { id, projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
   return {
     budget: id,
     project_id: projectId,
     user_id: userId,
+    ...names.fields(projectId, userId),
     from: secondText(validFrom),
     until: secondText(validUntil),
     amount: usageObject(amount),

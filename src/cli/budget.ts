@@ -1,9 +1,11 @@
 /** `budget`: sets, removes and prints budgets of projects and users. */
 import { Command } from 'commander';
+import type { Configuration } from '../enforcement/configuration.ts';
 import { InvalidRequestError } from '../errors.ts';
 import { formatInstant } from '../lease/dates.ts';
 import { budgetRow, budgetStandingObject, changeObject, whoseText } from './budget-output.ts';
-import { NO_DEADLINE, systemUser, unitOf, withLedger } from './ledger-access.ts';
+import { commandNames, typedId } from './command-names.ts';
+import { type LedgerAccess, NO_DEADLINE, systemUser, unitOf, withLedger } from './ledger-access.ts';
 import { leaseObject, secondText, usageObject } from './ledger-output.ts';
 import { onOneLine, printJson, printTable, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
@@ -63,7 +65,7 @@ export function budgetCommand(): Command {
           'Print the budgets of a project, and the open leases that are charged to them.',
         ),
       )
-        .argument('<project>', 'The id of the project.')
+        .argument('<project>', 'The project: its id, or name@domain with [keystone] resolve_names.')
         .addOption(formatFlag('table', 'json'))
         .action(show),
     )
@@ -74,7 +76,7 @@ export function budgetCommand(): Command {
     )
     .addCommand(
       addSourceFlags(new Command('history').description('Print all changes of budgets, oldest first.'))
-        .argument('[project]', 'Project id. Default: all projects.')
+        .argument('[project]', 'The project: its id, or name@domain. Default: all projects.')
         .addOption(formatFlag('table', 'json'))
         .action(history),
     );
@@ -82,19 +84,24 @@ export function budgetCommand(): Command {
 
 function addAuthorFlags(command: Command): Command {
   return addSourceFlags(command)
-    .argument('<project>', 'The id of the project.')
-    .option('--user <id>', 'The budget is for this user of the project. Default: for the whole project.')
+    .argument('<project>', 'The project: its id, or name@domain with [keystone] resolve_names.')
+    .option(
+      '--user <id>',
+      'The budget is for this user of the project, as the project by id or name@domain. Default: for the whole project.',
+    )
     .requiredOption('--from <date>', 'Start of validity, in ISO 8601; UTC without an offset.')
     .option('--who <name>', 'Who makes the change. Default: the system user.')
     .option('--reason <text>', 'Why, for budget history.');
 }
 
-async function set(projectId: string, flags: SetFlags): Promise<void> {
-  await withLedger(flags, async ({ ledger, configuration }) => {
+async function set(project: string, flags: SetFlags): Promise<void> {
+  await withLedger(flags, async (access) => {
+    const { ledger, configuration } = access;
     const { parseBudget } = await import('../ledger/budget-terms.ts');
     const { BudgetConflictError, setBudget } = await import('../ledger/budgets.ts');
     const unit = unitOf(configuration);
-    const { user: userId, from, until, amount } = flags;
+    const { from, until, amount } = flags;
+    const { projectId, userId } = await typedIds(configuration, project, flags.user);
     const wanted = inFlags(() => parseBudget({ projectId, userId, from, until, amount }, unit));
     try {
       await setBudget(ledger, wanted, authorOf(flags), NO_DEADLINE);
@@ -107,15 +114,17 @@ async function set(projectId: string, flags: SetFlags): Promise<void> {
         `it would overlap with budget ${other.id} of ${whoseText(other)}, from ${secondText(other.validFrom)} until ${secondText(other.validUntil)}`,
       );
     }
-    await printBudgets(ledger, projectId, unit);
+    await printBudgets(access, projectId);
   });
 }
 
-async function remove(projectId: string, flags: AuthorFlags): Promise<void> {
-  await withLedger(flags, async ({ ledger, configuration }) => {
+async function remove(project: string, flags: AuthorFlags): Promise<void> {
+  await withLedger(flags, async (access) => {
+    const { ledger, configuration } = access;
     const { parseBudgetKey } = await import('../ledger/budget-terms.ts');
     const { removeBudget } = await import('../ledger/budgets.ts');
-    const { user: userId, from } = flags;
+    const { from } = flags;
+    const { projectId, userId } = await typedIds(configuration, project, flags.user);
     const which = inFlags(() => parseBudgetKey({ projectId, userId, from }));
     const removed = await removeBudget(ledger, which, authorOf(flags), NO_DEADLINE);
     if (removed === undefined) {
@@ -123,34 +132,53 @@ async function remove(projectId: string, flags: AuthorFlags): Promise<void> {
         `${whoseText(which)} has no budget that starts at ${secondText(which.validFrom)}; budget show prints its budgets`,
       );
     }
-    await printBudgets(ledger, projectId, unitOf(configuration));
+    await printBudgets(access, projectId);
   });
 }
 
 type Ledger = import('../ledger/ledger.ts').Ledger;
 
-async function printBudgets(ledger: Ledger, projectId: string | undefined, unit: string): Promise<void> {
+async function printBudgets(
+  { ledger, configuration }: Pick<LedgerAccess, 'ledger' | 'configuration'>,
+  projectId?: string,
+): Promise<void> {
   const { listBudgets } = await import('../ledger/budgets.ts');
   const budgets = await listBudgets(ledger, projectId, NO_DEADLINE);
+  const names = await commandNames(configuration, budgets);
+  const unit = unitOf(configuration);
   await printTable(
     BUDGET_COLUMNS,
-    budgets.map((budget) => budgetRow(budget, unit)),
+    budgets.map((budget) => budgetRow(budget, unit, names)),
   );
 }
 
+async function typedIds(
+  configuration: Configuration,
+  project: string,
+  user: string | undefined,
+): Promise<{ projectId: string; userId: string | undefined }> {
+  return {
+    projectId: await typedId(configuration, 'project', project),
+    userId: user === undefined ? undefined : await typedId(configuration, 'user', user),
+  };
+}
+
 async function list(flags: FormatFlags): Promise<void> {
-  await withLedger(flags, async ({ ledger, configuration }) => {
+  await withLedger(flags, async (access) => {
     if (flags.format === 'table') {
-      await printBudgets(ledger, undefined, unitOf(configuration));
+      await printBudgets(access);
       return;
     }
     const { listBudgets } = await import('../ledger/budgets.ts');
-    printJson((await listBudgets(ledger, undefined, NO_DEADLINE)).map(budgetStandingObject));
+    const budgets = await listBudgets(access.ledger, undefined, NO_DEADLINE);
+    const names = await commandNames(access.configuration, budgets);
+    printJson(budgets.map((budget) => budgetStandingObject(budget, names)));
   });
 }
 
-async function show(projectId: string, flags: FormatFlags): Promise<void> {
+async function show(project: string, flags: FormatFlags): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
+    const projectId = await typedId(configuration, 'project', project);
     const { listBudgets } = await import('../ledger/budgets.ts');
     const { chargedLeases } = await import('../ledger/reports.ts');
     const unit = unitOf(configuration);
@@ -160,12 +188,13 @@ async function show(projectId: string, flags: FormatFlags): Promise<void> {
       await warnOfNoBudget(ledger, projectId);
     }
     const { chargesOf } = await import('./budget-output.ts');
+    const names = await commandNames(configuration, [...budgets, ...leases]);
     if (flags.format === 'json') {
       printJson({
         unit,
-        budgets: budgets.map(budgetStandingObject),
+        budgets: budgets.map((budget) => budgetStandingObject(budget, names)),
         leases: leases.map((lease) => ({
-          ...leaseObject(lease),
+          ...leaseObject(lease, names),
           charges: chargesOf(lease).map(({ account, amount, from, until }) => ({
             account,
             ...usageObject(amount),
@@ -181,7 +210,7 @@ async function show(projectId: string, flags: FormatFlags): Promise<void> {
     }
     await printTable(
       BUDGET_COLUMNS,
-      budgets.map((budget) => budgetRow(budget, unit)),
+      budgets.map((budget) => budgetRow(budget, unit, names)),
     );
     process.stdout.write('\n');
     const { amountText } = await import('./ledger-output.ts');
@@ -191,7 +220,7 @@ async function show(projectId: string, flags: FormatFlags): Promise<void> {
         chargesOf(lease).map(({ account, amount, from, until }) => [
           `#${lease.row}`,
           lease.leaseId ?? '',
-          lease.userId,
+          names.user(lease.userId),
           lease.name,
           account,
           amountText(amount, true, unit),
@@ -211,8 +240,9 @@ async function warnOfNoBudget(ledger: Ledger, projectId: string): Promise<void> 
   process.stderr.write(`${onOneLine(`warning: project ${projectId} has no budget${more}`)}\n`);
 }
 
-async function history(projectId: string | undefined, flags: FormatFlags): Promise<void> {
+async function history(project: string | undefined, flags: FormatFlags): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
+    const projectId = project && (await typedId(configuration, 'project', project));
     const { budgetHistory } = await import('../ledger/budgets.ts');
     const changes = await budgetHistory(ledger, projectId, NO_DEADLINE);
     if (flags.format === 'json') {

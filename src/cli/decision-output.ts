@@ -32,19 +32,27 @@ export class DecisionTable {
 }
 
 function cellsOf(record: DecisionRecord): string[] {
-  const { time, outcome, operation, project_id, user_id, lease_id, lease_name, filter, message } = record;
+  const { time, outcome, operation, lease_id, lease_name, filter, message } = record;
   // Each warning names its filter: what audited filters would have rejected stands behind a rejection too.
   const why = [...(message === null ? [] : [message]), ...record.warnings].join(' ');
   return [
     time,
     outcome,
     operation,
-    project_id ?? '',
-    user_id ?? '',
+    namedCell(record.project_id, record.project_name, record.project_domain),
+    namedCell(record.user_id, record.user_name, record.user_domain),
     lease_name ?? lease_id ?? '',
     filter ?? '',
     why,
   ];
+}
+
+type Text = string | null | undefined;
+
+/** `climate@Default (3d9b…)`, or the id alone. */
+function namedCell(id: Text, name: Text, domain: Text): string {
+  const shown = id ?? '';
+  return name ? `${domain ? `${name}@${domain}` : name} (${shown})` : shown;
 }
 
 export async function printStatistics(summary: StatisticsSummary, format: 'table' | 'json'): Promise<void> {

@@ -28,8 +28,14 @@ const OUTCOMES = [
 export function addSelectionFlags(command: Command): Command {
   const repeatable = (value: string, before: readonly string[] = []) => [...before, value];
   return command
-    .addOption(new Option('--project <id>', 'Only this project; repeatable.').argParser(repeatable))
-    .addOption(new Option('--user <id>', 'Only this user; repeatable.').argParser(repeatable))
+    .addOption(
+      new Option('--project <id>', 'Only this project, by id or name@domain; repeatable.').argParser(
+        repeatable,
+      ),
+    )
+    .addOption(
+      new Option('--user <id>', 'Only this user, by id or name@domain; repeatable.').argParser(repeatable),
+    )
     .addOption(
       new Option(
         '--filter <name>',

@@ -4,6 +4,7 @@ import { type Amount, formatUnitHours } from '../filter/amount.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { charge, type RecordedClaim } from '../ledger/recorded-claim.ts';
 import { type EntryReport, isBudgetAccount, type LeaseReport, type LedgerRecord } from '../ledger/reports.ts';
+import type { CommandNames } from './command-names.ts';
 
 /** `second`: of the epoch. */
 export function secondText(second: bigint): string {
@@ -22,12 +23,12 @@ export function amountText(amount: Amount, isUsage: boolean, unit: string): stri
 
 export const LEASE_COLUMNS = ['ROW', 'LEASE', 'PROJECT', 'USER', 'NAME', 'START', 'END', 'STATE'] as const;
 
-export function leaseRow(lease: LeaseReport): string[] {
+export function leaseRow(lease: LeaseReport, names: CommandNames): string[] {
   return [
     `#${lease.row}`,
     lease.leaseId ?? '',
-    lease.projectId,
-    lease.userId,
+    names.project(lease.projectId),
+    names.user(lease.userId),
     lease.name,
     formatInstant(lease.start),
     formatInstant(lease.end),
@@ -35,13 +36,14 @@ export function leaseRow(lease: LeaseReport): string[] {
   ];
 }
 
-export function leaseObject(lease: LeaseReport) {
+export function leaseObject(lease: LeaseReport, names?: CommandNames) {
   return {
     row: lease.row,
     lease_id: lease.leaseId,
     region: lease.region,
     project_id: lease.projectId,
     user_id: lease.userId,
+    ...names?.fields(lease.projectId, lease.userId),
     name: lease.name,
     start: formatInstant(lease.start),
     end: formatInstant(lease.end),

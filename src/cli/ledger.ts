@@ -1,6 +1,7 @@
 /** `ledger`: makes the tables, prints what they hold, and checks them. */
 import { once } from 'node:events';
 import { Command, Option } from 'commander';
+import { type CommandNames, commandNames, typedId } from './command-names.ts';
 import { NO_DEADLINE, unitOf, wholeNumber, withLedger } from './ledger-access.ts';
 import {
   amountText,
@@ -83,14 +84,20 @@ export function ledgerCommand(): Command {
 }
 
 async function list(flags: ListFlags): Promise<void> {
-  await withLedger(flags, async ({ ledger }) => {
+  await withLedger(flags, async ({ ledger, configuration }) => {
     const { listLeases } = await import('../ledger/reports.ts');
-    const { project: projectId, user: userId, state, limit } = flags;
+    const { project, user, state, limit } = flags;
+    const projectId = project && (await typedId(configuration, 'project', project));
+    const userId = user && (await typedId(configuration, 'user', user));
     const leases = await listLeases(ledger, { projectId, userId, state, limit }, NO_DEADLINE);
+    const names = await commandNames(configuration, leases);
     if (flags.format === 'json') {
-      printJson(leases.map(leaseObject));
+      printJson(leases.map((lease) => leaseObject(lease, names)));
     } else {
-      await printTable(LEASE_COLUMNS, leases.map(leaseRow));
+      await printTable(
+        LEASE_COLUMNS,
+        leases.map((lease) => leaseRow(lease, names)),
+      );
     }
   });
 }
@@ -103,10 +110,14 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
     if (found.length === 0) {
       throw new UsageError(`the ledger has no lease ${key}; ledger list prints its leases`);
     }
+    const names = await commandNames(
+      configuration,
+      found.map(({ lease }) => lease),
+    );
     if (flags.format === 'json') {
       printJson(
         found.map(({ lease, entries }) => ({
-          ...leaseObject(lease),
+          ...leaseObject(lease, names),
           ...takenObject(lease),
           entries: entries.map(entryObject),
         })),
@@ -114,7 +125,7 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
       return;
     }
     for (const details of found) {
-      await printDetails(details, unitOf(configuration));
+      await printDetails(details, unitOf(configuration), names);
     }
   });
 }
@@ -122,8 +133,12 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
 type LeaseDetails = import('../ledger/reports.ts').LeaseDetails;
 type RecordedClaim = import('../ledger/recorded-claim.ts').RecordedClaim;
 
-async function printDetails({ lease, entries }: LeaseDetails, unit: string): Promise<void> {
-  const facts = Object.entries(leaseObject(lease)).map(([name, value]) => [name, String(value ?? '')]);
+async function printDetails(
+  { lease, entries }: LeaseDetails,
+  unit: string,
+  names: CommandNames,
+): Promise<void> {
+  const facts = Object.entries(leaseObject(lease, names)).map(([name, value]) => [name, String(value ?? '')]);
   await printTable(['LEASE', `#${lease.row}`], facts.slice(1));
   process.stdout.write('\n');
   const { charge } = await import('../ledger/recorded-claim.ts');
@@ -162,14 +177,15 @@ async function printDetails({ lease, entries }: LeaseDetails, unit: string): Pro
 }
 
 async function exportAll(flags: ExportFlags): Promise<void> {
-  await withLedger(flags, async ({ ledger }) => {
+  await withLedger(flags, async ({ ledger, configuration }) => {
     const { exportLedger } = await import('../ledger/reports.ts');
+    const projectId = flags.project && (await typedId(configuration, 'project', flags.project));
     const hand = async (record: Parameters<typeof recordObject>[0]) => {
       if (!process.stdout.write(jsonLine(recordObject(record)))) {
         await once(process.stdout, 'drain');
       }
     };
-    await exportLedger(ledger, flags.project, hand, NO_DEADLINE);
+    await exportLedger(ledger, projectId, hand, NO_DEADLINE);
   });
 }
 

@@ -17,8 +17,8 @@ export interface Selection {
 export function isSelected(record: DecisionRecord, selection: Selection): boolean {
   const { projects, users, filters, outcomes, operations, since, until } = selection;
   return (
-    isNamed(record.project_id, projects) &&
-    isNamed(record.user_id, users) &&
+    isAccount(record.project_id, record.project_name, record.project_domain, projects) &&
+    isAccount(record.user_id, record.user_name, record.user_domain, users) &&
     (filters === undefined || concerns(record, filters)) &&
     isOneOf(record.outcome, outcomes) &&
     isOneOf(record.operation, operations) &&
@@ -31,6 +31,21 @@ function concerns(record: DecisionRecord, names: readonly string[]): boolean {
   return (
     isNamed(record.filter, names) ||
     record.filters.some(({ filter, outcome }) => outcome !== 'allowed' && names.includes(filter))
+  );
+}
+
+type Text = string | null | undefined;
+
+/** By its id, or by `name@domain`. */
+function isAccount(
+  id: string | null,
+  name: Text,
+  domain: Text,
+  accounts: readonly string[] | undefined,
+): boolean {
+  return (
+    isNamed(id, accounts) ||
+    (accounts !== undefined && isNamed(name && domain ? `${name}@${domain}` : null, accounts))
   );
 }
 

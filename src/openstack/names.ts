@@ -28,6 +28,9 @@ const MAX_WAIT_MS = 2_000;
 /** A reason is logged at most so often. */
 const LOG_PAUSE_MS = 60_000;
 
+/** How many names are asked for together, of a long list. */
+const TURN = 50;
+
 const CONSEQUENCE: Readonly<Record<IdentityKind, string>> = {
   project: 'limits and exemptions by name or tag do not apply to it, the general limits do',
   user: 'limits by name do not apply to it, others do',
@@ -69,6 +72,30 @@ export class Names {
     return this.#named(ids, false);
   }
 
+  /** Why a project has no name, for the first of them that has none. */
+  why(projectIds: Iterable<string>): string | undefined {
+    for (const id of projectIds) {
+      const record = this.#caches.project.get(id);
+      if ('missing' in record) {
+        return record.error;
+      }
+    }
+    return undefined;
+  }
+
+  /** Asks for the names of many ids, so that `known` has them: in turns, and no longer than `waitMs`. */
+  async learn(projectIds: Iterable<string>, userIds: Iterable<string>, waitMs = MAX_WAIT_MS): Promise<void> {
+    const until = performance.now() + waitMs;
+    const ids = [
+      ...[...new Set(projectIds)].map((id) => ['project', id] as const),
+      ...[...new Set(userIds)].map((id) => ['user', id] as const),
+    ];
+    for (let next = 0; next < ids.length && performance.now() < until; next += TURN) {
+      const asked = ids.slice(next, next + TURN).map(([kind, id]) => this.#refreshAccount(kind, id));
+      await this.#within(Math.max(0, until - performance.now()), Promise.all(asked));
+    }
+  }
+
   /** A promise if something is worth waiting for. */
   #refresh({ project_id, user_id }: Ids): Promise<unknown> | undefined {
     const project = this.#refreshAccount('project', project_id);
@@ -90,12 +117,12 @@ export class Names {
       : this.#caches.domain.refresh(record.domainId);
   }
 
-  async #within(waitMs: number, asked: Promise<unknown>, ids: Ids): Promise<void> {
+  async #within(waitMs: number, asked: Promise<unknown>, ids?: Ids): Promise<void> {
     const done = new AbortController();
     const over = pause(waitMs, 'over', { signal: done.signal }).catch(() => undefined);
     const first = await Promise.race([asked, over]);
     done.abort();
-    if (first === 'over') {
+    if (first === 'over' && ids !== undefined) {
       this.#late(ids);
     }
   }

@@ -44,6 +44,12 @@ export function changedAnswer(name: string, changes: Readonly<Record<string, unk
   };
 }
 
+/** What Keystone answers where nothing fits. */
+function nothingFor(request: string): string {
+  const kind = /\/(projects|domains)\?name=/.exec(request)?.[1];
+  return kind === undefined ? 'projects-unknown' : `${kind}-list-none`;
+}
+
 export async function recordedKeystone() {
   const answers = new Map<string, Recorded>();
   for (const file of readdirSync(FOLDER)) {
@@ -66,7 +72,7 @@ export async function recordedKeystone() {
       return;
     }
     asked.push(line);
-    const { status, contentType, body } = answers.get(line) ?? recorded('projects-unknown');
+    const { status, contentType, body } = answers.get(line) ?? recorded(nothingFor(line));
     const answer = () => {
       response.writeHead(status, { 'Content-Type': contentType });
       response.end(typeof body === 'string' ? body : JSON.stringify(body));

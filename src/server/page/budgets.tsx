@@ -4,9 +4,10 @@ import { type Amount, formatUnitHours } from '../../filter/amount.ts';
 import { budgetAccount } from '../../filter/budget.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { BudgetStanding } from '../../ledger/budgets.ts';
+import { Account } from './account.tsx';
 import { Legend, type Look } from './patterns.tsx';
 import { Table } from './table.tsx';
-import { Text, visible } from './text.tsx';
+import { visible } from './text.tsx';
 import { share, shownDate } from './time-scale.ts';
 
 /** Maximum number of budgets that are shown; those that are valid now come first. */
@@ -149,7 +150,7 @@ function Owner({ userId }: Pick<BudgetStanding, 'userId'>) {
     <>Project</>
   ) : (
     <>
-      User <Text>{userId}</Text>
+      User <Account kind="user" id={userId} />
     </>
   );
 }

@@ -1,4 +1,6 @@
 import type { DecisionRecord } from '../../decisions/record.ts';
+import type { Named } from '../../filter/request-names.ts';
+import { NamedId } from './account.tsx';
 import { Milliseconds, Outcome } from './outcome.tsx';
 import { Table } from './table.tsx';
 import { Text } from './text.tsx';
@@ -36,6 +38,8 @@ export function Decisions({ decisions }: { readonly decisions: readonly Decision
 function DecisionRow(decision: DecisionRecord) {
   const { time, outcome, operation, filter, lease_name, lease_id, project_id, user_id } = decision;
   const { message, warnings, duration_ms, request_id, generation } = decision;
+  const project = named(decision.project_name, decision.project_domain);
+  const user = named(decision.user_name, decision.user_domain);
   return (
     <tr>
       <td class="time">
@@ -67,11 +71,11 @@ function DecisionRow(decision: DecisionRecord) {
         )}
       </td>
       <td class="who">
-        <div class="id">
-          <Text>{project_id ?? ''}</Text>
+        <div class={project === undefined ? 'id' : undefined}>
+          <NamedId id={project_id ?? ''} named={project} />
         </div>
-        <small class="id">
-          <Text>{user_id ?? ''}</Text>
+        <small class={user === undefined ? 'id' : undefined}>
+          <NamedId id={user_id ?? ''} named={user} />
         </small>
       </td>
       <td class="why">
@@ -84,6 +88,10 @@ function DecisionRow(decision: DecisionRecord) {
       </td>
     </tr>
   );
+}
+
+function named(name: string | null | undefined, domain: string | null | undefined): Named | undefined {
+  return name ? { name, domain: domain ?? '' } : undefined;
 }
 
 /** What the operator should know about a decision. */

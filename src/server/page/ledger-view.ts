@@ -8,6 +8,7 @@ import { type BudgetStanding, listBudgets } from '../../ledger/budgets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { activeProjects, type ProjectTimeline, projectTimeline } from '../../ledger/timeline.ts';
 import type { Generation } from '../generation.ts';
+import type { NameOf } from './account.tsx';
 
 export interface ProjectView {
   readonly budgets: readonly BudgetStanding[];
@@ -21,6 +22,8 @@ export interface LedgerView {
   readonly projectId: string;
   /** The unit of budgets. */
   readonly unit: string;
+  /** What Keystone calls the projects and users, as far as it is known. */
+  readonly nameOf?: NameOf;
   readonly shown:
     | { readonly kind: 'project'; readonly project: ProjectView }
     /** Projects with leases or budgets, the most recently active first. */
@@ -48,7 +51,8 @@ export async function ledgerView(
     return undefined;
   }
   const projectId = asked.trim();
-  const facts = { projectId, unit: unitOf(configuration) };
+  const nameOf: NameOf = (kind, id) => enforcement.names?.known({ project_id: id, user_id: id })[kind];
+  const facts = { projectId, unit: unitOf(configuration), nameOf };
   if (!canBeAsked(projectId)) {
     const message = `Expected the id of a project, of at most ${MAX_NAME} characters that can be written.`;
     return { ...facts, projectId: '', shown: { kind: 'mistake', message } };
@@ -65,6 +69,7 @@ export async function ledgerView(
         }),
         deadline,
       );
+      await enforcement.names?.learn(...idsOf(projectId, shown), deadline.milliseconds / 2);
       return { ...facts, shown };
     } catch (thrown) {
       if (thrown instanceof LedgerUnavailableError || deadline.signal.aborted) {
@@ -73,6 +78,19 @@ export async function ledgerView(
       throw thrown;
     }
   });
+}
+
+/** The projects and users that are shown. */
+function idsOf(projectId: string, shown: LedgerView['shown']): [readonly string[], readonly string[]] {
+  if (shown.kind !== 'project') {
+    return [shown.kind === 'projects' ? shown.projects : [], []];
+  }
+  const { budgets, timeline, refused } = shown.project;
+  const users = [
+    ...[...budgets, ...timeline.leases].map(({ userId }) => userId),
+    ...refused.map(({ record }) => record.user_id),
+  ];
+  return [[projectId], users.flatMap((id) => id ?? [])];
 }
 
 /** The figures of both answers may be apart by what happens in between. */

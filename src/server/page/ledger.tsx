@@ -1,12 +1,12 @@
 /** The budgets and leases of a project in the ledger, as a picture and in words. */
+import { Account, AccountNames } from './account.tsx';
 import { Budgets } from './budgets.tsx';
 import type { LedgerView, ProjectView } from './ledger-view.ts';
 import { Patterns } from './patterns.tsx';
 import { Refused } from './refused.tsx';
-import { Text } from './text.tsx';
 import { Timeline } from './timeline.tsx';
 
-export function Ledger({ projectId, unit, shown }: LedgerView) {
+export function Ledger({ projectId, unit, nameOf = () => undefined, shown }: LedgerView) {
   return (
     <section aria-labelledby="ledger">
       <h2 id="ledger">Budgets and leases</h2>
@@ -34,8 +34,10 @@ export function Ledger({ projectId, unit, shown }: LedgerView) {
           The ledger cannot be read at the moment.
         </p>
       )}
-      {shown.kind === 'projects' && <Projects projects={shown.projects} />}
-      {shown.kind === 'project' && <Project projectId={projectId} unit={unit} project={shown.project} />}
+      <AccountNames.Provider value={nameOf}>
+        {shown.kind === 'projects' && <Projects projects={shown.projects} />}
+        {shown.kind === 'project' && <Project projectId={projectId} unit={unit} project={shown.project} />}
+      </AccountNames.Provider>
     </section>
   );
 }
@@ -47,7 +49,7 @@ function Projects({ projects }: { readonly projects: readonly string[] }) {
     <nav aria-label="Projects" class="projects">
       {projects.map((projectId) => (
         <a href={`/?${new URLSearchParams({ project: projectId })}#ledger`}>
-          <Text>{projectId}</Text>
+          <Account kind="project" id={projectId} />
         </a>
       ))}
     </nav>
@@ -67,7 +69,7 @@ function Project({ projectId, unit, project }: ProjectProps) {
       <Patterns />
       <p>
         <b>
-          <Text>{projectId}</Text>
+          <Account kind="project" id={projectId} />
         </b>{' '}
         · <a href="/#ledger">other projects</a>
       </p>

@@ -1,4 +1,5 @@
 import type { RefusedLease } from '../../decisions/recent.ts';
+import { Account } from './account.tsx';
 import { Outcome } from './outcome.tsx';
 import { Table } from './table.tsx';
 import { Text } from './text.tsx';
@@ -25,7 +26,7 @@ export function Refused({ refused }: { readonly refused: readonly RefusedLease[]
               </small>
             </th>
             <td class="who id">
-              <Text>{record.user_id ?? ''}</Text>
+              <Account kind="user" id={record.user_id ?? ''} />
             </td>
             <td class="time">
               {shownDate(start)} to

@@ -2,6 +2,7 @@
 
 import type { RefusedLease } from '../../decisions/recent.ts';
 import { COUNTED, type ProjectTimeline, type TimelineLease } from '../../ledger/timeline.ts';
+import { Account } from './account.tsx';
 import { Legend } from './patterns.tsx';
 import { Table } from './table.tsx';
 import { shortened, Text, visible } from './text.tsx';
@@ -164,7 +165,7 @@ function LeaseTableRow({ leaseId, name, userId, start, end, state }: TimelineLea
         )}
       </th>
       <td class="who id">
-        <Text>{userId}</Text>
+        <Account kind="user" id={userId} />
       </td>
       <td class="time">{shownDate(start)}</td>
       <td class="time">{shownDate(end)}</td>
