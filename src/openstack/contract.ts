@@ -2,13 +2,19 @@
 import type { ServiceTokens } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions } from '../http/contract.ts';
 
-/** Keystone, with our own account. Calls are bounded in time and size. They throw `KeystoneError`, or `HttpCallError`. */
+/**
+ * Keystone, with our own account. Calls are bounded in time and size. They throw `KeystoneError`, `HttpCallError`, or the reason of a
+ * signal. No error contains a token or a secret.
+ */
 export interface Keystone extends ServiceTokens {
-  /** The address of a service in the catalog, without a slash at its end, such as that of the type `reservation`. */
+  /**
+   * The address of a service in the catalog, without a slash at its end, such as that of the type `reservation`. Fails if it depends on a
+   * region and `region_name` is not set.
+   */
   endpoint(serviceType: string, call?: Pick<HttpCallOptions, 'signal'>): Promise<string>;
-  /** A GET with our token; after a 401 once more, with a new one. `maxAnswerBytes` of the client applies. */
+  /** A GET with our token; after a 401 once more, with a new one. An answer may have 64 MiB. */
   get(url: string, call?: HttpCallOptions): Promise<HttpAnswer>;
-  /** The same, at Keystone itself: `path` is what follows `/v3`, such as `/projects/ID`. */
+  /** The same, at Keystone itself: `path` is what follows `/v3`, such as `/projects/ID`. An answer may have 2 MiB. */
   getIdentity(path: string, call?: HttpCallOptions): Promise<HttpAnswer>;
   /** What somebody else's token says. `undefined` = Keystone knows no such token: unknown, expired or revoked. */
   validate(token: string, call?: Pick<HttpCallOptions, 'signal'>): Promise<ValidToken | undefined>;
@@ -17,12 +23,12 @@ export interface Keystone extends ServiceTokens {
 
 /** A token that Keystone has confirmed. */
 export interface ValidToken {
-  /** Milliseconds of the epoch. */
+  /** Milliseconds of the epoch, by our clock: it is Keystone's time, corrected by the difference of the clocks. */
   readonly expiresAt: number;
   readonly user: Identified;
   /** `undefined` = the token is not scoped to a project. */
   readonly project: Identified | undefined;
-  /** The names of its roles in that project. */
+  /** The names of its roles in that project. Roles in a domain or in the system are left out. */
   readonly roles: readonly string[];
 }
 

@@ -42,8 +42,17 @@ export class RealKeystone {
     this.ids = JSON.parse(readFileSync(join(folder, 'ids.json'), 'utf8')) as KeystoneIds;
   }
 
-  /** `undefined` = there is none here, which is said aloud. `blazarUrl`: what its catalog says of Blazar. */
-  static start({ blazarUrl }: { blazarUrl?: string } = {}): RealKeystone | undefined {
+  /**
+   * `undefined` = there is none here, which is said aloud. `tokenSeconds`: how long its tokens are valid; default 3600. Less than 30 is too short
+   * for filling it: use `setTokenSeconds`. `blazarUrl`: what its catalog says of Blazar.
+   */
+  static start({
+    tokenSeconds = 3600,
+    blazarUrl,
+  }: {
+    tokenSeconds?: number;
+    blazarUrl?: string;
+  } = {}): RealKeystone | undefined {
     const program = peerProgram('KEYSTONE_PEER');
     if (program === undefined) {
       return undefined;
@@ -53,6 +62,7 @@ export class RealKeystone {
       encoding: 'utf8',
       env: {
         ...process.env,
+        TOKEN_SECONDS: String(tokenSeconds),
         ...(blazarUrl === undefined ? {} : { BLAZAR_URL: blazarUrl }),
       },
     });
