@@ -107,9 +107,32 @@ export function usedBy(
   second: bigint,
   start?: Instant,
 ): Map<string, Amount> {
+  return most(
+    beginningAt(alternatives, start).map(({ claims }) =>
+      sums(claims, (claim) => charge(claim) - refund(claim, second)),
+    ),
+  );
+}
+
+/** Account → what earlier leases with the same id have used, for a lease that begins at `start`. */
+export function spentBefore(alternatives: readonly Alternative[], start: Instant): Map<string, Amount> {
+  return most(
+    beginningAt(alternatives, start).map(({ claims }) =>
+      sums(
+        claims.filter(({ kind }) => kind === 'spent'),
+        charge,
+      ),
+    ),
+  );
+}
+
+/** All of them, if none begins then. */
+function beginningAt<Some extends Pick<Alternative, 'start'>>(
+  alternatives: readonly Some[],
+  start: Instant | undefined,
+): readonly Some[] {
   const fitting = alternatives.filter((one) => start === undefined || one.start === start);
-  const possible = fitting.length > 0 ? fitting : alternatives;
-  return most(possible.map(({ claims }) => sums(claims, (claim) => charge(claim) - refund(claim, second))));
+  return fitting.length > 0 ? fitting : alternatives;
 }
 
 /** Account → the sum of the claims on it. */
@@ -134,6 +157,17 @@ export function most(maps: readonly ReadonlyMap<string, Amount>[]): Map<string, 
     }
   }
   return largest;
+}
+
+/** Account → the sum of its amounts. */
+export function added(maps: readonly ReadonlyMap<string, Amount>[]): Map<string, Amount> {
+  const total = new Map<string, Amount>();
+  for (const one of maps) {
+    for (const [account, amount] of one) {
+      total.set(account, (total.get(account) ?? 0n) + amount);
+    }
+  }
+  return total;
 }
 
 /** What remains of an alternative from a second on; `undefined` = all but what an earlier lease has used. */

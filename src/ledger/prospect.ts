@@ -4,7 +4,7 @@ import type { Amount } from '../filter/amount.ts';
 import type { Claim, Proposal, Standing } from '../filter/claim.ts';
 import type { Repetition } from '../filter/services.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
-import { alternativesOf, heldBy } from './alternatives.ts';
+import { added, alternativesOf, heldBy } from './alternatives.ts';
 import { budgetOf } from './budget-rows.ts';
 import type { Claimant } from './claimant.ts';
 import { rows, type Work } from './database.ts';
@@ -208,14 +208,4 @@ function claimedBy(claimants: readonly Claimant[], proposal: Proposal, standing:
 /** Filters may build account names from what users send. */
 function kept(claim: Claim): Claim {
   return { ...claim, account: accountName(claim.account) };
-}
-
-function added(maps: readonly ReadonlyMap<string, Amount>[]): Map<string, Amount> {
-  const total = new Map<string, Amount>();
-  for (const one of maps) {
-    for (const [account, amount] of one) {
-      total.set(account, (total.get(account) ?? 0n) + amount);
-    }
-  }
-  return total;
 }

@@ -1,7 +1,7 @@
 /** What a round does about one lease, in a transaction of its own. A row that was touched since the round began stays as it is. */
 import { MAX_AMOUNT } from '../filter/amount.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
-import { type Alternative, alternativesOf, chargedBy, sums } from './alternatives.ts';
+import { type Alternative, added, alternativesOf, chargedBy, spentBefore, sums } from './alternatives.ts';
 import { budgetOf } from './budget-rows.ts';
 import type { Claimant } from './claimant.ts';
 import { rows, Undone, type Work } from './database.ts';
@@ -55,7 +55,8 @@ export function* settle(
   const claims = claimsOf(shown, terms, { now, budgets }).map((claim) =>
     from === undefined ? claim : notBefore(claim, from),
   );
-  const charged = sums(claims, charge);
+  // What an earlier lease with its id has used stays charged for good, and is no claim of this one.
+  const charged = added([sums(claims, charge), spentBefore(recorded, shown.start)]);
   const before_ = chargedBy(recorded);
   if (row.state === 'ended' || isShown(row) || (shown.isHealed && isCheaper(charged, before_))) {
     return yield* unheard(ledger, turn, row, shown, terms);
