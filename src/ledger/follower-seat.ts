@@ -9,8 +9,8 @@ import type { Ledger } from './ledger.ts';
 const HELD = 30n;
 
 export interface Seat {
-  /** When the last complete round ended, in microseconds of the epoch. */
-  readonly followedAt: bigint | undefined;
+  /** For how many seconds the last complete round is over; infinite = there was none. */
+  readonly age: number;
   /** The endpoint and region whose leases were last found in this ledger. */
   readonly matched: string | null;
   /** The rows that the last round would have released, but not without a second one that says the same. */
@@ -52,7 +52,8 @@ export function takeSeat(ledger: Ledger, holder: string, every: number, wait: Wa
         return { kind: 'held', holder: row?.holder ?? '' } as const;
       }
       const { matched, doubted } = mine;
-      return { kind: 'mine', seat: { followedAt, matched, doubted: rowsIn(doubted) } } as const;
+      const seat = { age: followedAt === undefined ? Number.POSITIVE_INFINITY : age, matched };
+      return { kind: 'mine', seat: { ...seat, doubted: rowsIn(doubted) } } as const;
     },
     wait,
   );

@@ -133,19 +133,20 @@ function* unheard(
   return { ...left(row, note), leaseId: shown.id, start: shown.start, end: shown.end, outcome: 'corrected' };
 }
 
-/** Ends a lease that Blazar does not have. One that Blazar has not had in a list before either has used nothing. */
+/** Ends a lease that Blazar does not have. `looksOften`: one that was not in the list before either has used nothing. */
 export function* releaseAbsent(
   ledger: Ledger,
   turn: Turn,
   before: LeaseRow,
   terms: RoundTerms,
+  looksOften: boolean,
 ): Work<Result | Undone<Result>> {
   const moment = yield* turn.lock(before.project_id);
   const row = yield* untouched(ledger, before);
   if (row === undefined || row.state === 'ended') {
     return new Undone(left(before, CHANGED));
   }
-  const isUnused = row.shown === ABSENT;
+  const isUnused = looksOften && row.shown === ABSENT;
   const note = isUnused ? 'Blazar has not built it' : 'Blazar does not have it any more';
   const author = authorOf(terms, note);
   yield* release(ledger.statements, row, { moment, author, leaseId: null, isUnused });

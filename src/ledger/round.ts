@@ -32,6 +32,8 @@ export interface RoundOptions extends RoundTerms {
   readonly doubts: readonly string[];
   /** Whether leases of this endpoint were found in the ledger before. */
   readonly isKnownEndpoint: boolean;
+  /** Whether the round before is so short ago that what neither of them has seen was never there. */
+  readonly looksOften: boolean;
   /** The rows that the round before would have released. */
   readonly doubted: ReadonlySet<bigint>;
 }
@@ -138,7 +140,7 @@ export async function* followOnce(
       continue;
     }
     const done = await attempt(
-      (turn) => releaseAbsent(ledger, turn, row, options),
+      (turn) => releaseAbsent(ledger, turn, row, options, options.looksOften),
       left(row, null),
       row.project_id,
     );

@@ -2,7 +2,7 @@
 import { type Wait, waitFor } from '../deadline.ts';
 import type { Claimant } from '../ledger/claimant.ts';
 import { rows } from '../ledger/database.ts';
-import { keepSeat, leaveSeat, takeSeat } from '../ledger/follower-seat.ts';
+import { keepSeat, leaveSeat, type Seat, takeSeat } from '../ledger/follower-seat.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Reconciled } from '../ledger/reconcile-lease.ts';
 import { followOnce, readOpenRows } from '../ledger/round.ts';
@@ -79,11 +79,7 @@ export async function follow(following: Following): Promise<Followed> {
   }
 }
 
-async function run(
-  following: Following,
-  seat: { readonly matched: string | null; readonly doubted: ReadonlySet<bigint> },
-  wait: Wait,
-) {
+async function run(following: Following, seat: Seat, wait: Wait) {
   const {
     ledger,
     keystone,
@@ -124,6 +120,8 @@ async function run(
       doubts,
       isKnownEndpoint: seat.matched === matched,
       doubted: seat.doubted,
+      // A lease may have come and gone while nobody looked. The clock of the database may have been set back.
+      looksOften: seat.age >= 0 && seat.age <= grace,
     },
     wait,
   );
