@@ -1,12 +1,12 @@
 /** Where services are, by the catalog that comes with a token. */
 import { z } from 'zod';
+import { isMapping } from '../yaml/tree.ts';
 import { KeystoneError } from './keystone-error.ts';
 import type { KeystoneOptions } from './options.ts';
 
 /** The services as Keystone lists them. Each is read when it is looked for: those of large clouds have a thousand endpoints. */
 export type Catalog = readonly unknown[];
 
-const typed = z.object({ type: z.string() });
 const service = z.object({
   endpoints: z.array(
     z.object({
@@ -32,7 +32,7 @@ export interface EndpointChoice {
  * @throws KeystoneError
  */
 export function endpointOf(catalog: Catalog, type: string, choice: EndpointChoice): string {
-  const ofType = catalog.filter((entry) => typed.safeParse(entry).data?.type === type);
+  const ofType = catalog.filter((entry) => typeOf(entry) === type);
   const endpoints = ofType.flatMap((entry) => service.safeParse(entry).data?.endpoints ?? []);
   const matching = endpoints.filter(
     (one) =>
@@ -70,8 +70,13 @@ function addressOf(text: string, type: string): string {
   return type === 'identity' ? `${address.replace(/\/v(2\.0|3)$/, '')}/v3` : address;
 }
 
+function typeOf(entry: unknown): string | undefined {
+  const type = isMapping(entry) ? entry.type : undefined;
+  return typeof type === 'string' ? type : undefined;
+}
+
 function typesOf(catalog: Catalog): string[] {
-  return catalog.flatMap((entry) => typed.safeParse(entry).data?.type ?? []);
+  return catalog.flatMap((entry) => typeOf(entry) ?? []);
 }
 
 function named(texts: readonly string[], nothing = 'nothing'): string {

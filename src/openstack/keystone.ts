@@ -18,6 +18,9 @@ const MAX_IDENTITY_BYTES = 2 * 1024 * 1024;
 /** Blazar's list of 10,000 leases is some 20 MiB, and most versions send it in one piece. */
 const MAX_SERVICE_BYTES = 64 * 1024 * 1024;
 
+/** Of an answer about a token, without the catalog: some 1 KiB. A longer one would take too long to read. */
+const MAX_TOKEN_CHARACTERS = 256 * 1024;
+
 type Signal = Pick<HttpCallOptions, 'signal'>;
 
 /** Opens and asks nothing before it is used. The options must be without mistakes. */
@@ -87,6 +90,9 @@ class RealKeystone implements Keystone {
     }
     if (answer.status !== 200) {
       throw unusable(answer, called);
+    }
+    if (answer.body.length > MAX_TOKEN_CHARACTERS) {
+      throw new KeystoneError('unusable-answer', `${called}: the answer is too long for one token`);
     }
     const content = tokenContent(answer, called);
     if ((answer.headers?.['x-subject-token'] ?? token) !== token) {

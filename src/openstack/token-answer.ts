@@ -5,11 +5,14 @@ import { KeystoneError } from './keystone-error.ts';
 
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
+/** Four times as long as Keystone's own limit. */
+const name = z.string().max(1020);
+
 /** Users of other identity providers may have a domain without a name. */
 const identified = z.object({
-  id: z.string().min(1),
-  name: z.string(),
-  domain: z.object({ name: z.string().nullish() }).nullish(),
+  id: z.string().min(1).max(255),
+  name,
+  domain: z.object({ name: name.nullish() }).nullish(),
 });
 
 const tokenAnswer = z.object({
@@ -18,8 +21,9 @@ const tokenAnswer = z.object({
     issued_at: instant,
     user: identified,
     project: identified.nullish(),
-    roles: z.array(z.object({ name: z.string() })).nullish(),
-    catalog: z.array(z.unknown()).nullish(),
+    roles: z.array(z.object({ name })).max(1000).nullish(),
+    // Not looked at here: it may be long, and few of its entries are asked for.
+    catalog: z.custom<readonly unknown[]>(Array.isArray).nullish(),
   }),
 });
 

@@ -87,6 +87,16 @@ describe('a token of somebody', () => {
       { ...recordedAnswer('validate unknown'), body: '{"error":"not found"}' },
       /got 404/,
     ],
+    [
+      'that is long',
+      { ...alice(), body: alice().body.replace('"roles":', `"x":"${'x'.repeat(300_000)}","roles":`) },
+      /too long for one token/,
+    ],
+    [
+      'with a thousand roles',
+      { ...alice(), body: alice().body.replace('"roles":[', `"roles":[${'{"name":"r"},'.repeat(1000)}`) },
+      /at token\.roles/,
+    ],
     ['that is a page', { ...alice(), body: '<html>' }, /no token of Keystone/],
     ['that is a redirect', recordedAnswer('versions'), /redirect/],
     ['that it is overloaded', { ...alice(), status: 503 }, /does not answer now/],

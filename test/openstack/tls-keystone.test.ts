@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { tokenAnswer } from '../support/recorded-keystone.ts';
+import { tlsFixture } from '../support/tls.ts';
+import { failureOf, keystoneAt } from './keystone-client.ts';
+
+async function encryptedKeystone(): Promise<string> {
+  const [key, cert] = ['server.key', 'server.pem'].map((name) => readFileSync(tlsFixture(name)));
+  const server = createServer({ key, cert }, (request, response) => {
+    request.resume();
+    const { status, headers, body } = tokenAnswer('token-1');
+    response.writeHead(status, headers).end(body);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}/v3`;
+}
+
+it('believes a Keystone for whom cafile vouches, and no other', async () => {
+  const url = await encryptedKeystone();
+  expect(await keystoneAt(url, { cafile: tlsFixture('ca.pem') }).token()).toBe('token-1');
+  expect(await failureOf(keystoneAt(url).token())).toMatch(/self-signed certificate|unable to verify|issuer/);
+});
