@@ -70,7 +70,7 @@ export class Generation {
     const enforcement = await UsageEnforcement.fromConfiguration(configuration, services);
     let keystone: HeldGate | undefined;
     try {
-      keystone = await services.gates?.open(options, sectionOf(configuration, keystoneSection));
+      keystone = await services.gates?.open(number, options, sectionOf(configuration, keystoneSection));
       const kubernetes = await kubernetesParts(configuration);
       const policies = await PolicyChain.fromConfiguration(configuration, services);
       const skypilot = { options: sectionOf(configuration, skypilotSection), policies };

@@ -2,7 +2,6 @@
 import type { Context } from 'koa';
 import type { ValidToken } from '../openstack/contract.ts';
 import type { TokenAnswer, TokenValidation, ValidationSettings } from '../openstack/token-validation.ts';
-import { stateOf } from './request-state.ts';
 
 /** What became of a request with a token that is none of the service's own. */
 export type TokenOutcome = 'allowed' | 'forbidden' | 'invalid' | 'unavailable';
@@ -13,6 +12,8 @@ export interface GateOptions {
   readonly authUrl: string;
   readonly cacheSeconds: number;
   readonly deadline: number;
+  /** The number of the configuration. */
+  readonly generation: number;
 }
 
 /** For metrics. It must not throw. */
@@ -23,17 +24,18 @@ const RETRY_AFTER = '5';
 
 /** The rules of one configuration. What is known about tokens is kept in `validation`, which outlives it. */
 export class KeystoneGate {
-  readonly #validation: TokenValidation;
+  readonly #validation: Pick<TokenValidation, 'ask'>;
   readonly #settings: ValidationSettings;
   readonly #count: CountToken;
+  readonly #generation: string;
   readonly #expected: string;
   readonly #challenge: string;
   /** What clients must show, in words. */
   readonly asks: string;
 
   constructor(
-    validation: TokenValidation,
-    { serviceRoles, authUrl, cacheSeconds, deadline }: GateOptions,
+    validation: Pick<TokenValidation, 'ask'>,
+    { serviceRoles, authUrl, cacheSeconds, deadline, generation }: GateOptions,
     count: CountToken,
   ) {
     const mayAsk = ({ project, roles }: ValidToken) =>
@@ -42,8 +44,10 @@ export class KeystoneGate {
     this.#validation = validation;
     this.#settings = { cacheSeconds, deadline, mayAsk };
     this.#count = count;
+    this.#generation = String(generation);
     this.#expected = `expected a token of a user with ${named} in the project of the token`;
-    this.#challenge = `Keystone uri="${authUrl}"`;
+    const { origin, pathname } = new URL(authUrl);
+    this.#challenge = `Keystone uri="${origin}${pathname}"`;
     this.asks = `a token of Keystone with ${named}`;
   }
 
@@ -61,28 +65,21 @@ export class KeystoneGate {
   }
 
   #judge(ctx: Context, answer: TokenAnswer, expected: string): void {
-    const state = stateOf(ctx);
     switch (answer.kind) {
       case 'valid':
         if (!this.#settings.mayAsk(answer.token)) {
           this.#count('forbidden', answer.from);
-          // Another configuration may name another role.
-          state.headers.push('X-Enforcement-Generation', String(state.generation.number));
-          ctx.throw(403, this.#expected);
+          ctx.throw(403, this.#expected, { headers: { 'X-Enforcement-Generation': this.#generation } });
         }
         this.#count('allowed', answer.from);
         return;
       case 'invalid':
         this.#count('invalid', answer.from);
-        ctx.set('WWW-Authenticate', this.#challenge);
-        ctx.throw(401, expected);
+        ctx.throw(401, expected, { headers: { 'WWW-Authenticate': this.#challenge } });
         break;
       case 'unavailable':
         this.#count('unavailable', answer.from);
-        ctx.set('Retry-After', RETRY_AFTER);
-        // Other answers of 500 and above have their cause in the log already.
-        state.refusedFor = answer.reason;
-        ctx.throw(503, answer.reason, { expose: true });
+        ctx.throw(503, answer.reason, { expose: true, headers: { 'Retry-After': RETRY_AFTER } });
     }
   }
 }

@@ -48,7 +48,11 @@ export class KeystoneGates {
   }
 
   /** `undefined` = `keystone_auth` is off. Asks Keystone nothing. @throws KeystoneError if `[keystone]` cannot be used */
-  async open(service: ServiceOptions, keystone: KeystoneOptions): Promise<HeldGate | undefined> {
+  async open(
+    generation: number,
+    service: ServiceOptions,
+    keystone: KeystoneOptions,
+  ): Promise<HeldGate | undefined> {
     const { keystone_auth, token_cache_time, service_roles, deadline } = service;
     if (!keystone_auth) {
       return undefined;
@@ -74,6 +78,7 @@ export class KeystoneGates {
       authUrl: options.auth_url ?? '',
       cacheSeconds: token_cache_time,
       deadline,
+      generation,
     };
     const gate = new KeystoneGate(shared.validation, rules, this.#observer?.countToken ?? (() => {}));
     return { gate, release: () => this.#release(key, shared) };

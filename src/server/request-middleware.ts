@@ -39,7 +39,7 @@ export function aroundRequests(parts: RequestParts): Middleware {
       answerError(ctx, thrown, namedPath(ctx, generation), logger);
       if (thrown instanceof OverloadedError) {
         metrics.refusedForOverload();
-      } else if (ctx.status < 500 && ctx.status !== 404) {
+      } else if (ctx.status !== 404 && (ctx.status < 500 || ctx.status === 503)) {
         state.refusedFor = reasonWithoutValue(thrown);
       }
     } finally {
@@ -118,6 +118,7 @@ function answerError(ctx: Context, thrown: unknown, path: string, logger: Logger
     ctx.body = { message: thrown.message };
   } else if (thrown instanceof HttpError && thrown.expose) {
     ctx.status = thrown.status;
+    ctx.set(thrown.headers ?? {});
     ctx.body = { message: thrown.message };
   } else {
     const { requestId: request_id } = stateOf(ctx);

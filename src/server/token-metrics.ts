@@ -31,15 +31,15 @@ export class TokenMetrics implements GateObserver {
   constructor(registry: Registry, prefix: string, sizes: TokenSizes | undefined) {
     const registers = [registry];
     this.#validations = new Counter({
-      name: `${prefix}keystone_token_validations_total`,
-      help: 'Tokens that Keystone was asked about: valid, invalid, or failed because there was no usable answer.',
+      name: `${prefix}keystone_validations_total`,
+      help: 'Tokens that Keystone was asked about: valid, invalid, or failed (no usable answer).',
       labelNames: ['outcome'],
       registers,
     });
     const answers = this.#answers;
     new Counter({
       name: `${prefix}keystone_token_requests_total`,
-      help: 'Requests with a token that is none of [service] tokens: allowed, forbidden (without the role), invalid or unavailable; and what that rests on.',
+      help: 'Requests with a token of Keystone: allowed, forbidden (no role), invalid, unavailable; and what that rests on.',
       labelNames: ['outcome', 'from'],
       registers,
       collect() {
@@ -62,7 +62,7 @@ export class TokenMetrics implements GateObserver {
       },
     });
     new Gauge({
-      name: `${prefix}keystone_token_validations_under_way`,
+      name: `${prefix}keystone_validations_under_way`,
       help: 'Tokens that Keystone is being asked about, or that wait for their turn.',
       registers,
       collect() {

@@ -80,6 +80,20 @@ describe('a token that Keystone knows', () => {
     expect(keystone.asked.length).toBe(2);
   });
 
+  it('counts the cache time from the question, not from an answer that came late', async () => {
+    const { clock, keystone, ask } = await validation();
+    const release = keystone.hold();
+    const first = ask();
+    await keystone.untilAsked(1);
+    clock.seconds = 100;
+    release();
+    expect(await first).toMatchObject({ kind: 'valid' });
+    clock.seconds = 299;
+    expect(ask()).toMatchObject({ from: 'cache' });
+    clock.seconds = 300;
+    expect(await ask()).toMatchObject({ from: 'keystone' });
+  });
+
   it('is asked about each time with a token_cache_time of 0', async () => {
     const { keystone, ask } = await validation({ cacheSeconds: 0 });
     await ask();
@@ -170,6 +184,12 @@ describe('a token that Keystone does not know', () => {
     expect(tokens.sizes).toEqual({ valid: 10_001, unknown: 10_000 });
     expect(ask()).toMatchObject({ kind: 'valid', from: 'cache' });
   });
+});
+
+it('logs why Keystone failed, without the token', async () => {
+  const { ask, logger } = validationOf(() => Promise.reject(new Error(`no answer about ${TOKEN}`)));
+  expect(await ask()).toMatchObject({ kind: 'unavailable' });
+  expect(logger.lines).toMatchObject([{ level: 'warn', fields: { error: 'no answer about (token)' } }]);
 });
 
 it('closes without waiting for Keystone, and without a word', async () => {
@@ -318,9 +338,12 @@ describe('while Keystone does not answer', () => {
   it('a known token does not wait longer than half of the deadline', async () => {
     const { clock, keystone, ask } = await validation();
     await ask();
-    keystone.instead = () => {};
+    const release = keystone.hold();
     clock.seconds = 300;
+    const patient = ask();
     expect(await ask(TOKEN, { deadline: 0.1 })).toMatchObject({ kind: 'valid', from: 'outage' });
+    release();
+    expect(await patient).toMatchObject({ kind: 'valid', from: 'keystone' });
   });
 
   it('an unknown token is unavailable at the deadline, though Keystone answers later', async () => {

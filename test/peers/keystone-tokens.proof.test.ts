@@ -31,11 +31,9 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
     const check = async (token: string) =>
       (await running.post('/v1/check-create', createLasting(HOUR), { 'X-Auth-Token': token })).status;
     const validated = async (outcome: string) =>
-      metric(
-        (await running.request('/metrics')).text,
-        'blazar_enforcement_keystone_token_validations_total',
-        { outcome },
-      );
+      metric((await running.request('/metrics')).text, 'blazar_enforcement_keystone_validations_total', {
+        outcome,
+      });
     return { ...running, check, validated };
   }
 

@@ -176,12 +176,12 @@ describe('[service] keystone_auth', () => {
     expect(requests('invalid', 'keystone')).toBe(1);
     expect(requests('invalid', 'cache')).toBe(1);
     expect(requests('invalid', 'form')).toBe(1);
-    expect(count('token_validations_total', { outcome: 'valid' })).toBe(2);
-    expect(count('token_validations_total', { outcome: 'invalid' })).toBe(1);
-    expect(count('token_validations_total', { outcome: 'failed' })).toBe(0);
+    expect(count('validations_total', { outcome: 'valid' })).toBe(2);
+    expect(count('validations_total', { outcome: 'invalid' })).toBe(1);
+    expect(count('validations_total', { outcome: 'failed' })).toBe(0);
     expect(count('tokens_known', { kind: 'valid' })).toBe(2);
     expect(count('tokens_known', { kind: 'unknown' })).toBe(1);
-    expect(count('token_validations_under_way', {})).toBe(0);
+    expect(count('validations_under_way', {})).toBe(0);
     const lines = JSON.stringify(logger.lines);
     expect(lines).toContain(FORBIDDEN.json.message);
     expect(lines).not.toMatch(/gAAAAAB|s3cret|no token/);
