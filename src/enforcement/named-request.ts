@@ -14,8 +14,10 @@ export function withNames<Answer extends Decision | EndReport>(
   if (names === undefined) {
     return work(undefined);
   }
-  const named = async (found: RequestNames) => ({ ...(await work(found)), names: found });
-  const found = names.of(context, deadline?.milliseconds);
+  // The answer is a new object, which nobody else has yet: copying it would cost as much as finding the names.
+  const named = (found: RequestNames) =>
+    work(found).then((answer) => Object.assign(answer, { names: found }));
+  const found = names.of(context, deadline);
   // Awaiting names that are known would cost more than finding them.
   return found instanceof Promise ? found.then(named) : named(found);
 }

@@ -82,6 +82,11 @@ export class IdentityCache {
     return (age >= 0 && age < this.#times.cacheMs) || this.#isLate(now) ? undefined : asked;
   }
 
+  /** When the record was asked for, in milliseconds of the epoch; `undefined` = there is none. */
+  askedAt(id: string): number | undefined {
+    return this.#kept.peek(id)?.askedAt;
+  }
+
   isUnderWay(id: string): boolean {
     return this.#underWay.has(id);
   }

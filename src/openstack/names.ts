@@ -1,5 +1,6 @@
 /** The names that Keystone has for the ids of requests. They are never a reason to refuse: what cannot be told is missing. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { Named, RequestNames } from '../filter/request-names.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Context } from '../lease/lease.ts';
@@ -37,10 +38,28 @@ const CONSEQUENCE: Readonly<Record<IdentityKind, string>> = {
   domain: 'limits and exemptions by name do not apply to its projects and users, others do',
 };
 
+/** How many of each kind are kept put together. */
+const MAX_FRESH = 1_000;
+
+type Account = Named & { readonly tags: readonly string[] };
+
+interface Fresh {
+  readonly named: Account;
+  /** In milliseconds of the epoch. */
+  readonly from: number;
+  readonly until: number;
+}
+
 /** `[keystone] resolve_names`. Any number of calls may run at the same time. */
 export class Names {
   readonly #caches: Readonly<Record<IdentityKind, IdentityCache>>;
   readonly #parts: NamesParts;
+  /** Those that are in use, put together: nothing needs to be looked at again before `until`. */
+  readonly #fresh = {
+    project: new LRUCache<string, Fresh>({ max: MAX_FRESH }),
+    user: new LRUCache<string, Fresh>({ max: MAX_FRESH }),
+  };
+  readonly #freshMs: number;
   readonly #loggedAt = new Map<string, number>();
 
   constructor(
@@ -51,20 +70,29 @@ export class Names {
     this.#parts = parts;
     const maxAgeMs = options.names_max_age * 1000;
     const times = { cacheMs: Math.min(options.names_cache_time * 1000, maxAgeMs), maxAgeMs };
+    this.#freshMs = times.cacheMs / 2;
     const cache = (kind: IdentityKind) =>
       new IdentityCache((id) => readRecord(keystone, kind, id), parts.clock, times);
     this.#caches = { project: cache('project'), user: cache('user'), domain: cache('domain') };
   }
 
   /**
-   * The names for a request that must be answered within `leftMs`. A promise only if they are not known yet: it resolves after two
+   * The names for a request that must be answered in the time that is `left`. A promise only if they are not known yet: it resolves after two
    * seconds, or half of that time, with what is known then. What is missing is logged and counted.
    */
-  of(ids: Ids, leftMs = Number.POSITIVE_INFINITY): RequestNames | Promise<RequestNames> {
+  of(ids: Ids, left?: { readonly milliseconds: number }): RequestNames | Promise<RequestNames> {
+    const now = this.#parts.clock.now().getTime();
+    const project = this.#fresh.project.get(ids.project_id);
+    const user = this.#fresh.user.get(ids.user_id);
+    if (isFresh(project, now) && isFresh(user, now)) {
+      return { project: project.named, user: user.named };
+    }
     const asked = this.#refresh(ids);
-    return asked === undefined
-      ? this.#named(ids, true)
-      : this.#within(Math.min(MAX_WAIT_MS, leftMs / 2), asked, ids).then(() => this.#named(ids, true));
+    if (asked === undefined) {
+      return this.#named(ids, true);
+    }
+    const waitMs = Math.min(MAX_WAIT_MS, (left?.milliseconds ?? Number.POSITIVE_INFINITY) / 2);
+    return this.#within(waitMs, asked, ids).then(() => this.#named(ids, true));
   }
 
   /** The names that are known already. Asks nobody. */
@@ -154,11 +182,7 @@ export class Names {
     };
   }
 
-  #account(
-    kind: 'project' | 'user',
-    id: string,
-    reports: boolean,
-  ): (Named & { tags: readonly string[] }) | undefined {
+  #account(kind: 'project' | 'user', id: string, reports: boolean): Account | undefined {
     const record = this.#caches[kind].get(id);
     if ('missing' in record) {
       if (reports) {
@@ -175,7 +199,12 @@ export class Names {
       // The tags of the project count, whatever its domain is called.
       return { name, domain: '', tags };
     }
-    return { name, domain: domain.name, tags };
+    // Frozen: all requests are given the same object.
+    const named = Object.freeze({ name, domain: domain.name, tags });
+    const askedAt = [this.#caches[kind].askedAt(id) ?? 0, this.#caches.domain.askedAt(domainId) ?? 0];
+    const until = Math.min(...askedAt) + this.#freshMs;
+    this.#fresh[kind].set(id, { named, from: Math.max(...askedAt), until });
+    return named;
   }
 
   /** What our account may not read is logged once, anything else now and then. */
@@ -194,4 +223,9 @@ export class Names {
       `Keystone does not tell the name of a ${kind}: ${CONSEQUENCE[kind]}`,
     );
   }
+}
+
+/** A clock that was set back makes nothing fresh. */
+function isFresh(one: Fresh | undefined, now: number): one is Fresh {
+  return one !== undefined && now >= one.from && now < one.until;
 }

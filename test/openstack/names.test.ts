@@ -112,7 +112,7 @@ describe('names', () => {
   it('that come too late are waited for no longer than half of the time that is left', async () => {
     const { names, keystone, count, missing } = await setup();
     keystone.hold();
-    const first = names.of(of(IDS.climate), 40);
+    const first = names.of(of(IDS.climate), { milliseconds: 40 });
     expect(await first).toEqual({ project: undefined, user: undefined });
     expect(missing).toEqual(['project unavailable', 'user unavailable']);
     // For a while nobody waits, although the answer is still wanted.
@@ -226,7 +226,7 @@ describe('names', () => {
     await names.of(of(IDS.climate));
     keystone.hold();
     for (let index = 0; index < 20_000; index += 1) {
-      void names.of(of(index.toString(16).padStart(32, '0')), 0);
+      void names.of(of(index.toString(16).padStart(32, '0')), { milliseconds: 0 });
     }
     expect(names.of(of(IDS.climate))).toEqual({ project: CLIMATE, user: ALICE });
     keystone.release();
@@ -238,5 +238,6 @@ describe('names', () => {
     const { project } = await names.of(of(IDS.climate));
     const tags = project?.tags as string[] | undefined;
     expect(() => tags?.push('free')).toThrow(TypeError);
+    expect(() => Object.assign(project ?? {}, { name: 'physics' })).toThrow(TypeError);
   });
 });
