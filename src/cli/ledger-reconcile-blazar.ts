@@ -37,11 +37,12 @@ export async function reconcileWithBlazar(flags: ReconcileFlags): Promise<void> 
       }
       const { endpoint, reconcile_grace: grace } = sectionOf(configuration, blazarSection);
       const { region_name } = sectionOf(configuration, keystoneSection);
+      const exemptProjects = await enforcement.exemptProjectIds();
       const round = () =>
         follow({
           ...{ ledger, keystone, endpoint, claimants },
           region: flags.region ?? region_name,
-          exemptProjects: configuration.exemptProjects,
+          exemptProjects,
           grace: flags.olderThan ?? grace,
           isDryRun: flags.dryRun ?? false,
           holder: `${hostname()}/${process.pid}/${randomUUID()}`,

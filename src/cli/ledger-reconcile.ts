@@ -79,7 +79,7 @@ async function reconcile(file: string | undefined, flags: ReconcileFlags): Promi
         olderThan: BigInt(flags.olderThan ?? OLDER_THAN),
         isDryRun: flags.dryRun ?? false,
         claimants: enforcement.claimants,
-        exemptProjects: access.configuration.exemptProjects,
+        exemptProjects: await enforcement.exemptProjectIds(),
         who: systemUser(),
         reason: flags.reason ?? null,
       };

@@ -28,7 +28,7 @@ import { type Configuration, requireConfiguration, sectionOf } from './configura
 import { accepted, refused } from './decision.ts';
 import { FAILED_MESSAGE } from './failure.ts';
 import { createRequest, endRequest, type HookRequest, updateRequest } from './hook-request.ts';
-import { keystoneOf, namesOf } from './keystone.ts';
+import { keystoneOf, namesOf, projectIdsOf } from './keystone.ts';
 import { describeChanges } from './lease-changes.ts';
 import { logAudit } from './log-lines.ts';
 import { withNames } from './named-request.ts';
@@ -45,7 +45,7 @@ interface Parts {
   readonly keystone: Keystone | undefined;
   readonly names: Names | undefined;
   readonly logger: Logger;
-  readonly exemptProjects: AccountList;
+  readonly exemptProjects: readonly string[];
   /** `undefined` = no filter records leases. */
   readonly commits: Commits | undefined;
   /** Whether a check records the lease that it allows. */
@@ -64,6 +64,7 @@ export class UsageEnforcement {
   readonly names: Names | undefined;
   readonly #chain: readonly ChainedFilter[];
   readonly #exemptProjects: AccountList;
+  readonly #exemptNames: readonly string[];
   readonly #logger: Logger;
   readonly #ledger: ChainLedger;
   readonly #commits: Commits | undefined;
@@ -76,7 +77,8 @@ export class UsageEnforcement {
     this.keystone = parts.keystone;
     this.names = parts.names;
     this.#chain = parts.chain;
-    this.#exemptProjects = parts.exemptProjects;
+    this.#exemptProjects = new AccountList(parts.exemptProjects);
+    this.#exemptNames = parts.exemptProjects;
     this.#logger = parts.logger;
     this.#ledger = parts.ledger;
     this.#commits = parts.commits;
@@ -91,6 +93,11 @@ export class UsageEnforcement {
   /** The filters whose limits leases share: for recording leases that were granted without them. */
   get claimants(): readonly Claimant[] {
     return this.#commits?.claimants ?? [];
+  }
+
+  /** The ids of the projects in `exempt_projects`. Throws if Keystone does not tell that of a name. */
+  exemptProjectIds(): Promise<readonly string[]> {
+    return projectIdsOf(this.#exemptNames, this.names && this.keystone);
   }
 
   /**
@@ -131,7 +138,7 @@ export class UsageEnforcement {
     const commits = chain.some(recordsLeases)
       ? new (await import('./commit.ts')).Commits({ chain, ledger, logger })
       : undefined;
-    const exemptProjects = new AccountList(configuration.exemptProjects);
+    const { exemptProjects } = configuration;
     const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
     return new UsageEnforcement({
       ...{ chain, ledger, keystone, names, logger, exemptProjects, commits, commitsChecks },

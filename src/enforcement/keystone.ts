@@ -1,3 +1,4 @@
+import { withinDeadline } from '../deadline.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { Names, NamesParts } from '../openstack/names.ts';
@@ -28,5 +29,35 @@ export async function namesOf(
     return undefined;
   }
   const { Names: Resolver } = await import('../openstack/names.ts');
+  await prepared(keystone);
   return new Resolver(keystone, options, parts);
+}
+
+/** In seconds. */
+const PREPARATION = 2;
+
+/**
+ * Loads the client and takes a token, so that the names for the first request are there in time. A Keystone that is away delays the start
+ * no longer than this: whoever asks for names hears of it.
+ */
+function prepared(keystone: Keystone): Promise<unknown> {
+  return withinDeadline(PREPARATION, ({ signal }) => keystone.token({ signal })).catch(() => undefined);
+}
+
+/**
+ * The ids of projects that are given by id or `name@domain`. Names that Keystone does not have are left out. Without `keystone` all of
+ * them are ids. @throws KeystoneError, HttpCallError if Keystone does not tell
+ */
+export async function projectIdsOf(
+  projects: readonly string[],
+  keystone: Keystone | undefined,
+): Promise<readonly string[]> {
+  if (keystone === undefined || !projects.some((one) => one.includes('@'))) {
+    return projects;
+  }
+  const { accountIdOf } = await import('../openstack/account-lookup.ts');
+  const ids = await Promise.all(
+    projects.map((one) => (one.includes('@') ? accountIdOf(keystone, 'project', one) : one)),
+  );
+  return ids.flatMap((id) => id ?? []);
 }

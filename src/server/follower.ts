@@ -115,10 +115,11 @@ export class Follower {
       }
       const { endpoint, reconcile_grace: grace } = sectionOf(configuration, blazarSection);
       const { region_name: region } = sectionOf(configuration, keystoneSection);
+      const exemptProjects = await enforcement.exemptProjectIds();
       const followed = await chain.read((ledger) =>
         follow({
           ...{ ledger, keystone, endpoint, region, claimants, grace },
-          exemptProjects: configuration.exemptProjects,
+          exemptProjects,
           isDryRun: false,
           holder: this.#holder,
           every: interval * EARLY,

@@ -296,6 +296,17 @@ describe('exempt_projects', () => {
   });
 });
 
+it('the ids of exempt projects are looked up for those who see no requests, or it fails', async () => {
+  const exempt_projects = ['climate@Default', 'nobody@Default', IDS.physics];
+  const filters = { enabled_filters: ['MaxLeaseDurationFilter'], exempt_projects };
+  const { enforcement, keystone } = await setup({ enforcement: filters });
+  expect(await enforcement.exemptProjectIds()).toEqual([IDS.climate, IDS.physics]);
+  await keystone.stop();
+  await expect(enforcement.exemptProjectIds()).rejects.toThrow(/ECONNREFUSED|nothing was sent/);
+  const off = await setup({ enforcement: filters, keystone: { resolve_names: false } });
+  expect(await off.enforcement.exemptProjectIds()).toEqual(exempt_projects);
+});
+
 it('decisions and their records have the names', async () => {
   const { check, enforcement } = await setup({
     enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] },
