@@ -1,0 +1,53 @@
+/** The policy service with `[keystone] resolve_names`: its page, its decision log and its metrics. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
+import { changedAnswer, IDS, recordedKeystone } from '../support/recorded-identities.ts';
+import { createLasting } from '../support/requests.ts';
+import { visitService } from './page/visitor.ts';
+
+it('shows names with ids on the page and in the decision log, and counts those that are missing', async () => {
+  const keystone = await recordedKeystone();
+  keystone.answer(`GET /v3/users/${IDS.dave}`, changedAnswer('users-dave', { name: '<b>\u202edave' }));
+  const connection = await newLedger();
+  const ledger = await ledgerAt(connection);
+  await giveBudget(ledger, { projectId: IDS.climate, userId: IDS.dave, amount: '1', until: '2098-01-01' });
+  await ledger.close();
+  const log = join(temporaryFolder(), 'decisions.jsonl');
+  const { resolve_names, ...account } = keystone.options;
+  const lines = Object.entries({ ...account, resolve_names }).map(([name, value]) => `${name} = ${value}`);
+  const { url, get } = await visitService(
+    `[enforcement]\nenabled_filters = MaxLeaseDurationFilter, UsageBudgetFilter\nmax_lease_duration = 60\n[ledger]\nconnection = ${connection}\n[service]\ndecision_log = ${log}\n[keystone]\n${lines.join('\n')}\n`,
+  );
+  const check = async (project_id: string, user_id: string) => {
+    const { context, lease } = createLasting(86_400);
+    const body = JSON.stringify({ context: { ...context, project_id, user_id }, lease });
+    const headers = { 'Content-Type': 'application/json' };
+    expect((await fetch(`${url}/check-create`, { method: 'POST', body, headers })).status).toBe(403);
+  };
+  await check(IDS.climate, IDS.dave);
+  await check('0'.repeat(32), IDS.alice);
+
+  const { html, text } = await get();
+  expect(text).toContain(`climate@Default ${IDS.climate} <b>[U+202E]dave@other ${IDS.dave}`);
+  expect(html).not.toContain('<b>\u202e');
+  const project = await get(`/?project=${IDS.climate}`);
+  expect(project.text).toContain(`climate@Default ${IDS.climate} · other projects`);
+  expect(project.text).toContain(`User <b>[U+202E]dave@other ${IDS.dave}`);
+
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toContain('blazar_enforcement_names_unresolved_total{kind="project",reason="unknown"} 1');
+  await expect
+    .poll(() =>
+      readFileSync(log, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    )
+    .toMatchObject([
+      { project_id: IDS.climate, project_name: 'climate', project_domain: 'Default', user_domain: 'other' },
+      { project_name: null, project_domain: null, user_name: 'alice', user_domain: 'Default' },
+    ]);
+});
