@@ -1,6 +1,7 @@
 /** `npm run bench`: measures what the README promises about speed. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { suite as admission } from './admission.ts';
+import { trial as blazarRound } from './blazar-round.ts';
 import { suite as check } from './check.ts';
 import { suite as coldStart } from './cold-start.ts';
 import { suite as externalService } from './external-service.ts';
@@ -27,6 +28,7 @@ const MATTERS: readonly (Suite | Trial)[] = [
   skypilotReview,
   admission,
   ledger,
+  blazarRound,
   service,
   tokens,
   latency,

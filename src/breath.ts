@@ -2,15 +2,27 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** The longest time without a turn for others, in milliseconds. */
-const TURN_MS = 8;
+const TURN_MS = 4;
+/** While others have work, they get so many times as long. */
+const SHARE = 4;
+/** A turn without work of others is shorter, in milliseconds. */
+const IDLE_MS = 0.05;
 
 /** Call the result between small pieces of work: it waits for others when it is their turn. */
 export function breathing(): () => Promise<void> | undefined {
   let began = performance.now();
-  return () =>
-    performance.now() - began < TURN_MS
-      ? undefined
-      : nextTurn().then(() => {
-          began = performance.now();
-        });
+  const others = async () => {
+    const since = performance.now();
+    const until = since + SHARE * (since - began);
+    let now = since;
+    let idle = 0;
+    while (now < until && idle < 3) {
+      await nextTurn();
+      const turn = performance.now() - now;
+      now += turn;
+      idle = turn < IDLE_MS ? idle + 1 : 0;
+    }
+    began = now;
+  };
+  return () => (performance.now() - began < TURN_MS ? undefined : others());
 }

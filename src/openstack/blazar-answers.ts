@@ -42,8 +42,20 @@ export type AnsweredLease = Omit<z.infer<typeof lease>, 'reservations'> & {
 
 const allocated = z.object({
   resource_id: z.union([z.string(), z.number()]).transform(String),
-  reservations: z.array(z.object({ id: z.string(), lease_id: z.string() })),
+  // Checked one by one: a host may have very many.
+  reservations: z.array(z.unknown()),
 });
+
+function isReservation(one: unknown): one is { readonly id: string; readonly lease_id: string } {
+  return (
+    typeof one === 'object' &&
+    one !== null &&
+    'id' in one &&
+    'lease_id' in one &&
+    typeof one.id === 'string' &&
+    typeof one.lease_id === 'string'
+  );
+}
 
 const host = z.looseObject({ id: z.union([z.string(), z.number()]).transform(String) });
 
@@ -71,7 +83,11 @@ export async function readAllocations(body: string): Promise<Allocations> {
   const hosts = new Map<string, string[]>();
   const leases = new Set<string>();
   await each(body, 'allocations', allocated, ({ resource_id, reservations }) => {
-    for (const { id, lease_id } of reservations) {
+    for (const one of reservations) {
+      if (!isReservation(one)) {
+        throw new BlazarError('allocations: expected reservations with id and lease_id');
+      }
+      const { id, lease_id } = one;
       const some = hosts.get(id);
       if (some === undefined) {
         hosts.set(id, [resource_id]);

@@ -1,0 +1,96 @@
+/** A comparison of the ledger with a Blazar that has 10,000 leases: how long it takes, how much memory, and what it leaves to checks. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Run, Scale, Trial } from './harness/suite.ts';
+
+const LEASES = 10_000;
+const SECOND = 1e9;
+const MIB = 1024 * 1024;
+
+const ROUNDS = {
+  'a round that corrects all leases': 'correcting',
+  'a round with nothing to do': 'idle',
+} as const;
+const MEMORY = 'memory of both rounds';
+const RATE = 'checks during rounds';
+const ALONE = 'checks alone';
+const HELD = 'the longest time without a turn for others';
+const BOUNDS = { time: 'five seconds', memory: '200 MiB', held: '100 milliseconds' } as const;
+
+/** What the process that does the rounds has measured. */
+export interface Measured {
+  /** In milliseconds. */
+  readonly correcting: number;
+  readonly idle: number;
+  /** In bytes. */
+  readonly memory: number;
+  /** Checks a second. */
+  readonly alone: number;
+  readonly during: number;
+  /** In milliseconds. */
+  readonly held: number;
+}
+
+async function measure({ quick }: Scale): Promise<Run> {
+  const leases = quick ? 100 : LEASES;
+  const child = fork(fileURLToPath(new URL('blazar-round-process.ts', import.meta.url)), [String(leases)], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const [measured] = (await once(child, 'message')) as [Measured];
+  return new Map([
+    ['a round that corrects all leases', measured.correcting * 1e6],
+    ['a round with nothing to do', measured.idle * 1e6],
+    [MEMORY, measured.memory],
+    [ALONE, SECOND / measured.alone],
+    [RATE, SECOND / measured.during],
+    [HELD, measured.held * 1e6],
+    [BOUNDS.time, 5 * SECOND],
+    [BOUNDS.memory, 200 * MIB],
+    [BOUNDS.held, 0.1 * SECOND],
+  ]);
+}
+
+export const trial: Trial = {
+  name: 'blazar',
+  measure,
+  comparisons: [
+    {
+      name: 'a round over 10,000 leases with nothing to do',
+      measured: 'a round with nothing to do',
+      comparedWith: BOUNDS.time,
+      of: 'time',
+      target: { atMost: 1 },
+    },
+    {
+      name: 'a round that corrects 10,000 leases',
+      measured: 'a round that corrects all leases',
+      comparedWith: BOUNDS.time,
+      of: 'time',
+    },
+    {
+      name: 'its memory, beside the service',
+      measured: MEMORY,
+      comparedWith: BOUNDS.memory,
+      of: 'memory',
+      target: { atMost: 1 },
+    },
+    {
+      name: 'checks during rounds with nothing to do',
+      measured: RATE,
+      comparedWith: ALONE,
+      of: 'rate',
+      target: { atLeast: 0.7 },
+    },
+    {
+      name: 'the longest time for which a round with nothing to do holds the process',
+      measured: HELD,
+      comparedWith: BOUNDS.held,
+      of: 'time',
+      target: { atMost: 1 },
+    },
+  ],
+  notes: [
+    `blazar: ${Object.keys(ROUNDS).join(', ')}. A process of its own answers ${LEASES.toLocaleString('en')} leases as Blazar lists them, some 17 MB. Ledger: SQLite.`,
+  ],
+};
