@@ -38,7 +38,6 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   readonly #registry = new Registry();
   readonly #gauges: Gauges;
   readonly tokens: TokenMetrics;
-  readonly follower = new FollowerMetrics(this.#registry);
   #uncounted: DecisionRecord[] = [];
   readonly #answers = new Map<string, number>();
   #exposing: Promise<{ text: string; contentType: string }> | undefined;
@@ -116,6 +115,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     'Names of projects, users and domains that Keystone did not tell for a request. Limits by name and tag did not apply.',
     ['kind', 'reason'],
   );
+  readonly follower = new FollowerMetrics(this.#registry);
   readonly #reloads = this.#counter(
     'reloads_total',
     'Reloads of the configuration: applied, or refused because of mistakes.',

@@ -54,6 +54,7 @@ const FOREIGN = [
   'end_time',
   'any_of',
   'flavor_id',
+  'os_region_name',
   'last_filter',
   'application_name',
   'connect_timeout',

@@ -21,6 +21,9 @@ const BACK = [
   "DELETE FROM kysely_migration WHERE name <> '0001-ledger'",
   'ALTER TABLE projects DROP COLUMN latest_at',
   'DROP TABLE ledger',
+  'DROP TABLE follower',
+  'ALTER TABLE leases DROP COLUMN touched_at',
+  'ALTER TABLE leases DROP COLUMN shown',
 ];
 
 async function run({ ledger }: Ground, statement: string): Promise<void> {
@@ -41,7 +44,11 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
     await first.close();
 
     const connection = parseConnection(first.connection);
-    expect(connection && (await upgradeTables(connection))).toEqual(['0002-alternatives', '0003-position']);
+    expect(connection && (await upgradeTables(connection))).toEqual([
+      '0002-alternatives',
+      '0003-position',
+      '0004-follower',
+    ]);
     const ground = await newGround(dialect, { most: 9, projectId: first.project });
     const after = await ground.rows('leases');
     expect(after.map(({ demand: _, ...row }) => row)).toEqual(before.map(({ demand: _, ...row }) => row));

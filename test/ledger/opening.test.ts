@@ -247,7 +247,16 @@ describe('a ledger on a server', () => {
 const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = 'blazar-enforcement' AND datname = current_database() AND state <> 'idle'`;
 
-const TABLES = ['ledger', 'budget_changes', 'budgets', 'entries', 'accounts', 'leases', 'projects'];
+const TABLES = [
+  'follower',
+  'ledger',
+  'budget_changes',
+  'budgets',
+  'entries',
+  'accounts',
+  'leases',
+  'projects',
+];
 
 function connectionOf(url: string): Connection {
   const connection = parseConnection(url);
