@@ -117,7 +117,7 @@ function* unheard(
   };
   const request = requestOf(identity, {
     lease: { ...shown, reservations: shown.given },
-    current: { start: starts.reduce((a, b) => (a < b ? a : b)), end: row.ends_at },
+    current: { start: starts.reduce(earlier), end: row.ends_at },
     claimants: terms.claimants.map(exact),
   });
   const note = row.state === 'ended' ? 'it had ended, and is there' : 'Blazar has changed it without asking';
@@ -226,7 +226,7 @@ function runSince(recorded: readonly Alternative[]): bigint | undefined {
   let since: bigint | undefined;
   for (const { start, claims } of recorded) {
     const begins = claims.flatMap((claim) => (claim.kind === 'usage' ? [claim.from] : []));
-    const first = begins.length === 0 ? undefined : begins.reduce((a, b) => (a < b ? a : b));
+    const first = begins.length === 0 ? undefined : begins.reduce(earlier);
     if (first !== undefined && first > start / MICROSECONDS_PER_SECOND) {
       since = since === undefined || first < since ? first : since;
     }
@@ -283,4 +283,8 @@ function differenceOf(row: LeaseRow, shown: ShownLease, costsOtherwise: boolean)
 function authorOf({ who, reason }: RoundTerms, note: string | null): Author {
   const why = [reason, note].filter((part) => part !== null).join(': ');
   return { operation: 'reconcile', who, requestId: null, reason: why || null };
+}
+
+function earlier(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
 }
