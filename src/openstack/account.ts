@@ -2,7 +2,7 @@
 import { readTextFile } from '../config/read-file.ts';
 import { errorText } from '../errors.ts';
 import { KeystoneError } from './keystone-error.ts';
-import type { KeystoneOptions } from './options.ts';
+import type { KeystoneOptions } from './keystone-options.ts';
 
 const MAX_SECRET_BYTES = 16_384;
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { isMapping } from '../yaml/tree.ts';
 import { KeystoneError } from './keystone-error.ts';
-import type { KeystoneOptions } from './options.ts';
+import type { KeystoneOptions } from './keystone-options.ts';
 
 /** The services as Keystone lists them. Each is read when it is looked for: those of large clouds have a thousand endpoints. */
 export type Catalog = readonly unknown[];

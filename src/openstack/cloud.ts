@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isMapping, type Mapping, member } from '../yaml/tree.ts';
 import { merged, readCloudFiles, type Surroundings } from './cloud-files.ts';
 import { KeystoneError } from './keystone-error.ts';
-import type { KeystoneOptions } from './options.ts';
+import type { KeystoneOptions } from './keystone-options.ts';
 
 /** openstacksdk's name for the cloud that the variables describe. */
 const ENVIRONMENT = 'envvars';

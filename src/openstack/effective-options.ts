@@ -1,6 +1,6 @@
 import type { Surroundings } from './cloud-files.ts';
 import { KeystoneError } from './keystone-error.ts';
-import type { KeystoneOptions } from './options.ts';
+import type { KeystoneOptions } from './keystone-options.ts';
 
 /** Options of which one replaces the others. */
 const ALTERNATIVES: readonly (readonly (keyof KeystoneOptions)[])[] = [

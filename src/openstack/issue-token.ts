@@ -4,7 +4,7 @@ import type { HttpAnswer, HttpClient } from '../http/contract.ts';
 import { tokenRequest } from './account.ts';
 import { TOKENS_PATH } from './identity-url.ts';
 import { KeystoneError } from './keystone-error.ts';
-import type { KeystoneOptions } from './options.ts';
+import type { KeystoneOptions } from './keystone-options.ts';
 import type { OwnToken } from './own-token.ts';
 import { isKeystoneError, isToken, tokenContent } from './token-answer.ts';
 

@@ -9,7 +9,7 @@ import { effectiveOptions } from './effective-options.ts';
 import { identityUrl, TOKENS_PATH } from './identity-url.ts';
 import { TokenIssuer, unusable } from './issue-token.ts';
 import { KeystoneError } from './keystone-error.ts';
-import type { KeystoneOptions } from './options.ts';
+import type { KeystoneOptions } from './keystone-options.ts';
 import { OwnTokens } from './own-token.ts';
 import { isKeystoneError, isToken, type TokenContent, tokenContent } from './token-answer.ts';
 

@@ -5,7 +5,7 @@ import { errorText, type Problem } from '../errors.ts';
 import { secretOf } from './account.ts';
 import { effectiveOptions } from './effective-options.ts';
 import { identityUrl } from './identity-url.ts';
-import type { KeystoneOptions } from './options.ts';
+import type { KeystoneOptions } from './keystone-options.ts';
 
 type Name = keyof KeystoneOptions;
 
