@@ -7,10 +7,14 @@ import {
   BaseFilter,
   type Call,
   type Context,
+  deliveryOf,
+  type EndMessage,
   type FilterServices,
   type HttpAnswer,
   type HttpClient,
   type Lease,
+  type Outbox,
+  RETRY_AFTER,
   reject,
   type Verdict,
   withKeystoneToken,
@@ -99,6 +103,17 @@ const options = z
       description:
         'How often to retry a call that could not connect, within its timeout. Calls that were sent are not retried.',
     }),
+    external_service_delivery: z.enum(['direct', 'durable']).default('direct').meta({
+      serverOnly: true,
+      description:
+        'How on-end reaches the service. direct: one call, which is lost if it fails. durable: through the outbox in the ledger, again and again until it is answered with 204; also undoes commits.',
+    }),
+    external_service_delivery_max_age: z.int().min(60).max(31_536_000).default(604_800).meta({
+      serverOnly: true,
+      description:
+        'How long durable delivery of an on-end is tried. After that it is dead: it stays in the outbox, until an operator retries or discards it.',
+      unit: 'seconds',
+    }),
     external_service_breaker_failures: z.int().min(0).default(5).meta({
       serverOnly: true,
       description:
@@ -163,6 +178,16 @@ const options = z
       });
     }
     if (
+      values.external_service_delivery === 'durable' &&
+      (values.external_service_base_endpoint ?? values.external_service_on_end_endpoint) === undefined
+    ) {
+      check.addIssue({
+        code: 'custom',
+        path: ['external_service_delivery'],
+        message: 'durable needs external_service_base_endpoint or external_service_on_end_endpoint',
+      });
+    }
+    if (
       (values.external_service_client_cert_file === undefined) !==
       (values.external_service_client_key_file === undefined)
     ) {
@@ -196,10 +221,15 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
           .join(' and ')}`;
   };
 
+  static override readonly needsLedger = (values: Options): boolean =>
+    values.external_service_delivery === 'durable';
+
   readonly #client: HttpClient;
   readonly #checkCreateUrl: string | undefined;
   readonly #checkUpdateUrl: string | undefined;
   readonly #onEndUrl: string | undefined;
+  /** `undefined` = ends are sent directly. */
+  #outbox: Outbox | undefined;
   /** Origins of services that send a body with a 204: one warning for each. */
   readonly #warnedOf = new Set<string>();
   /** Left out without an endpoint, so that the chain does not take the lease for recorded. */
@@ -217,8 +247,10 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
       external_service_commit_update_endpoint: commitUpdateUrl,
     } = values;
     if (commitCreateUrl !== undefined) {
-      this.commitCreate = (context, lease, call) =>
-        this.#commit(commitCreateUrl, { context, lease }, keyed(call));
+      this.commitCreate = async (context, lease, call) => {
+        await this.#outbox?.prepare(endMessage(context, lease), call);
+        return this.#commit(commitCreateUrl, { context, lease }, keyed(call));
+      };
     }
     if (commitUpdateUrl !== undefined) {
       this.commitUpdate = (context, currentLease, lease, call) =>
@@ -254,11 +286,25 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
   }
 
   async onEnd(context: Context, lease: Lease, call: Call): Promise<void> {
-    if (this.#onEndUrl !== undefined) {
+    if (this.#outbox !== undefined) {
+      await this.#outbox.add(endMessage(context, lease), call);
+    } else if (this.#onEndUrl !== undefined) {
       const answer = await this.#post(this.#onEndUrl, { context, lease }, call);
       if (answer.status !== 204) {
         throw this.#unusable(answer);
       }
+    }
+  }
+
+  override async open(): Promise<void> {
+    const { external_service_delivery: delivery, external_service_delivery_max_age: maxAge } = this.options;
+    const url = this.#onEndUrl;
+    if (delivery === 'durable' && url !== undefined) {
+      this.#outbox = await this.services.outbox.open({
+        name: 'ExternalServiceFilter',
+        maxAge,
+        deliver: ({ key, body }, signal) => deliveryOf(() => this.#post(url, body, { signal, key })),
+      });
     }
   }
 
@@ -292,10 +338,11 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     }
   }
 
-  async #post(url: string, body: object, { signal, key }: KeyedCall): Promise<HttpAnswer> {
-    const text = JSON.stringify(body);
+  /** `body`: text is sent as it is. */
+  async #post(url: string, body: object | string, { signal, key }: KeyedCall): Promise<HttpAnswer> {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
     const headers = key === undefined ? {} : { 'idempotency-key': keyOf(key, text) };
-    const answer = await this.#client.postJson(url, text, { signal, headers });
+    const answer = await this.#client.postJson(url, text, { signal, headers, answerHeaders: [RETRY_AFTER] });
     const { origin } = new URL(url);
     if (answer.bodyDropped === true && !this.#warnedOf.has(origin)) {
       this.#warnedOf.add(origin);
@@ -365,6 +412,10 @@ function keyed({ signal, requestKey = randomUUID() }: Call): KeyedCall {
  */
 function keyOf(requestKey: string, body: string): string {
   return hash('sha256', JSON.stringify([requestKey, body]), 'base64url');
+}
+
+function endMessage(context: Context, lease: Lease): EndMessage {
+  return { context, lease, body: JSON.stringify({ context, lease }) };
 }
 
 /** Appends to the path, whether or not the base ends in a slash. */

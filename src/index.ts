@@ -41,8 +41,17 @@ export {
 export { BaseFilter } from './filter/base-filter.ts';
 export { type Budget, budgetAccount } from './filter/budget.ts';
 export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './filter/claim.ts';
+export { deliveryOf, RETRY_AFTER } from './filter/delivery.ts';
 export { withKeystoneToken } from './filter/keystone-client.ts';
 export { LedgerFilter } from './filter/ledger-filter.ts';
+export type {
+  Delivery,
+  EndMessage,
+  Outbox,
+  OutboxMessage,
+  OutboxSender,
+  OutboxService,
+} from './filter/outbox.ts';
 export type { Named, RequestNames } from './filter/request-names.ts';
 export type {
   Call,

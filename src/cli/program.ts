@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   decisions: async () => (await import('./decisions.ts')).decisionsCommand(),
   ledger: async () => (await import('./ledger.ts')).ledgerCommand(),
   budget: async () => (await import('./budget.ts')).budgetCommand(),
+  outbox: async () => (await import('./outbox.ts')).outboxCommand(),
   conformance: async () => (await import('./conformance.ts')).conformanceCommand(),
   skypilot: async () => (await import('./skypilot.ts')).skypilotCommand(),
   'scheduling-policy': async () => (await import('./scheduling-policy.ts')).schedulingPolicyCommand(),
@@ -27,6 +28,7 @@ const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     [
       ...['upgrade', 'list', 'show', 'export', 'verify', 'reconcile'].map((name) => `ledger ${name}`),
+      ...['list', 'show', 'retry', 'discard'].map((name) => `outbox ${name}`),
       ...['set', 'remove', 'show', 'list', 'history'].map((name) => `budget ${name}`),
     ].map((name) => [name, ['ledger']]),
   ),

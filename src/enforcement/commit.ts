@@ -10,6 +10,7 @@ import { allow, type Decision, type Outcome, reject } from '../filter/verdict.ts
 import { readOnly } from '../lease/read-only.ts';
 import type { Claimant } from '../ledger/claimant.ts';
 import { claimantOf } from '../ledger/lease-request.ts';
+import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import type { Author } from '../ledger/posting.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import type { Recording } from '../ledger/transactions.ts';
@@ -26,6 +27,7 @@ import { afterCommit, type HookResult, outcomeOf } from './outcomes.ts';
 export interface CommitParts {
   readonly chain: readonly ChainedFilter[];
   readonly ledger: ChainLedger;
+  readonly outbox: ChainOutbox;
   readonly logger: Logger;
 }
 
@@ -35,13 +37,15 @@ const UNDO_TIMEOUT = 30;
 export class Commits {
   readonly #chain: readonly ChainedFilter[];
   readonly #ledger: ChainLedger;
+  readonly #outbox: ChainOutbox;
   readonly #logger: Logger;
   readonly #claimants: readonly Claimant[];
   readonly #undoing = new Set<Promise<void>>();
 
-  constructor({ chain, ledger, logger }: CommitParts) {
+  constructor({ chain, ledger, outbox, logger }: CommitParts) {
     this.#chain = chain;
     this.#ledger = ledger;
+    this.#outbox = outbox;
     this.#logger = logger;
     this.#claimants = chain.flatMap(({ name, filter, audit, turn }) =>
       isLedgerFilter(filter) ? [withTurn(claimantOf(filter, name, audit), turn)] : [],
@@ -58,14 +62,23 @@ export class Commits {
     const outcomes = new CommitOutcomes(decision.outcomes, this.#logger, request);
     const recording = await this.#record(lease, request, outcomes);
     const committed: ChainedFilter[] = [];
+    // A lease that was recorded before this request stays granted: it must not be reported as ended.
+    const isNew =
+      lease.currentLease === undefined && (recording === undefined || recording.undo !== undefined);
     if (outcomes.rejection === undefined) {
+      if (isNew) {
+        this.#outbox.beginCommit(request.call);
+      }
       await this.#callCommitHooks(lease, request, outcomes, committed);
+    }
+    if (outcomes.rejection === undefined) {
+      await this.#confirm(request, outcomes);
     }
     const { rejection } = outcomes;
     if (rejection === undefined) {
       return accepted(decision.operation, decision.lease, decision.changed, outcomes.list());
     }
-    const undone = this.#undo(recording, committed, lease, request);
+    const undone = this.#undo(recording, isNew ? committed : [], lease, request);
     this.#undoing.add(undone);
     void undone.then(() => this.#undoing.delete(undone));
     // The answer does not wait beyond its deadline: the lease is refused in any case.
@@ -147,6 +160,25 @@ export class Commits {
     }
   }
 
+  /** Removes the messages that would undo the lease. Where that fails, they are sent: the lease must be refused. */
+  async #confirm(request: HookRequest, outcomes: CommitOutcomes): Promise<void> {
+    const started = performance.now();
+    try {
+      await this.#outbox.confirm(request.call, request.wait);
+    } catch (thrown) {
+      const failed = this.#chain.filter(({ name }) => this.#outbox.isSender(name));
+      for (const member of failed) {
+        logFailure(this.#logger, member.name, request, thrown);
+        const result = { verdict: reject(failureMessage(thrown)), failed: true };
+        outcomes.add(member, result, performance.now() - started);
+      }
+      if (outcomes.rejection === undefined) {
+        // All of them are audited: the lease is granted all the same.
+        this.#outbox.forget(request.call);
+      }
+    }
+  }
+
   /**
    * Reverts the recording, and calls `onEnd` of the filters that have committed a new lease: there is no other hook that undoes a
    * commit. Continues after the deadline of the request.
@@ -154,7 +186,7 @@ export class Commits {
   async #undo(
     recording: Recording | undefined,
     committed: readonly ChainedFilter[],
-    { context, currentLease, lease }: LeaseRequest,
+    { context, lease }: LeaseRequest,
     request: HookRequest,
   ): Promise<void> {
     const attempt = (name: string, work: (wait: Wait) => unknown) =>
@@ -162,14 +194,16 @@ export class Commits {
         (thrown: unknown) => logFailure(this.#logger, name, request, thrown),
       );
     const undo = recording?.undo;
-    // A lease that was recorded before this request stays granted: it must not be reported as ended.
-    const isNew = currentLease === undefined && (recording === undefined || undo !== undefined);
+    const { call: undoes } = request;
     await Promise.all([
       undo && attempt('ledger', (wait) => this.#ledger.takeBack(undo, authorOf('undo', request), wait)),
-      ...(isNew ? committed : []).map(({ name, filter }) =>
-        attempt(name, (wait) => filter.onEnd(readOnly(context), readOnly(lease), wait)),
+      ...committed.map(({ name, filter }) =>
+        attempt(name, (wait) =>
+          filter.onEnd(readOnly(context), readOnly(lease), { signal: wait.signal, wait, undoes }),
+        ),
       ),
     ]);
+    this.#outbox.forget(undoes);
   }
 }
 

@@ -14,6 +14,7 @@ import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../leas
 import { readOnly } from '../lease/read-only.ts';
 import type { Claimant } from '../ledger/claimant.ts';
 import { ledgerSection } from '../ledger/options.ts';
+import { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import { ChainLedger } from '../ledger/service.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import type { Keystone } from '../openstack/contract.ts';
@@ -44,6 +45,7 @@ interface Parts {
   readonly ledger: ChainLedger;
   readonly keystone: Keystone | undefined;
   readonly names: Names | undefined;
+  readonly outbox: ChainOutbox;
   readonly logger: Logger;
   readonly exemptProjects: readonly string[];
   /** `undefined` = no filter records leases. */
@@ -67,6 +69,7 @@ export class UsageEnforcement {
   readonly #exemptNames: readonly string[];
   readonly #logger: Logger;
   readonly #ledger: ChainLedger;
+  readonly #outbox: ChainOutbox;
   readonly #commits: Commits | undefined;
   readonly #commitsChecks: boolean;
   #callsUnderWay = 0;
@@ -81,6 +84,7 @@ export class UsageEnforcement {
     this.#exemptNames = parts.exemptProjects;
     this.#logger = parts.logger;
     this.#ledger = parts.ledger;
+    this.#outbox = parts.outbox;
     this.#commits = parts.commits;
     this.#commitsChecks = parts.commitsChecks;
   }
@@ -88,6 +92,21 @@ export class UsageEnforcement {
   /** For views of the ledger. `undefined` = no filter uses it. */
   get ledger(): ChainLedger | undefined {
     return this.#chain.some(({ filter }) => isLedgerFilter(filter)) ? this.#ledger : undefined;
+  }
+
+  /** The ledger with messages that filters have to deliver. `undefined` = no filter has any. */
+  get outbox(): ChainLedger | undefined {
+    return this.#outbox.isUsed ? this.#ledger : undefined;
+  }
+
+  /** Starts delivering what the outbox holds. `load` does so; a process that only looks at leases must not. */
+  deliver(): void {
+    this.#outbox.deliver();
+  }
+
+  /** Leaves the rest of the outbox to a successor. Ends may still be reported. Never rejects. */
+  stopDelivering(): Promise<void> {
+    return this.#outbox.stop();
   }
 
   /** The filters whose limits leases share: for recording leases that were granted without them. */
@@ -112,7 +131,9 @@ export class UsageEnforcement {
     for (const problem of configuration.problems) {
       logger.warn(formatProblem(problem));
     }
-    return UsageEnforcement.fromConfiguration(configuration, { ...services, logger });
+    const enforcement = await UsageEnforcement.fromConfiguration(configuration, { ...services, logger });
+    enforcement.deliver();
+    return enforcement;
   }
 
   /** Constructs the filters of a configuration that `requireConfiguration` has returned. */
@@ -125,10 +146,12 @@ export class UsageEnforcement {
     const ledgerOptions = sectionOf(configuration, ledgerSection);
     const keystone = await keystoneOf(configuration, shared);
     const names = await namesOf(configuration, keystone, { logger, clock, observer: services.namesObserver });
-    const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer: services.ledgerObserver });
+    const { ledgerObserver: observer } = services;
+    const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer });
+    const outbox = new ChainOutbox({ ledger, logger, observer });
     const chain = await openChain(
       configuration,
-      { ...shared, ledger, keystone: keystone ?? NO_KEYSTONE },
+      { ...shared, ledger, outbox, keystone: keystone ?? NO_KEYSTONE },
       services.occupation ?? new Occupation(),
     ).catch(async (thrown: unknown) => {
       await ledger.close();
@@ -136,12 +159,12 @@ export class UsageEnforcement {
       throw thrown;
     });
     const commits = chain.some(recordsLeases)
-      ? new (await import('./commit.ts')).Commits({ chain, ledger, logger })
+      ? new (await import('./commit.ts')).Commits({ chain, ledger, outbox, logger })
       : undefined;
     const { exemptProjects } = configuration;
     const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
     return new UsageEnforcement({
-      ...{ chain, ledger, keystone, names, logger, exemptProjects, commits, commitsChecks },
+      ...{ chain, ledger, outbox, keystone, names, logger, exemptProjects, commits, commitsChecks },
     });
   }
 
@@ -193,7 +216,7 @@ export class UsageEnforcement {
 
   /**
    * Tells every filter that a lease has ended, all at the same time: a filter that hangs or fails does not affect the others. With
-   * `dryRun`, filters that record leases in the ledger are left out.
+   * `dryRun`, filters that record leases or messages in the ledger are left out.
    */
   onEnd(
     request: EndRequest,
@@ -204,7 +227,7 @@ export class UsageEnforcement {
       return withNames<EndReport>(this.names, parsed.context, options, async (names) => {
         const end = endRequest(parsed, options, names);
         const members = options.dryRun
-          ? this.#chain.filter(({ filter }) => !isLedgerFilter(filter))
+          ? this.#chain.filter(({ name, filter }) => !isLedgerFilter(filter) && !this.#outbox.isSender(name))
           : this.#chain;
         const outcomes = await Promise.all(members.map((member) => callOnEnd(member, end, this.#logger)));
         const warnings = outcomes.flatMap(({ message }) => message ?? []);
@@ -229,6 +252,7 @@ export class UsageEnforcement {
       });
     }
     await this.#commits?.settled();
+    await this.#outbox.close();
     await closeChain(this.#chain, this.#logger);
     await this.#ledger.close();
     await this.keystone?.close();

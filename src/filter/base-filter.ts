@@ -42,6 +42,8 @@ export abstract class BaseFilter<Options = unknown> {
    * options that the schema accepts. Optional.
    */
   static readonly needsKeystone?: ((options: never) => string | undefined) | undefined;
+  /** Whether the filter needs a ledger with these options. Optional: a `LedgerFilter` always does. */
+  static readonly needsLedger?: ((options: never) => boolean) | undefined;
 
   protected readonly options: Options;
   protected readonly services: FilterServices;
@@ -97,6 +99,7 @@ export interface FilterClass {
   readonly check?: OptionsCheck | undefined;
   readonly limitsNothing?: ((options: never) => string | undefined) | undefined;
   readonly needsKeystone?: ((options: never) => string | undefined) | undefined;
+  readonly needsLedger?: ((options: never) => boolean) | undefined;
 }
 
 /** Whether a value is a subclass of `BaseFilter`, of this copy of the package or of another. */

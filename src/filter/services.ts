@@ -4,6 +4,7 @@ import type { HttpClient, HttpClientOptions } from '../http/contract.ts';
 import type { Context, Lease } from '../lease/lease.ts';
 import type { Logger } from '../logger.ts';
 import type { SharedLimit } from './claim.ts';
+import type { OutboxService } from './outbox.ts';
 import type { RequestNames } from './request-names.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -26,6 +27,8 @@ export interface FilterServices extends SharedServices {
   readonly ledger: LedgerService;
   /** Tokens of the account in `[keystone]`. */
   readonly keystone: ServiceTokens;
+  /** For messages to other services that must not be lost. It opens the ledger when a filter opens it. */
+  readonly outbox: OutboxService;
 }
 
 /** Tokens of our own account at Keystone, which other services accept. */
@@ -48,6 +51,8 @@ export interface Call {
   readonly repetition?: Repetition | undefined;
   /** Missing unless `[keystone] resolve_names` is true. */
   readonly names?: RequestNames | undefined;
+  /** For an end that undoes a commit: the call of that commit. */
+  readonly undoes?: Call | undefined;
 }
 
 /** Distinguishes a request that is sent again from another one that looks the same. */

@@ -1,7 +1,15 @@
 /** What the ledger reports about its own work, for metrics. */
 
 /** What a transaction was for. */
-export type LedgerOperation = 'check' | 'commit' | 'end' | 'undo' | 'reconcile' | 'budget' | 'read';
+export type LedgerOperation =
+  | 'check'
+  | 'commit'
+  | 'end'
+  | 'undo'
+  | 'reconcile'
+  | 'budget'
+  | 'outbox'
+  | 'read';
 
 /** Is called after every transaction. */
 export interface LedgerObserver {
@@ -11,4 +19,6 @@ export interface LedgerObserver {
   inDoubt?(commits: number): void;
   /** By how many seconds the system clock is behind the last entry of the project; 0 = it is not. After each transaction. */
   clockBehind?(seconds: number): void;
+  /** What became of an attempt to deliver a message of the outbox; `dead` = it was the last. */
+  attempted?(outcome: 'delivered' | 'failed' | 'dead'): void;
 }

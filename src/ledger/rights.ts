@@ -14,9 +14,15 @@ const NEEDED = {
   kysely_migration: ['SELECT'],
 } as const;
 
+/** Only with durable delivery: other services need not be granted anything for it. */
+export const NEEDED_FOR_OUTBOX = { outbox: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] } as const;
+
 /** `the role "ledger" lacks UPDATE on accounts`; `undefined` = it lacks nothing. @throws LedgerUnavailableError */
-export async function missingRights(database: Database): Promise<string | undefined> {
-  const wanted = Object.entries(NEEDED).flatMap(([table, rights]) =>
+export async function missingRights(
+  database: Database,
+  needed: Readonly<Record<string, readonly string[]>> = NEEDED,
+): Promise<string | undefined> {
+  const wanted = Object.entries(needed).flatMap(([table, rights]) =>
     rights.map((right) => ({ table, right })),
   );
   const query = sql<{ role: string; missing: string }>`

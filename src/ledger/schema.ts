@@ -129,6 +129,42 @@ export interface FollowerTable {
   doubted: string | null;
 }
 
+/** `waiting` until it is delivered, which removes it; `dead` = it is not tried any more; `discarded` = by an operator. */
+export type OutboxState = 'waiting' | 'dead' | 'discarded';
+
+/** Messages to other services. */
+export interface OutboxTable {
+  /** In the order of writing. */
+  id: Generated<bigint>;
+  /** The name of the filter. */
+  sender: string;
+  /** A digest of the lease that it is about: the messages of one lease are delivered in order. */
+  lease: string;
+  project_id: string;
+  /** For people, shortened. */
+  lease_id: string | null;
+  /** The source of its `Idempotency-Key`. */
+  key: string;
+  body: string;
+  state: OutboxState;
+  written_at: bigint;
+  /** Since when it is tried in vain: when it was written, or when an operator wanted it tried again. */
+  expires_from: bigint;
+  attempts: bigint;
+  /** It is not tried before. */
+  next_at: bigint;
+  /** The worker that is trying it, until then. */
+  claim: string | null;
+  claimed_until: bigint;
+  /** Why the last attempt failed. */
+  error: string | null;
+  /** When it died or was discarded. */
+  settled_at: bigint | null;
+  /** Who discarded it, or had it tried again. */
+  who: string | null;
+  reason: string | null;
+}
+
 export interface Tables {
   ledger: LedgerTable;
   projects: ProjectsTable;
@@ -138,6 +174,7 @@ export interface Tables {
   budgets: BudgetsTable;
   budget_changes: BudgetChangesTable;
   follower: FollowerTable;
+  outbox: OutboxTable;
 }
 
 export type LeaseRow = {

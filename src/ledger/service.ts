@@ -4,6 +4,7 @@ import { type Wait, waitFor } from '../deadline.ts';
 import type { SharedLimit } from '../filter/claim.ts';
 import type { Call, LeaseRequest, LedgerService } from '../filter/services.ts';
 import type { Verdict } from '../filter/verdict.ts';
+import { toInstant } from '../lease/dates.ts';
 import type { Lease } from '../lease/lease.ts';
 import type { Claimant } from './claimant.ts';
 import type { LeaseLedger, LeaseLedgerParts } from './lease-ledger.ts';
@@ -65,6 +66,16 @@ export class ChainLedger implements LedgerService {
   async read<Result>(work: (ledger: Ledger) => Promise<Result>): Promise<Result> {
     const ledger = await this.#opened();
     return work(await ledger.ledger(waitFor(undefined)));
+  }
+
+  /** Microseconds of the epoch. */
+  now(): bigint {
+    return toInstant(this.#parts.clock.now()) ?? 0n;
+  }
+
+  /** The ledger itself, once its tables are verified. @throws LedgerUnavailableError */
+  async ledger(wait: Wait): Promise<Ledger> {
+    return (await this.#opened()).ledger(wait);
   }
 
   async close(): Promise<void> {

@@ -118,12 +118,19 @@ export class Generation {
 
   /** Closes the filters when the last request has ended. No request may enter after this call. */
   async retire(): Promise<void> {
+    // The next one delivers with its own URLs and credentials.
+    const stopped = this.enforcement.stopDelivering();
     if (this.#requests > 0) {
       await new Promise<void>((unused) => {
         this.#unused = unused;
       });
     }
-    await Promise.all([this.enforcement.close(), this.skypilot.policies.close(), this.keystone?.release()]);
+    await Promise.all([
+      stopped,
+      this.enforcement.close(),
+      this.skypilot.policies.close(),
+      this.keystone?.release(),
+    ]);
   }
 }
 

@@ -61,7 +61,9 @@ export class Generations {
     started: Started,
     services: GenerationServices,
   ): Promise<Generations> {
-    return new Generations(sources, services, await Generation.create(1, configuration, services), started);
+    const first = await Generation.create(1, configuration, services);
+    first.enforcement.deliver();
+    return new Generations(sources, services, first, started);
   }
 
   get current(): Generation {
@@ -137,6 +139,7 @@ export class Generations {
       this.#current = next;
       this.#problems = [];
       swapped(next);
+      next.enforcement.deliver();
       this.#retire(before);
       for (const problem of configuration.problems) {
         logger.warn(formatProblem(problem));

@@ -24,7 +24,8 @@ export async function groundProblems(
 
 async function ledgerProblems(configuration: Configuration, ask: boolean): Promise<Problem[]> {
   const needsLedger = configuration.filters.some(
-    ({ installed }) => 'claims' in installed.filterClass.prototype,
+    ({ installed: { filterClass }, options }) =>
+      'claims' in filterClass.prototype || filterClass.needsLedger?.(options as never) === true,
   );
   if (!needsLedger) {
     return [];

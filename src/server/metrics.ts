@@ -5,6 +5,7 @@ import type { DecisionLogObserver } from '../decisions/log.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
 import type { BreakerState, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver, LedgerOperation } from '../ledger/observer.ts';
+import type { OutboxCounts } from '../ledger/outbox/reports.ts';
 import { IDENTITY_KINDS, type IdentityKind, type MissingReason } from '../openstack/identity-records.ts';
 import type { NamesObserver } from '../openstack/names.ts';
 import { FollowerMetrics } from './follower-metrics.ts';
@@ -32,6 +33,8 @@ export interface Gauges {
   budgets?(): Promise<ReadonlyMap<string, number> | undefined>;
   /** Of the tokens of Keystone. */
   tokens?: TokenSizes;
+  /** `undefined` = no filter has messages to deliver, or the ledger does not answer. */
+  outbox?(): Promise<OutboxCounts | undefined>;
 }
 
 export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver, NamesObserver {
@@ -116,6 +119,26 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     ['kind', 'reason'],
   );
   readonly follower = new FollowerMetrics(this.#registry);
+  readonly #outboxWaiting = this.#gauge(
+    'outbox_waiting',
+    'Messages in the outbox that are not delivered yet. Counted at most every five seconds.',
+    [],
+  );
+  readonly #outboxOldest = this.#gauge(
+    'outbox_oldest_seconds',
+    'How long the oldest of them has waited; 0 if there is none.',
+    [],
+  );
+  readonly #outboxDead = this.#gauge(
+    'outbox_dead',
+    'Messages in the outbox that were not delivered in time, until an operator retries or discards them.',
+    [],
+  );
+  readonly #outboxAttempts = this.#counter(
+    'outbox_attempts_total',
+    'Attempts of this process to deliver a message: delivered, failed, or dead, if it was the last.',
+    ['outcome'],
+  );
   readonly #reloads = this.#counter(
     'reloads_total',
     'Reloads of the configuration: applied, or refused because of mistakes.',
@@ -166,6 +189,9 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     );
     for (const gauge of [this.#ledgerAvailable, this.#inDoubt, this.#clockBehind]) {
       gauge.remove();
+    }
+    for (const outcome of ['delivered', 'failed', 'dead']) {
+      this.#outboxAttempts.inc({ outcome }, 0);
     }
     for (const outcome of ['applied', 'refused']) {
       this.#reloads.inc({ outcome }, 0);
@@ -259,6 +285,10 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#missingNames.inc({ kind, reason });
   }
 
+  attempted(outcome: 'delivered' | 'failed' | 'dead'): void {
+    this.#outboxAttempts.inc({ outcome });
+  }
+
   reloaded(outcome: 'applied' | 'refused'): void {
     this.#reloads.inc({ outcome });
     if (outcome === 'applied') {
@@ -292,7 +322,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   async #expose(): Promise<{ text: string; contentType: string }> {
     this.#countDecisions();
     this.#countAnswers();
-    await this.#countBudgets();
+    await Promise.all([this.#countBudgets(), this.#countOutbox()]);
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 
@@ -301,6 +331,21 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#budgets.reset();
     for (const [taken, count] of budgets ?? []) {
       this.#budgets.set({ taken }, count);
+    }
+  }
+
+  async #countOutbox(): Promise<void> {
+    const counts = await this.#gauges.outbox?.();
+    const values = [
+      [this.#outboxWaiting, counts?.waiting],
+      [this.#outboxOldest, counts?.oldestSeconds],
+      [this.#outboxDead, counts?.dead],
+    ] as const;
+    for (const [gauge, value] of values) {
+      gauge.remove();
+      if (value !== undefined) {
+        gauge.set(value);
+      }
     }
   }
 

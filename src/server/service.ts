@@ -21,6 +21,7 @@ import { Listener } from './listener.ts';
 import { Metrics, type UncaughtKind } from './metrics.ts';
 import { type OpenedDoor, openedDoors } from './opened-doors.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
+import { OutboxGauge } from './outbox-gauge.ts';
 import { type RefusedRequest, RefusedRequests } from './refused-requests.ts';
 import { SECTIONS } from './sections.ts';
 import { type Started, startedWith, startProblems } from './start-checks.ts';
@@ -156,6 +157,7 @@ export class Service {
     watchdog?.watch(options);
     const state: State = { isDraining: false };
     const budgetGauge = new BudgetGauge();
+    const outboxGauge = new OutboxGauge();
     const metrics: Metrics = new Metrics({
       underWay: () => generations.underWay,
       queued: () => generations.queued,
@@ -163,6 +165,7 @@ export class Service {
       configurationIsValid: () => generations.problems.length === 0,
       budgets: () => budgetGauge.read(generations.current.enforcement.ledger),
       tokens: () => gates.sizes,
+      outbox: () => outboxGauge.read(generations.current.enforcement.outbox),
     });
     const gates = new KeystoneGates(createSharedServices({ logger, httpObserver: metrics }), metrics.tokens);
     const log = openDecisionLog(configuration, options, logger, metrics);

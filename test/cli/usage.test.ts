@@ -6,7 +6,7 @@ import { projectFile } from '../support/files.ts';
 import { runCommand, startCommand } from '../support/run-command.ts';
 
 /** They explain the options of [ledger] alone. */
-const ON_LEDGER = ['ledger upgrade', 'ledger reconcile', 'budget set', 'budget history'];
+const ON_LEDGER = ['ledger upgrade', 'ledger reconcile', 'budget set', 'budget history', 'outbox list'];
 const COMMANDS = [
   ...ON_LEDGER,
   ...['', 'check', 'serve', 'config', 'config show', 'config validate', 'config sample'],
@@ -16,6 +16,7 @@ const COMMANDS = [
   'scheduling-policy',
   'ledger',
   'budget',
+  'outbox',
 ];
 /** They use the options of every section. */
 const READERS = ['check', 'serve', 'config show', 'config validate'];
@@ -86,6 +87,7 @@ describe('wrong usage', () => {
     ...['ledger reconcile leases.json --older-than soon'],
     ...['ledger verify --config-file etc/policy-service.conf --config ledger.connection=mysql://db/x'],
     ...['budget', 'budget set climate --from 2026-01-01 --until 2027-01-01', 'budget remove climate'],
+    ...['outbox', 'outbox discard 1', 'outbox list --state gone'],
   ])('ends with 2 and one line: "%s"', async (line) => {
     const { code, stdout, stderr } = await runProgramInProcess(words(line));
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -167,7 +167,14 @@ it.each([
   [
     'docs/reference/filter-contract.md',
     'Services',
-    named<FilterServices>({ logger: true, clock: true, http: true, ledger: true, keystone: true }),
+    named<FilterServices>({
+      logger: true,
+      clock: true,
+      http: true,
+      ledger: true,
+      keystone: true,
+      outbox: true,
+    }),
   ],
 ])('%s names all %s', (name, heading, names) => {
   expect(namesUnder(pageNamed(name), heading)).toEqual(names);

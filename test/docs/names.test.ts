@@ -9,6 +9,7 @@ import { decisionsCommand } from '../../src/cli/decisions.ts';
 import { filtersCommand } from '../../src/cli/filters.ts';
 import { knownOptions } from '../../src/cli/known-options.ts';
 import { ledgerCommand } from '../../src/cli/ledger.ts';
+import { outboxCommand } from '../../src/cli/outbox.ts';
 import { schedulingPolicyCommand } from '../../src/cli/scheduling-policy.ts';
 import { serveCommand } from '../../src/cli/serve.ts';
 import { skypilotCommand } from '../../src/cli/skypilot.ts';
@@ -39,6 +40,7 @@ const commands = [
   schedulingPolicyCommand(),
   ledgerCommand(),
   budgetCommand(),
+  outboxCommand(),
 ];
 const COMMANDS = commands.map((command) => command.name());
 /** Every command has the last two. */

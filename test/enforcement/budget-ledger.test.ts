@@ -42,6 +42,7 @@ describe.each([
       '0002-alternatives',
       '0003-position',
       '0004-follower',
+      '0005-outbox',
     ]);
     expect(await ledger.budgets()).toEqual([]);
     expect(await ledger.upgrade()).toEqual([]);

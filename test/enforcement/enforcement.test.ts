@@ -443,7 +443,7 @@ describe('load', () => {
       Object.entries(config).map(([name, value]) => `enforcement.${name}=${value}`),
     );
     await create();
-    expect(heard).toEqual([options, ['clock', 'http', 'keystone', 'ledger', 'logger']]);
+    expect(heard).toEqual([options, ['clock', 'http', 'keystone', 'ledger', 'logger', 'outbox']]);
   });
 });
 

@@ -12,6 +12,7 @@ import type { Claimant } from '../../src/ledger/claimant.ts';
 import { rows } from '../../src/ledger/database.ts';
 import { claimantOf } from '../../src/ledger/lease-request.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
+import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
 import type { Author } from '../../src/ledger/posting.ts';
 import type { Tables } from '../../src/ledger/schema.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
@@ -155,6 +156,7 @@ export class Ground {
   readonly connection: string;
   readonly chain: ChainLedger;
   readonly ledger: Ledger;
+  readonly outbox: ChainOutbox;
   readonly claimants: readonly Claimant[];
   readonly budgetFilter: UsageBudgetFilter;
   readonly countFilter: MaxLeasesFilter;
@@ -168,7 +170,13 @@ export class Ground {
     this.ledger = ledger;
     // As databases keep it, which have no half of an emoji.
     this.project = Buffer.from(setup.projectId ?? project).toString();
-    const services = { ...createSharedServices({ clock, logger }), ledger: chain, keystone: NO_KEYSTONE };
+    this.outbox = new ChainOutbox({ ledger: chain, logger, observer: undefined });
+    const services = {
+      ...createSharedServices({ clock, logger }),
+      ledger: chain,
+      outbox: this.outbox,
+      keystone: NO_KEYSTONE,
+    };
     const { most = -1, mostPerUser = -1, budget, audit = false } = setup;
     this.countFilter = new MaxLeasesFilter(
       MaxLeasesFilter.options.parse({

@@ -7,6 +7,7 @@ import { createSharedServices } from '../../src/enforcement/services.ts';
 import type { Context, Lease } from '../../src/index.ts';
 import type { ListedLease } from '../../src/ledger/lease-pairing.ts';
 import { claimantOf } from '../../src/ledger/lease-request.ts';
+import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
 import { NO_KEYSTONE } from '../../src/openstack/no-keystone.ts';
@@ -29,7 +30,12 @@ async function newChain(dialect: (typeof DIALECTS)[number]) {
   const chain = new ChainLedger(options, { clock, logger, observer });
   onTestFinished(() => chain.close());
   await chain.open();
-  const services = { ...createSharedServices({ clock, logger }), ledger: chain, keystone: NO_KEYSTONE };
+  const services = {
+    ...createSharedServices({ clock, logger }),
+    ledger: chain,
+    outbox: new ChainOutbox({ ledger: chain, logger, observer }),
+    keystone: NO_KEYSTONE,
+  };
   const filter = new MaxLeasesFilter(
     MaxLeasesFilter.options.parse({ max_leases_per_user: 3 }) as never,
     services,

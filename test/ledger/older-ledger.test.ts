@@ -24,6 +24,7 @@ const BACK = [
   'DROP TABLE follower',
   'ALTER TABLE leases DROP COLUMN touched_at',
   'ALTER TABLE leases DROP COLUMN shown',
+  'DROP TABLE outbox',
 ];
 
 async function run({ ledger }: Ground, statement: string): Promise<void> {
@@ -48,6 +49,7 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
       '0002-alternatives',
       '0003-position',
       '0004-follower',
+      '0005-outbox',
     ]);
     const ground = await newGround(dialect, { most: 9, projectId: first.project });
     const after = await ground.rows('leases');

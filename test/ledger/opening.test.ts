@@ -28,6 +28,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
       '0002-alternatives',
       '0003-position',
       '0004-follower',
+      '0005-outbox',
     ]);
     expect(await upgradeTables(connectionOf(url))).toEqual([]);
     expect(await openingOf(url)).toBe('open');
@@ -69,6 +70,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
       '0002-alternatives',
       '0003-position',
       '0004-follower',
+      '0005-outbox',
     ]);
     expect(await openingOf(url)).toBe('open');
   });
@@ -142,6 +144,7 @@ describe('a ledger on a server', () => {
       '0002-alternatives',
       '0003-position',
       '0004-follower',
+      '0005-outbox',
     ]);
     expect(await upgradeTables(connectionOf(url))).toEqual([]);
     expect(await openingOf(url)).toBe('open');
@@ -154,6 +157,7 @@ describe('a ledger on a server', () => {
       '0002-alternatives',
       '0003-position',
       '0004-follower',
+      '0005-outbox',
     ]);
     expect(await openingOf(second)).toBe('open');
   });
@@ -248,6 +252,7 @@ const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = 'blazar-enforcement' AND datname = current_database() AND state <> 'idle'`;
 
 const TABLES = [
+  'outbox',
   'follower',
   'ledger',
   'budget_changes',

@@ -10,6 +10,7 @@ import type { Claimant } from '../../src/ledger/claimant.ts';
 import { rows } from '../../src/ledger/database.ts';
 import { claimantOf, ledgerRequest } from '../../src/ledger/lease-request.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
+import { ChainOutbox } from '../../src/ledger/outbox/chain-outbox.ts';
 import type { Reconciled } from '../../src/ledger/reconcile-lease.ts';
 import type { LeaseRow } from '../../src/ledger/schema.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
@@ -87,7 +88,12 @@ export class World {
       UsageBudgetFilter.options.parse({
         usage_budget_rates: { 'physical:host': 1, 'virtual:instance': 0.1 },
       }),
-      { ...shared, ledger: chain, keystone: NO_KEYSTONE },
+      {
+        ...shared,
+        ledger: chain,
+        outbox: new ChainOutbox({ ledger: chain, logger: shared.logger, observer: undefined }),
+        keystone: NO_KEYSTONE,
+      },
     );
     world = new World(ledger, url, [claimantOf(filter, 'UsageBudgetFilter', false)]);
     for (const projectId of ['climate', 'physics']) {

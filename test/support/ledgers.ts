@@ -68,12 +68,12 @@ async function emptyLedger(): Promise<Buffer> {
 }
 
 /** Makes a ledger in a file unreadable, until `mendLedger`. */
-export function breakLedger(connection: string): void {
-  runSql(connection, 'ALTER TABLE leases RENAME TO leases_elsewhere');
+export function breakLedger(connection: string, table = 'leases'): void {
+  runSql(connection, `ALTER TABLE ${table} RENAME TO ${table}_elsewhere`);
 }
 
-export function mendLedger(connection: string): void {
-  runSql(connection, 'ALTER TABLE leases_elsewhere RENAME TO leases');
+export function mendLedger(connection: string, table = 'leases'): void {
+  runSql(connection, `ALTER TABLE ${table}_elsewhere RENAME TO ${table}`);
 }
 
 function runSql(connection: string, sql: string): void {

@@ -8,6 +8,7 @@ import { firstTables } from './0001-ledger.ts';
 import { alternatives } from './0002-alternatives.ts';
 import { position } from './0003-position.ts';
 import { follower } from './0004-follower.ts';
+import { outbox } from './0005-outbox.ts';
 
 /** In order. A released name never changes. */
 function migrations(dialect: Dialect): Record<string, Migration> {
@@ -16,6 +17,7 @@ function migrations(dialect: Dialect): Record<string, Migration> {
     '0002-alternatives': alternatives(),
     '0003-position': position(),
     '0004-follower': follower(),
+    '0005-outbox': outbox(dialect),
   };
 }
 

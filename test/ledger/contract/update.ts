@@ -320,7 +320,7 @@ export function updating(grounds: Grounds): void {
     const ground = await grounds({ mostPerUser: 9 });
     const filter = new UsageBudgetFilter(
       UsageBudgetFilter.options.parse({ usage_budget_rates: { 'virtual:instance': 1 } }) as never,
-      { ...createSharedServices({}), ledger: ground.chain, keystone: NO_KEYSTONE },
+      { ...createSharedServices({}), ledger: ground.chain, outbox: ground.outbox, keystone: NO_KEYSTONE },
     );
     await ground.give({ amount: '100' });
     const claimants = [claimantOf(filter, 'UsageBudgetFilter', false)];

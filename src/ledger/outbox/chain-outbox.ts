@@ -1,0 +1,204 @@
+/** The outbox of a chain of filters: opened when the first filter needs it; delivers only in a process that says so. */
+import { inTime, type Wait, waitFor } from '../../deadline.ts';
+import { errorText } from '../../errors.ts';
+import type { EndMessage, Outbox, OutboxSender, OutboxService } from '../../filter/outbox.ts';
+import type { Call } from '../../filter/services.ts';
+import type { Logger } from '../../logger.ts';
+import type { LedgerObserver } from '../observer.ts';
+import type { ChainLedger } from '../service.ts';
+import { UNBOUNDED } from '../transaction-wait.ts';
+import { PACE, type Pace } from './pace.ts';
+
+type Lane = import('./lane.ts').Lane;
+type LaneParts = import('./lane.ts').LaneParts;
+type OutboxStore = import('./store.ts').OutboxStore;
+
+export interface ChainOutboxParts {
+  readonly ledger: ChainLedger;
+  readonly logger: Logger;
+  readonly observer: LedgerObserver | undefined;
+  /** Default: `PACE`. */
+  readonly pace?: Pace | undefined;
+}
+
+interface Sending {
+  readonly store: OutboxStore;
+  readonly lane: Lane;
+}
+
+/** A message that is held back until the chain has decided. */
+interface Prepared {
+  readonly sender: string;
+  readonly store: OutboxStore;
+  /** The row, once it is written; rejects if it could not be. */
+  readonly row: Promise<bigint | undefined>;
+  isReleased: boolean;
+}
+
+/** How long deliveries that are under way may take at a stop, in milliseconds. */
+const PATIENCE = 1000;
+/** While a prepared message cannot be removed, in milliseconds. */
+const REMOVE_AGAIN = 1000;
+
+export class ChainOutbox implements OutboxService {
+  readonly #parts: ChainOutboxParts;
+  readonly #senders = new Map<string, Sending>();
+  readonly #commits = new WeakMap<Call, Prepared[]>();
+  readonly #removing = new Set<Promise<void>>();
+  #isDelivering = false;
+  #isClosing = false;
+
+  constructor(parts: ChainOutboxParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether any filter uses it. */
+  get isUsed(): boolean {
+    return this.#senders.size > 0;
+  }
+
+  isSender(name: string): boolean {
+    return this.#senders.has(name);
+  }
+
+  async open(sender: OutboxSender): Promise<Outbox> {
+    const { ledger, pace = PACE } = this.#parts;
+    await ledger.open();
+    const [{ OutboxStore }, { Lane }] = await Promise.all([import('./store.ts'), import('./lane.ts')]);
+    const { name } = sender;
+    const store = new OutboxStore(name, () => ledger.ledger(UNBOUNDED), pace);
+    await store.verify();
+    const lane = new Lane(this.#laneParts(sender, store));
+    this.#senders.set(name, { store, lane });
+    if (this.#isDelivering) {
+      lane.start();
+    }
+    return {
+      add: (message, call) => this.#add(name, store, lane, message, call),
+      prepare: (message, call) => this.#prepare(name, store, lane, message, call),
+    };
+  }
+
+  /** Starts delivering. For processes that serve. */
+  deliver(): void {
+    this.#isDelivering = true;
+    for (const { lane } of this.#senders.values()) {
+      lane.start();
+    }
+  }
+
+  /** Stops delivering, for a successor that delivers the rest. Messages can still be added. Never rejects. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#senders.values()].map(({ lane }) => lane.stop(PATIENCE)));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.all(this.#removing);
+    await Promise.all([...this.#senders.values()].map(({ store }) => store.settled()));
+    await this.stop();
+  }
+
+  /** Call it before the commit hooks, if nothing but this request has recorded the lease: messages are then prepared. */
+  beginCommit(call: Call): void {
+    if (this.isUsed) {
+      this.#commits.set(call, []);
+    }
+  }
+
+  /** The lease is granted: removes what was prepared. Throws if that fails, or it is too late: then refuse the lease. */
+  async confirm(call: Call, wait: Wait): Promise<void> {
+    for (const prepared of this.#commits.get(call) ?? []) {
+      const row = await inTime(prepared.row, wait);
+      if (row !== undefined && !(await inTime(prepared.store.remove(row), wait))) {
+        throw new Error('the end of the lease has been sent already');
+      }
+    }
+    this.#commits.delete(call);
+  }
+
+  /** Nothing is to be undone any more: removes what was prepared and not released. Tries until it succeeds. */
+  forget(call: Call): void {
+    for (const prepared of this.#commits.get(call) ?? []) {
+      if (!prepared.isReleased) {
+        const removed = this.#removeAtLast(prepared);
+        this.#removing.add(removed);
+        void removed.then(() => this.#removing.delete(removed));
+      }
+    }
+    this.#commits.delete(call);
+  }
+
+  async #removeAtLast({ row, store, sender }: Prepared): Promise<void> {
+    const id = await row.catch(() => undefined);
+    for (let isLogged = false; id !== undefined; isLogged = true) {
+      try {
+        await store.remove(id);
+        return;
+      } catch (thrown) {
+        if (!isLogged) {
+          this.#parts.logger.error(
+            { filter: sender, message: String(id), error: errorText(thrown) },
+            'a message in the outbox is void and cannot be removed: it is sent unless that succeeds',
+          );
+        }
+        if (this.#isClosing) {
+          return;
+        }
+        await new Promise((resolve) => setTimeout(resolve, REMOVE_AGAIN));
+      }
+    }
+  }
+
+  async #add(name: string, store: OutboxStore, lane: Lane, message: EndMessage, call: Call): Promise<void> {
+    const wait = waitOf(call);
+    const prepared = this.#commits.get(call.undoes ?? call)?.find(({ sender }) => sender === name);
+    if (prepared !== undefined && (await this.#release(prepared, wait))) {
+      lane.wake();
+      return;
+    }
+    await store.add(message, call, wait);
+    lane.wake();
+  }
+
+  /** Whether the prepared message was there, and is sent now. */
+  async #release(prepared: Prepared, wait: Wait): Promise<boolean> {
+    const row = await inTime(prepared.row, wait).catch(() => undefined);
+    if (row === undefined || !(await inTime(prepared.store.release(row), wait))) {
+      return false;
+    }
+    prepared.isReleased = true;
+    return true;
+  }
+
+  async #prepare(
+    name: string,
+    store: OutboxStore,
+    lane: Lane,
+    message: EndMessage,
+    call: Call,
+  ): Promise<void> {
+    const commit = this.#commits.get(call);
+    const row = store.prepare(message, call, waitOf(call), commit !== undefined);
+    commit?.push({ sender: name, store, row, isReleased: false });
+    lane.wake();
+    await row;
+  }
+
+  #laneParts(sender: OutboxSender, store: OutboxStore): LaneParts {
+    const { logger, observer, ledger, pace = PACE } = this.#parts;
+    return {
+      sender,
+      pace,
+      logger,
+      now: () => ledger.now(),
+      round: (settled, kept, count) => store.round(settled, kept, count),
+      expire: (olderThan, error) => store.expire(olderThan, error),
+      attempted: (outcome) => observer?.attempted?.(outcome),
+    };
+  }
+}
+
+function waitOf({ wait, signal }: Call): Wait {
+  return wait ?? waitFor(signal);
+}

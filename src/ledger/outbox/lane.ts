@@ -1,0 +1,287 @@
+/**
+ * Delivers the messages of one sender: claims the oldest that are due, tries a few at a time, and records what became of them, many in
+ * one transaction. A message whose delivery is not recorded when the process ends is delivered again.
+ */
+import { errorText } from '../../errors.ts';
+import type { Delivery, OutboxSender } from '../../filter/outbox.ts';
+import type { Logger } from '../../logger.ts';
+import { type Pace, pauseAfter, servicePause } from './pace.ts';
+import { Rest } from './rest.ts';
+import type { ClaimedMessage, Settlement } from './statements.ts';
+
+export interface LaneParts {
+  readonly sender: OutboxSender;
+  readonly pace: Pace;
+  readonly logger: Logger;
+  /** Microseconds of the epoch. */
+  readonly now: () => bigint;
+  /** One transaction. */
+  readonly round: (
+    settled: readonly Settlement[],
+    kept: readonly bigint[],
+    count: number,
+  ) => Promise<ClaimedMessage[]>;
+  /** Ends messages that have waited since before `olderThan`; resolves to how many there were. */
+  readonly expire: (olderThan: bigint, error: string) => Promise<number>;
+  readonly attempted: (outcome: 'delivered' | 'failed' | 'dead') => void;
+}
+
+/** Messages that are claimed at once, and when more are. */
+const CLAIMED = 64;
+const LOW = 16;
+/** What was delivered is recorded after this many milliseconds, if nothing else makes a transaction necessary. */
+const RECORDED_WITHIN = 200;
+/** So many failures in a row are the service's, and no longer those of single messages. */
+const IN_A_ROW = 3;
+/** A message that was tried so often makes room for others even if the service seems to be away. */
+const OFTEN = 30n;
+/** While the database fails, in milliseconds. */
+const LONGEST_DATABASE_PAUSE = 30_000;
+
+export class Lane {
+  readonly #parts: LaneParts;
+  readonly #queue: ClaimedMessage[] = [];
+  readonly #underWay = new Map<bigint, Promise<void>>();
+  #settled: Settlement[] = [];
+  readonly #rest = new Rest();
+  readonly #aborting = new AbortController();
+  /** Failures in a row. */
+  #failures = 0;
+  /** Pauses in a row, and until when the current one lasts, by `performance.now()`. */
+  #pauses = 0;
+  #pausedUntil = 0;
+  #renewedAt = 0;
+  #databaseFailures = 0;
+  #isStopping = false;
+  #running: Promise<void> | undefined;
+
+  constructor(parts: LaneParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Call it when there is a new message. */
+  wake(): void {
+    this.#rest.end();
+  }
+
+  /** Begins no more attempts, waits for those under way for so many milliseconds, and gives its claims back. Never rejects. */
+  async stop(patience: number): Promise<void> {
+    this.#isStopping = true;
+    const timer = setTimeout(() => this.#aborting.abort(new Error('the service stops')), patience);
+    this.#rest.end();
+    await this.#running;
+    clearTimeout(timer);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) {
+      await this.#round();
+      this.#deliver();
+      await this.#rest.take(this.#restTime());
+    }
+    await Promise.all(this.#underWay.values());
+    this.#releaseQueue();
+    if (this.#settled.length > 0) {
+      await this.#record(0);
+    }
+  }
+
+  async #round(): Promise<void> {
+    const isPaused = this.#pauseLeft() > 0;
+    const room = this.#failures > 0 || this.#pauses > 0 ? 1 - this.#claimed : CLAIMED - this.#claimed;
+    const wanted = isPaused || this.#queue.length > LOW ? 0 : Math.max(0, room);
+    const mustRenew = this.#claimed > 0 && this.#sinceRenewed() > this.#parts.pace.claim / 5;
+    if (wanted === 0 && this.#settled.length === 0 && !mustRenew) {
+      return;
+    }
+    const claimed = await this.#record(wanted);
+    if (claimed !== undefined && this.#databaseFailures > 0) {
+      this.#databaseFailures = 0;
+      this.#parts.logger.info({ filter: this.#parts.sender.name }, 'the outbox can be used again');
+    }
+    this.#queue.push(...(claimed ?? []));
+  }
+
+  /** `undefined` = the database failed: everything stays as it was. */
+  async #record(count: number): Promise<ClaimedMessage[] | undefined> {
+    const { round, sender, logger } = this.#parts;
+    const settled = this.#settled;
+    this.#settled = [];
+    const kept = [...this.#underWay.keys(), ...this.#queue.map(({ id }) => id)];
+    const began = performance.now();
+    try {
+      const claimed = await round(settled, kept, count);
+      this.#renewedAt = began;
+      return claimed;
+    } catch (thrown) {
+      this.#settled.unshift(...settled);
+      this.#databaseFailures += 1;
+      if (this.#databaseFailures === 1) {
+        logger.error(
+          { filter: sender.name, error: errorText(thrown) },
+          'the outbox cannot be used: nothing is delivered until it can',
+        );
+      }
+      return undefined;
+    }
+  }
+
+  #deliver(): void {
+    const { atOnce, claim } = this.#parts.pace;
+    // Others may have taken the claims over.
+    if (this.#queue.length > 0 && this.#sinceRenewed() > claim * 0.8) {
+      this.#queue.length = 0;
+    }
+    const most = this.#failures > 0 ? 1 : atOnce;
+    while (!this.#isStopping && this.#pauseLeft() === 0 && this.#underWay.size < most) {
+      const message = this.#queue.shift();
+      if (message === undefined) {
+        return;
+      }
+      this.#underWay.set(message.id, this.#attempt(message));
+    }
+  }
+
+  async #attempt(message: ClaimedMessage): Promise<void> {
+    const { key, body, id } = message;
+    const delivery = await this.#tried({ key, body });
+    this.#underWay.delete(id);
+    this.#judge(message, delivery);
+    this.#deliver();
+    // Not after each message: a transaction takes longer than a delivery.
+    if (this.#queue.length === LOW || this.#underWay.size === 0) {
+      this.#rest.end();
+    }
+  }
+
+  async #tried(message: { readonly key: string; readonly body: string }): Promise<Delivery> {
+    try {
+      return await this.#parts.sender.deliver(message, this.#aborting.signal);
+    } catch (thrown) {
+      return { outcome: 'refused', error: errorText(thrown) };
+    }
+  }
+
+  #judge(message: ClaimedMessage, delivery: Delivery): void {
+    const { id, attempts } = message;
+    const { attempted, pace } = this.#parts;
+    if (delivery.outcome === 'delivered') {
+      this.#settled.push({ kind: 'delivered', id });
+      attempted('delivered');
+      this.#serves();
+      return;
+    }
+    const { outcome, error } = delivery;
+    if (outcome === 'not-sent') {
+      this.#settled.push({ kind: 'released', id });
+      if (!this.#isStopping) {
+        this.#pause(undefined, error);
+      }
+      return;
+    }
+    this.#failures += 1;
+    // While a service is away messages stay due, so that the oldest is the first when it comes back.
+    const hasItsOwnPause = outcome === 'refused' || attempts >= OFTEN;
+    const own = hasItsOwnPause ? BigInt(Math.round(pauseAfter(Number(attempts) + 1, pace) * 1000)) : 0n;
+    this.#fail(message, error, own);
+    if (outcome === 'away' || this.#failures >= IN_A_ROW) {
+      this.#pause(delivery.outcome === 'away' ? delivery.retryAfter : undefined, error);
+    }
+  }
+
+  #fail({ id, lease_id, attempts, expires_from }: ClaimedMessage, error: string, pause: bigint): void {
+    const { attempted, now, sender, logger } = this.#parts;
+    const at = now();
+    const isDead = at - expires_from >= microseconds(sender.maxAge);
+    attempted(isDead ? 'dead' : 'failed');
+    this.#settled.push({ kind: isDead ? 'dead' : 'failed', id, at, nextAt: at + pause, error });
+    if (isDead) {
+      logger.error(
+        { filter: sender.name, message: String(id), lease_id, attempts: Number(attempts) + 1, error },
+        'a message to an external service is dead: it was not delivered in time; see blazar-enforcement outbox list',
+      );
+    }
+  }
+
+  #serves(): void {
+    if (this.#pauses > 0) {
+      this.#parts.logger.info({ filter: this.#parts.sender.name }, 'messages are delivered again');
+    }
+    this.#failures = 0;
+    this.#pauses = 0;
+    this.#pausedUntil = 0;
+  }
+
+  #pause(retryAfter: number | undefined, error: string): void {
+    const { pace, sender, logger } = this.#parts;
+    if (this.#pauseLeft() > 0 && retryAfter === undefined) {
+      // Another attempt that was under way at the same time.
+      return;
+    }
+    this.#pauses += 1;
+    if (this.#pauses === 1) {
+      logger.warn({ filter: sender.name, error }, 'messages wait: the external service does not take them');
+    }
+    this.#pausedUntil = performance.now() + servicePause(this.#pauses, retryAfter, pace);
+    this.#releaseQueue();
+    if (this.#pauses >= IN_A_ROW) {
+      void this.#expire(error);
+    }
+    this.#rest.end();
+  }
+
+  async #expire(error: string): Promise<void> {
+    const { expire, now, sender, logger, attempted } = this.#parts;
+    // A message that cannot be ended now is ended after the next failure.
+    const dead = await expire(now() - microseconds(sender.maxAge), error).catch(() => 0);
+    if (dead > 0) {
+      for (let one = 0; one < dead; one += 1) {
+        attempted('dead');
+      }
+      logger.error(
+        { filter: sender.name, messages: dead, error },
+        'messages to an external service are dead: they were not delivered in time; see blazar-enforcement outbox list',
+      );
+    }
+  }
+
+  #releaseQueue(): void {
+    for (const { id } of this.#queue.splice(0)) {
+      this.#settled.push({ kind: 'released', id });
+    }
+  }
+
+  get #claimed(): number {
+    return this.#queue.length + this.#underWay.size;
+  }
+
+  #sinceRenewed(): number {
+    return performance.now() - this.#renewedAt;
+  }
+
+  #pauseLeft(): number {
+    return Math.max(0, this.#pausedUntil - performance.now());
+  }
+
+  /** How long to wait for something to do, in milliseconds. */
+  #restTime(): number {
+    const { poll, claim } = this.#parts.pace;
+    if (this.#databaseFailures > 0) {
+      return Math.min(poll * 2 ** Math.min(this.#databaseFailures, 20), LONGEST_DATABASE_PAUSE);
+    }
+    const renewed = this.#claimed > 0 ? claim / 5 : Number.POSITIVE_INFINITY;
+    const paused = this.#pauseLeft();
+    if (paused > 0) {
+      return this.#settled.length > 0 ? 0 : Math.min(paused, renewed);
+    }
+    return Math.min(poll, renewed, this.#settled.length > 0 ? RECORDED_WITHIN : poll);
+  }
+}
+
+function microseconds(seconds: number): bigint {
+  return BigInt(Math.round(seconds * 1_000_000));
+}

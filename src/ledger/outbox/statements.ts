@@ -1,0 +1,176 @@
+/** The queries of the outbox, in the words of both databases. */
+import { type Kysely, sql } from 'kysely';
+import { rows, type Work } from '../database.ts';
+import type { OutboxTable, Tables } from '../schema.ts';
+
+/** A message that a worker has claimed. */
+export interface ClaimedMessage {
+  readonly id: bigint;
+  readonly lease: string;
+  readonly lease_id: string | null;
+  readonly key: string;
+  readonly body: string;
+  readonly attempts: bigint;
+  readonly expires_from: bigint;
+}
+
+export type NewMessage = Pick<
+  OutboxTable,
+  'sender' | 'lease' | 'project_id' | 'lease_id' | 'key' | 'body' | 'claim' | 'claimed_until'
+>;
+
+/** What became of an attempt. */
+export type Settlement =
+  | { readonly kind: 'delivered' | 'released'; readonly id: bigint }
+  | {
+      readonly kind: 'failed' | 'dead';
+      readonly id: bigint;
+      readonly at: bigint;
+      readonly nextAt: bigint;
+      readonly error: string;
+    };
+
+/** A worker and the time, in microseconds. */
+export interface Claimant {
+  readonly sender: string;
+  readonly worker: string;
+  readonly now: bigint;
+  readonly until: bigint;
+}
+
+/**
+ * No claim and no pause is longer, in microseconds. A time that is further ahead was written before the system clock was set back.
+ */
+export const FURTHEST = 7_200_000_000n;
+
+/** A message that nobody has tried. It has no time to wait for: the system clock may be set back. */
+const UNTRIED = { state: 'waiting', attempts: 0n, next_at: 0n } as const;
+/** Columns of a message that no worker has. */
+export const UNCLAIMED = { claim: null, claimed_until: 0n } as const;
+
+type Queries = Kysely<Tables>;
+
+/** Returns the ids, in the order of `messages`. */
+export function* addMessages(queries: Queries, messages: readonly NewMessage[], now: bigint): Work<bigint[]> {
+  const values = messages.map((message) => ({ ...message, ...UNTRIED, written_at: now, expires_from: now }));
+  const added = yield* rows(queries.insertInto('outbox').values(values).returning(['id', 'key']).compile());
+  const ids = new Map(added.map(({ id, key }) => [key, id]));
+  return messages.map(({ key }) => ids.get(key) ?? 0n);
+}
+
+/** Records what became of earlier attempts, keeps the claims of others, and claims the oldest `count` messages that are due. */
+export function* nextRound(
+  queries: Queries,
+  { sender, worker, now, until }: Claimant,
+  settled: readonly Settlement[],
+  kept: readonly bigint[],
+  count: number,
+  skipsLocked: boolean,
+): Work<ClaimedMessage[]> {
+  yield* settle(queries, worker, settled);
+  yield* keepClaims(queries, worker, kept, until);
+  if (count === 0) {
+    return [];
+  }
+  // In an expression of its own: PostgreSQL could otherwise lock more rows than it returns.
+  const due = sql`
+    select id from outbox as message
+    where sender = ${sender} and state = 'waiting'
+      and (next_at <= ${now} or next_at > ${now + FURTHEST})
+      and (claimed_until <= ${now} or claimed_until > ${now + FURTHEST})
+      and not exists (
+        select 1 from outbox as earlier
+        where earlier.lease = message.lease and earlier.state = 'waiting' and earlier.id < message.id)
+    order by id limit ${count}
+    ${skipsLocked ? sql`for update of message skip locked` : sql``}`;
+  const claimed = yield* rows(
+    sql<ClaimedMessage>`
+      with due as ${skipsLocked ? sql`materialized` : sql``} (${due})
+      update outbox set claim = ${worker}, claimed_until = ${until} where id in (select id from due)
+      returning id, lease, lease_id, key, body, attempts, expires_from`.compile(queries),
+  );
+  return claimed.sort((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+/** Keeps what a worker has claimed for itself, for a while longer. */
+export function* keepClaims(
+  queries: Queries,
+  worker: string,
+  kept: readonly bigint[],
+  claimed_until: bigint,
+): Work<void> {
+  if (kept.length > 0) {
+    yield* rows(
+      queries
+        .updateTable('outbox')
+        .set({ claimed_until })
+        .where('id', 'in', kept)
+        .where('claim', '=', worker)
+        .compile(),
+    );
+  }
+}
+
+function* settle(queries: Queries, worker: string, settled: readonly Settlement[]): Work<void> {
+  const idsOf = (kind: Settlement['kind']) => settled.flatMap((one) => (one.kind === kind ? [one.id] : []));
+  const delivered = idsOf('delivered');
+  if (delivered.length > 0) {
+    // Whoever holds the claim by now: it is delivered. What an operator has discarded stays in the list.
+    yield* rows(
+      queries.deleteFrom('outbox').where('id', 'in', delivered).where('state', '<>', 'discarded').compile(),
+    );
+  }
+  const released = idsOf('released');
+  if (released.length > 0) {
+    yield* rows(
+      queries
+        .updateTable('outbox')
+        .set(UNCLAIMED)
+        .where('id', 'in', released)
+        .where('claim', '=', worker)
+        .compile(),
+    );
+  }
+  for (const one of settled) {
+    if (one.kind === 'failed' || one.kind === 'dead') {
+      const { kind, id, at, nextAt: next_at, error } = one;
+      const state =
+        kind === 'dead' ? ({ state: 'dead', settled_at: at } as const) : ({ state: 'waiting' } as const);
+      yield* rows(
+        queries
+          .updateTable('outbox')
+          .set((row) => ({ ...UNCLAIMED, ...state, next_at, error, attempts: row('attempts', '+', 1n) }))
+          .where('id', '=', id)
+          .where('claim', '=', worker)
+          .where('state', '=', 'waiting')
+          .compile(),
+      );
+    }
+  }
+}
+
+/** Messages that are too old die without an attempt of their own: those before them have failed. Returns how many. */
+export function* expire(
+  queries: Queries,
+  { sender, now }: Pick<Claimant, 'sender' | 'now'>,
+  olderThan: bigint,
+  error: string,
+): Work<number> {
+  const dead = yield* rows(
+    queries
+      .updateTable('outbox')
+      .set((row) => ({
+        state: 'dead' as const,
+        settled_at: now,
+        error: row.fn.coalesce('error', row.val(error)),
+      }))
+      .where('sender', '=', sender)
+      .where('state', '=', 'waiting')
+      .where('expires_from', '<', olderThan)
+      .where('claimed_until', '<=', now)
+      .where('next_at', '<=', now)
+      .returning('id')
+      .compile(),
+  );
+  return dead.length;
+}

@@ -1,0 +1,218 @@
+/** The outbox of one sender in the ledger's database: what is written to it before anything is answered. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type CompiledQuery, sql } from 'kysely';
+import type { Wait } from '../../deadline.ts';
+import { ConfigurationError } from '../../errors.ts';
+import type { EndMessage } from '../../filter/outbox.ts';
+import type { Call } from '../../filter/services.ts';
+import { type Database, rows, type Work } from '../database.ts';
+import type { Ledger } from '../ledger.ts';
+import { PostgresDatabase } from '../postgres.ts';
+import { missingRights, NEEDED_FOR_OUTBOX } from '../rights.ts';
+import { textMistake } from '../texts.ts';
+import { UNBOUNDED } from '../transaction-wait.ts';
+import { GroupCommit } from './group-commit.ts';
+import { Held } from './held.ts';
+import { leaseOf, shownIdentity } from './identity.ts';
+import type { Pace } from './pace.ts';
+import {
+  addMessages,
+  type ClaimedMessage,
+  expire,
+  keepClaims,
+  type NewMessage,
+  nextRound,
+  type Settlement,
+  UNCLAIMED,
+} from './statements.ts';
+
+/** A longer body is not written. As long as requests are by default. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
+/** How long a new lease waits for an earlier message about it, in milliseconds, and how often it looks. */
+const PATIENCE = 3000;
+const LOOK_EVERY = 50;
+
+export class OutboxStore {
+  readonly #sender: string;
+  readonly #ledger: () => Promise<Ledger>;
+  /** Who claims messages to deliver them. */
+  readonly #worker = randomUUID();
+  /** Who holds prepared ones back. Another name: once they are claimed, it is too late to remove them. */
+  readonly #holder = randomUUID();
+  /** In microseconds. */
+  readonly #claim: bigint;
+  readonly #held: Held;
+  readonly #writes: GroupCommit<NewMessage, bigint>;
+
+  /** `ledger` throws `LedgerUnavailableError`, and so does everything here. */
+  constructor(sender: string, ledger: () => Promise<Ledger>, { claim }: Pace) {
+    this.#sender = sender;
+    this.#ledger = ledger;
+    this.#claim = BigInt(Math.round(claim * 1000));
+    this.#writes = new GroupCommit((messages) =>
+      this.#transact((opened) => addMessages(opened.database.queries, messages, opened.now())),
+    );
+    this.#held = new Held(claim / 5, (ids) =>
+      this.#transact((opened) =>
+        keepClaims(opened.database.queries, this.#holder, ids, opened.now() + this.#claim),
+      ),
+    );
+  }
+
+  /** A ledger that cannot be reached now is not verified. @throws ConfigurationError for missing privileges */
+  async verify(): Promise<void> {
+    const missing = await this.#ledger()
+      .then(({ database }) => (isPostgres(database) ? missingRights(database, NEEDED_FOR_OUTBOX) : undefined))
+      .catch(() => undefined);
+    if (missing !== undefined) {
+      const message = `the outbox cannot be used: ${missing}`;
+      throw new ConfigurationError([{ severity: 'error', section: 'ledger', option: 'connection', message }]);
+    }
+  }
+
+  /** Resolves when the message is durable. */
+  async add(message: EndMessage, call: Call, wait: Wait): Promise<void> {
+    await this.#writes.add(this.#row(message, call), wait);
+  }
+
+  /** Resolves when nothing is being written. */
+  settled(): Promise<void> {
+    return this.#writes.settled();
+  }
+
+  /**
+   * Writes a message that is held back until it is removed or released, or this process has gone. Waits a while for earlier messages
+   * about the lease, and throws when they are still there. `isHeld` false: only waits for them.
+   */
+  async prepare(message: EndMessage, call: Call, wait: Wait, isHeld: boolean): Promise<bigint | undefined> {
+    const row = this.#row(message, call);
+    for (const until = performance.now() + PATIENCE; ; ) {
+      const id = await this.#transact((opened) =>
+        addIfAlone(
+          opened,
+          { ...row, claim: this.#holder, claimed_until: opened.now() + this.#claim },
+          isHeld,
+        ),
+      );
+      if (id !== 'not-alone') {
+        if (id !== undefined) {
+          this.#held.add(id);
+        }
+        return id;
+      }
+      wait.throwIfOver();
+      if (performance.now() > until) {
+        throw new Error(
+          'an earlier message about the lease is not delivered yet, and would end it; see blazar-enforcement outbox list',
+        );
+      }
+      await pause(LOOK_EVERY);
+    }
+  }
+
+  /** Removes a prepared message; resolves to whether it was still held back. */
+  remove(id: bigint): Promise<boolean> {
+    return this.#settle(id, ({ queries }) =>
+      queries.deleteFrom('outbox').where('id', '=', id).where('claim', '=', this.#holder).returning('id'),
+    );
+  }
+
+  /** Has a prepared message sent; resolves to whether it was still held back. */
+  release(id: bigint): Promise<boolean> {
+    return this.#settle(id, ({ queries }) =>
+      queries
+        .updateTable('outbox')
+        .set(UNCLAIMED)
+        .where('id', '=', id)
+        .where('claim', '=', this.#holder)
+        .returning('id'),
+    );
+  }
+
+  round(settled: readonly Settlement[], kept: readonly bigint[], count: number): Promise<ClaimedMessage[]> {
+    return this.#transact((opened) => {
+      const { database } = opened;
+      const now = opened.now();
+      const claimant = { sender: this.#sender, worker: this.#worker, now, until: now + this.#claim };
+      return nextRound(database.queries, claimant, settled, kept, count, isPostgres(database));
+    });
+  }
+
+  expire(olderThan: bigint, error: string): Promise<number> {
+    return this.#transact((opened) =>
+      expire(opened.database.queries, { sender: this.#sender, now: opened.now() }, olderThan, error),
+    );
+  }
+
+  async #settle(
+    id: bigint,
+    query: (database: Database) => { compile(): CompiledQuery<{ id: bigint }> },
+  ): Promise<boolean> {
+    const found = await this.#transact(({ database }) => rows(query(database).compile()));
+    this.#held.delete(id);
+    return found.length > 0;
+  }
+
+  #row(message: EndMessage, call: Call): NewMessage {
+    const bytes = Buffer.byteLength(message.body);
+    if (bytes > MAX_BODY_BYTES) {
+      throw new Error(`expected a message of at most ${MAX_BODY_BYTES} bytes, got ${bytes}`);
+    }
+    const mistake = textMistake(message.body, Number.POSITIVE_INFINITY);
+    if (mistake !== undefined) {
+      throw new Error(mistake);
+    }
+    const key = randomUUID();
+    return {
+      sender: this.#sender,
+      lease: leaseOf(message, call, key),
+      ...shownIdentity(message),
+      key,
+      body: message.body,
+      ...UNCLAIMED,
+    };
+  }
+
+  async #transact<Result>(work: (opened: Ledger) => Work<Result>): Promise<Result> {
+    const opened = await this.#ledger();
+    return opened.transact('outbox', () => work(opened), UNBOUNDED);
+  }
+}
+
+function isPostgres(database: Database): boolean {
+  return database instanceof PostgresDatabase;
+}
+
+/** Adds a message unless another one about the lease is there. */
+function* addIfAlone(
+  opened: Ledger,
+  row: NewMessage,
+  isHeld: boolean,
+): Work<bigint | undefined | 'not-alone'> {
+  const { database } = opened;
+  const { queries } = database;
+  if (isPostgres(database)) {
+    // Two requests for one lease: the second waits until the first is written.
+    yield* rows(sql`select pg_advisory_xact_lock(hashtextextended(${row.lease}, 0))`.compile(queries));
+  }
+  const others = yield* rows(
+    queries
+      .selectFrom('outbox')
+      .select('id')
+      .where('lease', '=', row.lease)
+      .where('state', 'in', ['waiting', 'dead'])
+      .compile(),
+  );
+  if (others.length > 0) {
+    // It need not be waited for longer than it takes.
+    const ids = others.map(({ id }) => id);
+    yield* rows(queries.updateTable('outbox').set({ next_at: 0n }).where('id', 'in', ids).compile());
+    return 'not-alone';
+  }
+  if (!isHeld) {
+    return undefined;
+  }
+  const [id] = yield* addMessages(queries, [row], opened.now());
+  return id;
+}

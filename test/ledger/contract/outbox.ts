@@ -1,0 +1,439 @@
+import { expect, it, vi } from 'vitest';
+import type { Delivery } from '../../../src/index.ts';
+import { rows } from '../../../src/ledger/database.ts';
+import {
+  countOutbox,
+  discardMessages,
+  outboxMessage,
+  retryMessages,
+} from '../../../src/ledger/outbox/reports.ts';
+import { NO_WAIT } from '../../support/ledgers.ts';
+import type { Ground, Grounds } from '../ground.ts';
+import { AWAY, DELIVERED, emptied, NOT_SENT, newSender, REFUSED, type Sender, SOON } from '../outboxes.ts';
+
+const OPERATOR = { who: 'operator', reason: 'a good one' };
+
+/** Delivers everything but these bodies. */
+const refusing =
+  (...bodies: string[]) =>
+  ({ body }: { readonly body: string }): Delivery =>
+    bodies.includes(body) ? REFUSED : DELIVERED;
+
+async function onlyMessage(sender: Sender) {
+  const [message] = await sender.list();
+  if (message === undefined) {
+    throw new Error('expected a message');
+  }
+  return message;
+}
+
+/** Another process has claimed them, and does not give them back. */
+async function claimedElsewhere({ ledger }: Ground, { name }: Sender, claimed_until: bigint): Promise<void> {
+  const query = ledger.database.queries
+    .updateTable('outbox')
+    .set({ claim: 'another', claimed_until })
+    .where('sender', '=', name);
+  await ledger.transact('outbox', () => rows(query.compile()), NO_WAIT);
+}
+
+/** Messages that must not be lost. */
+export function delivering(grounds: Grounds): void {
+  it('delivers a message as it was given, once, and forgets it', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    const body = JSON.stringify({ a: ['\0', '\ud800', '😀', '"'.repeat(1000)] });
+    await sender.end('A', body);
+    expect(sender.attempts).toEqual([]);
+    sender.chain.deliver();
+    await emptied(sender);
+    expect(sender.attempts).toEqual([{ key: expect.stringMatching(/^[\x21-\x7e]{1,255}$/), body }]);
+  });
+
+  it('delivers what an earlier process has left', async () => {
+    const ground = await grounds();
+    const before = await newSender(ground);
+    await before.end('A');
+    await before.end('B');
+    await before.chain.close();
+    const after = await newSender(ground, { name: before.name });
+    after.chain.deliver();
+    await emptied(after);
+    expect(after.delivered).toEqual(['A', 'B']);
+  });
+
+  it('repeats a message with its key until it is delivered', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    sender.deliver = (_, attempt) => {
+      if (attempt < 3) {
+        return REFUSED;
+      }
+      if (attempt === 3) {
+        throw new Error('a fault of the filter');
+      }
+      return DELIVERED;
+    };
+    await sender.end('A');
+    await sender.end('B');
+    sender.chain.deliver();
+    await emptied(sender, ground);
+    const keys = (body: string) =>
+      sender.attempts.flatMap((attempt) => (attempt.body === body ? [attempt.key] : []));
+    expect(keys('A')).toHaveLength(4);
+    expect(new Set(keys('A')).size).toBe(1);
+    expect(new Set([...keys('A'), ...keys('B')]).size).toBe(2);
+  });
+
+  it('keeps the order of the messages about one lease, and lets others pass', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    sender.deliver = ({ body }, attempt) => (body === 'A1' && attempt < 4 ? REFUSED : DELIVERED);
+    for (const [id, body] of [
+      ['A', 'A1'],
+      ['A', 'A2'],
+      ['B', 'B1'],
+      ['A', 'A3'],
+      ['B', 'B2'],
+    ] as const) {
+      await sender.end(id, body);
+    }
+    sender.chain.deliver();
+    await emptied(sender, ground);
+    expect(sender.delivered.filter((body) => body.startsWith('A'))).toEqual(['A1', 'A2', 'A3']);
+    expect(sender.delivered.filter((body) => body.startsWith('B'))).toEqual(['B1', 'B2']);
+    expect(sender.delivered.indexOf('B1')).toBeLessThan(sender.delivered.indexOf('A1'));
+  });
+
+  it('takes leases without an id, in other projects and regions, for different leases', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    sender.deliver = refusing('first', 'here');
+    await sender.end(undefined, 'first');
+    await sender.end(undefined, 'second');
+    const elsewhere = { ...ground.context(), region_name: 'elsewhere' };
+    const foreign = { ...ground.context(), project_id: `${ground.project}-2` };
+    await sender.end('A', 'here');
+    await sender.box.add({ context: elsewhere, lease: { id: 'A' }, body: 'elsewhere' }, {});
+    await sender.box.add({ context: foreign, lease: { id: 'A' }, body: 'foreign' }, {});
+    sender.chain.deliver();
+    await vi.waitFor(
+      () => expect([...sender.delivered].sort()).toEqual(['elsewhere', 'foreign', 'second']),
+      SOON,
+    );
+  });
+
+  it('delivers all that has gathered while a service was away, the oldest first, a few at a time', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    const bodies = Array.from({ length: 100 }, (_, index) => `lease ${index}`);
+    await Promise.all(bodies.slice(0, 20).map((body) => sender.end(body)));
+    let calls = 0;
+    sender.deliver = () => {
+      calls += 1;
+      return calls < 12 ? AWAY : DELIVERED;
+    };
+    sender.chain.deliver();
+    await vi.waitFor(() => expect(calls).toBeGreaterThan(8), SOON);
+    // One at a time, and always the oldest, once the first few have failed.
+    expect(new Set(sender.attempts.slice(4).map(({ body }) => body)).size).toBe(1);
+    for (const body of bodies.slice(20)) {
+      await sender.end(body);
+    }
+    await emptied(sender);
+    expect(new Set(sender.delivered)).toEqual(new Set(bodies));
+    expect(sender.delivered).toHaveLength(bodies.length);
+    const places = sender.delivered.slice(20).map((body) => bodies.indexOf(body));
+    expect(places.every((place, index) => Math.abs(place - index - 20) < 4)).toBe(true);
+    expect(sender.most()).toBe(4);
+    expect(sender.logger.lines.filter(({ message }) => message.startsWith('messages '))).toMatchObject([
+      { level: 'warn', message: 'messages wait: the external service does not take them' },
+      { level: 'info', message: 'messages are delivered again' },
+    ]);
+  });
+
+  it('leaves a service alone for as long as it asks', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    sender.deliver = () => ({ ...AWAY, retryAfter: 3600 }) as Delivery;
+    await sender.end('A');
+    sender.chain.deliver();
+    await vi.waitFor(async () => expect((await onlyMessage(sender)).attempts).toBe(1n), SOON);
+    await sender.end('B');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(sender.attempts).toHaveLength(1);
+  });
+
+  it('does not count as an attempt what was not sent', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    sender.deliver = () => NOT_SENT;
+    await sender.end('A');
+    sender.chain.deliver();
+    await vi.waitFor(() => expect(sender.attempts.length).toBeGreaterThan(3), SOON);
+    expect(await onlyMessage(sender)).toMatchObject({ attempts: 0n, error: null, state: 'waiting' });
+    sender.deliver = () => DELIVERED;
+    await emptied(sender);
+  });
+
+  it('gives a message up after its maximum age, says so, and goes on with later ones', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground, { maxAge: 3600 });
+    sender.deliver = refusing('A1');
+    await sender.end('A', 'A1');
+    await sender.end('A', 'A2');
+    await sender.end('B');
+    sender.chain.deliver();
+    await vi.waitFor(() => expect(sender.delivered).toEqual(['B']), SOON);
+    ground.now = '2026-11-21T10:00:31Z';
+    await vi.waitFor(() => expect(sender.delivered).toEqual(['B', 'A2']), SOON);
+    expect(await onlyMessage(sender)).toMatchObject({
+      state: 'dead',
+      lease_id: 'A',
+      project_id: ground.project,
+      error: 'got 500',
+    });
+    expect(await countOutbox(ground.ledger, NO_WAIT)).toMatchObject({ dead: 1 });
+    expect(sender.logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
+      { fields: { filter: sender.name, lease_id: 'A', error: 'got 500' } },
+    ]);
+  });
+
+  it('gives up everything that is too old while a service stays away, and nothing else', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground, { maxAge: 3600 });
+    sender.deliver = () => AWAY;
+    await sender.end('A');
+    await sender.end('B');
+    ground.now = '2026-11-21T10:00:31Z';
+    await sender.end('C');
+    sender.chain.deliver();
+    const states = async () => (await sender.list()).map(({ state }) => state);
+    await vi.waitFor(async () => expect(await states()).toEqual(['dead', 'dead', 'waiting']), SOON);
+  });
+
+  it('tries a dead message again when an operator says so, and sends a discarded one never', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground, { maxAge: 60 });
+    sender.deliver = refusing('A', 'B');
+    await sender.end('A');
+    await sender.end('B');
+    sender.chain.deliver();
+    ground.now = '2026-11-21T10:00:31Z';
+    await vi.waitFor(
+      async () => expect((await sender.list()).map(({ state }) => state)).toEqual(['dead', 'dead']),
+      SOON,
+    );
+    const [a = 0n, b = 0n] = (await sender.list()).map(({ id }) => id);
+    expect(await retryMessages(ground.ledger, [a, 0n], OPERATOR, NO_WAIT)).toEqual({ unknown: [0n] });
+    expect((await sender.list()).map(({ state }) => state)).toEqual(['dead', 'dead']);
+    sender.deliver = () => DELIVERED;
+    expect(await discardMessages(ground.ledger, [b], OPERATOR, NO_WAIT)).toEqual({ changed: 1 });
+    expect(await retryMessages(ground.ledger, [b], OPERATOR, NO_WAIT)).toEqual({ unknown: [b] });
+    expect(await retryMessages(ground.ledger, [a], OPERATOR, NO_WAIT)).toEqual({ changed: 1 });
+    await emptied(sender);
+    expect(sender.delivered).toEqual(['A']);
+    expect(await outboxMessage(ground.ledger, b, NO_WAIT)).toMatchObject({
+      state: 'discarded',
+      body: 'B',
+      ...OPERATOR,
+    });
+    expect(await outboxMessage(ground.ledger, a, NO_WAIT)).toBeUndefined();
+  });
+
+  it('shares the work between processes: each message once, in order for each lease', async () => {
+    const ground = await grounds();
+    const first = await newSender(ground);
+    const second = await newSender(ground, { name: first.name });
+    const all: string[] = [];
+    for (const one of [first, second]) {
+      one.deliver = async ({ body }) => {
+        all.push(body);
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 4));
+        return DELIVERED;
+      };
+    }
+    const leases = Array.from({ length: 60 }, (_, index) => `L${index}`);
+    for (const turn of [1, 2, 3]) {
+      await Promise.all(leases.map((id, index) => (index % 2 ? first : second).end(id, `${id} ${turn}`)));
+    }
+    first.chain.deliver();
+    second.chain.deliver();
+    await emptied(first);
+    expect(all).toHaveLength(180);
+    for (const id of leases) {
+      expect(all.filter((body) => body.startsWith(`${id} `))).toEqual(
+        [1, 2, 3].map((turn) => `${id} ${turn}`),
+      );
+    }
+    expect(first.delivered.length * second.delivered.length).toBeGreaterThan(0);
+  });
+
+  it('takes over what a process had claimed that has gone', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    await sender.end('A', 'A1');
+    await claimedElsewhere(ground, sender, ground.ledger.now() + 15_000_000n);
+    await sender.end('A', 'A2');
+    sender.chain.deliver();
+    await sender.end('B');
+    await vi.waitFor(() => expect(sender.delivered).toEqual(['B']), SOON);
+    ground.now = '2026-11-21T09:00:46Z';
+    await emptied(sender);
+    expect(sender.delivered).toEqual(['B', 'A1', 'A2']);
+  });
+
+  it('does not wait for times that a clock has set that was ahead', async () => {
+    const ground = await grounds();
+    ground.now = '2036-11-21T09:00:30Z';
+    const sender = await newSender(ground);
+    sender.deliver = () => REFUSED;
+    await sender.end('A');
+    await sender.end('B');
+    sender.chain.deliver();
+    await vi.waitFor(async () => expect((await sender.list())[1]?.attempts).toBeGreaterThan(0n), SOON);
+    await sender.chain.stop();
+    const after = await newSender(ground, { name: sender.name });
+    await claimedElsewhere(ground, sender, ground.ledger.now() + 15_000_000n);
+    ground.now = '2026-11-21T09:00:30Z';
+    after.chain.deliver();
+    await emptied(after);
+  });
+
+  it('refuses a message that cannot be stored, and keeps hostile ids of any length', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    await expect(sender.end('A', ' '.repeat(8 * 1024 * 1024 + 1))).rejects.toThrow(
+      'expected a message of at most',
+    );
+    for (const id of ['\0', '\ud800', 'x'.repeat(100_000), "'; drop table outbox; --"]) {
+      await sender.end(id, JSON.stringify(id));
+    }
+    await expect(sender.end('A', 'NUL: \0')).rejects.toThrow('expected a text without NUL');
+    expect(await sender.list()).toHaveLength(4);
+    sender.chain.deliver();
+    await emptied(sender);
+    expect(sender.delivered).toHaveLength(4);
+  });
+}
+
+/** Messages that are written before it is known whether they will be needed. */
+export function preparing(grounds: Grounds): void {
+  const newCommit = async (ground: Ground) => {
+    const sender = await newSender(ground);
+    const call = {};
+    sender.chain.beginCommit(call);
+    sender.chain.deliver();
+    return { sender, call };
+  };
+
+  it('sends no message about a lease that was granted', async () => {
+    const ground = await grounds();
+    const { sender, call } = await newCommit(ground);
+    await sender.prepare(call, 'A');
+    expect(await sender.list()).toHaveLength(1);
+    await sender.chain.confirm(call, NO_WAIT);
+    await emptied(sender);
+    expect(sender.attempts).toEqual([]);
+  });
+
+  it('sends one message about a lease that was refused', async () => {
+    const ground = await grounds();
+    const { sender, call } = await newCommit(ground);
+    await sender.prepare(call, 'A');
+    await sender.box.add({ context: ground.context(), lease: { id: 'A' }, body: 'A' }, { undoes: call });
+    sender.chain.forget(call);
+    await emptied(sender);
+    expect(sender.delivered).toEqual(['A']);
+  });
+
+  it('sends none if there is nothing to undo', async () => {
+    const ground = await grounds();
+    const { sender, call } = await newCommit(ground);
+    await sender.prepare(call, 'A');
+    sender.chain.forget(call);
+    await emptied(sender);
+    expect(sender.attempts).toEqual([]);
+  });
+
+  it('sends it if the process has gone, and does not grant the lease afterwards', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    const call = {};
+    sender.chain.beginCommit(call);
+    await sender.prepare(call, 'A');
+    const other = await newSender(ground, { name: sender.name });
+    other.chain.deliver();
+    ground.now = '2026-11-21T09:01:00Z';
+    await vi.waitFor(() => expect(other.delivered).toEqual(['A']), SOON);
+    await expect(sender.chain.confirm(call, NO_WAIT)).rejects.toThrow('has been sent already');
+  });
+
+  it('sends it a second time rather than never, if it cannot tell', async () => {
+    const ground = await grounds();
+    const { sender, call } = await newCommit(ground);
+    await sender.prepare(call, 'A', 'prepared');
+    await sender.chain.confirm(call, NO_WAIT);
+    await sender.box.add({ context: ground.context(), lease: { id: 'A' }, body: 'A' }, { undoes: call });
+    await emptied(sender);
+    expect(sender.delivered).toEqual(['A']);
+  });
+
+  it('holds later messages about the lease back until it is decided', async () => {
+    const ground = await grounds();
+    const { sender, call } = await newCommit(ground);
+    await sender.prepare(call, 'A', 'prepared');
+    await sender.end('A', 'ended');
+    await sender.end('B');
+    await vi.waitFor(() => expect(sender.delivered).toEqual(['B']), SOON);
+    await sender.chain.confirm(call, NO_WAIT);
+    await emptied(sender);
+    expect(sender.delivered).toEqual(['B', 'ended']);
+  });
+
+  it('waits for an earlier message that would end the new lease, and tries it at once', async () => {
+    const ground = await grounds();
+    const { sender, call } = await newCommit(ground);
+    sender.deliver = (_, attempt) => (attempt === 1 ? REFUSED : DELIVERED);
+    await sender.end('A', 'ended');
+    await vi.waitFor(async () => expect((await onlyMessage(sender)).attempts).toBe(1n), SOON);
+    await sender.prepare(call, 'A', 'prepared');
+    expect(sender.delivered).toEqual(['ended']);
+    await sender.chain.confirm(call, NO_WAIT);
+    await emptied(sender);
+  });
+
+  it.each(['waiting', 'dead'])('refuses while an earlier message about the lease is %s', async (state) => {
+    const ground = await grounds();
+    const { sender, call } = await newCommit(ground);
+    sender.deliver = () => REFUSED;
+    await sender.end('A', 'ended');
+    if (state === 'dead') {
+      ground.now = '2026-11-21T11:00:00Z';
+      await vi.waitFor(async () => expect(await onlyMessage(sender)).toMatchObject({ state }), SOON);
+    }
+    const over = new AbortController();
+    over.abort(new Error('nobody waits'));
+    const impatient = { ...call, signal: over.signal };
+    await expect(sender.prepare(impatient, 'A', 'prepared')).rejects.toThrow('nobody waits');
+    await sender.prepare({}, 'B');
+    expect((await sender.list()).map(({ lease_id }) => lease_id)).toEqual(['A']);
+  });
+
+  it('grants one of two requests for a lease at once its message', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    const over = new AbortController();
+    over.abort(new Error('nobody waits'));
+    const calls = Array.from({ length: 6 }, () => ({ signal: over.signal }));
+    for (const call of calls) {
+      sender.chain.beginCommit(call);
+    }
+    const prepared = await Promise.allSettled(calls.map((call) => sender.prepare(call, 'A')));
+    expect(prepared.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await sender.list()).toHaveLength(1);
+    for (const call of calls) {
+      sender.chain.forget(call);
+    }
+    await emptied(sender);
+  });
+}
