@@ -22,6 +22,8 @@ export interface ServiceSetup {
   readonly poolSize?: number;
   /** `[ledger] doubt_folder`. Default: none. */
   readonly doubtFolder?: string;
+  /** Default: the filters on the ledger. */
+  readonly enabled?: string;
   /** Further lines of `[enforcement]`. */
   readonly enforcement?: string;
   /** Not the policy service, but a lease service that embeds the library. */
@@ -54,8 +56,9 @@ const LEASE_SERVICE = projectFile('test/support/lease-service.js');
 /** The process as it starts: it may end without ever listening. */
 export function launchService(setup: ServiceSetup) {
   const { connection, deadline = 60, timeout = 60, poolSize = 4, doubtFolder = '', enforcement = '' } = setup;
+  const { enabled = 'MaxLeasesFilter, UsageBudgetFilter' } = setup;
   const conf = confFile(`[enforcement]
-enabled_filters = MaxLeasesFilter, UsageBudgetFilter
+enabled_filters = ${enabled}
 ${enforcement}
 [ledger]
 connection = ${connection}
