@@ -10,6 +10,7 @@ import { compare } from './harness/results.ts';
 import { runOnce } from './harness/run.ts';
 import type { Run, Suite, Trial } from './harness/suite.ts';
 import { trial as ledger } from './ledger.ts';
+import { suite as outbox } from './outbox.ts';
 import { suite as peers } from './peers.ts';
 import { printJsonReport, printTableReport } from './report.ts';
 import { suite as service } from './service.ts';
@@ -24,6 +25,7 @@ const MATTERS: readonly (Suite | Trial)[] = [
   check,
   peers,
   externalService,
+  outbox,
   coldStart,
   skypilotReview,
   admission,

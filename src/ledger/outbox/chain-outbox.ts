@@ -66,9 +66,14 @@ export class ChainOutbox implements OutboxService {
     await ledger.open();
     const [{ OutboxStore }, { Lane }] = await Promise.all([import('./store.ts'), import('./lane.ts')]);
     const { name } = sender;
-    const store = new OutboxStore(name, () => ledger.ledger(UNBOUNDED), pace);
+    const store = new OutboxStore(
+      name,
+      () => ledger.ledger(UNBOUNDED),
+      pace,
+      (messages) => lane.take(messages),
+    );
+    const lane: Lane = new Lane(this.#laneParts(sender, store));
     await store.verify();
-    const lane = new Lane(this.#laneParts(sender, store));
     this.#senders.set(name, { store, lane });
     if (this.#isDelivering) {
       lane.start();
@@ -157,8 +162,11 @@ export class ChainOutbox implements OutboxService {
       lane.wake();
       return;
     }
-    await store.add(message, call, wait);
-    lane.wake();
+    const isTaken = lane.hasTime;
+    await store.add(message, call, wait, isTaken);
+    if (!isTaken) {
+      lane.wake();
+    }
   }
 
   /** Whether the prepared message was there, and is sent now. */

@@ -53,6 +53,8 @@ export class Lane {
   #renewedAt = 0;
   #databaseFailures = 0;
   #isStopping = false;
+  /** Whether there were no more messages to be claimed, when it last looked. */
+  #hasAll = false;
   #running: Promise<void> | undefined;
 
   constructor(parts: LaneParts) {
@@ -61,6 +63,22 @@ export class Lane {
 
   start(): void {
     this.#running ??= this.#run();
+  }
+
+  /** Whether a new message would be the next: there is none that waits elsewhere, and the service takes them. */
+  get hasTime(): boolean {
+    const isDelivering = this.#running !== undefined && !this.#isStopping;
+    const isWell = this.#failures === 0 && this.#pauses === 0 && this.#databaseFailures === 0;
+    return isDelivering && isWell && this.#hasAll && this.#claimed < CLAIMED;
+  }
+
+  /** New messages that were claimed when they were written. */
+  take(messages: readonly ClaimedMessage[]): void {
+    this.#queue.push(...messages);
+    if (this.#isStopping || this.#pauseLeft() > 0) {
+      this.#releaseQueue();
+    }
+    this.#deliver();
   }
 
   /** Call it when there is a new message. */
@@ -102,6 +120,9 @@ export class Lane {
     if (claimed !== undefined && this.#databaseFailures > 0) {
       this.#databaseFailures = 0;
       this.#parts.logger.info({ filter: this.#parts.sender.name }, 'the outbox can be used again');
+    }
+    if (wanted > 0) {
+      this.#hasAll = claimed !== undefined && claimed.length < wanted;
     }
     this.#queue.push(...(claimed ?? []));
   }
@@ -153,7 +174,8 @@ export class Lane {
     this.#judge(message, delivery);
     this.#deliver();
     // Not after each message: a transaction takes longer than a delivery.
-    if (this.#queue.length === LOW || this.#underWay.size === 0) {
+    const needsMore = !this.#hasAll && (this.#queue.length === LOW || this.#underWay.size === 0);
+    if (needsMore || this.#settled.length >= CLAIMED) {
       this.#rest.end();
     }
   }

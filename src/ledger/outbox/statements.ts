@@ -1,6 +1,7 @@
 /** The queries of the outbox, in the words of both databases. */
-import { type Kysely, sql } from 'kysely';
+import { type CompiledQuery, type Insertable, type Kysely, sql } from 'kysely';
 import { rows, type Work } from '../database.ts';
+import { preparedRows } from '../prepared.ts';
 import type { OutboxTable, Tables } from '../schema.ts';
 
 /** A message that a worker has claimed. */
@@ -18,6 +19,9 @@ export type NewMessage = Pick<
   OutboxTable,
   'sender' | 'lease' | 'project_id' | 'lease_id' | 'key' | 'body' | 'claim' | 'claimed_until'
 >;
+
+/** A message that was written; with a claim, its worker is to deliver it. */
+export type AddedMessage = ClaimedMessage & { readonly claim: string | null };
 
 /** What became of an attempt. */
 export type Settlement =
@@ -50,12 +54,83 @@ export const UNCLAIMED = { claim: null, claimed_until: 0n } as const;
 
 type Queries = Kysely<Tables>;
 
-/** Returns the ids, in the order of `messages`. */
-export function* addMessages(queries: Queries, messages: readonly NewMessage[], now: bigint): Work<bigint[]> {
+/** Returns them as they are then, in the order of `messages`. */
+export function* addMessages(
+  queries: Queries,
+  messages: readonly NewMessage[],
+  now: bigint,
+): Work<AddedMessage[]> {
   const values = messages.map((message) => ({ ...message, ...UNTRIED, written_at: now, expires_from: now }));
-  const added = yield* rows(queries.insertInto('outbox').values(values).returning(['id', 'key']).compile());
+  const added = yield* rows(addRows(queries)(values));
   const ids = new Map(added.map(({ id, key }) => [key, id]));
-  return messages.map(({ key }) => ids.get(key) ?? 0n);
+  return values.map((value) => ({ ...value, id: ids.get(value.key) ?? 0n }));
+}
+
+/**
+ * The same, for messages that their worker is to deliver at once: the claim of one is given up if an earlier message about its lease
+ * waits.
+ */
+export function* addClaimed(
+  queries: Queries,
+  messages: readonly NewMessage[],
+  now: bigint,
+): Work<AddedMessage[]> {
+  const leases = [...new Set(messages.flatMap(({ lease, claim }) => (claim === null ? [] : [lease])))];
+  const earlier = new Set<string>();
+  if (leases.length > 0) {
+    const waiting = queries
+      .selectFrom('outbox')
+      .select('lease')
+      .where('lease', 'in', leases)
+      .where('state', '=', 'waiting');
+    for (const { lease } of yield* rows(waiting.compile())) {
+      earlier.add(lease);
+    }
+  }
+  const alone = messages.map((message) => {
+    const isLater = earlier.has(message.lease);
+    earlier.add(message.lease);
+    return isLater ? { ...message, ...UNCLAIMED } : message;
+  });
+  return yield* addMessages(queries, alone, now);
+}
+
+type Row = Omit<Insertable<OutboxTable>, 'id' | 'error' | 'settled_at' | 'who' | 'reason'>;
+
+/** Built once for each number of rows: building takes longer than adding them. */
+const builders = new WeakMap<
+  Queries,
+  (values: readonly Row[]) => CompiledQuery<{ id: bigint; key: string }>
+>();
+
+function addRows(queries: Queries) {
+  let builder = builders.get(queries);
+  if (builder === undefined) {
+    builder = preparedRows<Row, { id: bigint; key: string }>((values) =>
+      queries
+        .insertInto('outbox')
+        .values(
+          values.map((row) => ({
+            sender: row.sender,
+            lease: row.lease,
+            project_id: row.project_id,
+            lease_id: row.lease_id,
+            key: row.key,
+            body: row.body,
+            state: row.state,
+            written_at: row.written_at,
+            expires_from: row.expires_from,
+            attempts: row.attempts,
+            next_at: row.next_at,
+            claim: row.claim,
+            claimed_until: row.claimed_until,
+          })),
+        )
+        .returning(['id', 'key']),
+    );
+    builders.set(queries, builder);
+  }
+  return builder;
 }
 
 /** Records what became of earlier attempts, keeps the claims of others, and claims the oldest `count` messages that are due. */

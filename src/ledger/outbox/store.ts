@@ -17,6 +17,8 @@ import { Held } from './held.ts';
 import { leaseOf, shownIdentity } from './identity.ts';
 import type { Pace } from './pace.ts';
 import {
+  type AddedMessage,
+  addClaimed,
   addMessages,
   type ClaimedMessage,
   expire,
@@ -43,16 +45,31 @@ export class OutboxStore {
   /** In microseconds. */
   readonly #claim: bigint;
   readonly #held: Held;
-  readonly #writes: GroupCommit<NewMessage, bigint>;
+  readonly #writes: GroupCommit<NewMessage, AddedMessage>;
 
-  /** `ledger` throws `LedgerUnavailableError`, and so does everything here. */
-  constructor(sender: string, ledger: () => Promise<Ledger>, { claim }: Pace) {
+  /**
+   * `ledger` throws `LedgerUnavailableError`, and so does everything here. `take` gets new messages that need not be claimed first.
+   */
+  constructor(
+    sender: string,
+    ledger: () => Promise<Ledger>,
+    { claim }: Pace,
+    take: (messages: readonly ClaimedMessage[]) => void,
+  ) {
     this.#sender = sender;
     this.#ledger = ledger;
     this.#claim = BigInt(Math.round(claim * 1000));
-    this.#writes = new GroupCommit((messages) =>
-      this.#transact((opened) => addMessages(opened.database.queries, messages, opened.now())),
-    );
+    this.#writes = new GroupCommit(async (messages) => {
+      const added = await this.#transact((opened) => {
+        const now = opened.now();
+        const claimed_until = now + this.#claim;
+        const claimed = messages.map((row) => (row.claim === null ? row : { ...row, claimed_until }));
+        return addClaimed(opened.database.queries, claimed, now);
+      });
+      // Whether or not their callers still wait.
+      take(added.filter(({ claim }) => claim !== null));
+      return added;
+    });
     this.#held = new Held(claim / 5, (ids) =>
       this.#transact((opened) =>
         keepClaims(opened.database.queries, this.#holder, ids, opened.now() + this.#claim),
@@ -71,9 +88,10 @@ export class OutboxStore {
     }
   }
 
-  /** Resolves when the message is durable. */
-  async add(message: EndMessage, call: Call, wait: Wait): Promise<void> {
-    await this.#writes.add(this.#row(message, call), wait);
+  /** Resolves when the message is durable. `isTaken`: for `take`, unless an earlier one about its lease waits. */
+  async add(message: EndMessage, call: Call, wait: Wait, isTaken: boolean): Promise<void> {
+    const row = this.#row(message, call);
+    await this.#writes.add(isTaken ? { ...row, claim: this.#worker } : row, wait);
   }
 
   /** Resolves when nothing is being written. */
@@ -213,6 +231,6 @@ function* addIfAlone(
   if (!isHeld) {
     return undefined;
   }
-  const [id] = yield* addMessages(queries, [row], opened.now());
-  return id;
+  const [added] = yield* addMessages(queries, [row], opened.now());
+  return added?.id;
 }
