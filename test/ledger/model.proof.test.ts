@@ -3,6 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../../src/index.ts';
 import { listBudgets, setBudget } from '../../src/ledger/budgets.ts';
+import { followOnce, type OpenRows, readOpenRows } from '../../src/ledger/round.ts';
+import type { ShownLease } from '../../src/ledger/shown-lease.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
 import { type Ground, newGrounds } from './ground.ts';
@@ -54,7 +56,13 @@ const end = fc.record({
   isHeard: fc.constantFrom(true, true, true, false),
 });
 
+/** Reads the rows and Blazar's list; a later `follow` acts upon what was read last, however old it is. */
+const look = fc.record({ kind: fc.constant('look' as const) });
+const follow = fc.record({ kind: fc.constant('follow' as const) });
+
 const operation = fc.oneof(
+  { weight: 2, arbitrary: look },
+  { weight: 2, arbitrary: follow },
   { weight: 5, arbitrary: create },
   { weight: 6, arbitrary: change },
   { weight: 1, arbitrary: rename },
@@ -82,7 +90,7 @@ describe.each(DIALECTS)('the ledger on %s', (dialect) => {
         fc.asyncProperty(fc.array(round(most), { minLength: 1, maxLength: rounds }), async (all) => {
           const grounds = await meet(most === 1 ? 1 : 3);
           const [ground] = grounds;
-          const world = { blazar: new PlainBlazar(BEGIN - HOUR), unheard: 0 };
+          const world: World = { blazar: new PlainBlazar(BEGIN - HOUR), unheard: 0 };
           pass(world, 0, grounds);
           await giveBudgets(ground);
           for (const { seconds, operations } of all) {
@@ -118,6 +126,7 @@ interface World {
   readonly blazar: PlainBlazar;
   /** How many leases may be in the ledger that nobody will end. */
   unheard: number;
+  seen?: { readonly rows: OpenRows; readonly leases: readonly ShownLease[] };
 }
 
 async function perform(
@@ -127,6 +136,19 @@ async function perform(
   touched: Set<string>,
 ): Promise<void> {
   const { blazar } = world;
+  if (operation.kind === 'look') {
+    const rows = await readOpenRows(ground.ledger, '', NO_WAIT);
+    const own = [...rows.rows].filter(([, row]) => row.project_id === ground.project);
+    world.seen = {
+      rows: { ...rows, rows: new Map(own) },
+      leases: blazar.leases.map((lease) => shownAs(lease, ground)),
+    };
+    return;
+  }
+  if (operation.kind === 'follow') {
+    await followSeen(world, ground);
+    return;
+  }
   if (operation.kind === 'create') {
     await createLease(world, ground, operation, touched);
     return;
@@ -150,6 +172,34 @@ async function perform(
     case 'change':
       await changeLease(blazar, ground, lease, operation);
   }
+}
+
+async function followSeen({ seen }: World, ground: Ground): Promise<void> {
+  if (seen === undefined) {
+    return;
+  }
+  const options = {
+    ...{ region: '', claimants: ground.claimants, who: 'follower', reason: null, exemptProjects: [] },
+    ...{ grace: 1n, isDryRun: false, doubts: [], isKnownEndpoint: true },
+    doubted: new Set(seen.rows.rows.keys()),
+  };
+  const done = followOnce(ground.ledger, seen.rows, seen.leases, options, NO_WAIT);
+  for await (const { note } of done) {
+    expect(note ?? '').not.toMatch(/expected|cannot|more than can be counted/);
+  }
+}
+
+function shownAs(lease: HeldLease, ground: Ground): ShownLease {
+  const { project: projectId } = ground;
+  const id = String(ground.named({ id: lease.id }).id);
+  const { name, user: userId, min, max, hosts, end } = lease;
+  const [reservation] = sent(lease, hosts).reservations ?? [];
+  const listed = { id: 'r1', resource_type: 'physical:host', min, max };
+  const given = [{ ...reservation, min: hosts, max: hosts }];
+  const micro = (at: number) => BigInt(at) * MICROSECONDS_PER_SECOND;
+  const dates = { start: micro(starts(lease)), end: micro(end) };
+  const state = { createdAt: undefined, isHealed: false, isChanging: false };
+  return { id, name, projectId, userId, ...dates, ...state, reservations: [listed], given };
 }
 
 async function createLease(

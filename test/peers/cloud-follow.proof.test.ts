@@ -82,8 +82,8 @@ enabled_filters = UsageBudgetFilter
       await blazar.failNova(true);
       await blazar.ask('POST', '/v1/leases', alice, {
         ...body,
-        start_date: 'now',
-        end_date: '2026-12-31 00:00',
+        start_date: '2030-02-01 00:00',
+        end_date: '2030-02-01 10:00',
         reservations: [host(1, 1)],
       });
       await blazar.failNova(false);
