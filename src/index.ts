@@ -40,6 +40,7 @@ export {
 } from './filter/amount.ts';
 export { BaseFilter } from './filter/base-filter.ts';
 export { type Budget, budgetAccount } from './filter/budget.ts';
+export type { Call } from './filter/call.ts';
 export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './filter/claim.ts';
 export { deliveryOf, RETRY_AFTER } from './filter/delivery.ts';
 export { withKeystoneToken } from './filter/keystone-client.ts';
@@ -54,7 +55,6 @@ export type {
 } from './filter/outbox.ts';
 export type { Named, RequestNames } from './filter/request-names.ts';
 export type {
-  Call,
   Clock,
   FilterServices,
   LeaseRequest,

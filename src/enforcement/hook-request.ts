@@ -1,8 +1,9 @@
 /** A request as it goes through the chain: the hook that it is for, the arguments, and how long to wait for an answer. */
 import { type Wait, waitFor } from '../deadline.ts';
 import type { BaseFilter } from '../filter/base-filter.ts';
+import type { Call } from '../filter/call.ts';
 import type { RequestNames } from '../filter/request-names.ts';
-import type { Call, LeaseRequest } from '../filter/services.ts';
+import type { LeaseRequest } from '../filter/services.ts';
 import type { Decision } from '../filter/verdict.ts';
 import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../lease/parse-request.ts';

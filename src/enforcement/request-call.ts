@@ -2,8 +2,8 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { Wait } from '../deadline.ts';
 import { InvalidRequestError } from '../errors.ts';
+import type { Call, Repetition } from '../filter/call.ts';
 import type { RequestNames } from '../filter/request-names.ts';
-import type { Call, Repetition } from '../filter/services.ts';
 import type { Context, Lease } from '../lease/lease.ts';
 
 export class RequestCall implements Call {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { OptionsCheck } from '../config/option-groups.ts';
 import type { Context, Lease } from '../lease/lease.ts';
-import type { Call, FilterServices } from './services.ts';
+import type { Call } from './call.ts';
+import type { FilterServices } from './services.ts';
 import type { Verdict } from './verdict.ts';
 
 /** Marks filter classes, including those that extend the `BaseFilter` of another copy of this package. */

@@ -1,7 +1,7 @@
 import type { Context, Lease } from '../lease/lease.ts';
 import { BaseFilter } from './base-filter.ts';
+import type { Call } from './call.ts';
 import type { Claims, Proposal, Standing } from './claim.ts';
-import type { Call } from './services.ts';
 import type { Verdict } from './verdict.ts';
 
 /**

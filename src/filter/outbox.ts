@@ -1,6 +1,6 @@
 /** Messages about leases that must not be lost: what a filter gives to the outbox, and how it delivers them. Only interfaces. */
 import type { Context, Lease } from '../lease/lease.ts';
-import type { Call } from './services.ts';
+import type { Call } from './call.ts';
 
 /** The outbox, for filters: it keeps messages in the ledger's database until they are delivered. */
 export interface OutboxService {

@@ -1,8 +1,8 @@
 /** What a filter is given in addition to its options and the request. Only interfaces: the chain and the ledger implement them. */
-import type { Wait } from '../deadline.ts';
 import type { HttpClient, HttpClientOptions } from '../http/contract.ts';
 import type { Context, Lease } from '../lease/lease.ts';
 import type { Logger } from '../logger.ts';
+import type { Call, Repetition } from './call.ts';
 import type { SharedLimit } from './claim.ts';
 import type { OutboxService } from './outbox.ts';
 import type { RequestNames } from './request-names.ts';
@@ -37,30 +37,6 @@ export interface ServiceTokens {
   token(call?: Pick<Call, 'signal'>): Promise<string>;
   /** Call it when a service answers 401: the next `token` is another one. */
   refused(token: string): void;
-}
-
-/** The circumstances of a call of a hook. */
-export interface Call {
-  /** Fires when the answer is no longer awaited. Pass it to everything that you wait for. */
-  readonly signal?: AbortSignal | undefined;
-  /** The deadline behind `signal`, for code that checks the time without waiting. */
-  readonly wait?: Wait | undefined;
-  /** The same in all calls for one request, and different for every other request. */
-  readonly requestKey?: string | undefined;
-  /** For a request with an `Idempotency-Key`, which may have been sent before. */
-  readonly repetition?: Repetition | undefined;
-  /** Missing unless `[keystone] resolve_names` is true. */
-  readonly names?: RequestNames | undefined;
-  /** For an end that undoes a commit: the call of that commit. */
-  readonly undoes?: Call | undefined;
-}
-
-/** Distinguishes a request that is sent again from another one that looks the same. */
-export interface Repetition {
-  /** The `Idempotency-Key`. */
-  readonly key: string;
-  /** A digest of the request. A different request with the same key is not a repetition. */
-  readonly content: string;
 }
 
 /** The ledger, for filters. */

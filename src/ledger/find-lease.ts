@@ -1,5 +1,5 @@
 /** Finds the row of the ledger that a request is about. */
-import type { Repetition } from '../filter/services.ts';
+import type { Repetition } from '../filter/call.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, refundOf } from './alternatives.ts';
 import { rows, type Work } from './database.ts';

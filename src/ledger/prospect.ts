@@ -1,8 +1,8 @@
 /** What recording a lease would do: reads all that is needed, and computes the result. A check ends here; a commit goes on and writes. */
 
 import type { Amount } from '../filter/amount.ts';
+import type { Repetition } from '../filter/call.ts';
 import type { Claim, Proposal, Standing } from '../filter/claim.ts';
-import type { Repetition } from '../filter/services.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { added, alternativesOf, heldBy } from './alternatives.ts';
 import { budgetOf } from './budget-rows.ts';

@@ -1,8 +1,9 @@
 /** The ledger of a chain of filters: opened when the first filter needs it, since databases take a while to load. */
 
 import { type Wait, waitFor } from '../deadline.ts';
+import type { Call } from '../filter/call.ts';
 import type { SharedLimit } from '../filter/claim.ts';
-import type { Call, LeaseRequest, LedgerService } from '../filter/services.ts';
+import type { LeaseRequest, LedgerService } from '../filter/services.ts';
 import type { Verdict } from '../filter/verdict.ts';
 import { toInstant } from '../lease/dates.ts';
 import type { Lease } from '../lease/lease.ts';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Call, SharedServices } from '../filter/services.ts';
+import type { Call } from '../filter/call.ts';
+import type { SharedServices } from '../filter/services.ts';
 import type { MutatedUserRequest, UserRequest } from './user-request.ts';
 
 /** Recognizes classes and errors of another copy of this package, which may be installed beside a policy. */

@@ -1,6 +1,6 @@
 /** Calls a policy and validates its answer, in a thread or in process. */
 
-import type { Call } from '../filter/services.ts';
+import type { Call } from '../filter/call.ts';
 import { isMapping, type Mapping, plainCopy } from '../yaml/tree.ts';
 import { type AdminPolicy, isRejection } from './admin-policy.ts';
 import { Config } from './config.ts';

@@ -180,7 +180,7 @@ async function followSeen({ seen }: World, ground: Ground): Promise<void> {
   }
   const options = {
     ...{ region: '', claimants: ground.claimants, who: 'follower', reason: null, exemptProjects: [] },
-    ...{ grace: 1n, isDryRun: false, doubts: [], isKnownEndpoint: true },
+    ...{ grace: 1n, isDryRun: false, doubts: [], isKnownEndpoint: true, looksOften: true },
     doubted: new Set(seen.rows.rows.keys()),
   };
   const done = followOnce(ground.ledger, seen.rows, seen.leases, options, NO_WAIT);

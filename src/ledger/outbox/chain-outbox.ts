@@ -1,8 +1,8 @@
 /** The outbox of a chain of filters: opened when the first filter needs it; delivers only in a process that says so. */
 import { inTime, type Wait, waitFor } from '../../deadline.ts';
 import { errorText } from '../../errors.ts';
+import type { Call } from '../../filter/call.ts';
 import type { EndMessage, Outbox, OutboxSender, OutboxService } from '../../filter/outbox.ts';
-import type { Call } from '../../filter/services.ts';
 import type { Logger } from '../../logger.ts';
 import type { LedgerObserver } from '../observer.ts';
 import type { ChainLedger } from '../service.ts';

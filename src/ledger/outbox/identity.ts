@@ -1,7 +1,7 @@
 /** Which lease a message is about. */
 import { hash } from 'node:crypto';
+import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
-import type { Call } from '../../filter/services.ts';
 import { identityOf } from '../identity.ts';
 
 /**
