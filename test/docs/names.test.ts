@@ -63,6 +63,11 @@ const FOREIGN = [
   'max_connections',
   'synchronous_commit',
   'synchronous_standby_names',
+  // Of Kolla-Ansible and OpenStack-Ansible.
+  'blazar_blazar_conf_overrides',
+  'blazar_keystone_password',
+  'blazar_service_password',
+  'keystone_service_internaluri',
 ];
 /** operations.test.ts compares them with the code. */
 const METRIC = /^blazar_enforcement_/;
