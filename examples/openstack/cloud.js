@@ -100,14 +100,7 @@ export class Cloud {
   async stopKeystone() {
     const pid = Number(await readFile(join(this.#folder, 'keystone/keystone.pid'), 'utf8'));
     process.kill(pid);
-    await until(
-      () =>
-        fetch(this.keystoneUrl).then(
-          () => false,
-          () => true,
-        ),
-      'the end of Keystone',
-    );
+    await until(async () => !isAlive(pid), 'the end of Keystone');
   }
 
   async startKeystone() {
@@ -192,6 +185,14 @@ export async function asked(
   });
   const text = await answer.text();
   return { status: answer.status, body: /^[[{]/.test(text) ? JSON.parse(text) : text };
+}
+
+function isAlive(/** @type {number} */ pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 async function freePort() {

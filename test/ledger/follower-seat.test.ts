@@ -35,7 +35,7 @@ describe.each(DIALECTS)('the seat of the follower on %s', (dialect) => {
       const left = { isGood: false, matched: 'an endpoint', doubted: new Set([7n]) };
       await takeSeat(ledger, 'one', 60, NO_WAIT);
       await leaveSeat(ledger, 'one', left, NO_WAIT);
-      const seat = { followedAt: undefined, matched: 'an endpoint', doubted: new Set([7n]) };
+      const seat = { age: Number.POSITIVE_INFINITY, matched: 'an endpoint', doubted: new Set([7n]) };
       expect(await takeSeat(ledger, 'other', 60, NO_WAIT)).toEqual({ kind: 'mine', seat });
       await leaveSeat(ledger, 'other', { ...left, isGood: true }, NO_WAIT);
       expect(await takeSeat(ledger, 'one', 60, NO_WAIT)).toMatchObject({ kind: 'early' });
