@@ -80,8 +80,13 @@ export async function typedId(
   kind: 'project' | 'user',
   text: string,
 ): Promise<string> {
-  const opened = text.includes('@') ? await openedKeystone(configuration) : undefined;
+  if (!text.includes('@')) {
+    return text;
+  }
+  const opened = await openedKeystone(configuration);
   if (opened === undefined) {
+    const warning = `warning: ${kind} ${text} is taken for an id: names need [keystone] resolve_names = true`;
+    process.stderr.write(`${onOneLine(warning)}\n`);
     return text;
   }
   const { accountIdOf } = await import('../openstack/account-lookup.ts');

@@ -90,11 +90,12 @@ describe('budget', () => {
     expect(byId.stdout).toContain(IDS.climate);
   });
 
-  it('takes every text as an id, and asks nobody, without resolve_names', async () => {
+  it('takes every text as an id without resolve_names, and warns of what looks like a name', async () => {
     const { budget, keystone } = await setup('resolve_names = false');
-    const { code, stdout } = await budget('set', 'climate@Default', '--amount', '1', ...YEAR);
+    const { code, stdout, stderr } = await budget('set', 'climate@Default', '--amount', '1', ...YEAR);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^1 +climate@Default +2100/m);
+    expect(stderr).toMatch(/^warning: project climate@Default is taken for an id: names need/);
     expect(keystone.asked).toEqual([]);
   });
 });
