@@ -41,7 +41,7 @@ export interface Outbox {
 export interface EndMessage {
   readonly context: Context;
   readonly lease: Lease;
-  /** What `deliver` gets: at most 8 MiB, without NUL and halves of surrogate pairs. It is kept in the database: no secrets. */
+  /** What `deliver` gets: at most 64 MiB, without NUL and halves of surrogate pairs. It is kept in the database: no secrets. */
   readonly body: string;
 }
 

@@ -18,7 +18,6 @@ export function outbox(dialect: Dialect): Migration {
         .addColumn('project_id', 'text', (column) => column.notNull())
         .addColumn('lease_id', 'text')
         .addColumn('key', 'text', (column) => column.notNull())
-        .addColumn('body', 'text', (column) => column.notNull())
         .addColumn('state', 'text', (column) =>
           column.notNull().check(sql`state in ('waiting', 'dead', 'discarded')`),
         )
@@ -32,6 +31,8 @@ export function outbox(dialect: Dialect): Migration {
         .addColumn('settled_at', 'bigint')
         .addColumn('who', 'text')
         .addColumn('reason', 'text')
+        // The last: SQLite reads past what comes before.
+        .addColumn('body', 'text', (column) => column.notNull())
         .execute();
       await schema.createIndex('outbox_by_sender').on('outbox').columns(['sender', 'state', 'id']).execute();
       await schema.createIndex('outbox_by_lease').on('outbox').columns(['lease', 'state', 'id']).execute();

@@ -32,19 +32,20 @@ interface Prepared {
   readonly store: OutboxStore;
   /** The row, once it is written; rejects if it could not be. */
   readonly row: Promise<bigint | undefined>;
-  isReleased: boolean;
+  /** `sent`: it is released, or one like it is written. `owed`: it must be sent, and that has not succeeded yet. */
+  fate: 'open' | 'owed' | 'sent';
 }
 
 /** How long deliveries that are under way may take at a stop, in milliseconds. */
 const PATIENCE = 1000;
-/** While a prepared message cannot be removed, in milliseconds. */
-const REMOVE_AGAIN = 1000;
+/** While a prepared message cannot be removed or released, in milliseconds. */
+const AGAIN = 1000;
 
 export class ChainOutbox implements OutboxService {
   readonly #parts: ChainOutboxParts;
   readonly #senders = new Map<string, Sending>();
   readonly #commits = new WeakMap<Call, Prepared[]>();
-  readonly #removing = new Set<Promise<void>>();
+  readonly #settling = new Set<Promise<void>>();
   #isDelivering = false;
   #isClosing = false;
 
@@ -66,12 +67,11 @@ export class ChainOutbox implements OutboxService {
     await ledger.open();
     const [{ OutboxStore }, { Lane }] = await Promise.all([import('./store.ts'), import('./lane.ts')]);
     const { name } = sender;
-    const store = new OutboxStore(
-      name,
-      () => ledger.ledger(UNBOUNDED),
-      pace,
-      (messages) => lane.take(messages),
-    );
+    const store = new OutboxStore(name, () => ledger.ledger(UNBOUNDED), pace, {
+      take: (messages) => lane.take(messages),
+      handOver: () => lane.handOver(),
+      putBack: (settled) => lane.putBack(settled),
+    });
     const lane: Lane = new Lane(this.#laneParts(sender, store));
     await store.verify();
     this.#senders.set(name, { store, lane });
@@ -99,7 +99,7 @@ export class ChainOutbox implements OutboxService {
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    await Promise.all(this.#removing);
+    await Promise.all(this.#settling);
     await Promise.all([...this.#senders.values()].map(({ store }) => store.settled()));
     await this.stop();
   }
@@ -122,35 +122,39 @@ export class ChainOutbox implements OutboxService {
     this.#commits.delete(call);
   }
 
-  /** Nothing is to be undone any more: removes what was prepared and not released. Tries until it succeeds. */
+  /** Nothing is to be undone any more: removes what was prepared, and releases what must be sent. Tries until it succeeds. */
   forget(call: Call): void {
     for (const prepared of this.#commits.get(call) ?? []) {
-      if (!prepared.isReleased) {
-        const removed = this.#removeAtLast(prepared);
-        this.#removing.add(removed);
-        void removed.then(() => this.#removing.delete(removed));
+      if (prepared.fate !== 'sent') {
+        const settled = this.#settleAtLast(prepared);
+        this.#settling.add(settled);
+        void settled.then(() => this.#settling.delete(settled));
       }
     }
     this.#commits.delete(call);
   }
 
-  async #removeAtLast({ row, store, sender }: Prepared): Promise<void> {
+  async #settleAtLast({ row, store, sender, fate }: Prepared): Promise<void> {
     const id = await row.catch(() => undefined);
     for (let isLogged = false; id !== undefined; isLogged = true) {
       try {
-        await store.remove(id);
+        await (fate === 'owed' ? store.release(id) : store.remove(id));
+        this.#senders.get(sender)?.lane.wake();
         return;
       } catch (thrown) {
         if (!isLogged) {
           this.#parts.logger.error(
             { filter: sender, message: String(id), error: errorText(thrown) },
-            'a message in the outbox is void and cannot be removed: it is sent unless that succeeds',
+            fate === 'owed'
+              ? 'a message in the outbox cannot be released yet: it is sent when that succeeds'
+              : 'a message in the outbox is void and cannot be removed: it is sent unless that succeeds',
           );
         }
         if (this.#isClosing) {
+          // Its claim ends with this process, and it is sent.
           return;
         }
-        await new Promise((resolve) => setTimeout(resolve, REMOVE_AGAIN));
+        await new Promise((resolve) => setTimeout(resolve, AGAIN));
       }
     }
   }
@@ -158,12 +162,19 @@ export class ChainOutbox implements OutboxService {
   async #add(name: string, store: OutboxStore, lane: Lane, message: EndMessage, call: Call): Promise<void> {
     const wait = waitOf(call);
     const prepared = this.#commits.get(call.undoes ?? call)?.find(({ sender }) => sender === name);
-    if (prepared !== undefined && (await this.#release(prepared, wait))) {
-      lane.wake();
-      return;
+    if (prepared !== undefined) {
+      // From now on it must not be removed, even if releasing it fails or takes too long.
+      prepared.fate = 'owed';
+      if (await this.#release(prepared, wait)) {
+        lane.wake();
+        return;
+      }
     }
     const isTaken = lane.hasTime;
     await store.add(message, call, wait, isTaken);
+    if (prepared !== undefined) {
+      prepared.fate = 'sent';
+    }
     if (!isTaken) {
       lane.wake();
     }
@@ -175,7 +186,7 @@ export class ChainOutbox implements OutboxService {
     if (row === undefined || !(await inTime(prepared.store.release(row), wait))) {
       return false;
     }
-    prepared.isReleased = true;
+    prepared.fate = 'sent';
     return true;
   }
 
@@ -188,7 +199,7 @@ export class ChainOutbox implements OutboxService {
   ): Promise<void> {
     const commit = this.#commits.get(call);
     const row = store.prepare(message, call, waitOf(call), commit !== undefined);
-    commit?.push({ sender: name, store, row, isReleased: false });
+    commit?.push({ sender: name, store, row, fate: 'open' });
     lane.wake();
     await row;
   }
@@ -200,7 +211,8 @@ export class ChainOutbox implements OutboxService {
       pace,
       logger,
       now: () => ledger.now(),
-      round: (settled, kept, count) => store.round(settled, kept, count),
+      round: (settled, kept, wanted) => store.round(settled, kept, wanted),
+      bodyOf: (id) => store.bodyOf(id),
       expire: (olderThan, error) => store.expire(olderThan, error),
       attempted: (outcome) => observer?.attempted?.(outcome),
     };

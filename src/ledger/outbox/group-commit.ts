@@ -1,8 +1,9 @@
 /** Writes what comes at the same time in one transaction: a file is synchronized once for all of it. */
 import { inTime, type Wait } from '../../deadline.ts';
 
-/** Rows of one transaction. */
+/** Rows of one transaction, and their weight: only the first may weigh more. */
 const MOST = 64;
+const HEAVIEST = 4 * 1024 * 1024;
 
 interface Waiting<Row, Result> {
   readonly row: Row;
@@ -12,12 +13,20 @@ interface Waiting<Row, Result> {
 
 export class GroupCommit<Row, Result> {
   readonly #write: (rows: readonly Row[]) => Promise<readonly Result[]>;
+  readonly #weigh: (row: Row) => number;
   #waiting: Waiting<Row, Result>[] = [];
+  #writing = 0;
   #running: Promise<void> | undefined;
 
-  /** `write` resolves when all rows are durable, with a result for each. */
-  constructor(write: (rows: readonly Row[]) => Promise<readonly Result[]>) {
+  /** `write` resolves when all rows are durable, with a result for each. `weigh`: about how many bytes a row has. */
+  constructor(write: (rows: readonly Row[]) => Promise<readonly Result[]>, weigh: (row: Row) => number) {
     this.#write = write;
+    this.#weigh = weigh;
+  }
+
+  /** How many rows are not written yet. */
+  get pending(): number {
+    return this.#waiting.length + this.#writing;
   }
 
   /** Resolves when the row is durable. When the wait ends first, it may still be written. */
@@ -38,7 +47,8 @@ export class GroupCommit<Row, Result> {
     // Requests that arrive in the same moment are in the same transaction.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
-      const group = this.#waiting.splice(0, MOST);
+      const group = this.#waiting.splice(0, this.#next());
+      this.#writing = group.length;
       try {
         const results = await this.#write(group.map(({ row }) => row));
         group.forEach(({ resolve }, index) => {
@@ -49,7 +59,18 @@ export class GroupCommit<Row, Result> {
           reject(thrown);
         }
       }
+      this.#writing = 0;
     }
     this.#running = undefined;
+  }
+
+  /** How many rows the next transaction has. */
+  #next(): number {
+    let weight = 0;
+    const end = this.#waiting.slice(0, MOST).findIndex(({ row }) => {
+      weight += this.#weigh(row);
+      return weight > HEAVIEST;
+    });
+    return end === -1 ? MOST : Math.max(1, end);
   }
 }

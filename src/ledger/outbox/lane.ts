@@ -7,7 +7,8 @@ import type { Delivery, OutboxSender } from '../../filter/outbox.ts';
 import type { Logger } from '../../logger.ts';
 import { type Pace, pauseAfter, servicePause } from './pace.ts';
 import { Rest } from './rest.ts';
-import type { ClaimedMessage, Settlement } from './statements.ts';
+import type { ClaimedMessage, Settlement, Wanted } from './statements.ts';
+import type { NewMessages } from './store.ts';
 
 export interface LaneParts {
   readonly sender: OutboxSender;
@@ -19,8 +20,10 @@ export interface LaneParts {
   readonly round: (
     settled: readonly Settlement[],
     kept: readonly bigint[],
-    count: number,
+    wanted: Wanted,
   ) => Promise<ClaimedMessage[]>;
+  /** Of a message whose body is not in memory. */
+  readonly bodyOf: (id: bigint) => Promise<string>;
   /** Ends messages that have waited since before `olderThan`; resolves to how many there were. */
   readonly expire: (olderThan: bigint, error: string) => Promise<number>;
   readonly attempted: (outcome: 'delivered' | 'failed' | 'dead') => void;
@@ -38,11 +41,11 @@ const OFTEN = 30n;
 /** While the database fails, in milliseconds. */
 const LONGEST_DATABASE_PAUSE = 30_000;
 
-export class Lane {
+export class Lane implements NewMessages {
   readonly #parts: LaneParts;
   readonly #queue: ClaimedMessage[] = [];
   readonly #underWay = new Map<bigint, Promise<void>>();
-  #settled: Settlement[] = [];
+  readonly #settled: Settlement[] = [];
   readonly #rest = new Rest();
   readonly #aborting = new AbortController();
   /** Failures in a row. */
@@ -50,6 +53,8 @@ export class Lane {
   /** Pauses in a row, and until when the current one lasts, by `performance.now()`. */
   #pauses = 0;
   #pausedUntil = 0;
+  /** The same, if the service has asked for it: then no answer that arrives late ends the pause. */
+  #askedUntil = 0;
   #renewedAt = 0;
   #databaseFailures = 0;
   #isStopping = false;
@@ -72,13 +77,22 @@ export class Lane {
     return isDelivering && isWell && this.#hasAll && this.#claimed < CLAIMED;
   }
 
-  /** New messages that were claimed when they were written. */
   take(messages: readonly ClaimedMessage[]): void {
     this.#queue.push(...messages);
-    if (this.#isStopping || this.#pauseLeft() > 0) {
+    if (this.#isStopping) {
+      void this.#finish();
+    } else if (this.#pauseLeft() > 0) {
       this.#releaseQueue();
     }
     this.#deliver();
+  }
+
+  handOver(): readonly Settlement[] {
+    return this.#settled.splice(0);
+  }
+
+  putBack(settled: readonly Settlement[]): void {
+    this.#settled.unshift(...settled);
   }
 
   /** Call it when there is a new message. */
@@ -102,6 +116,16 @@ export class Lane {
       await this.#rest.take(this.#restTime());
     }
     await Promise.all(this.#underWay.values());
+    await this.#giveBack();
+  }
+
+  /** For messages that were being written while the lane stopped. */
+  async #finish(): Promise<void> {
+    await this.#running;
+    await this.#giveBack();
+  }
+
+  async #giveBack(): Promise<void> {
     this.#releaseQueue();
     if (this.#settled.length > 0) {
       await this.#record(0);
@@ -110,7 +134,7 @@ export class Lane {
 
   async #round(): Promise<void> {
     const isPaused = this.#pauseLeft() > 0;
-    const room = this.#failures > 0 || this.#pauses > 0 ? 1 - this.#claimed : CLAIMED - this.#claimed;
+    const room = this.#isFailing ? 1 - this.#claimed : CLAIMED - this.#claimed;
     const wanted = isPaused || this.#queue.length > LOW ? 0 : Math.max(0, room);
     const mustRenew = this.#claimed > 0 && this.#sinceRenewed() > this.#parts.pace.claim / 5;
     if (wanted === 0 && this.#settled.length === 0 && !mustRenew) {
@@ -130,16 +154,18 @@ export class Lane {
   /** `undefined` = the database failed: everything stays as it was. */
   async #record(count: number): Promise<ClaimedMessage[] | undefined> {
     const { round, sender, logger } = this.#parts;
-    const settled = this.#settled;
-    this.#settled = [];
+    const settled = this.handOver();
     const kept = [...this.#underWay.keys(), ...this.#queue.map(({ id }) => id)];
     const began = performance.now();
     try {
-      const claimed = await round(settled, kept, count);
+      const claimed = await round(settled, kept, {
+        count,
+        first: this.#isFailing ? 'longest-due' : 'oldest',
+      });
       this.#renewedAt = began;
       return claimed;
     } catch (thrown) {
-      this.#settled.unshift(...settled);
+      this.putBack(settled);
       this.#databaseFailures += 1;
       if (this.#databaseFailures === 1) {
         logger.error(
@@ -168,21 +194,22 @@ export class Lane {
   }
 
   async #attempt(message: ClaimedMessage): Promise<void> {
-    const { key, body, id } = message;
-    const delivery = await this.#tried({ key, body });
+    const { id } = message;
+    const delivery = await this.#tried(message);
     this.#underWay.delete(id);
     this.#judge(message, delivery);
     this.#deliver();
     // Not after each message: a transaction takes longer than a delivery.
     const needsMore = !this.#hasAll && (this.#queue.length === LOW || this.#underWay.size === 0);
-    if (needsMore || this.#settled.length >= CLAIMED) {
+    if (needsMore || this.#settled.length >= CLAIMED || this.#pauseLeft() > 0) {
       this.#rest.end();
     }
   }
 
-  async #tried(message: { readonly key: string; readonly body: string }): Promise<Delivery> {
+  async #tried({ id, key, body }: ClaimedMessage): Promise<Delivery> {
+    const { bodyOf, sender } = this.#parts;
     try {
-      return await this.#parts.sender.deliver(message, this.#aborting.signal);
+      return await sender.deliver({ key, body: body ?? (await bodyOf(id)) }, this.#aborting.signal);
     } catch (thrown) {
       return { outcome: 'refused', error: errorText(thrown) };
     }
@@ -208,19 +235,26 @@ export class Lane {
     this.#failures += 1;
     // While a service is away messages stay due, so that the oldest is the first when it comes back.
     const hasItsOwnPause = outcome === 'refused' || attempts >= OFTEN;
-    const own = hasItsOwnPause ? BigInt(Math.round(pauseAfter(Number(attempts) + 1, pace) * 1000)) : 0n;
+    const own = hasItsOwnPause
+      ? BigInt(Math.round(pauseAfter(Number(attempts) + 1, pace) * 1000))
+      : undefined;
     this.#fail(message, error, own);
     if (outcome === 'away' || this.#failures >= IN_A_ROW) {
       this.#pause(delivery.outcome === 'away' ? delivery.retryAfter : undefined, error);
     }
   }
 
-  #fail({ id, lease_id, attempts, expires_from }: ClaimedMessage, error: string, pause: bigint): void {
+  #fail(
+    { id, lease_id, attempts, expires_from }: ClaimedMessage,
+    error: string,
+    pause: bigint | undefined,
+  ): void {
     const { attempted, now, sender, logger } = this.#parts;
     const at = now();
     const isDead = at - expires_from >= microseconds(sender.maxAge);
     attempted(isDead ? 'dead' : 'failed');
-    this.#settled.push({ kind: isDead ? 'dead' : 'failed', id, at, nextAt: at + pause, error });
+    const nextAt = pause === undefined ? 0n : at + pause;
+    this.#settled.push({ kind: isDead ? 'dead' : 'failed', id, at, nextAt, error });
     if (isDead) {
       logger.error(
         { filter: sender.name, message: String(id), lease_id, attempts: Number(attempts) + 1, error },
@@ -230,6 +264,9 @@ export class Lane {
   }
 
   #serves(): void {
+    if (performance.now() < this.#askedUntil) {
+      return;
+    }
     if (this.#pauses > 0) {
       this.#parts.logger.info({ filter: this.#parts.sender.name }, 'messages are delivered again');
     }
@@ -248,7 +285,11 @@ export class Lane {
     if (this.#pauses === 1) {
       logger.warn({ filter: sender.name, error }, 'messages wait: the external service does not take them');
     }
-    this.#pausedUntil = performance.now() + servicePause(this.#pauses, retryAfter, pace);
+    const until = performance.now() + servicePause(this.#pauses, retryAfter, pace);
+    this.#pausedUntil = Math.max(this.#pausedUntil, until);
+    if (retryAfter !== undefined) {
+      this.#askedUntil = this.#pausedUntil;
+    }
     this.#releaseQueue();
     if (this.#pauses >= IN_A_ROW) {
       void this.#expire(error);
@@ -275,6 +316,10 @@ export class Lane {
     for (const { id } of this.#queue.splice(0)) {
       this.#settled.push({ kind: 'released', id });
     }
+  }
+
+  get #isFailing(): boolean {
+    return this.#failures > 0 || this.#pauses > 0;
   }
 
   get #claimed(): number {

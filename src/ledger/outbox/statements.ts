@@ -10,10 +10,14 @@ export interface ClaimedMessage {
   readonly lease: string;
   readonly lease_id: string | null;
   readonly key: string;
-  readonly body: string;
+  /** `null` = it is long, and read when it is its turn: see `bodyOf`. */
+  readonly body: string | null;
   readonly attempts: bigint;
   readonly expires_from: bigint;
 }
+
+/** A longer body is not kept in memory while its message waits for its turn, in bytes. */
+export const LONG_BODY = 65_536;
 
 export type NewMessage = Pick<
   OutboxTable,
@@ -21,7 +25,7 @@ export type NewMessage = Pick<
 >;
 
 /** A message that was written; with a claim, its worker is to deliver it. */
-export type AddedMessage = ClaimedMessage & { readonly claim: string | null };
+export type AddedMessage = ClaimedMessage & Pick<NewMessage, 'claim'>;
 
 /** What became of an attempt. */
 export type Settlement =
@@ -133,13 +137,24 @@ function addRows(queries: Queries) {
   return builder;
 }
 
-/** Records what became of earlier attempts, keeps the claims of others, and claims the oldest `count` messages that are due. */
+/** What a worker wants of a round. */
+export interface Wanted {
+  /** Maximum number of messages. */
+  readonly count: number;
+  /**
+   * `oldest`: in the order of writing. `longest-due`: those that were never refused first, or a few that are refused each time would
+   * keep all others waiting while a service is tried with one message at a time.
+   */
+  readonly first: 'oldest' | 'longest-due';
+}
+
+/** Records what became of earlier attempts, keeps the claims of others, and claims messages that are due. */
 export function* nextRound(
   queries: Queries,
   { sender, worker, now, until }: Claimant,
   settled: readonly Settlement[],
   kept: readonly bigint[],
-  count: number,
+  { count, first }: Wanted,
   skipsLocked: boolean,
 ): Work<ClaimedMessage[]> {
   yield* settle(queries, worker, settled);
@@ -156,13 +171,14 @@ export function* nextRound(
       and not exists (
         select 1 from outbox as earlier
         where earlier.lease = message.lease and earlier.state = 'waiting' and earlier.id < message.id)
-    order by id limit ${count}
+    order by ${first === 'oldest' ? sql`id` : sql`next_at, id`} limit ${count}
     ${skipsLocked ? sql`for update of message skip locked` : sql``}`;
   const claimed = yield* rows(
     sql<ClaimedMessage>`
       with due as ${skipsLocked ? sql`materialized` : sql``} (${due})
       update outbox set claim = ${worker}, claimed_until = ${until} where id in (select id from due)
-      returning id, lease, lease_id, key, body, attempts, expires_from`.compile(queries),
+      returning id, lease, lease_id, key, attempts, expires_from,
+        case when octet_length(body) <= ${LONG_BODY} then body end as body`.compile(queries),
   );
   return claimed.sort((one, other) => (one.id < other.id ? -1 : 1));
 }
@@ -186,7 +202,8 @@ export function* keepClaims(
   }
 }
 
-function* settle(queries: Queries, worker: string, settled: readonly Settlement[]): Work<void> {
+/** Records what became of attempts. */
+export function* settle(queries: Queries, worker: string, settled: readonly Settlement[]): Work<void> {
   const idsOf = (kind: Settlement['kind']) => settled.flatMap((one) => (one.kind === kind ? [one.id] : []));
   const delivered = idsOf('delivered');
   if (delivered.length > 0) {

@@ -23,17 +23,31 @@ import {
   type ClaimedMessage,
   expire,
   keepClaims,
+  LONG_BODY,
   type NewMessage,
   nextRound,
   type Settlement,
+  settle,
   UNCLAIMED,
+  type Wanted,
 } from './statements.ts';
 
-/** A longer body is not written. As long as requests are by default. */
-const MAX_BODY_BYTES = 8 * 1024 * 1024;
+/** A longer body is not written. The longest that `body_limit` allows; JSON may also be longer here than it came (`1e9`). */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /** How long a new lease waits for an earlier message about it, in milliseconds, and how often it looks. */
 const PATIENCE = 3000;
 const LOOK_EVERY = 50;
+/** So many messages may be promised to the lane while they are written. */
+const MOST_TAKEN = 64;
+
+/** Who delivers new messages. */
+export interface NewMessages {
+  /** Those that were claimed when they were written. */
+  take(messages: readonly ClaimedMessage[]): void;
+  /** What became of attempts, to be recorded in the transaction that writes messages. `putBack` if that fails. */
+  handOver(): readonly Settlement[];
+  putBack(settled: readonly Settlement[]): void;
+}
 
 export class OutboxStore {
   readonly #sender: string;
@@ -48,28 +62,16 @@ export class OutboxStore {
   readonly #writes: GroupCommit<NewMessage, AddedMessage>;
 
   /**
-   * `ledger` throws `LedgerUnavailableError`, and so does everything here. `take` gets new messages that need not be claimed first.
+   * `ledger` throws `LedgerUnavailableError`, and so does everything here. `lane` gets new messages that need not be claimed first.
    */
-  constructor(
-    sender: string,
-    ledger: () => Promise<Ledger>,
-    { claim }: Pace,
-    take: (messages: readonly ClaimedMessage[]) => void,
-  ) {
+  constructor(sender: string, ledger: () => Promise<Ledger>, { claim }: Pace, lane: NewMessages) {
     this.#sender = sender;
     this.#ledger = ledger;
     this.#claim = BigInt(Math.round(claim * 1000));
-    this.#writes = new GroupCommit(async (messages) => {
-      const added = await this.#transact((opened) => {
-        const now = opened.now();
-        const claimed_until = now + this.#claim;
-        const claimed = messages.map((row) => (row.claim === null ? row : { ...row, claimed_until }));
-        return addClaimed(opened.database.queries, claimed, now);
-      });
-      // Whether or not their callers still wait.
-      take(added.filter(({ claim }) => claim !== null));
-      return added;
-    });
+    this.#writes = new GroupCommit(
+      (messages) => this.#write(messages, lane),
+      ({ body }) => body.length,
+    );
     this.#held = new Held(claim / 5, (ids) =>
       this.#transact((opened) =>
         keepClaims(opened.database.queries, this.#holder, ids, opened.now() + this.#claim),
@@ -88,10 +90,32 @@ export class OutboxStore {
     }
   }
 
-  /** Resolves when the message is durable. `isTaken`: for `take`, unless an earlier one about its lease waits. */
-  async add(message: EndMessage, call: Call, wait: Wait, isTaken: boolean): Promise<void> {
+  /** Resolves when the message is durable. `mayBeTaken`: the lane takes it, unless an earlier one about its lease waits. */
+  async add(message: EndMessage, call: Call, wait: Wait, mayBeTaken: boolean): Promise<void> {
     const row = this.#row(message, call);
+    const isTaken = mayBeTaken && row.body.length <= LONG_BODY && this.#writes.pending < MOST_TAKEN;
     await this.#writes.add(isTaken ? { ...row, claim: this.#worker } : row, wait);
+  }
+
+  async #write(messages: readonly NewMessage[], lane: NewMessages): Promise<AddedMessage[]> {
+    const [worker, claim] = [this.#worker, this.#claim];
+    const settled = lane.handOver();
+    try {
+      const added = await this.#transact(function* (opened) {
+        const { queries } = opened.database;
+        yield* settle(queries, worker, settled);
+        const now = opened.now();
+        const claimed_until = now + claim;
+        const claimed = messages.map((row) => (row.claim === null ? row : { ...row, claimed_until }));
+        return yield* addClaimed(queries, claimed, now);
+      });
+      // Whether or not their callers still wait.
+      lane.take(added.filter(({ claim }) => claim !== null));
+      return added;
+    } catch (thrown) {
+      lane.putBack(settled);
+      throw thrown;
+    }
   }
 
   /** Resolves when nothing is being written. */
@@ -141,19 +165,31 @@ export class OutboxStore {
     return this.#settle(id, ({ queries }) =>
       queries
         .updateTable('outbox')
-        .set(UNCLAIMED)
+        // It may have expired, if its claim was lost for so long.
+        .set({ ...UNCLAIMED, state: 'waiting', settled_at: null })
         .where('id', '=', id)
         .where('claim', '=', this.#holder)
         .returning('id'),
     );
   }
 
-  round(settled: readonly Settlement[], kept: readonly bigint[], count: number): Promise<ClaimedMessage[]> {
+  /** The body of a message that is not in memory. */
+  async bodyOf(id: bigint): Promise<string> {
+    const { database } = await this.#ledger();
+    const query = database.queries.selectFrom('outbox').select('body').where('id', '=', id).compile();
+    const [found] = await database.read(() => rows(query), UNBOUNDED);
+    if (found === undefined) {
+      throw new Error('the message is not in the outbox any more');
+    }
+    return found.body;
+  }
+
+  round(settled: readonly Settlement[], kept: readonly bigint[], wanted: Wanted): Promise<ClaimedMessage[]> {
     return this.#transact((opened) => {
       const { database } = opened;
       const now = opened.now();
       const claimant = { sender: this.#sender, worker: this.#worker, now, until: now + this.#claim };
-      return nextRound(database.queries, claimant, settled, kept, count, isPostgres(database));
+      return nextRound(database.queries, claimant, settled, kept, wanted, isPostgres(database));
     });
   }
 

@@ -163,6 +163,64 @@ export function delivering(grounds: Grounds): void {
     expect(sender.attempts).toHaveLength(1);
   });
 
+  it('leaves it alone also when an earlier call ends well meanwhile', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    let end = () => {};
+    const slow = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    sender.deliver = async ({ body }) => {
+      if (body === 'slow') {
+        await slow;
+        return DELIVERED;
+      }
+      return { ...AWAY, retryAfter: 3600 } as Delivery;
+    };
+    await sender.end('slow');
+    await sender.end('A');
+    sender.chain.deliver();
+    await vi.waitFor(async () => expect((await sender.list())[1]?.attempts).toBe(1n), SOON);
+    end();
+    await vi.waitFor(async () => expect(await sender.list()).toHaveLength(1), SOON);
+    await sender.end('B');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(sender.attempts).toHaveLength(2);
+  });
+
+  it('does not let messages that are always refused keep others waiting', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    const bad = Array.from({ length: 6 }, (_, index) => `bad ${index}`);
+    sender.deliver = refusing(...bad);
+    for (const body of bad) {
+      await sender.end(body);
+    }
+    sender.chain.deliver();
+    await vi.waitFor(() => {
+      // All are due again.
+      ground.now = new Date(Date.parse(ground.now) + 20).toISOString();
+      expect(sender.attempts.length).toBeGreaterThan(8);
+    }, SOON);
+    await sender.end('good');
+    await vi.waitFor(() => {
+      ground.now = new Date(Date.parse(ground.now) + 20).toISOString();
+      expect(sender.delivered).toEqual(['good']);
+    }, SOON);
+  });
+
+  it('delivers bodies of any length, as they were given', async () => {
+    const ground = await grounds();
+    const sender = await newSender(ground);
+    const long = Array.from({ length: 3 }, (_, index) => `${index}${'é'.repeat(5_000_000)}`);
+    await Promise.all(long.map((body) => sender.end(undefined, body)));
+    sender.chain.deliver();
+    await emptied(sender);
+    await sender.end('A', long[0]);
+    await emptied(sender);
+    expect(sender.delivered.sort()).toEqual([...long, long[0]].sort());
+  });
+
   it('does not count as an attempt what was not sent', async () => {
     const ground = await grounds();
     const sender = await newSender(ground);
@@ -302,7 +360,7 @@ export function delivering(grounds: Grounds): void {
   it('refuses a message that cannot be stored, and keeps hostile ids of any length', async () => {
     const ground = await grounds();
     const sender = await newSender(ground);
-    await expect(sender.end('A', ' '.repeat(8 * 1024 * 1024 + 1))).rejects.toThrow(
+    await expect(sender.end('A', ' '.repeat(64 * 1024 * 1024 + 1))).rejects.toThrow(
       'expected a message of at most',
     );
     for (const id of ['\0', '\ud800', 'x'.repeat(100_000), "'; drop table outbox; --"]) {
