@@ -54,6 +54,15 @@ export type {
   OutboxService,
 } from './filter/outbox.ts';
 export type { Named, RequestNames } from './filter/request-names.ts';
+export { ServiceAnswers, type ServiceAnswersParts } from './filter/service-answers.ts';
+export { type KeyedCall, keyed, ServiceCalls } from './filter/service-calls.ts';
+export {
+  endpointBelow,
+  endpointOption,
+  pemFileOption,
+  tokenHeaders,
+  tokenOption,
+} from './filter/service-options.ts';
 export type {
   Clock,
   FilterServices,
