@@ -22,6 +22,7 @@ export function ledgerRequest(request: LeaseRequest, claimants: readonly Claiman
   const { context, repetition, adopts = false, names } = request;
   const lease = shownBy(request.lease);
   const currentLease = request.currentLease && shownBy(request.currentLease);
+  const mistake = mistakeOf(request);
   return {
     identity: identityOf(context, [currentLease ?? lease, lease]),
     name: nameOf([lease, currentLease ?? lease]),
@@ -31,18 +32,27 @@ export function ledgerRequest(request: LeaseRequest, claimants: readonly Claiman
     isCertain: false,
     adopts: adopts && currentLease === undefined,
     repetition: currentLease === undefined ? repetition : undefined,
-    claimants: movesTo(request) ? claimants.map(refusing) : claimants,
+    claimants: mistake === undefined ? claimants : claimants.map((one) => refusing(one, mistake)),
   };
 }
 
-/** Whether an update would move the lease to another owner. Blazar lets users do so, and an owner who never agreed would be charged. */
-function movesTo({ context, currentLease, lease }: LeaseRequest): boolean {
+/** Why an update is refused in any case. Blazar lets users do such things, and an owner who never agreed would be charged. */
+function mistakeOf({ context, currentLease, lease }: LeaseRequest): string | undefined {
+  if (currentLease === undefined) {
+    return undefined;
+  }
   const { user_id: user = context.user_id, project_id: project = context.project_id } = lease;
-  return currentLease !== undefined && (user !== context.user_id || project !== context.project_id);
+  if (user !== context.user_id || project !== context.project_id) {
+    return 'A lease cannot be given to another user or project.';
+  }
+  const { id = currentLease.id } = lease;
+  return currentLease.id !== undefined && id !== currentLease.id
+    ? 'The id of a lease cannot be changed.'
+    : undefined;
 }
 
-function refusing(claimant: Claimant): Claimant {
-  return { ...claimant, claims: () => reject('A lease cannot be given to another user or project.') };
+function refusing(claimant: Claimant, why: string): Claimant {
+  return { ...claimant, claims: () => reject(why) };
 }
 
 /** Whose lease it is. */

@@ -4,7 +4,7 @@ import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf } from './alternatives.ts';
 import { demandOf, isComparable } from './demand.ts';
 import type { LeaseRow } from './schema.ts';
-import type { ShownLease } from './shown-lease.ts';
+import { ABSENT, type ShownLease } from './shown-lease.ts';
 
 export interface RoundPairing {
   readonly pairs: readonly { readonly row: LeaseRow; readonly shown: ShownLease }[];
@@ -18,7 +18,8 @@ export interface RoundPairing {
 const SLACK = 2n * MICROSECONDS_PER_SECOND;
 
 /**
- * By id and project. A row without an id pairs by project, user, dates and reservations, and by time: it was recorded at most `grace`
+ * By id, whoever Blazar says has it: users may give a lease to another project or user, and it stays charged to whoever asked for it.
+ * A row without an id pairs by project, user, dates and reservations, and by time: it was recorded at most `grace`
  * before Blazar created the lease, and not after. Of several, the latest. Names do not count, because Blazar renames leases.
  */
 export async function pairRows(
@@ -27,11 +28,16 @@ export async function pairRows(
   grace: bigint,
 ): Promise<RoundPairing> {
   const breathe = breathing();
-  const byId = new Map<string, LeaseRow>();
+  const byId = new Map<string, LeaseRow[]>();
   const nameless = new Map<string, LeaseRow[]>();
   for (const row of rows) {
     if (row.lease_id !== null) {
-      byId.set(key(row.project_id, row.lease_id), row);
+      const same = byId.get(row.lease_id);
+      if (same === undefined) {
+        byId.set(row.lease_id, [row]);
+      } else {
+        same.push(row);
+      }
     } else if (row.state === 'open') {
       for (const looks of looksOf(row)) {
         const alike = nameless.get(looks);
@@ -48,11 +54,11 @@ export async function pairRows(
   const pairs: { row: LeaseRow; shown: ShownLease }[] = [];
   const pair = (row: LeaseRow, shown: ShownLease) => {
     taken.add(row.id);
-    pairs.push({ row, shown });
+    pairs.push({ row, shown: { ...shown, projectId: row.project_id, userId: row.user_id } });
   };
   const rest: ShownLease[] = [];
   for (const shown of listed) {
-    const row = byId.get(key(shown.projectId, shown.id));
+    const row = ownRow(byId.get(shown.id) ?? [], shown);
     if (row === undefined) {
       rest.push(shown);
     } else {
@@ -85,6 +91,25 @@ export async function pairRows(
     unknown: unknown.filter(({ isChanging }) => !isChanging),
     absent,
   };
+}
+
+/**
+ * Of the rows with the id of a lease, that of the lease. Somebody who asks for a lease with the id of another one leaves a row, too, but
+ * not one that Blazar has shown. After a lease was given to another project, changes of it may leave a second one.
+ */
+function ownRow(same: readonly LeaseRow[], { projectId, createdAt }: ShownLease): LeaseRow | undefined {
+  const isOwn = ({ project_id }: LeaseRow) => project_id === projectId;
+  const wasThere = ({ shown }: LeaseRow) => shown !== null && shown !== ABSENT;
+  const possible = same.filter(
+    (row) =>
+      isOwn(row) ||
+      (wasThere(row) &&
+        // Not of an earlier lease with the id.
+        (row.ended_at === null || (createdAt !== undefined && createdAt <= row.ended_at))),
+  );
+  const rank = (row: LeaseRow) =>
+    (row.state === 'open' ? 4 : 0) + (wasThere(row) ? 2 : 0) + (isOwn(row) ? 1 : 0);
+  return possible.sort((a, b) => rank(b) - rank(a) || compared(a.id, b.id))[0];
 }
 
 const LATE = 2n ** 62n;

@@ -13,6 +13,7 @@ import { note, type RoundTerms, recordUnseen, releaseAbsent, settle } from './ro
 import { pairRows } from './round-pairing.ts';
 import type { LeaseRow } from './schema.ts';
 import { ABSENT, digestOf, type ShownLease } from './shown-lease.ts';
+import { textMistake } from './texts.ts';
 import type { Turn } from './turn.ts';
 
 /** The open rows of a region, read before Blazar is asked. */
@@ -168,6 +169,10 @@ export async function* followOnce(
     if (exemptProjects.includes(shown.projectId)) {
       continue;
     }
+    if (shown.projectId === '') {
+      yield unrecorded(shown, 'Blazar does not say whose it is');
+      continue;
+    }
     const done = await attempt(
       (turn) => recordUnseen(ledger, turn, shown, options, revisions),
       unrecorded(shown, null),
@@ -206,7 +211,8 @@ async function endedRows(
   wait: Wait,
 ): Promise<LeaseRow[]> {
   const known = new Set([...open.values()].map(({ lease_id }) => lease_id));
-  const ids = listed.flatMap(({ id }) => (known.has(id) ? [] : [id]));
+  // One that no database stores was never recorded.
+  const ids = listed.flatMap(({ id }) => (known.has(id) || textMistake(id) !== undefined ? [] : [id]));
   const found: LeaseRow[] = [];
   for (let start = 0; start < ids.length; start += BATCH * 5) {
     const query = ledger.database.queries

@@ -38,8 +38,8 @@ export interface Observing {
 
 /** Blazar's clock may differ by so much, in microseconds: its header has whole seconds. */
 const CLOCKS_DIFFER = 5n * MICROSECONDS_PER_SECOND;
-/** Statuses of a lease with which nothing happens. Source: blazar/status.py. */
-const STABLE = new Set(['PENDING', 'ACTIVE', 'TERMINATED', 'ERROR']);
+/** Statuses of a lease that exists, with which nothing happens. Source: blazar/status.py. */
+const STABLE = new Set(['PENDING', 'ACTIVE', 'ERROR']);
 
 /**
  * Leases come first, and allocations after them: Blazar marks a lease as changing before it asks us, so one that is stable in the list
@@ -62,7 +62,7 @@ export async function observe(observing: Observing): Promise<Observation> {
   await readLeases(answer.body, (lease) => {
     ids.add(lease.id);
     projects.add(lease.project_id);
-    if (lease.status !== 'TERMINATED' && lease.end_date > answered) {
+    if (!isTerminated(lease) && lease.end_date > answered) {
       found.push(lease);
     }
   });
@@ -80,6 +80,11 @@ export async function observe(observing: Observing): Promise<Observation> {
     listed: ids.size,
     doubts,
   };
+}
+
+/** Users may write the status of a lease, which Blazar then corrects, but not that of a reservation. */
+function isTerminated({ status, reservations }: AnsweredLease): boolean {
+  return status === 'TERMINATED' && reservations.every((one) => (one.status ?? 'deleted') === 'deleted');
 }
 
 function shownAs(

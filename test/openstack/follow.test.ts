@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { headerKeystone } from '../peers/header-keystone.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
-import { type Answer, recorded, World } from './blazar-world.ts';
+import { type Answer, type Listed, recorded, World } from './blazar-world.ts';
 
 /** What the recorded leases cost: 2 hosts for 24 h; 3 hosts of at most 9, and 3 instances, for 12 h. */
 const TRUE_COST = 2 * 24 + 3 * 12 + 0.3 * 12;
@@ -149,6 +149,104 @@ describe('a round', () => {
     world.now = '2026-11-22T09:05:00Z';
     expect((await world.round()).changes).toEqual(['corrected #1: it had ended, and is there']);
     expect(await world.taken()).toBe(TRUE_COST);
+  });
+});
+
+describe('what users may write into their leases', () => {
+  const rowsOf = async (world: World) =>
+    (await world.open()).map(
+      ({ lease_id, project_id, user_id }) => `${lease_id?.slice(0, 8)} ${project_id}/${user_id}`,
+    );
+
+  it.each<[string, Partial<Listed>]>([
+    ['to another project', { project_id: 'physics' }],
+    ['to an exempt project', { project_id: 'staff' }],
+    ['to another user', { user_id: 'bob' }],
+    ['to nobody', { project_id: null as never, user_id: null as never }],
+    ['to somebody without a name', { project_id: '', user_id: '' }],
+  ])('gives a lease %s, and it stays charged as it was', async (_, owner) => {
+    const world = await askedWorld();
+    await world.round();
+    const before = await rowsOf(world);
+    Object.assign(world.leases[0] as Listed, owner);
+    world.now = '2026-11-22T12:00:00Z';
+    const { followed, changes } = await world.round({ exemptProjects: ['staff'] });
+    expect(followed).toMatchObject({ kind: 'done', doubts: [] });
+    expect(changes).toEqual([]);
+    expect(await rowsOf(world)).toEqual(before);
+    expect(await world.taken()).toBe(TRUE_COST);
+  });
+
+  it('charges the project that asked for a lease, also when the one that it was given to changes it', async () => {
+    const world = await askedWorld();
+    await world.round();
+    const [lease] = world.leases as [Listed];
+    lease.project_id = 'physics';
+    await world.ask(lease, LONG_AGO, { id: lease.id });
+    world.now = '2026-11-22T12:00:00Z';
+    const { changes } = await world.round();
+    expect(changes).toEqual([expect.stringMatching(/^released #4: /)]);
+    expect(await world.taken()).toBe(TRUE_COST);
+  });
+
+  it('does not charge a project for a lease that another one asked for with the id of the first', async () => {
+    const world = await askedWorld();
+    const [lease] = world.leases as [Listed];
+    await world.ask({ ...lease, project_id: 'physics' }, LONG_AGO, { id: lease.id });
+    await world.round();
+    world.now = '2026-11-22T12:00:00Z';
+    await world.round();
+    expect(await world.taken('climate')).toBe(TRUE_COST);
+    expect((await rowsOf(world)).filter((one) => one.startsWith(lease.id.slice(0, 8)))).toEqual([
+      `${lease.id.slice(0, 8)} climate/alice`,
+    ]);
+  });
+
+  it('releases no lease that says of itself that it is terminated, until its reservations are', async () => {
+    const world = await askedWorld();
+    await world.round();
+    const [lease] = world.leases as [Listed];
+    lease.status = 'TERMINATED';
+    world.now = '2026-11-22T12:00:00Z';
+    expect((await world.round()).changes).toEqual([]);
+    expect(await world.taken()).toBe(TRUE_COST);
+    for (const reservation of lease.reservations) {
+      Object.assign(reservation, { status: 'deleted' });
+    }
+    expect((await world.round()).changes).toEqual(['released #1: Blazar does not have it any more']);
+  });
+
+  it.each([
+    ['empty', ''],
+    ['a mark of the ledger', '-'],
+    ['another mark of the ledger', '?'],
+    ['a member of every object', '__proto__'],
+    ['a picture', '\u{1f600}'],
+    ['long', 'x'.repeat(5000)],
+    ['not to be stored', 'a\0b'],
+  ])('follows all leases when the id of one is %s', async (_, id) => {
+    const world = await askedWorld();
+    const [lease] = world.leases as [Listed];
+    const { body } = world.answers.get('/v1/os-hosts/allocations') as { body: unknown };
+    world.answers.set(
+      '/v1/os-hosts/allocations',
+      JSON.stringify(body).replaceAll(lease.id, JSON.stringify(id).slice(1, -1)),
+    );
+    lease.id = id;
+    expect((await world.round()).followed).toMatchObject({ kind: 'done', doubts: [] });
+    expect((await world.round()).changes).toEqual([]);
+    expect(await world.open()).toHaveLength(3);
+    expect((await verifyLedger(world.ledger, NO_WAIT)).differences).toEqual([]);
+  });
+
+  it('compares the others when Blazar does not say whose an unknown lease is', async () => {
+    const world = await World.start();
+    const [first, second] = world.leases as [Listed, Listed];
+    await world.ask(first, '2026-11-22T08:12:00Z');
+    Object.assign(second, { project_id: null });
+    const { kept, changes } = await world.round({ region: 'RegionOne' });
+    expect(kept).toEqual(['left #null: Blazar does not say whose it is']);
+    expect(changes).toHaveLength(2);
   });
 });
 

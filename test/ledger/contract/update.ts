@@ -304,6 +304,15 @@ export function updating(grounds: Grounds): void {
     expect(await ground.everything()).toEqual(before);
   });
 
+  it('refuses to change the id of a lease', async () => {
+    const ground = await grounds({ budget: '1000' });
+    await ground.create(leaseOf({ id: 'A' }));
+    const before = await ground.everything();
+    const { refusal } = await ground.update(leaseOf({ id: 'A' }), { id: 'B' });
+    expect(refusal?.message).toBe('The id of a lease cannot be changed.');
+    expect(await ground.everything()).toEqual(before);
+  });
+
   it('charges the real owner of a lease whose id another user has requested before', async () => {
     const ground = await grounds({ mostPerUser: 1 });
     await ground.create(leaseOf({ id: 'A' }), 'bob');
