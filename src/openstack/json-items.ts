@@ -31,7 +31,11 @@ export async function* itemsOf(
   if (typeof rest !== 'object' || rest === null || !Object.hasOwn(rest, name)) {
     throw new SyntaxError(`expected an object with the list ${name}`);
   }
-  look(rest as Readonly<Record<string, unknown>>);
+  const all = rest as Readonly<Record<string, unknown>>;
+  if (!Array.isArray(all[name]) || all[name].length > 0) {
+    throw new SyntaxError(`expected one list ${name}`);
+  }
+  look(all);
   const breathe = breathing();
   for (const [start, end] of items) {
     yield JSON.parse(text.slice(start, end));

@@ -1,0 +1,211 @@
+/** The service follows a Blazar that is broken, hostile or something else. */
+import type { ServerResponse } from 'node:http';
+import { Registry } from 'prom-client';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { requireConfiguration } from '../../src/enforcement/configuration.ts';
+import { UsageEnforcement } from '../../src/enforcement/enforcement.ts';
+import { rows } from '../../src/ledger/database.ts';
+import type { LeaseRow } from '../../src/ledger/schema.ts';
+import { Follower } from '../../src/server/follower.ts';
+import { FollowerMetrics } from '../../src/server/follower-metrics.ts';
+import { SECTIONS } from '../../src/server/sections.ts';
+import { recorded } from '../openstack/blazar-world.ts';
+import { ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { metric } from '../support/metric.ts';
+import { policyServer } from '../support/policy-server.ts';
+import { createPhysicalHost } from '../support/requests.ts';
+import { ValidatingKeystone } from '../support/validating-keystone.ts';
+
+type Answers = Record<string, (response: ServerResponse) => void>;
+
+const ROUNDS = 'blazar_enforcement_blazar_rounds_total';
+const LISTED = JSON.stringify(recorded('leases').body);
+const LEASES = (JSON.parse(LISTED) as { leases: Record<string, unknown>[] }).leases;
+const sends =
+  (body: string, status = 200, headers: Record<string, string> = {}) =>
+  (response: ServerResponse) =>
+    void response.writeHead(status, headers).end(body);
+const listing = (leases: readonly unknown[], headers = {}) => sends(JSON.stringify({ leases }), 200, headers);
+const changed = (changes: Record<string, unknown>) =>
+  listing([{ ...LEASES[0], ...changes }, ...LEASES.slice(1)]);
+
+function endlessly(response: ServerResponse): void {
+  response.writeHead(200).write('{"leases": [');
+  const drips = setInterval(() => response.write(' '), 50);
+  response.on('close', () => clearInterval(drips));
+}
+
+function hugely(response: ServerResponse): void {
+  const piece = ' '.repeat(4 * 1024 * 1024);
+  let sent = 0;
+  const more = () => {
+    while (!response.destroyed && sent < 25) {
+      sent += 1;
+      if (!response.write(piece)) {
+        return;
+      }
+    }
+    response.end();
+  };
+  response.writeHead(200).on('drain', more);
+  more();
+}
+
+function cutOff(response: ServerResponse): void {
+  response.writeHead(200, { 'content-length': '5000' }).write(LISTED.slice(0, 2000));
+  setImmediate(() => response.destroy());
+}
+
+/** A ledger that has the recorded leases, and the service's follower of a Blazar with these answers. */
+async function world() {
+  const answers: Answers = {};
+  const blazar = await policyServer((request, response) => {
+    const path = request.url ?? '';
+    const name = path.split('/').at(-1) ?? '';
+    (answers[path] ?? sends(JSON.stringify(recorded(name === 'os-hosts' ? 'hosts' : name).body)))(response);
+  });
+  const keystone = await ValidatingKeystone.start();
+  keystone.tokens.set('gAAAAABour-own', 'service');
+  const connection = await newLedger();
+  const values = {
+    ledger: { connection },
+    keystone: { ...keystone.account, region_name: 'RegionOne', timeout: 1 },
+    blazar: { endpoint: `${blazar.url}/v1`, reconcile_interval: 1, reconcile_grace: 0 },
+    enforcement: {
+      enabled_filters: ['UsageBudgetFilter', 'MaxLeaseDurationFilter'],
+      usage_budget_required: false,
+    },
+  };
+  const configuration = await requireConfiguration({ environment: {}, configFiles: [], values }, SECTIONS);
+  const logger = recordingLogger();
+  const enforcement = await UsageEnforcement.fromConfiguration(configuration, { logger });
+  const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
+  const registry = new Registry();
+  const metrics = new FollowerMetrics(registry);
+  const followed = () => ({ configuration, enforcement, enter() {}, leave() {} });
+  const written = (query: Parameters<typeof rows>[0]) =>
+    ledger.transact(
+      'reconcile',
+      function* () {
+        return yield* rows(query);
+      },
+      NO_WAIT,
+    );
+  vi.spyOn(Math, 'random').mockReturnValue(0);
+  onTestFinished(async () => {
+    vi.restoreAllMocks();
+    await enforcement.close();
+    await ledger.close();
+  });
+  /** Until the service has done one round. */
+  const round = async () => {
+    const { queries } = ledger.database;
+    await written(queries.updateTable('follower').set({ followed_at: null }).compile());
+    const follower = new Follower({ current: followed, metrics, logger });
+    const before = metric(await registry.metrics(), ROUNDS);
+    follower.start();
+    while (metric(await registry.metrics(), ROUNDS) === before) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await follower.close();
+  };
+  const open = async () => {
+    const query = ledger.database.queries.selectFrom('leases').selectAll().where('state', '=', 'open');
+    return (await written(query.orderBy('id').compile())) as readonly LeaseRow[];
+  };
+  const outcome = async (name: string) => metric(await registry.metrics(), ROUNDS, { outcome: name });
+  return { answers, round, open, outcome, logger, enforcement, keystone };
+}
+
+describe('a Blazar or Keystone that does not answer as it should', () => {
+  it.each<[string, Answers, 'failed' | 'doubtful', RegExp]>([
+    ['with a page', { '/v1/leases': sends('<html>hello</html>') }, 'failed', /not a whole list/],
+    ['with half of an answer', { '/v1/leases': cutOff }, 'failed', /leases/],
+    ['with nothing', { '/v1/leases': sends('') }, 'failed', /not a whole list/],
+    ['with no list', { '/v1/leases': sends('{"leases": null}') }, 'failed', /not a whole list/],
+    ['with a list of nothing', { '/v1/leases': listing([null]) }, 'failed', /leases\.0/],
+    [
+      'with two lists',
+      { '/v1/leases': sends(`{"leases": [], ${LISTED.slice(1)}`) },
+      'failed',
+      /not a whole list/,
+    ],
+    ['with a lease twice', { '/v1/leases': listing([...LEASES, LEASES[0]]) }, 'failed', /listed twice/],
+    ['with a date that is none', { '/v1/leases': changed({ end_date: 'soon' }) }, 'failed', /end_date/],
+    [
+      'with a lease without reservations',
+      { '/v1/leases': changed({ reservations: null }) },
+      'failed',
+      /reserv/,
+    ],
+    [
+      'with a redirect',
+      { '/v1/leases': sends('', 302, { location: '/v1/os-hosts' }) },
+      'failed',
+      /302|redirect/,
+    ],
+    ['without an end', { '/v1/leases': endlessly }, 'failed', /1 s|time|second/],
+    ['with 100 MiB', { '/v1/leases': hugely }, 'failed', /max size/],
+    ['with an error in the second answer', { '/v1/os-hosts/allocations': sends('', 500) }, 'failed', /500/],
+    ['with no allocations', { '/v1/os-hosts/allocations': sends('{}') }, 'failed', /not a whole list/],
+    ['with an error in the third answer', { '/v1/os-hosts': sends('', 500) }, 'failed', /500/],
+    [
+      'with an empty list',
+      { '/v1/leases': listing([]), '/v1/os-hosts/allocations': sends('{"allocations": []}') },
+      'doubtful',
+      /no lease at all/,
+    ],
+    ['with a part of the list', { '/v1/leases': listing(LEASES.slice(1)) }, 'doubtful', /does not list/],
+    [
+      'an hour later',
+      {
+        '/v1/leases': listing(LEASES.slice(0, 2), { date: new Date(Date.now() + 3_600_000).toUTCString() }),
+        '/v1/os-hosts/allocations': sends('{"allocations": []}'),
+      },
+      'doubtful',
+      /the clock of Blazar differs/,
+    ],
+  ])(
+    'that answers %s: nothing is released, it is said, and leases are judged',
+    async (_, wrong, kind, why) => {
+      const { answers, round, open, outcome, logger, enforcement } = await world();
+      await round();
+      expect(await outcome('complete')).toBe(1);
+      const before = await open();
+      expect(before).toHaveLength(3);
+      Object.assign(answers, wrong);
+      const rounds = round();
+      expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
+        allowed: expect.any(Boolean),
+      });
+      await rounds;
+      expect(await outcome(kind)).toBe(1);
+      const said = logger.lines.filter(({ level }) => level === 'error' || level === 'warn');
+      expect(said.map(({ fields }) => String(fields.error ?? fields.doubts))).toEqual([
+        expect.stringMatching(why),
+      ]);
+      expect((await open()).slice(0, 3)).toEqual(before);
+      for (const path of Object.keys(answers)) {
+        delete answers[path];
+      }
+      await round();
+      expect(await outcome('complete')).toBe(2);
+      expect((await open()).map(({ claims }) => claims)).toEqual(before.map(({ claims }) => claims));
+    },
+  );
+
+  it('goes on when Keystone is there again', async () => {
+    const { round, open, outcome, logger, keystone } = await world();
+    await round();
+    const before = await open();
+    await keystone.stop();
+    // Its token is known: Blazar is asked with it.
+    await round();
+    expect(await open()).toEqual(before);
+    await keystone.restart();
+    await round();
+    expect(await outcome('complete')).toBe(3);
+    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+});
