@@ -80,6 +80,37 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
     await peer.ask('PUT', grant);
   });
 
+  it.each(['users', 'projects'] as const)(
+    'a token of %s that are disabled stops within the cache time',
+    async (what) => {
+      const { check } = await guarded({ token_cache_time: 1, service_roles: ['member'] });
+      const { users, projects } = peer.ids;
+      const path = what === 'users' ? `/users/${users.bob}` : `/projects/${projects.climate}`;
+      const enable = (enabled: boolean) =>
+        peer.ask('PATCH', path, { [what === 'users' ? 'user' : 'project']: { enabled } });
+      const [seen, unseen] = [await peer.token('bob'), await peer.token('bob')];
+      expect(await check(seen)).toBe(204);
+      expect((await enable(false)).status).toBe(200);
+      try {
+        expect(await check(unseen)).toBe(401);
+        await expect.poll(() => check(seen), { timeout: 10_000 }).toBe(401);
+      } finally {
+        await enable(true);
+      }
+      expect([await check(seen), await check(unseen)]).toEqual([401, 401]);
+      expect(await check(await peer.token('bob'))).toBe(204);
+    },
+  );
+
+  it('a fixed token that is wrong opens nothing', async () => {
+    const { check } = await guarded({ tokens: ['another'] });
+    expect(await check('fixed')).toBe(401);
+    expect(await check('')).toBe(401);
+    expect(await check('anotherr')).toBe(401);
+    expect(await check(await peer.token('alice'))).toBe(403);
+    expect(await check(await peer.token('dave', { domain: 'other', project: null }))).toBe(403);
+  });
+
   it('an expired token is refused, however long answers are kept', async () => {
     const { check } = await guarded({ token_cache_time: 86_400 });
     const token = await ofBlazar();
