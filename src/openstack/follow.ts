@@ -47,6 +47,8 @@ export type Followed =
 
 /** The seat is kept for 30 s. */
 const RENEW_MS = 10_000;
+/** In seconds: a lease that two rounds so near each other have not seen was never there, whatever the grace is. */
+const OFTEN = 600;
 /** How many of the latest leases tell the regions of the ledger. */
 const LATEST = 1000;
 
@@ -121,7 +123,7 @@ async function run(following: Following, seat: Seat, wait: Wait) {
       isKnownEndpoint: seat.matched === matched,
       doubted: seat.doubted,
       // A lease may have come and gone while nobody looked. The clock of the database may have been set back.
-      looksOften: seat.age >= 0 && seat.age <= grace,
+      looksOften: seat.age >= 0 && seat.age <= Math.max(grace, OFTEN),
     },
     wait,
   );
