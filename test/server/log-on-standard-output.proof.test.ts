@@ -51,7 +51,7 @@ describe('a log on standard output', () => {
   });
 
   it('delays no answer when nobody reads it, counts dropped lines, and ends at a signal', async () => {
-    const { child, listening, closed, stderr } = serve('decision_log=-', 'shutdown_grace=2');
+    const { child, listening, closed, stderr } = serve('decision_log=-', 'shutdown_grace=2', 'deadline=300');
     const { port, origin } = await listening;
     const asked = ROOM + 1520;
     expect(await flood(Number(port), asked)).toEqual({ '204': asked });
