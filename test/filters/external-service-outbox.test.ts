@@ -77,4 +77,45 @@ describe('durable delivery', () => {
     await vi.waitFor(() => expect(service.requests).toHaveLength(1), SOON);
     expect(JSON.parse(service.requests[0]?.body ?? '')).toEqual(ended('a'));
   });
+
+  it('waits for as long as the service asks, in seconds or until a date', async () => {
+    for (const after of ['3600', new Date(Date.now() + 3_600_000).toUTCString()]) {
+      const { enforcement, service, query } = await durable();
+      service.answer = { status: 503, headers: { 'Retry-After': after } };
+      await enforcement.onEnd(ended('a'));
+      await vi.waitFor(() => expect(query('SELECT attempts FROM outbox')).toEqual([{ attempts: 1n }]), SOON);
+      service.answer = { status: 204 };
+      await enforcement.onEnd(ended('b'));
+      // Without the header it would be tried again after a second at the latest.
+      await new Promise((resolve) => setTimeout(resolve, 1200));
+      expect(service.requests).toHaveLength(1);
+    }
+  });
+
+  it('writes and sends nothing in a dry run', async () => {
+    const { enforcement, service, query } = await durable({}, {}, true);
+    const { context, lease } = createPhysicalHost();
+    expect(await enforcement.onEnd(ended('a'), { dryRun: true })).toMatchObject({
+      failed: false,
+      outcomes: [],
+    });
+    expect(await enforcement.checkCreate({ context, lease }, { dryRun: true })).toMatchObject({
+      allowed: true,
+    });
+    // Ids are not used twice: none was ever written.
+    expect(query("SELECT * FROM sqlite_sequence WHERE name = 'outbox'")).toEqual([]);
+    expect(service.requests).toEqual([]);
+  });
+
+  it('fails an end that cannot be written, says so, and sends nothing', async () => {
+    const { enforcement, service, connection, logger } = await durable();
+    breakLedger(connection, 'outbox');
+    const report = await enforcement.onEnd(ended('a'));
+    expect(report).toMatchObject({
+      failed: true,
+      warnings: ['ExternalServiceFilter could not be told that the lease has ended.'],
+    });
+    expect(JSON.stringify(logger.lines)).toContain('no such table: outbox');
+    expect(service.requests).toEqual([]);
+  });
 });
