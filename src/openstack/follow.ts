@@ -3,6 +3,7 @@ import { type Wait, waitFor } from '../deadline.ts';
 import type { Claimant } from '../ledger/claimant.ts';
 import { rows } from '../ledger/database.ts';
 import { keepSeat, leaveSeat, type Seat, takeSeat } from '../ledger/follower-seat.ts';
+import { isGuessed, withdrawRegion } from '../ledger/guessed-region.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Reconciled } from '../ledger/reconcile-lease.ts';
 import { followOnce, readOpenRows } from '../ledger/round.ts';
@@ -151,7 +152,7 @@ async function run(following: Following, seat: Seat, wait: Wait) {
 
 /** A list is of one region. The ledger's rows have that of Blazar's `os_region_name`. */
 async function regionOf(
-  { ledger, region }: Following,
+  { ledger, region, isDryRun }: Following,
   wait: Wait,
 ): Promise<{ region: string | undefined; doubts: string[] }> {
   const { queries } = ledger.database;
@@ -168,6 +169,18 @@ async function regionOf(
   if (known.length === 1 && first === '') {
     // Blazar has no os_region_name.
     return { region: '', doubts: [] };
+  }
+  if (first === '' && second !== undefined && second === region && known.length === 2) {
+    if (isDryRun) {
+      const doubt = `the ledger has leases of the region ${names}: the next round that is not a dry run finds out which is right`;
+      return { region: undefined, doubts: [doubt] };
+    }
+    if (await isGuessed(ledger, region, wait)) {
+      await withdrawRegion(ledger, region, wait);
+      return { region: '', doubts: [] };
+    }
+    const doubt = `the ledger has leases without a region beside those of the region ${JSON.stringify(region)}: either Blazar has an os_region_name or not`;
+    return { region, doubts: [doubt] };
   }
   if (region === undefined ? second !== undefined : known.length > 0 && !known.includes(region)) {
     const what =

@@ -52,6 +52,8 @@ export class World {
   readonly claimants: readonly Claimant[];
   readonly keystone: Keystone;
   now = NOW;
+  /** Blazar's `os_region_name`. */
+  region: string | null = 'RegionOne';
   /** Path → what is answered. */
   readonly answers = new Map<string, Answer | string>();
   /** Called before an answer is sent. */
@@ -118,7 +120,7 @@ export class World {
     const now = this.now;
     this.now = recordedAt;
     const { project_id, user_id, start_date, end_date, reservations } = lease;
-    const context = { project_id, user_id, region_name: 'RegionOne' };
+    const context = { project_id, user_id, region_name: this.region };
     const request = { context, lease: { name: 'run', start_date, end_date, reservations, ...more } };
     const author = { operation: 'create', who: user_id, requestId: null, reason: null } as const;
     const { refusal } = await this.ledger.commit(ledgerRequest(request, this.claimants), author, NO_WAIT);

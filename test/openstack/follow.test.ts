@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { headerKeystone } from '../peers/header-keystone.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
-import { type Answer, type Listed, recorded, World } from './blazar-world.ts';
+import { type Answer, type Listed, NOW, recorded, World } from './blazar-world.ts';
 
 /** What the recorded leases cost: 2 hosts for 24 h; 3 hosts of at most 9, and 3 instances, for 12 h. */
 const TRUE_COST = 2 * 24 + 3 * 12 + 0.3 * 12;
@@ -149,6 +149,51 @@ describe('a round', () => {
     world.now = '2026-11-22T09:05:00Z';
     expect((await world.round()).changes).toEqual(['corrected #1: it had ended, and is there']);
     expect(await world.taken()).toBe(TRUE_COST);
+  });
+});
+
+describe('a Blazar without os_region_name', () => {
+  it('counts leases once that were recorded before it first asked', async () => {
+    const world = await World.start();
+    world.region = null;
+    const [, second, last] = world.leases as [Listed, Listed, Listed];
+    const dates = { start_date: '2030-03-01 00:00', end_date: '2030-03-02 00:00' };
+    const instances = second.reservations.slice(0, 1).map((one) => ({ ...one, id: 'new' }));
+    const { changes } = await world.round({ region: 'RegionOne' });
+    expect(changes).toHaveLength(3);
+    expect(await world.taken()).toBe(TRUE_COST);
+    // Asked for, and built, since then. And one that was there before is asked for again.
+    await world.ask(last, NOW, { ...dates, reservations: instances });
+    await world.ask(last, NOW, { id: last.id });
+    const created_at = '2026-11-22 09:00:00';
+    world.leases.push({ ...last, ...dates, id: 'new', created_at, reservations: instances });
+    world.now = '2026-11-22T09:01:00Z';
+    expect((await world.round({ region: 'RegionOne', isDryRun: true })).followed).toMatchObject({
+      doubts: [expect.stringMatching(/dry run/)],
+    });
+    const { followed } = await world.round({ region: 'RegionOne' });
+    expect(followed).toMatchObject({ kind: 'done', doubts: [] });
+    world.now = '2026-11-22T10:00:00Z';
+    expect((await world.round({ region: 'RegionOne' })).followed).toMatchObject({ doubts: [] });
+    const rows = await world.open();
+    expect(rows.map(({ lease_id }) => lease_id).sort()).toEqual(world.leases.map(({ id }) => id).sort());
+    expect(new Set(rows.map(({ region }) => region))).toEqual(new Set(['']));
+    expect((await world.round({ region: 'RegionOne' })).changes).toEqual([]);
+    expect((await verifyLedger(world.ledger, NO_WAIT)).differences).toEqual([]);
+  });
+
+  it('releases nothing where another Blazar has one', async () => {
+    const world = await askedWorld();
+    await world.round();
+    world.region = null;
+    const [lease] = world.leases as [Listed];
+    await world.ask(lease, LONG_AGO);
+    world.leases.splice(0, 1);
+    world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    world.now = '2026-11-22T12:00:00Z';
+    const { followed, changes } = await world.round({ region: 'RegionOne' });
+    expect(followed).toMatchObject({ doubts: [expect.stringMatching(/without a region/)] });
+    expect(changes).toEqual([]);
   });
 });
 
