@@ -46,6 +46,8 @@ export interface Reconciled {
   readonly start: Instant;
   readonly end: Instant;
   readonly note: string | null;
+  /** It was left because of an error, which is the note. */
+  readonly isFailure?: boolean;
 }
 
 /** In a dry run everything is rolled back. */

@@ -105,7 +105,7 @@ export async function* followOnce(
         throw thrown;
       }
       // One lease that a filter cannot judge must not keep the others from being compared.
-      return { ...failed, note: errorText(thrown) };
+      return { ...failed, note: errorText(thrown), isFailure: true };
     }
   };
 

@@ -42,6 +42,10 @@ export class Follower {
   #due: number | undefined;
   /** What was in doubt when it was last logged. */
   #said = '';
+  /** The leases of the round that could not be compared, and the first reason. */
+  #failures = { count: 0, error: '' };
+  /** The first reason when it was last logged. */
+  #complained = '';
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
@@ -104,6 +108,7 @@ export class Follower {
     }
     const generation = current();
     generation.enter();
+    this.#failures = { count: 0, error: '' };
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
     try {
@@ -144,6 +149,7 @@ export class Follower {
         metrics.completed(Date.now());
       }
       this.#say(doubts);
+      this.#complain();
       logger.debug({ seconds: seconds(), listed, doubts }, 'compared the ledger with Blazar');
     } catch (thrown) {
       if (!this.#isClosed) {
@@ -157,6 +163,10 @@ export class Follower {
   #report(one: Reconciled): void {
     const { metrics, logger } = this.#parts;
     const { outcome, row, leaseId, projectId, userId, note } = one;
+    if (one.isFailure === true) {
+      const { count, error } = this.#failures;
+      this.#failures = { count: count + 1, error: error || (note ?? '') };
+    }
     if (outcome === 'left') {
       return;
     }
@@ -177,6 +187,18 @@ export class Follower {
       );
     }
     this.#said = said;
+  }
+
+  /** Once for each reason: such a lease stays as it was, and is tried in every round. */
+  #complain(): void {
+    const { count, error } = this.#failures;
+    if (count > 0 && error !== this.#complained) {
+      this.#parts.logger.error(
+        { leases: count, error },
+        'leases stay as they were: they could not be compared with Blazar',
+      );
+    }
+    this.#complained = error;
   }
 
   #failed(thrown: unknown, seconds: number): void {

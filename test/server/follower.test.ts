@@ -10,7 +10,7 @@ import { Follower } from '../../src/server/follower.ts';
 import { FollowerMetrics } from '../../src/server/follower-metrics.ts';
 import { SECTIONS } from '../../src/server/sections.ts';
 import { recorded } from '../openstack/blazar-world.ts';
-import { ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
+import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { metric } from '../support/metric.ts';
 import { policyServer } from '../support/policy-server.ts';
@@ -58,7 +58,7 @@ function cutOff(response: ServerResponse): void {
 }
 
 /** A ledger that has the recorded leases, and the service's follower of a Blazar with these answers. */
-async function world() {
+async function world(rate = 1) {
   const answers: Answers = {};
   const blazar = await policyServer((request, response) => {
     const path = request.url ?? '';
@@ -75,15 +75,23 @@ async function world() {
     enforcement: {
       enabled_filters: ['UsageBudgetFilter', 'MaxLeaseDurationFilter'],
       usage_budget_required: false,
+      usage_budget_rates: { 'physical:host': rate },
     },
   };
   const configuration = await requireConfiguration({ environment: {}, configFiles: [], values }, SECTIONS);
   const logger = recordingLogger();
   const enforcement = await UsageEnforcement.fromConfiguration(configuration, { logger });
   const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
+  await giveBudget(ledger, {
+    projectId: 'climate',
+    amount: '100000',
+    from: '2026-01-01',
+    until: '2040-01-01',
+  });
   const registry = new Registry();
   const metrics = new FollowerMetrics(registry);
-  const followed = () => ({ configuration, enforcement, enter() {}, leave() {} });
+  let current = configuration;
+  const followed = () => ({ configuration: current, enforcement, enter() {}, leave() {} });
   const written = (query: Parameters<typeof rows>[0]) =>
     ledger.transact(
       'reconcile',
@@ -115,7 +123,19 @@ async function world() {
     return (await written(query.orderBy('id').compile())) as readonly LeaseRow[];
   };
   const outcome = async (name: string) => metric(await registry.metrics(), ROUNDS, { outcome: name });
-  return { answers, round, open, outcome, logger, enforcement, keystone };
+  /** Follows every second, and then, after a reload, not any more. */
+  const unfollow = async () => {
+    const follower = new Follower({ current: followed, metrics, logger });
+    follower.start();
+    await vi.waitFor(async () => expect(await outcome('complete')).toBe(1), { timeout: 10_000, interval: 5 });
+    const blazarOptions = { ...values.blazar, reconcile_interval: 0 };
+    const changed = { ...values, blazar: blazarOptions };
+    current = await requireConfiguration({ environment: {}, configFiles: [], values: changed }, SECTIONS);
+    follower.start();
+    onTestFinished(() => follower.close());
+  };
+  const asked = () => blazar.requests.length;
+  return { answers, round, open, outcome, logger, enforcement, keystone, unfollow, asked };
 }
 
 describe('a Blazar or Keystone that does not answer as it should', () => {
@@ -194,6 +214,27 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
       expect((await open()).map(({ claims }) => claims)).toEqual(before.map(({ claims }) => claims));
     },
   );
+
+  it('says it when a lease cannot be compared, and compares the others', async () => {
+    const { answers, round, open, outcome, logger } = await world(1_000_000);
+    // It takes more than can be counted.
+    answers['/v1/leases'] = changed({ end_date: '2033-01-01 00:00' });
+    await round();
+    expect(await outcome('complete')).toBe(1);
+    expect((await open()).map(({ project_id }) => project_id)).toEqual(['physics', 'climate']);
+    expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
+      { message: expect.stringMatching(/could not be compared/), fields: { leases: 1 } },
+    ]);
+  });
+
+  it('is not asked any more when reconcile_interval becomes 0', async () => {
+    const { asked, unfollow } = await world();
+    await unfollow();
+    const before = asked();
+    await new Promise((resolve) => setTimeout(resolve, 1200));
+    expect(before).toBeGreaterThan(0);
+    expect(asked()).toBe(before);
+  });
 
   it('goes on when Keystone is there again', async () => {
     const { round, open, outcome, logger, keystone } = await world();
