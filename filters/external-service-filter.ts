@@ -236,10 +236,31 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
   }
 
   async onEnd(context: Context, lease: Lease, call: Call): Promise<void> {
-    if (this.#outbox !== undefined) {
+    if (this.#outbox === undefined) {
+      await this.#sendEnd({ context, lease }, call);
+      return;
+    }
+    try {
       await this.#outbox.add(endMessage(context, lease), call);
-    } else if (this.#onEndUrl !== undefined) {
-      const answer = await this.#service.post(this.#onEndUrl, { context, lease }, call);
+    } catch (thrown) {
+      // What undoes a commit is in the outbox already. Any other end would be lost, since Blazar does not repeat it.
+      if (call.undoes !== undefined) {
+        throw thrown;
+      }
+      const error = textOf(thrown);
+      await this.#sendEnd({ context, lease }, call).catch((direct: unknown) => {
+        throw new Error(`${error}; sent directly: ${textOf(direct)}`, { cause: thrown });
+      });
+      this.services.logger.warn(
+        { filter: 'ExternalServiceFilter', error },
+        'the outbox cannot be written: the end of a lease was sent directly',
+      );
+    }
+  }
+
+  async #sendEnd(body: object, call: Call): Promise<void> {
+    if (this.#onEndUrl !== undefined) {
+      const answer = await this.#service.post(this.#onEndUrl, body, call);
       if (answer.status !== 204) {
         throw this.#answers.unusable(answer);
       }
@@ -279,7 +300,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
       if (!this.options.external_service_allow_on_error || call.signal?.aborted) {
         throw thrown;
       }
-      const error = thrown instanceof Error ? thrown.message : String(thrown);
+      const error = textOf(thrown);
       this.services.logger.warn(
         { filter: 'ExternalServiceFilter', error },
         'allowed on error: the external service failed',
@@ -295,4 +316,8 @@ function endMessage(context: Context, lease: Lease): EndMessage {
 
 function contents(file: string | undefined): Buffer | undefined {
   return file === undefined ? undefined : readFileSync(file);
+}
+
+function textOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
 }

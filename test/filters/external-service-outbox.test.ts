@@ -107,15 +107,25 @@ describe('durable delivery', () => {
     expect(service.requests).toEqual([]);
   });
 
-  it('fails an end that cannot be written, says so, and sends nothing', async () => {
+  it('is sent directly if it cannot be written', async () => {
     const { enforcement, service, connection, logger } = await durable();
     breakLedger(connection, 'outbox');
+    expect(await enforcement.onEnd(ended('a'))).toMatchObject({ failed: false });
+    expect(service.requests).toHaveLength(1);
+    expect(JSON.stringify(logger.lines)).toContain('the end of a lease was sent directly');
+  });
+
+  it('fails if it can neither be written nor sent, and says both', async () => {
+    const { enforcement, service, connection, logger } = await durable();
+    breakLedger(connection, 'outbox');
+    service.server.closeAllConnections();
+    service.server.close();
     const report = await enforcement.onEnd(ended('a'));
     expect(report).toMatchObject({
       failed: true,
       warnings: ['ExternalServiceFilter could not be told that the lease has ended.'],
     });
     expect(JSON.stringify(logger.lines)).toContain('no such table: outbox');
-    expect(service.requests).toEqual([]);
+    expect(JSON.stringify(logger.lines)).toContain('sent directly: ');
   });
 });

@@ -95,14 +95,14 @@ describe('metrics', () => {
 });
 
 describe('an outbox that cannot be written', () => {
-  it('is what the log says about the end; Blazar goes on', async () => {
+  it('is in the log, and the end is sent directly', async () => {
     const service = await policyServer({ status: 204 });
     const { post, connection, logger } = await serving(service);
     breakLedger(connection, 'outbox');
     expect(await post('/on-end', END)).toMatchObject({ status: 204, text: '' });
     const failed = logger.lines.filter((line) => JSON.stringify(line).includes('no such table: outbox'));
     expect(JSON.stringify(failed)).toContain('ExternalServiceFilter');
-    expect(service.requests).toEqual([]);
+    expect(service.requests).toHaveLength(1);
   });
 });
 
