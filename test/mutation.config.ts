@@ -12,7 +12,7 @@ export default mergeConfig(
       exclude: [
         '**/*.proof.test.ts',
         'test/enforcement/commit-without-ledger.test.ts',
-        'test/ledger/{going-back,hostile-texts,opening}.test.ts',
+        'test/ledger/{going-back,hostile-texts}.test.ts',
       ],
       // Arithmetic that is wrong is wrong on SQLite too: no PostgreSQL is started for each worker.
       testNamePattern: '^(?!.*postgresql)',

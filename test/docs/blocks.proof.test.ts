@@ -31,7 +31,7 @@ const tries: Readonly<Record<string, Try>> = {
     expectShown(await workshop.problems(file), problems, file);
   },
 
-  /** types.test.ts checks the types. */
+  /** types.proof.test.ts checks the types. */
   async ts(block, follower, workshop) {
     const { outputText } = ts.transpileModule(block.text, {
       compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext },

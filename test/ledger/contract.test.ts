@@ -6,7 +6,6 @@ import { crowding } from './contract/concurrency.ts';
 import { creating } from './contract/create.ts';
 import { ending } from './contract/end.ts';
 import { withstanding } from './contract/hostile.ts';
-import { delivering, preparing } from './contract/outbox.ts';
 import { updating } from './contract/update.ts';
 import { type GroundSetup, newGrounds } from './ground.ts';
 
@@ -19,7 +18,5 @@ describe.each(DIALECTS)('the ledger on %s', (dialect) => {
   describe('when a lease ends', () => ending(grounds));
   describe('when budgets are set', () => budgeting(grounds));
   describe('when many come at once', () => crowding(grounds));
-  describe('when messages are to be delivered', () => delivering(grounds));
-  describe('when messages are prepared', () => preparing(grounds));
   describe('when names are hostile and numbers large', () => withstanding(grounds));
 });
