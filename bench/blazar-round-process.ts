@@ -158,7 +158,6 @@ const during = await checking;
 
 const measured: Measured = { correcting, idle, memory: most - before, alone, during, held };
 process.send?.(measured);
-process.stderr.write(`${JSON.stringify(measured)}\n`);
 child.kill();
 await keystone.close();
 await ledger.close();

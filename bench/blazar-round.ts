@@ -1,6 +1,7 @@
 /** A comparison of the ledger with a Blazar that has 10,000 leases: how long it takes, how much memory, and what it leaves to checks. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Run, Scale, Trial } from './harness/suite.ts';
 
@@ -34,7 +35,8 @@ export interface Measured {
 
 async function measure({ quick }: Scale): Promise<Run> {
   const leases = quick ? 100 : LEASES;
-  const child = fork(fileURLToPath(new URL('blazar-round-process.ts', import.meta.url)), [String(leases)], {
+  const main = new URL(`./blazar-round-process${extname(import.meta.url)}`, import.meta.url);
+  const child = fork(fileURLToPath(main), [String(leases)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const [measured] = (await once(child, 'message')) as [Measured];
