@@ -17,19 +17,15 @@ import { DIALECTS, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createDatabase } from '../support/shared-postgres.ts';
 
+const MIGRATIONS = ['0001-ledger', '0002-alternatives', '0003-position', '0004-follower', '0005-outbox'];
+
 const newLedger = newLedgers();
 
 describe.each(DIALECTS)('a ledger on %s', (dialect) => {
   it('is created once, however often it is upgraded', async () => {
     const url = await newLedger(dialect);
     await run(url, ['DROP TABLE kysely_migration', ...TABLES.map((name) => `DROP TABLE ${name}`)]);
-    expect(await upgradeTables(connectionOf(url))).toEqual([
-      '0001-ledger',
-      '0002-alternatives',
-      '0003-position',
-      '0004-follower',
-      '0005-outbox',
-    ]);
+    expect(await upgradeTables(connectionOf(url))).toEqual(MIGRATIONS);
     expect(await upgradeTables(connectionOf(url))).toEqual([]);
     expect(await openingOf(url)).toBe('open');
   });
@@ -65,13 +61,7 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
     ]);
     await expect(upgradeTables(connectionOf(url))).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
     await run(url, [`DROP TABLE ${last}`]);
-    expect(await upgradeTables(connectionOf(url))).toEqual([
-      '0001-ledger',
-      '0002-alternatives',
-      '0003-position',
-      '0004-follower',
-      '0005-outbox',
-    ]);
+    expect(await upgradeTables(connectionOf(url))).toEqual(MIGRATIONS);
     expect(await openingOf(url)).toBe('open');
   });
 });
@@ -139,26 +129,14 @@ describe('a ledger on a server', () => {
       'CREATE TABLE other.kysely_migration_lock (id varchar(255) PRIMARY KEY, is_locked integer)',
     ]);
     expect(await openingOf(url)).toEqual([expect.stringContaining('holds no ledger')]);
-    expect(await upgradeTables(connectionOf(url))).toEqual([
-      '0001-ledger',
-      '0002-alternatives',
-      '0003-position',
-      '0004-follower',
-      '0005-outbox',
-    ]);
+    expect(await upgradeTables(connectionOf(url))).toEqual(MIGRATIONS);
     expect(await upgradeTables(connectionOf(url))).toEqual([]);
     expect(await openingOf(url)).toBe('open');
     // And a second ledger, in a schema that the URL names.
     await run(url, ['CREATE SCHEMA books']);
     const second = `${url}?options=-c%20search_path%3Dbooks`;
     expect(await openingOf(second)).toEqual([expect.stringContaining('holds no ledger')]);
-    expect(await upgradeTables(connectionOf(second))).toEqual([
-      '0001-ledger',
-      '0002-alternatives',
-      '0003-position',
-      '0004-follower',
-      '0005-outbox',
-    ]);
+    expect(await upgradeTables(connectionOf(second))).toEqual(MIGRATIONS);
     expect(await openingOf(second)).toBe('open');
   });
 

@@ -191,6 +191,32 @@ describe('reckon', () => {
     expect(reckon(reckoned([], update)).deltas).toEqual(new Map([['a', tooMuch]]));
   });
 
+  describe('a new lease with the id of one that is recorded', () => {
+    const earlier = taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }]);
+    const asked = (perSecond: bigint, limit: bigint) =>
+      reckon(
+        reckoned([], {
+          ...{ now: 4n, staysOpen: true, recorded: [earlier], balances: new Map([['a', 20n]]) },
+          wanted: [{ ...claimed(by('F', [used('a', perSecond, 4n, 10n, limit)])), start: 4n }],
+        }),
+      );
+
+    it('pays for what the earlier one has used, too, or leaves the earlier one charged', () => {
+      expect(asked(1n, 20n)).toMatchObject({ refusal: undefined, deltas: new Map() });
+      const { deltas, alternatives } = asked(3n, 26n);
+      expect(deltas).toEqual(new Map([['a', 6n]]));
+      expect(alternatives).toHaveLength(2);
+      expect(alternatives[0].claims).toContainEqual({ kind: 'spent', account: 'a', amount: 8n });
+      // When Blazar shows the new one, what the earlier one has used is not given back; the earlier one would not pay for it.
+      expect(refundOf(alternatives, 5n, 4n)).toEqual(new Map([['a', 15n]]));
+      expect(refundOf(alternatives, 5n, 0n)).toEqual(new Map([['a', 16n]]));
+    });
+
+    it('is refused where both together are too much', () => {
+      expect(asked(3n, 25n).refusal).toBeDefined();
+    });
+  });
+
   it('also refuses a state that it may have on the way', () => {
     const wanted: [Claimed, Claimed] = [
       claimed(by('F', [used('a', 4n, 0n, 1n, 20n)])),
