@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { rows } from '../../src/ledger/database.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { headerKeystone } from '../peers/header-keystone.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
@@ -45,6 +46,18 @@ describe('a round', () => {
     world.now = '2026-11-22T09:10:00Z';
     expect((await world.round()).changes).toEqual(['released #4: Blazar has not built it']);
     expect(await world.taken()).toBe(TRUE_COST);
+  });
+
+  it('charges what such a lease can have used if nobody has looked for a while', async () => {
+    const world = await askedWorld();
+    const [lease] = world.leases;
+    await world.ask(lease as never, '2026-11-22T08:59:00Z', { start_date: '2026-11-22 08:59' });
+    await world.round();
+    const longAgo = world.ledger.database.queries.updateTable('follower').set({ followed_at: 1n });
+    await world.ledger.transact('reconcile', () => rows(longAgo.compile()), NO_WAIT);
+    world.now = '2026-11-22T09:10:00Z';
+    expect((await world.round()).changes).toEqual(['released #4: Blazar does not have it any more']);
+    expect(await world.taken()).toBeGreaterThan(TRUE_COST);
   });
 
   it('releases a lease whose end nobody has reported, and charges what it can have used', async () => {
