@@ -16,7 +16,7 @@ const ROOMS = {
   enforcement: ['openstack', 'ledger', 'plugin', 'filter', 'lease', 'http', 'config'],
   kubernetes: ['lease', 'config', 'yaml'],
   skypilot: ['enforcement', 'plugin', 'filter', 'http', 'config', 'yaml'],
-  decisions: ['skypilot', 'kubernetes', 'filter', 'lease', 'config'],
+  decisions: ['skypilot', 'kubernetes', 'ledger', 'filter', 'lease', 'config'],
   server: [
     'decisions',
     'skypilot',

@@ -1,13 +1,16 @@
 import type Router from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from '../logger.ts';
+import { apiRoutes } from './api/router.ts';
+import { API_ROUTES } from './api/routes.ts';
 import { blazarEndpoints, blazarRoutes, straightTo } from './blazar.ts';
+import { type PageParts, pageRoutes } from './console/routes.tsx';
 import type { Doors } from './doors.ts';
 import { healthRoutes } from './health.ts';
 import { kubernetesEndpoints } from './kubernetes.ts';
 import { openApiRoutes } from './openapi/document.ts';
 import { OWN_PATHS } from './own-paths.ts';
-import { type PageParts, pageRoutes } from './page/routes.tsx';
+import { createPeople } from './people/people.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 import { aroundRequests } from './request-middleware.ts';
 import { skypilotEndpoint } from './skypilot.ts';
@@ -37,7 +40,9 @@ export function createApp(parts: AppParts): Koa {
   });
   const endpoints = blazarEndpoints(doors.blazar, recorder);
   const page = pageRoutes({ generations, tokens: doors.blazar.tokens, recorder, metrics, isDraining });
-  const routers: Router[] = [blazarRoutes(endpoints), health, openApiRoutes(), page];
+  const people = createPeople(doors.blazar.tokens);
+  const api = apiRoutes(API_ROUTES, { people, logger });
+  const routers: Router[] = [blazarRoutes(endpoints), health, openApiRoutes(), api, page];
   const paths = new Set(OWN_PATHS);
   app.use(
     aroundRequests({

@@ -60,7 +60,12 @@ export function aroundRequests(parts: RequestParts): Middleware {
   };
 
   /** The path for metrics and logs. Any other path is the client's text, and may hold a token. */
-  function namedPath({ path }: Context, { skypilot, kubernetes }: Generation): string {
+  function namedPath(ctx: Context, { skypilot, kubernetes }: Generation): string {
+    const { path } = ctx;
+    const { route } = stateOf(ctx);
+    if (route !== undefined) {
+      return route;
+    }
     if (paths.has(path)) {
       return path;
     }

@@ -12,6 +12,8 @@ export interface RequestState {
   readonly headers: string[];
   /** A JSON body to send with status 200 and no further headers. */
   json?: string;
+  /** The path as the API or the console describes it, such as `/v1/projects/{project_id}`, for metrics and logs. */
+  route?: string;
   /** Why the request was not judged, for the log. */
   refusedFor?: string;
 }

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../support/filter-folder.ts';
 import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
 import { changedAnswer, IDS, recordedKeystone } from '../support/recorded-identities.ts';
 import { createLasting } from '../support/requests.ts';
-import { visitService } from './page/visitor.ts';
+import { visitService } from './console/visitor.ts';
 
 it('shows names with ids on the page and in the decision log, and counts those that are missing', async () => {
   const keystone = await recordedKeystone();

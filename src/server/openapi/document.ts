@@ -7,9 +7,12 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { requestSchemas } from '../../lease/request-schemas.ts';
 import { packageVersion } from '../../version.ts';
+import type { ApiRoute } from '../api/route.ts';
+import { API_ROUTES } from '../api/routes.ts';
 import { type DoorName, securitySchemesOf } from '../doors.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
+import { apiOperation, apiSchemas, sharedAnswersOf } from './api-operations.ts';
 import { bodySchemas, kubernetesSchemas, skypilotSchemas } from './bodies.ts';
 import {
   ALWAYS,
@@ -52,7 +55,10 @@ export interface Served {
 
 export function openApiDocument(served: Served = {}) {
   const operations = operationsWith(served);
-  const names = new Set(operations.flatMap(({ entry }) => [...entry.responses, ...ALWAYS]));
+  const names = new Set([
+    ...operations.flatMap(({ entry }) => [...entry.responses, ...ALWAYS]),
+    ...API_ROUTES.flatMap((route) => sharedAnswersOf(route, RESPONSES)),
+  ]);
   const doors = new Set(operations.flatMap(({ entry }) => entry.door ?? []));
   return {
     openapi: '3.1.1',
@@ -64,10 +70,18 @@ export function openApiDocument(served: Served = {}) {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       version: packageVersion(),
     },
-    tags: TAGS.filter(({ name }) => operations.some(({ entry }) => entry.tag === name)),
-    paths: Object.fromEntries(
-      operations.map(({ path, method, entry }) => [path, { [method]: operation(entry) }]),
-    ),
+    tags: [...TAGS.filter(({ name }) => operations.some(({ entry }) => entry.tag === name)), PEOPLE],
+    paths: pathItems([
+      ...operations.map(({ path, method, entry }) => ({ path, method, described: operation(entry) })),
+      ...API_ROUTES.map((route) => ({
+        path: route.path,
+        method: route.method.toLowerCase(),
+        described: {
+          ...apiOperation(route, apiAnswers(route), { jsonSchema, schemaPath }),
+          security: security('blazar'),
+        },
+      })),
+    ]),
     components: {
       schemas: schemas(served),
       parameters: { RequestId: requestIdParameter() },
@@ -84,6 +98,23 @@ const TAGS = [
   { name: 'kubernetes', description: 'For API servers of Kubernetes.' },
   { name: 'service', description: 'For operators.' },
 ] as const satisfies readonly { name: Operation['tag']; description: string }[];
+
+const PEOPLE = { name: 'people', description: 'For members and managers of projects, and for operators.' };
+
+function apiAnswers(route: ApiRoute) {
+  return responsesNamed([...sharedAnswersOf(route, RESPONSES), ...ALWAYS]);
+}
+
+/** A path may have several methods. */
+function pathItems(
+  all: readonly { readonly path: string; readonly method: string; readonly described: object }[],
+): Record<string, object> {
+  const items: Record<string, Record<string, object>> = {};
+  for (const { path, method, described } of all) {
+    items[path] = { ...items[path], [method]: described };
+  }
+  return items;
+}
 
 interface PathOperation {
   readonly path: string;
@@ -199,6 +230,7 @@ function schemas({ skypilotPath, kubernetes = false }: Served): Record<string, o
   const all = {
     ...requestSchemas,
     ...bodySchemas,
+    ...apiSchemas(API_ROUTES),
     ...(skypilotPath !== undefined && skypilotSchemas),
     ...(kubernetes && kubernetesSchemas),
   };

@@ -193,6 +193,39 @@ export const RESPONSES = {
     body: 'Fault',
     examples: { faulty: { request_id: 'req-7b1c5f2e-94a1-4a5e-9d5b-2f2c3f1d8e60' } },
   },
+  NotAsked: {
+    status: 400,
+    description: 'A parameter, the body or a header is not as described. `field` says which.',
+    headers: ANSWERED,
+    body: 'InvalidRequest',
+    examples: { notAsked: { message: 'expected the cursor of the page before', field: 'after' } },
+  },
+  NoPerson: {
+    status: 401,
+    description:
+      'Something must be shown: a token, or the cookie of the console, and it is missing or not valid.',
+    headers: [REQUEST_ID_HEADER, 'WWW-Authenticate'],
+    body: 'Refusal',
+    examples: { noPerson: { message: 'expected a valid token in the header X-Auth-Token' } },
+  },
+  NotAllowed: {
+    status: 403,
+    description: 'The person may not do this, or belongs to no such project.',
+    headers: ANSWERED,
+    body: 'Refusal',
+    examples: {
+      notAllowed: {
+        message: 'expected a person with more rights: see "Who may do what" in the documentation',
+      },
+    },
+  },
+  NotNow: {
+    status: 503,
+    description: 'The ledger or Keystone does not answer, or too much is under way.',
+    headers: [REQUEST_ID_HEADER, 'Retry-After'],
+    body: 'Refusal',
+    examples: { notNow: { message: 'the ledger does not answer; please try again' } },
+  },
   NotReady: {
     status: 503,
     description: 'The configuration is not valid, or the service is about to stop.',

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { toInstant } from '../../../src/lease/dates.ts';
-import { share, shownDate, timeScale } from '../../../src/server/page/time-scale.ts';
+import { share, shownDate, timeScale } from '../../../src/server/console/time-scale.ts';
 
 const at = (text: string) => toInstant(text) ?? 0n;
 const span = (start: string, end: string) => ({ start: at(start), end: at(end) });

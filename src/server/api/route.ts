@@ -1,0 +1,98 @@
+/** A route of the API: who may, what it takes and gives. The router, the rights and /openapi.json read the same object. */
+import type { z } from 'zod';
+import type { Deadline } from '../../deadline.ts';
+import type { Logger } from '../../logger.ts';
+import type { Generation } from '../generation.ts';
+import type { Action } from '../people/access.ts';
+import type { Person } from '../people/person.ts';
+
+export interface ApiRequest<Query, Body> {
+  readonly person: Person;
+  /** From the path; empty for a route without. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: Body;
+  /** A header of the request, in lower case; empty = it is not there. */
+  header(name: string): string;
+  readonly generation: Generation;
+  readonly requestId: string;
+  readonly deadline: Deadline;
+  readonly logger: Logger;
+}
+
+/** An answer: JSON, or another type with its bytes. */
+export interface ApiAnswer {
+  /** Default 200. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Default: none. */
+  readonly json?: unknown;
+  /** Instead of `json`. */
+  readonly content?: { readonly type: string; readonly text: string | AsyncIterable<string> };
+}
+
+export interface ApiExample {
+  readonly status: number;
+  readonly description: string;
+  /** Default: none. */
+  readonly schema?: z.ZodType;
+  /** The name of `schema` in /openapi.json. */
+  readonly name?: string;
+  /** Default `application/json`. */
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, { readonly description: string }>>;
+}
+
+export interface ApiRoute<Query = unknown, Body = unknown> {
+  /** The `operationId`: `listProjects`. */
+  readonly id: string;
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** `/v1/projects/{project_id}/leases` */
+  readonly path: string;
+  /** Who may; a `project_id` in the path is the project. Routes without one narrow their lists to `visibleProjects`. */
+  readonly action: Action;
+  readonly summary: string;
+  readonly description: string;
+  /** Each parameter with a `meta({ description })`. Unknown ones are refused. Default: none. */
+  readonly query?: z.ZodType<Query>;
+  readonly body?: {
+    /** Its name in /openapi.json. */
+    readonly name: string;
+    readonly schema: z.ZodType<Body>;
+    readonly example: unknown;
+    /** Types other than application/json arrive as a text. Default: only JSON. */
+    readonly types?: readonly string[];
+  };
+  /** What it answers besides what every route may: 400, 401, 403, 405, 408, 431, 500, 503. */
+  readonly answers: readonly ApiExample[];
+  answer(request: ApiRequest<Query, Body>): Promise<ApiAnswer>;
+}
+
+/** Types of query and body are those of the schemas. */
+export function route<Query, Body>(entry: ApiRoute<Query, Body>): ApiRoute {
+  return entry as unknown as ApiRoute;
+}
+
+/** What the client is told, with a status. Any other error is a fault of the service. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+  readonly field: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  /** `cause`: for the log. */
+  constructor(
+    status: number,
+    message: string,
+    {
+      field,
+      headers = {},
+      cause,
+    }: { field?: string; headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    super(message, { cause });
+    this.status = status;
+    this.field = field;
+    this.headers = headers;
+  }
+}

@@ -1,0 +1,153 @@
+/** Serves the routes of the API: one order of checks for all of them, and one form of errors. */
+import Router from '@koa/router';
+import type { Context } from 'koa';
+import type { z } from 'zod';
+import { Admission } from '../../admission.ts';
+import { withinDeadline } from '../../deadline.ts';
+import { errorText, LedgerUnavailableError } from '../../errors.ts';
+import { CursorError } from '../../ledger/views/pages.ts';
+import type { Logger } from '../../logger.ts';
+import { jsonBody } from '../body.ts';
+import { EXACT } from '../own-paths.ts';
+import { may } from '../people/access.ts';
+import type { People } from '../people/contract.ts';
+import type { Person } from '../people/person.ts';
+import { stateOf } from '../request-state.ts';
+import { type ApiAnswer, ApiError, type ApiRoute } from './route.ts';
+
+export interface ApiParts {
+  readonly people: People;
+  readonly logger: Logger;
+}
+
+/** How many people are answered at the same time, and how many wait: whoever asks for a lease waits for none of them. */
+const MAX_UNDER_WAY = 32;
+const MAX_WAITING = 256;
+/** In seconds. */
+const RETRY_AFTER = '5';
+
+/** A path with `{name}` for each part that varies, in the form of the router. */
+export function routerPath(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
+export function apiRoutes(routes: readonly ApiRoute[], parts: ApiParts): Router {
+  const router = new Router(EXACT);
+  const line = new Admission(MAX_UNDER_WAY, MAX_WAITING);
+  for (const entry of routes) {
+    router.register(routerPath(entry.path), [entry.method], (ctx: Context) => serve(ctx, entry, parts, line));
+  }
+  return router;
+}
+
+async function serve(
+  ctx: Context,
+  entry: ApiRoute,
+  { people, logger }: ApiParts,
+  line: Admission,
+): Promise<void> {
+  stateOf(ctx).route = entry.path;
+  ctx.set('Cache-Control', 'no-store');
+  const person = await personOf(ctx, entry, people);
+  const params: Readonly<Record<string, string>> = ctx.params ?? {};
+  if (!may(person, entry.action, params.project_id)) {
+    // The same for projects that do not exist: who may not see one learns nothing about it.
+    ctx.throw(403, 'expected a person with more rights: see "Who may do what" in the documentation');
+  }
+  const { generation, requestId } = stateOf(ctx);
+  try {
+    const query = parsedQuery(ctx, entry.query);
+    const body =
+      entry.body === undefined ? undefined : parsedBody(await bodyOf(ctx, entry), entry.body.schema);
+    const answer = await withinDeadline(generation.options.deadline, async (deadline) => {
+      await line.enter(deadline);
+      try {
+        return await entry.answer({
+          ...{ person, params, query, body, generation, requestId, deadline, logger },
+          header: (name) => ctx.get(name),
+        });
+      } finally {
+        line.leave();
+      }
+    });
+    send(ctx, answer);
+  } catch (thrown) {
+    const known = clientError(thrown);
+    if (!(known instanceof ApiError)) {
+      throw thrown;
+    }
+    if (known.cause !== undefined) {
+      logger.warn({ request_id: requestId, error: errorText(known.cause) }, 'a request of the API failed');
+    }
+    ctx.status = known.status;
+    ctx.set(known.headers);
+    ctx.body = { message: known.message, ...(known.field !== undefined && { field: known.field }) };
+  }
+}
+
+function clientError(thrown: unknown): unknown {
+  if (thrown instanceof CursorError) {
+    return new ApiError(400, thrown.message, { field: 'after' });
+  }
+  return thrown instanceof LedgerUnavailableError
+    ? new ApiError(503, 'the ledger does not answer; please try again', {
+        headers: { 'Retry-After': RETRY_AFTER },
+        cause: thrown,
+      })
+    : thrown;
+}
+
+/** A session counts for reading only: a request of another site carries the cookie, but no token. */
+async function personOf(ctx: Context, { method }: ApiRoute, people: People): Promise<Person> {
+  const byToken = await people.byToken(ctx);
+  const person = byToken ?? (method === 'GET' ? await people.bySession(ctx) : undefined) ?? people.anybody;
+  return person ?? ctx.throw(401, 'expected a valid token in the header X-Auth-Token');
+}
+
+function parsedQuery(ctx: Context, schema: z.ZodType | undefined): unknown {
+  const query = new URLSearchParams(ctx.querystring);
+  const names = [...query.keys()];
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) {
+    throw new ApiError(400, 'expected each parameter once', { field: twice });
+  }
+  if (schema === undefined) {
+    if (names[0] !== undefined) {
+      throw new ApiError(400, 'expected no parameters', { field: names[0] });
+    }
+    return undefined;
+  }
+  return checked(schema, Object.fromEntries(query));
+}
+
+function bodyOf(ctx: Context, { body }: ApiRoute): Promise<unknown> {
+  // Other types come with the route that takes them.
+  return body === undefined ? Promise.resolve(undefined) : jsonBody(ctx);
+}
+
+function parsedBody(body: unknown, schema: z.ZodType): unknown {
+  return checked(schema, body);
+}
+
+/** The first mistake, with where it is. */
+function checked(schema: z.ZodType, value: unknown): unknown {
+  const result = schema.safeParse(value);
+  if (result.success) {
+    return result.data;
+  }
+  const [issue] = result.error.issues;
+  const keys = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const field = [...(issue?.path ?? []), ...keys].map(String).join('.').slice(0, 255);
+  throw new ApiError(400, issue?.message ?? 'expected another value', { field });
+}
+
+function send(ctx: Context, { status = 200, headers = {}, json, content }: ApiAnswer): void {
+  ctx.set(headers);
+  ctx.status = status;
+  if (content !== undefined) {
+    ctx.type = content.type;
+    ctx.body = content.text;
+  } else if (json !== undefined) {
+    ctx.body = json;
+  }
+}

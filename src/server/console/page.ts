@@ -1,0 +1,51 @@
+/** A page of the console: who may see it, and what it shows. The router, the rights and the navigation read the same object. */
+import type { VNode } from 'preact';
+import type { Deadline } from '../../deadline.ts';
+import type { Problem } from '../../errors.ts';
+import type { DecisionRecorder } from '../decision-recorder.ts';
+import type { Generation } from '../generation.ts';
+import type { Action } from '../people/access.ts';
+import type { Person } from '../people/person.ts';
+
+export interface PageRequest {
+  readonly person: Person;
+  /** From the path; empty for a page without. */
+  readonly params: Readonly<Record<string, string>>;
+  /** From the URL; of a name that is given twice, the first counts. */
+  readonly query: URLSearchParams;
+  /** What a form has sent; empty for a GET. Its `csrf` is checked already. */
+  readonly form: URLSearchParams;
+  /** Goes as the hidden field `csrf` into every form that changes something. */
+  readonly csrf: string;
+  readonly generation: Generation;
+  readonly requestId: string;
+  readonly deadline: Deadline;
+  /** What this process has decided lately. For decisions of all replicas ask the store. */
+  readonly recorder: DecisionRecorder;
+  /** Why a newer configuration is not in use. */
+  readonly problems: readonly Problem[];
+  readonly isDraining: boolean;
+}
+
+export type PageAnswer =
+  | {
+      /** Default 200. */
+      readonly status?: number;
+      readonly title: string;
+      readonly main: VNode;
+    }
+  /** With 303, after a form has changed something: a path of the console. */
+  | { readonly redirect: string };
+
+export interface ConsolePage {
+  /** A form goes to the path of its page. */
+  readonly method: 'GET' | 'POST';
+  /** `/projects/{project_id}` */
+  readonly path: string;
+  readonly action: Action;
+  /** In the navigation; `undefined` = it is not there. */
+  readonly label?: string;
+  /** The longest form, in bytes. Default 16 KiB. */
+  readonly formLimit?: number;
+  answer(request: PageRequest): Promise<PageAnswer>;
+}

@@ -1,0 +1,30 @@
+/** Somebody who uses the API or the console. */
+
+/** A project that a person belongs to. */
+export interface Membership {
+  readonly projectId: string;
+  /** What Keystone or the identity provider calls it; `undefined` = it does not tell. */
+  readonly name?: string | undefined;
+  readonly domain?: string | undefined;
+  /** Whether the person may set budgets of users within the project's. */
+  readonly isManager: boolean;
+}
+
+export interface Person {
+  /**
+   * - `operator`: may do everything, in all projects
+   * - `reader`: sees all projects and the configuration, changes nothing
+   * - `member`: sees the projects of `memberships`, and changes what a manager may where they are one
+   */
+  readonly kind: 'operator' | 'reader' | 'member';
+  /** How they proved who they are. `nobody` = the door is open, and nothing was asked. */
+  readonly provenBy: 'keystone' | 'oidc' | 'token' | 'nobody';
+  /** For the columns `who` of the ledger and for logs: `alice@Default (0a1b…)`, `operator token`. At most 255 characters. */
+  readonly who: string;
+  /** For people. */
+  readonly name: string;
+  /** Keystone's id, or the claim that stands for it; `null` = a fixed token, or nobody. */
+  readonly userId: string | null;
+  /** Empty for operators and readers, who see all projects. */
+  readonly memberships: readonly Membership[];
+}
