@@ -1,17 +1,11 @@
-/**
- * The chain: load, create, update, commit, end, close. Whether a lease is allowed is decided in this file.
- */
+/** The chain: load, create, update, commit, estimate, end, close. What the filters answer is put together in `decide.ts`. */
 
-import { isDeepStrictEqual } from 'node:util';
 import type { ConfigSources } from '../config/sources.ts';
-import type { Wait } from '../deadline.ts';
 import { EnforcementClosedError, formatProblem } from '../errors.ts';
-import { AccountList, accountText, projectOf } from '../filter/account-limits.ts';
 import { isLedgerFilter } from '../filter/ledger-filter.ts';
-import type { Decision, EndReport, Outcome } from '../filter/verdict.ts';
-import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
+import type { Decision, EndReport } from '../filter/verdict.ts';
+import type { CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
 import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/parse-request.ts';
-import { readOnly } from '../lease/read-only.ts';
 import type { Claimant } from '../ledger/claimant.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
@@ -21,24 +15,19 @@ import type { Keystone } from '../openstack/contract.ts';
 import type { Names } from '../openstack/names.ts';
 import { NO_KEYSTONE } from '../openstack/no-keystone.ts';
 import { keystoneSection } from '../openstack/options.ts';
-import { callHook, callOnEnd } from './call-hook.ts';
+import { callOnEnd } from './call-hook.ts';
 import { type ChainedFilter, closeChain, openChain } from './chain.ts';
 import type { CheckOptions } from './check-options.ts';
 import type { Commits } from './commit.ts';
 import { type Configuration, requireConfiguration, sectionOf } from './configuration.ts';
-import { accepted, refused } from './decision.ts';
-import { FAILED_MESSAGE } from './failure.ts';
+import { decide } from './decide.ts';
+import { accepted } from './decision.ts';
+import { Exemptions } from './exemptions.ts';
 import { createRequest, endRequest, type HookRequest, updateRequest } from './hook-request.ts';
 import { keystoneOf, namesOf, projectIdsOf } from './keystone.ts';
-import { describeChanges } from './lease-changes.ts';
-import { logAudit } from './log-lines.ts';
 import { withNames } from './named-request.ts';
 import { Occupation } from './occupation.ts';
-import { afterRound, outcomeOf } from './outcomes.ts';
 import { createSharedServices, type EnforcementServices, type WatchedServices } from './services.ts';
-
-/** If filters still change the lease in this round, they contradict each other. */
-const MAX_ROUNDS = 5;
 
 interface Parts {
   readonly chain: readonly ChainedFilter[];
@@ -47,7 +36,7 @@ interface Parts {
   readonly names: Names | undefined;
   readonly outbox: ChainOutbox;
   readonly logger: Logger;
-  readonly exemptProjects: readonly string[];
+  readonly exemptions: Exemptions;
   /** `undefined` = no filter records leases. */
   readonly commits: Commits | undefined;
   /** Whether a check records the lease that it allows. */
@@ -65,8 +54,7 @@ export class UsageEnforcement {
   /** `undefined` = `[keystone] resolve_names` is false. */
   readonly names: Names | undefined;
   readonly #chain: readonly ChainedFilter[];
-  readonly #exemptProjects: AccountList;
-  readonly #exemptNames: readonly string[];
+  readonly #exemptions: Exemptions;
   readonly #logger: Logger;
   readonly #ledger: ChainLedger;
   readonly #outbox: ChainOutbox;
@@ -80,8 +68,7 @@ export class UsageEnforcement {
     this.keystone = parts.keystone;
     this.names = parts.names;
     this.#chain = parts.chain;
-    this.#exemptProjects = new AccountList(parts.exemptProjects);
-    this.#exemptNames = parts.exemptProjects;
+    this.#exemptions = parts.exemptions;
     this.#logger = parts.logger;
     this.#ledger = parts.ledger;
     this.#outbox = parts.outbox;
@@ -116,7 +103,7 @@ export class UsageEnforcement {
 
   /** The ids of the projects in `exempt_projects`. Throws if Keystone does not tell that of a name. */
   exemptProjectIds(): Promise<readonly string[]> {
-    return projectIdsOf(this.#exemptNames, this.names && this.keystone);
+    return projectIdsOf(this.#exemptions.projects, this.names && this.keystone);
   }
 
   /**
@@ -161,10 +148,10 @@ export class UsageEnforcement {
     const commits = chain.some(recordsLeases)
       ? new (await import('./commit.ts')).Commits({ chain, ledger, outbox, logger })
       : undefined;
-    const { exemptProjects } = configuration;
+    const exemptions = new Exemptions(configuration.exemptProjects, logger);
     const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
     return new UsageEnforcement({
-      ...{ chain, ledger, outbox, keystone, names, logger, exemptProjects, commits, commitsChecks },
+      ...{ chain, ledger, outbox, keystone, names, logger, exemptions, commits, commitsChecks },
     });
   }
 
@@ -286,7 +273,7 @@ export class UsageEnforcement {
 
   #commitUnchecked(lease: CreateRequest | UpdateRequest, request: HookRequest): Promise<Decision> {
     const unchecked =
-      this.#exemption(lease.lease, request) ?? accepted(request.operation, lease.lease, false, []);
+      this.#exemptions.of(lease.lease, request) ?? accepted(request.operation, lease.lease, false, []);
     return this.#commit(unchecked, lease, request);
   }
 
@@ -303,105 +290,14 @@ export class UsageEnforcement {
     return committed.allowed ? committed : { ...committed, lease: lease.lease, changed: false };
   }
 
-  /**
-   * Asks the filters in order. If one changed the lease, asks all of them again about the result, until a round changes
-   * nothing: every filter has then accepted exactly the lease that is returned.
-   */
-  async #decide(
-    original: Lease,
-    request: HookRequest,
-    { explain = false, acceptsChanges = true }: CheckOptions,
-  ): Promise<Decision> {
-    const { operation } = request;
-    const exemption = this.#exemption(original, request);
-    if (exemption !== undefined) {
-      return exemption;
-    }
-
-    const outcomes: Outcome[] = [];
-    let lease = original;
-    let view = readOnly(lease);
-    let rejection: Outcome | undefined;
-    let lastChange: Outcome | undefined;
-    for (let round = 1; rejection === undefined; round += 1) {
-      let changed = false;
-      for (let position = 0; position < this.#chain.length; position += 1) {
-        const member = this.#chain[position] as ChainedFilter;
-        // After a rejection only audited filters are asked, while there is time: the operator wants to see what they would refuse.
-        if (rejection !== undefined && !explain && (!member.audit || isOver(request.wait))) {
-          continue;
-        }
-        const started = performance.now();
-        const called = callHook(member, view, request, this.#logger);
-        // Most filters answer at once, and `await` costs more than such a filter.
-        const result = called instanceof Promise ? await called : called;
-        const { verdict } = result;
-        const proposal = verdict.allowed && !isSame(verdict.lease, lease) ? verdict.lease : undefined;
-        const latest = outcomeOf(member, result, performance.now() - started, proposal !== undefined);
-        const outcome = afterRound(outcomes[position], latest);
-        outcomes[position] = outcome;
-        if (member.audit) {
-          logAudit(this.#logger, request, outcome);
-        } else if (!outcome.allowed) {
-          rejection ??= outcome;
-        } else if (proposal !== undefined) {
-          lease = proposal;
-          view = readOnly(lease);
-          lastChange = outcome;
-          changed = true;
-        }
-      }
-      if (!changed) {
-        break;
-      }
-      if (round === MAX_ROUNDS && rejection === undefined && lastChange !== undefined) {
-        const { filter } = lastChange;
-        this.#logger.error({ operation, filter }, `filters kept changing the lease for ${MAX_ROUNDS} rounds`);
-        rejection = { ...lastChange, allowed: false, failed: true, message: FAILED_MESSAGE };
-      }
-    }
-
-    if (rejection !== undefined) {
-      // The array has holes for filters that were not asked: `Object.values` skips them.
-      return refused(operation, original, rejection, Object.values(outcomes));
-    }
-    if (lastChange !== undefined && !acceptsChanges) {
-      const message = `The lease would be allowed with other values: ${describeChanges(original, lease)}.`;
-      return refused(operation, original, { ...lastChange, message }, outcomes);
-    }
-    return accepted(operation, lease, lastChange !== undefined, outcomes);
-  }
-
-  #exemption(lease: Lease, { operation, context, call }: HookRequest): Decision | undefined {
-    const project = projectOf(context, call.names);
-    if (!this.#exemptProjects.has(project)) {
-      return undefined;
-    }
-    const { project_id }: Context = context;
-    const warning = `${capitalized(accountText(project))} is in exempt_projects: no filter was asked.`;
-    this.#logger.info({ operation, project_id }, warning);
-    return { ...accepted(operation, lease, false, []), exempt: true, warnings: [warning] };
-  }
-}
-
-function capitalized(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
-}
-
-function isOver(wait: Wait): boolean {
-  try {
-    wait.throwIfOver();
-    return false;
-  } catch {
-    return true;
+  #decide(lease: Lease, request: HookRequest, options: CheckOptions): Promise<Decision> {
+    const exemption = this.#exemptions.of(lease, request);
+    return exemption === undefined
+      ? decide(this.#chain, lease, request, options, this.#logger)
+      : Promise.resolve(exemption);
   }
 }
 
 function recordsLeases({ filter }: ChainedFilter): boolean {
   return isLedgerFilter(filter) || filter.commitCreate !== undefined || filter.commitUpdate !== undefined;
-}
-
-/** Whether a filter has left the lease unchanged. An equal copy counts as unchanged. */
-function isSame(answered: Lease | undefined, lease: Lease): boolean {
-  return answered === undefined || isDeepStrictEqual(answered, lease);
 }
