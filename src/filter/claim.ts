@@ -43,11 +43,19 @@ export interface Shortage {
   readonly isUpdate: boolean;
 }
 
+/**
+ * How sure the amount of a claim is before the lease exists: Blazar has not chosen its hosts yet. `at-most`: it may become less. `about`: it
+ * may become more or less, since it depends on attributes that nobody knows yet.
+ */
+export type Precision = 'exact' | 'at-most' | 'about';
+
 interface AnyClaim {
   /** Unique within the project. Starts with the prefix of the filter: `max_leases/project`. */
   readonly account: string;
   /** This lease may not raise the account above it. `undefined` = no limit: the claim is only counted. */
   readonly limit: Amount | undefined;
+  /** For estimates. Default: exact. */
+  readonly precision?: Precision;
   /** The message for the user if the limit would be exceeded. */
   refuse(shortage: Shortage): string;
 }

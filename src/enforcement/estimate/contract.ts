@@ -1,5 +1,6 @@
 /** What a lease would cost, whether it would be allowed, and what would be: types only. */
 import type { Amount } from '../../filter/amount.ts';
+import type { Precision } from '../../filter/claim.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import type { Lease } from '../../lease/lease.ts';
 
@@ -12,6 +13,8 @@ export interface EstimatedCharge {
   /** `usage`: as budgets count (`Amount`). `held`: a number. */
   readonly kind: 'usage' | 'held';
   readonly amount: Amount;
+  /** How sure `amount` is: which hosts a lease gets is decided when it is created. */
+  readonly precision: Precision;
   /** `null` = only counted, without a limit. */
   readonly limit: Amount | null;
   /** What others have taken. */
