@@ -4,7 +4,9 @@ import type { Logger } from '../logger.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
 import { blazarEndpoints, blazarRoutes, straightTo } from './blazar.ts';
+import { loginRoutes } from './console/login-routes.tsx';
 import { type PageParts, pageRoutes } from './console/routes.tsx';
+import { Sessions } from './console/sessions.ts';
 import type { Doors } from './doors.ts';
 import { healthRoutes } from './health.ts';
 import { kubernetesEndpoints } from './kubernetes.ts';
@@ -15,7 +17,7 @@ import type { RefusedRequests } from './refused-requests.ts';
 import { aroundRequests } from './request-middleware.ts';
 import { skypilotEndpoint } from './skypilot.ts';
 
-export interface AppParts extends Omit<PageParts, 'tokens'> {
+export interface AppParts extends Omit<PageParts, 'tokens' | 'sessions' | 'showLogin'> {
   readonly doors: Doors;
   readonly refusedRequests: RefusedRequests;
   readonly logger: Logger;
@@ -39,10 +41,14 @@ export function createApp(parts: AppParts): Koa {
     generation: () => generations.current.number,
   });
   const endpoints = blazarEndpoints(doors.blazar, recorder);
-  const page = pageRoutes({ generations, tokens: doors.blazar.tokens, recorder, metrics, isDraining });
-  const people = createPeople(doors.blazar.tokens);
+  const { tokens } = doors.blazar;
+  const sessions = new Sessions(tokens);
+  const people = createPeople(tokens, sessions);
+  const login = loginRoutes({ tokens, sessions });
+  const { showLogin } = login;
+  const page = pageRoutes({ generations, tokens, sessions, showLogin, recorder, metrics, isDraining });
   const api = apiRoutes(API_ROUTES, { people, logger });
-  const routers: Router[] = [blazarRoutes(endpoints), health, openApiRoutes(), api, page];
+  const routers: Router[] = [blazarRoutes(endpoints), health, openApiRoutes(), api, login.router, page];
   const paths = new Set(OWN_PATHS);
   app.use(
     aroundRequests({

@@ -4,10 +4,12 @@ interface LoginProps {
   readonly error?: string | undefined;
   /** Whether there is a token with which somebody can log in. */
   readonly hasTokens: boolean;
+  /** The path that the login leads to. */
+  readonly next: string;
 }
 
 /** The login form. */
-export function LoginPage({ error, hasTokens }: LoginProps) {
+export function LoginPage({ error, hasTokens, next }: LoginProps) {
   return (
     <Document title={error === undefined ? 'Log in' : 'Not logged in'}>
       <main class="login">
@@ -18,6 +20,7 @@ export function LoginPage({ error, hasTokens }: LoginProps) {
               {error}
             </p>
           )}
+          <input type="hidden" name="next" value={next} />
           {/* Password managers store the token under this name. */}
           <input name="username" autocomplete="username" value="policy service" readOnly hidden />
           <label for="token">Token</label>

@@ -16,10 +16,9 @@ import { readForm } from './form.ts';
 import { judge, OPERATIONS } from './judge.ts';
 import { type Judging, NOTHING_JUDGED } from './judging.tsx';
 import { ledgerView } from './ledger-view.ts';
-import { LoginPage } from './login.tsx';
-import { LoginLimit } from './login-limit.ts';
+import type { ShowLogin } from './login-routes.tsx';
 import { OverviewPage } from './overview.tsx';
-import { Sessions } from './sessions.ts';
+import type { Sessions } from './sessions.ts';
 
 export interface PageParts {
   /** The current configuration, and why a newer one is not in use. */
@@ -27,6 +26,8 @@ export interface PageParts {
   readonly recorder: DecisionRecorder;
   readonly metrics: Metrics;
   readonly tokens: AcceptedTokens;
+  readonly sessions: Sessions;
+  readonly showLogin: ShowLogin;
   /** Whether the service is stopping. */
   readonly isDraining: () => boolean;
 }
@@ -38,9 +39,8 @@ const FORM_EXPANSION = 3;
 /** Maximum size of a pasted request, which the page shows again. */
 const PASTED_LIMIT = 1_048_576;
 
-export function pageRoutes({ generations, tokens, recorder, metrics, isDraining }: PageParts): Router {
-  const sessions = new Sessions(tokens);
-  const limit = new LoginLimit();
+export function pageRoutes(parts: PageParts): Router {
+  const { generations, tokens, sessions, showLogin, recorder, metrics, isDraining } = parts;
   const mayLook = (ctx: Context) => {
     const token = ctx.get('X-Auth-Token');
     const accepted = tokens.accept(token) || sessions.has(ctx);
@@ -80,13 +80,12 @@ export function pageRoutes({ generations, tokens, recorder, metrics, isDraining 
     if (mayLook(ctx)) {
       await showOverview(ctx, NOTHING_JUDGED);
     } else {
-      show(ctx, 401, <LoginPage hasTokens={!tokens.isEmpty} />);
+      showLogin(ctx);
     }
   });
   router.post('/', async (ctx) => {
     if (!mayLook(ctx)) {
-      const error = 'Nothing was judged: there is no session, or it has ended. Please log in.';
-      show(ctx, 401, <LoginPage hasTokens={!tokens.isEmpty} error={error} />);
+      showLogin(ctx, 'Nothing was judged: there is no session, or it has ended. Please log in.');
       return;
     }
     const judging = await judgeForm(ctx);
@@ -95,39 +94,6 @@ export function pageRoutes({ generations, tokens, recorder, metrics, isDraining 
       metrics.refusedForOverload();
     }
     await showOverview(ctx, judging);
-  });
-  router.post('/login', async (ctx) => {
-    const form = await readForm(ctx, FIELDS_LIMIT);
-    if (form === undefined) {
-      show(
-        ctx,
-        413,
-        <LoginPage
-          hasTokens={!tokens.isEmpty}
-          error={`Expected a token of less than ${FIELDS_LIMIT} bytes.`}
-        />,
-      );
-      return;
-    }
-    const wait = limit.wait(ctx.ip);
-    if (tokens.required && wait > 0) {
-      ctx.set('Retry-After', String(wait));
-      const error = `There were too many wrong tokens from this address. Please try again in ${wait} seconds.`;
-      show(ctx, 429, <LoginPage hasTokens={!tokens.isEmpty} error={error} />);
-    } else if (!tokens.required || sessions.open(ctx, form.get('token') ?? '')) {
-      seeOther(ctx);
-    } else {
-      limit.count(ctx.ip);
-      stateOf(ctx).refusedFor = 'expected a valid token to log in to the page';
-      show(ctx, 401, <LoginPage hasTokens={!tokens.isEmpty} error="This token is not accepted." />);
-    }
-  });
-  // After a wrong token, the address bar shows /login: a browser may request it.
-  router.get('/login', seeOther);
-  router.post('/logout', async (ctx) => {
-    await readForm(ctx, FIELDS_LIMIT);
-    sessions.end(ctx);
-    seeOther(ctx);
   });
   return router;
 }
@@ -158,11 +124,6 @@ async function judgeForm(ctx: Context): Promise<Judging> {
     }
     throw thrown;
   }
-}
-
-function seeOther(ctx: Context): void {
-  ctx.redirect('/');
-  ctx.status = 303;
 }
 
 function show(ctx: Context, status: number, page: VNode): void {

@@ -1,4 +1,5 @@
-/** Who asks: by the tokens of the service. */
+/** Who asks: by the tokens of the service, or by a session that one of them has opened. */
+import type { Sessions } from '../console/sessions.ts';
 import type { AcceptedTokens } from '../credentials.ts';
 import type { People } from './contract.ts';
 import type { Person } from './person.ts';
@@ -13,7 +14,7 @@ const READER: Person = {
 };
 const NOBODY: Person = { ...READER, provenBy: 'nobody', who: 'anybody', name: 'anybody' };
 
-export function createPeople(tokens: AcceptedTokens): People {
+export function createPeople(tokens: AcceptedTokens, sessions: Sessions): People {
   return {
     byToken: async (ctx) => {
       const token = ctx.get('X-Auth-Token');
@@ -24,7 +25,7 @@ export function createPeople(tokens: AcceptedTokens): People {
         ? READER
         : ctx.throw(401, 'expected a valid token in the header X-Auth-Token');
     },
-    bySession: async () => undefined,
+    bySession: async (ctx) => (sessions.has(ctx) ? READER : undefined),
     get anybody() {
       return tokens.required ? undefined : NOBODY;
     },
