@@ -30,6 +30,13 @@ export interface ValidToken {
   readonly project: Identified | undefined;
   /** The names of its roles in that project. Roles in a domain or in the system are left out. */
   readonly roles: readonly string[];
+  /** The names of its roles in the whole system, for a token that is scoped to it. Default: none. */
+  readonly systemRoles?: readonly string[] | undefined;
+  /**
+   * Whether the site has named a project for the administrators of the cloud (`admin_project_name`), and the token is for another one: its
+   * administrator is none of the cloud. Default: false.
+   */
+  readonly isAdminElsewhere?: boolean | undefined;
 }
 
 export interface Identified {

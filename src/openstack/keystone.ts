@@ -148,12 +148,16 @@ class RealKeystone implements Keystone {
   }
 }
 
-function identityOf({ user, project, roles }: TokenContent): Omit<ValidToken, 'expiresAt'> {
+export function identityOf(content: TokenContent): Omit<ValidToken, 'expiresAt'> {
+  const { user, project, system } = content;
+  const roles = (content.roles ?? []).map(({ name }) => name);
   const named = ({ id, name, domain }: TokenContent['user']) => ({ id, name, domain: domain?.name ?? '' });
   return {
     user: named(user),
     project: project ? named(project) : undefined,
     // Those of a domain or of the system say nothing about a project.
-    roles: project ? (roles ?? []).map(({ name }) => name) : [],
+    roles: project ? roles : [],
+    ...(!project && system?.all === true && { systemRoles: roles }),
+    ...(project && content.is_admin_project === false && { isAdminElsewhere: true }),
   };
 }

@@ -21,6 +21,8 @@ const tokenAnswer = z.object({
     issued_at: instant,
     user: identified,
     project: identified.nullish(),
+    system: z.object({ all: z.boolean().nullish() }).nullish(),
+    is_admin_project: z.boolean().nullish(),
     roles: z.array(z.object({ name })).max(1000).nullish(),
     // Not looked at here: it may be long, and few of its entries are asked for.
     catalog: z.custom<readonly unknown[]>(Array.isArray).nullish(),

@@ -67,8 +67,8 @@ export class TokenCache {
 const VALID_STORE = {
   max: MAX_TOKENS,
   maxSize: MAX_BYTES,
-  sizeCalculation: ({ token: { user, project, roles } }: KnownToken) => {
+  sizeCalculation: ({ token: { user, project, roles, systemRoles = [] } }: KnownToken) => {
     const texts = [user, project].flatMap((one) => (one === undefined ? [] : Object.values(one)));
-    return [...texts, ...roles].reduce((sum, text) => sum + 2 * text.length + 16, 256);
+    return [...texts, ...roles, ...systemRoles].reduce((sum, text) => sum + 2 * text.length + 16, 256);
   },
 };

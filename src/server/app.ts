@@ -43,7 +43,7 @@ export function createApp(parts: AppParts): Koa {
   const endpoints = blazarEndpoints(doors.blazar, recorder);
   const { tokens } = doors.blazar;
   const sessions = new Sessions(tokens);
-  const people = createPeople(tokens, sessions);
+  const people = createPeople({ tokens: doors.people, sessions });
   const login = loginRoutes({ tokens, sessions });
   const { showLogin } = login;
   const page = pageRoutes({ generations, tokens, sessions, showLogin, recorder, metrics, isDraining });

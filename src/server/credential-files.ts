@@ -5,11 +5,10 @@ import { kubernetesSection } from '../kubernetes/options.ts';
 import type { Logger } from '../logger.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
 import { type Doors, replaceTokens } from './doors.ts';
-import { readDoorTokens } from './generation.ts';
 import type { Listener } from './listener.ts';
 import type { Metrics } from './metrics.ts';
 import type { ServiceOptions } from './options.ts';
-import { tokenOptionsOf } from './sections.ts';
+import { readDoorTokens, tokenOptionsOf } from './sections.ts';
 
 export interface CredentialUsers {
   readonly doors: Doors;
@@ -57,8 +56,17 @@ export function credentialFiles(
   now: Configuration,
   { tls_cert_file, tls_key_file, client_ca_file }: TlsOptions,
 ): string[] {
-  const tokenFiles = Object.values(tokenOptionsOf(now)).map(({ tokens_file }) => tokens_file);
-  return [...tokenFiles, tls_cert_file, tls_key_file, client_ca_file].filter((file) => file !== undefined);
+  const options = tokenOptionsOf(now);
+  const tokenFiles = Object.values(options).map(({ tokens_file }) => tokens_file);
+  const { operator_tokens_file, reader_tokens_file } = options.blazar;
+  return [
+    ...tokenFiles,
+    operator_tokens_file,
+    reader_tokens_file,
+    tls_cert_file,
+    tls_key_file,
+    client_ca_file,
+  ].filter((file) => file !== undefined);
 }
 
 /** The authorities are those for every client, or those for API servers; `start-checks.ts` refuses both at once. */

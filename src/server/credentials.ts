@@ -5,10 +5,13 @@ import { whyWritable } from '../config/file-modes.ts';
 import { readTextFile } from '../config/read-file.ts';
 import { errorText } from '../errors.ts';
 
+/** The options that hold tokens. Each has one beside it that names a file with more of them. */
+export type TokenList = 'tokens' | 'operator_tokens' | 'reader_tokens';
+
 /** A token or certificate file that cannot be used. `message` never holds its content. */
 export class CredentialError extends Error {
   override readonly name = 'CredentialError';
-  readonly option: 'tokens_file' | 'tls_cert_file' | 'tls_key_file' | 'client_ca_file';
+  readonly option: TokenList | `${TokenList}_file` | 'tls_cert_file' | 'tls_key_file' | 'client_ca_file';
 
   constructor(option: CredentialError['option'], message: string) {
     super(message);
@@ -22,27 +25,78 @@ export interface TokenOptions {
   readonly tokens_file?: string | undefined;
 }
 
-/** The tokens from `tokens` and `tokens_file`. @throws CredentialError */
-export function readTokens({ tokens, tokens_file }: TokenOptions): string[] {
+/** The tokens from `tokens` and `tokens_file`, or from other options of the same kind: `list`. @throws CredentialError */
+export function readTokens({ tokens, tokens_file }: TokenOptions, list: TokenList = 'tokens'): string[] {
   if (tokens_file === undefined) {
     return [...tokens];
   }
-  const further = readFile('tokens_file', tokens_file)
+  const option = `${list}_file` as const;
+  const further = readFile(option, tokens_file)
     .split(/\r?\n/)
     .map((line, index) => ({ token: line.trim(), line: index + 1 }))
     .filter(({ token }) => token !== '' && !token.startsWith('#'));
   const wrong = further.find(({ token }) => !/^[\x21-\x7e]+$/.test(token));
   if (wrong !== undefined) {
     throw new CredentialError(
-      'tokens_file',
+      option,
       `${tokens_file}:${wrong.line}: expected one token on each line, an ASCII text without spaces`,
     );
   }
   if (further.length === 0) {
     // Most likely the file was cut off while it was written. Without tokens everyone could ask.
-    throw new CredentialError('tokens_file', `${tokens_file}: expected at least one token, got none`);
+    throw new CredentialError(option, `${tokens_file}: expected at least one token, got none`);
   }
   return [...tokens, ...further.map(({ token }) => token)];
+}
+
+/** `[service]`: the tokens of Blazar, and those of people. */
+export interface ServiceTokenOptions extends TokenOptions {
+  readonly operator_tokens: readonly string[];
+  readonly operator_tokens_file?: string | undefined;
+  readonly reader_tokens: readonly string[];
+  readonly reader_tokens_file?: string | undefined;
+}
+
+/** What operators and readers show. */
+export interface PeopleTokens {
+  readonly operator: readonly string[];
+  readonly reader: readonly string[];
+}
+
+/** @throws CredentialError also for a token that is in two of the lists: nobody could tell what it permits */
+export function readPeopleTokens(options: ServiceTokenOptions): PeopleTokens {
+  const { operator_tokens, operator_tokens_file, reader_tokens, reader_tokens_file } = options;
+  const operator = readTokens(
+    { tokens: operator_tokens, tokens_file: operator_tokens_file },
+    'operator_tokens',
+  );
+  const reader = readTokens({ tokens: reader_tokens, tokens_file: reader_tokens_file }, 'reader_tokens');
+  const people = { operator, reader };
+  if (operator.length > 0 || reader.length > 0) {
+    refuseShared(options, people, { tokens: readTokens(options) });
+  }
+  return people;
+}
+
+/** `others`: further lists by their names. @throws CredentialError that names the lists, never the token */
+export function refuseShared(
+  options: ServiceTokenOptions,
+  { operator, reader }: PeopleTokens,
+  others: Readonly<Record<string, readonly string[]>>,
+): void {
+  const refuse = (list: 'operator' | 'reader', tokens: readonly string[], beside: typeof others) => {
+    const option = `${list}_tokens` as const;
+    const [name] =
+      Object.entries(beside).find(([, other]) => tokens.some((one) => other.includes(one))) ?? [];
+    if (name !== undefined) {
+      throw new CredentialError(
+        options[option].length > 0 ? option : `${option}_file`,
+        `expected tokens that are in no other list, got one that is in ${name} too`,
+      );
+    }
+  };
+  refuse('operator', operator, others);
+  refuse('reader', reader, { ...others, operator_tokens: operator });
 }
 
 /** The certificate of the service, and the authorities for its clients. */
@@ -105,11 +159,19 @@ function readFile(option: CredentialError['option'], file: string): string {
 }
 
 /** What is wrong with the files, for `config validate`. */
-export function credentialProblems(options: TokenOptions & TlsOptions): CredentialError[] {
-  return mistakesOf(
-    () => readTokens(options),
-    () => readTls(options),
-  );
+export function credentialProblems(options: ServiceTokenOptions & TlsOptions) {
+  const ofBlazar = mistakesOf(() => readTokens(options));
+  return [
+    ...ofBlazar,
+    // They are compared with those of Blazar, whose mistake would be said twice.
+    ...(ofBlazar.length > 0 ? [] : mistakesOf(() => readPeopleTokens(options)).map(asProblem)),
+    ...mistakesOf(() => readTls(options)),
+  ];
+}
+
+/** In `[service]`, with its message: it holds no secret, although the option does. */
+export function asProblem({ option, message }: CredentialError) {
+  return { severity: 'error', section: 'service', option, message } as const;
 }
 
 /** The `CredentialError`s that functions throw. */

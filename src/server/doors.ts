@@ -5,9 +5,10 @@
 import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Context } from 'koa';
-import { AcceptedTokens } from './credentials.ts';
+import { AcceptedTokens, type PeopleTokens } from './credentials.ts';
 import type { KeystoneGate } from './keystone-gate.ts';
 import { kubernetesPathOf } from './own-paths.ts';
+import { FixedTokens } from './people/fixed-tokens.ts';
 
 /** How a token is sent. */
 interface Way {
@@ -124,8 +125,8 @@ export const DOORS = {
 export type DoorName = keyof typeof DOORS;
 export const DOOR_NAMES = Object.keys(DOORS) as readonly DoorName[];
 
-/** The tokens that are accepted at each door. */
-export type DoorTokens = Readonly<Record<DoorName, readonly string[]>>;
+/** The tokens that are accepted at each door, and those of people, which open none. */
+export type DoorTokens = Readonly<Record<DoorName, readonly string[]>> & { readonly people: PeopleTokens };
 
 /** Which clients need a certificate: all of them, or API servers only. Read at the start, like everything about the socket. */
 export interface CertificateRules {
@@ -147,6 +148,8 @@ export class Door {
   readonly #entry: DoorEntry;
   readonly #certificates: CertificateRules;
   #keystone: KeystoneGate | undefined;
+  /** Whether a token is one of people, which does not pass, and which Keystone is not told. Default: none is. */
+  isOfPeople: (token: string) => boolean = () => false;
 
   constructor(name: DoorName, tokens: readonly string[], certificates: CertificateRules) {
     this.#entry = DOORS[name];
@@ -191,9 +194,10 @@ export class Door {
     if (!this.tokens.required || this.#entry.ways.some((way) => this.#accepts(WAYS[way].read(ctx)))) {
       return undefined;
     }
-    return this.#keystone === undefined
+    const token = WAYS['X-Auth-Token'].read(ctx);
+    return this.#keystone === undefined || this.isOfPeople(token)
       ? ctx.throw(401, this.#entry.expected)
-      : this.#keystone.requireProof(ctx, WAYS['X-Auth-Token'].read(ctx), this.#entry.expected);
+      : this.#keystone.requireProof(ctx, token, this.#entry.expected);
   }
 
   #accepts(token: string | undefined): boolean {
@@ -215,7 +219,10 @@ export function securitySchemesOf(name: DoorName): Readonly<Record<string, objec
   return { ...Object.fromEntries(schemes), ...(ownCertificates && CERTIFICATE_SCHEME) };
 }
 
-export type Doors = Readonly<Record<DoorName, Door>>;
+export type Doors = Readonly<Record<DoorName, Door>> & {
+  /** The tokens that stand for people. */
+  readonly people: FixedTokens;
+};
 
 /** `keystone` is for Blazar alone. */
 export function createDoors(
@@ -224,15 +231,18 @@ export function createDoors(
   keystone?: KeystoneGate,
 ): Doors {
   const door = (name: DoorName) => new Door(name, tokens[name], certificates);
-  const doors = { blazar: door('blazar'), skypilot: door('skypilot'), kubernetes: door('kubernetes') };
-  doors.blazar.keystone = keystone;
-  return doors;
+  const blazar = door('blazar');
+  const people = new FixedTokens(blazar.tokens, tokens.people);
+  blazar.keystone = keystone;
+  blazar.isOfPeople = (token) => people.isOfPeople(token);
+  return { blazar, skypilot: door('skypilot'), kubernetes: door('kubernetes'), people };
 }
 
 export function replaceTokens(doors: Doors, tokens: DoorTokens): void {
   for (const name of DOOR_NAMES) {
     doors[name].tokens.replace(tokens[name]);
   }
+  doors.people.replace(tokens.people);
 }
 
 /**

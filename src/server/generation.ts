@@ -8,11 +8,10 @@ import type { PodAdmission } from '../kubernetes/pod-admission.ts';
 import { keystoneSection } from '../openstack/options.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policy-chain.ts';
-import { readTokens } from './credentials.ts';
 import type { DoorTokens } from './doors.ts';
 import type { HeldGate, KeystoneGates } from './keystone-gates.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
-import { tokenOptionsOf } from './sections.ts';
+import { readDoorTokens } from './sections.ts';
 
 export interface SkypilotParts {
   readonly options: SkypilotOptions;
@@ -132,12 +131,6 @@ export class Generation {
       this.keystone?.release(),
     ]);
   }
-}
-
-/** Reads the tokens of a configuration and its files. @throws CredentialError */
-export function readDoorTokens(configuration: Configuration): DoorTokens {
-  const { blazar, skypilot, kubernetes } = tokenOptionsOf(configuration);
-  return { blazar: readTokens(blazar), skypilot: readTokens(skypilot), kubernetes: readTokens(kubernetes) };
 }
 
 /** Loading the code for policies takes time, so it is loaded only if there are policies. */

@@ -10,10 +10,11 @@ import type { WatchedServices } from '../enforcement/services.ts';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { asksForCertificate, DOORS, type DoorName, type DoorTokens } from './doors.ts';
-import { Generation, readDoorTokens } from './generation.ts';
+import { Generation } from './generation.ts';
 import type { KeystoneGates } from './keystone-gates.ts';
 import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
-import { SECTIONS } from './sections.ts';
+import { asksPeople } from './people/asked.ts';
+import { readDoorTokens, SECTIONS } from './sections.ts';
 import { type Started, servedDoors, startedWith, startProblems } from './start-checks.ts';
 
 export interface GenerationServices extends WatchedServices {
@@ -227,6 +228,13 @@ function refuseOpened(before: Generation, next: Configuration, { certificates }:
   );
   if (opened.length > 0) {
     throw new ConfigurationError(opened.map((name) => openedProblem(name, before)));
+  }
+  if (asksPeople(before.tokens, before.configuration) && !asksPeople(tokens, next)) {
+    const message =
+      'nobody would have to log in any more, and everyone could see everything; restart to accept it';
+    throw new ConfigurationError([
+      { severity: 'error', section: 'service', option: 'operator_tokens', message },
+    ]);
   }
 }
 

@@ -16,6 +16,15 @@ export interface GateOptions {
   readonly generation: number;
 }
 
+export interface OwnerQuestion<Person> {
+  /** The message of a 401. */
+  readonly expected: string;
+  /** The message of a 403. */
+  readonly expectedRoles: string;
+  /** `undefined` = nobody here. */
+  readonly personOf: (token: ValidToken) => Person | undefined;
+}
+
 /** For metrics. It must not throw. */
 export type CountToken = (outcome: TokenOutcome, from: TokenAnswer['from']) => void;
 
@@ -64,6 +73,24 @@ export class KeystoneGate {
     return undefined;
   }
 
+  /**
+   * The person behind a token. Throws an HTTP error: 401 for one that Keystone does not know, 403 for one of somebody who is nobody here,
+   * 503 if nobody can tell.
+   */
+  async ownerOf<Person>(
+    ctx: Context,
+    token: string,
+    { expected, expectedRoles, personOf }: OwnerQuestion<Person>,
+  ): Promise<Person> {
+    const answer = await this.#validation.ask(token, this.#settings);
+    const person = answer.kind === 'valid' ? personOf(answer.token) : undefined;
+    if (answer.kind === 'valid') {
+      this.#count(person === undefined ? 'forbidden' : 'allowed', answer.from);
+      return person ?? ctx.throw(403, expectedRoles);
+    }
+    return this.#refuse(ctx, answer, expected);
+  }
+
   #judge(ctx: Context, answer: TokenAnswer, expected: string): void {
     switch (answer.kind) {
       case 'valid':
@@ -73,13 +100,16 @@ export class KeystoneGate {
         }
         this.#count('allowed', answer.from);
         return;
-      case 'invalid':
-        this.#count('invalid', answer.from);
-        ctx.throw(401, expected, { headers: { 'WWW-Authenticate': this.#challenge } });
-        break;
-      case 'unavailable':
-        this.#count('unavailable', answer.from);
-        ctx.throw(503, answer.reason, { expose: true, headers: { 'Retry-After': RETRY_AFTER } });
+      default:
+        this.#refuse(ctx, answer, expected);
     }
+  }
+
+  #refuse(ctx: Context, answer: Exclude<TokenAnswer, { kind: 'valid' }>, expected: string): never {
+    this.#count(answer.kind, answer.from);
+    if (answer.kind === 'invalid') {
+      return ctx.throw(401, expected, { headers: { 'WWW-Authenticate': this.#challenge } });
+    }
+    return ctx.throw(503, answer.reason, { expose: true, headers: { 'Retry-After': RETRY_AFTER } });
   }
 }

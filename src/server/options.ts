@@ -3,6 +3,24 @@ import { credentialProblems } from './credentials.ts';
 
 const path = z.string().min(1).optional();
 const expectedPath = 'the path of a file';
+const tokens = (description: string) =>
+  z
+    .array(z.string().regex(/^[\x21-\x7e]+$/))
+    .default([])
+    .meta({
+      description,
+      secret: true,
+      guard: true,
+      expected: 'a list of ASCII texts without spaces, with commas between them',
+    });
+const tokensFile = (what: string) =>
+  path.meta({
+    description: `${what}, one on each line; lines that start with # are comments. Read again when it changes.`,
+    file: true,
+    secretFile: true,
+    guard: true,
+    expected: expectedPath,
+  });
 /** Keystone's limit for the name of a role is 255 characters. */
 const roles = (names: string[]) => z.array(z.string().min(1).max(255)).min(1).default(names);
 const EXPECTED_ROLES = 'a list of names of roles, with commas between them';
@@ -17,27 +35,21 @@ export const serviceOptions = z
     port: z.int().min(0).max(65535).default(8642).meta({
       description: 'The port to listen on. 0 = any free port. Read at the start.',
     }),
-    tokens: z
-      .array(z.string().regex(/^[\x21-\x7e]+$/))
-      .default([])
-      .meta({
-        description:
-          'Tokens that clients send as X-Auth-Token. With several, you can replace one without a gap. If neither tokens nor tokens_file is set, everyone who reaches a loopback address may ask; a set but empty value is an error.',
-        secret: true,
-        guard: true,
-        expected: 'a list of ASCII texts without spaces, with commas between them',
-      }),
-    tokens_file: path.meta({
-      description:
-        'A file with more tokens, one on each line; lines that start with # are comments. Read again when it changes.',
-      file: true,
-      secretFile: true,
-      guard: true,
-      expected: expectedPath,
-    }),
+    tokens: tokens(
+      'Tokens that clients send as X-Auth-Token. With several, you can replace one without a gap. If neither tokens nor tokens_file is set, everyone who reaches a loopback address may ask; a set but empty value is an error. For the API and the console, their owner is a reader.',
+    ),
+    tokens_file: tokensFile('A file with more tokens'),
+    operator_tokens: tokens(
+      'Tokens of operators, who may do everything in the API and the console, and ask for no leases as Blazar. None of them may be in another list.',
+    ),
+    operator_tokens_file: tokensFile('A file with more tokens of operators'),
+    reader_tokens: tokens(
+      'Tokens of readers, who see all projects in the API and the console, and change nothing. None of them may be in another list.',
+    ),
+    reader_tokens_file: tokensFile('A file with more tokens of readers'),
     keystone_auth: z.boolean().default(false).meta({
       description:
-        'Whether Blazar may also send a token of Keystone as X-Auth-Token: one that is none of tokens is validated with the account in [keystone].',
+        'Whether tokens of Keystone count: Blazar may send one as X-Auth-Token, and people may use the API with theirs and log in to the console. They are validated with the account in [keystone].',
     }),
     token_cache_time: z.int().min(0).max(86_400).default(300).meta({
       description:
@@ -50,12 +62,18 @@ export const serviceOptions = z
       expected: EXPECTED_ROLES,
     }),
     admin_roles: roles(['admin']).meta({
-      description: 'Reserved for managing budgets with a token of Keystone. Permits nothing yet.',
+      description:
+        'In the API and the console, the owner of a token of Keystone with one of these roles, in a project or in the system, is an operator.',
+      expected: EXPECTED_ROLES,
+    }),
+    manager_roles: roles(['manager']).meta({
+      description:
+        'In the API and the console, the owner of a token of Keystone with one of these roles is a manager of the project of the token.',
       expected: EXPECTED_ROLES,
     }),
     reader_roles: roles(['reader', 'member']).meta({
       description:
-        'Reserved for reading the budgets of a project with a token of Keystone. Permits nothing yet.',
+        'In the API and the console, the owner of a token of Keystone with one of these roles is a member of the project of the token; in the system, a reader of all projects.',
       expected: EXPECTED_ROLES,
     }),
     allow_anonymous: z.boolean().default(false).meta({

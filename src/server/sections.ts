@@ -4,8 +4,16 @@ import { type KubernetesOptions, kubernetesSection } from '../kubernetes/options
 import { ledgerSection } from '../ledger/options.ts';
 import { blazarSection, keystoneSection } from '../openstack/options.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
-import { mistakesOf, readAuthorities, readTokens, type TokenOptions } from './credentials.ts';
-import type { DoorName } from './doors.ts';
+import {
+  mistakesOf,
+  readAuthorities,
+  readPeopleTokens,
+  readTokens,
+  refuseShared,
+  type ServiceTokenOptions,
+  type TokenOptions,
+} from './credentials.ts';
+import type { DoorName, DoorTokens } from './doors.ts';
 import { serviceSection } from './options.ts';
 import { KUBERNETES_PATHS, OWN_PATHS } from './own-paths.ts';
 
@@ -29,12 +37,25 @@ export const SECTIONS = [
 ] as const;
 
 /** The token options of each door. For a configuration without mistakes. */
-export function tokenOptionsOf(configuration: Configuration): Readonly<Record<DoorName, TokenOptions>> {
+export function tokenOptionsOf(
+  configuration: Configuration,
+): Readonly<Record<DoorName, TokenOptions>> & { readonly blazar: ServiceTokenOptions } {
   return {
     blazar: sectionOf(configuration, serviceSection),
     skypilot: sectionOf(configuration, skypilotSection),
     kubernetes: sectionOf(configuration, kubernetesSection),
   };
+}
+
+/** Reads the tokens of a configuration and its files. @throws CredentialError */
+export function readDoorTokens(configuration: Configuration): DoorTokens {
+  const { blazar, skypilot, kubernetes } = tokenOptionsOf(configuration);
+  const others = { skypilot: readTokens(skypilot), kubernetes: readTokens(kubernetes) };
+  const people = readPeopleTokens(blazar);
+  const further = { '[skypilot] tokens': others.skypilot, '[kubernetes] tokens': others.kubernetes };
+  // Many know these, and some are sent in the URL.
+  refuseShared(blazar, people, further);
+  return { blazar: readTokens(blazar), ...others, people };
 }
 
 function credentialProblemsOf(options: KubernetesOptions): SectionProblem[] {

@@ -6,7 +6,7 @@ import type { Problem } from '../errors.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
 import { isKeystoneSet, keystoneSection } from '../openstack/options.ts';
 import { skypilotSection } from '../skypilot/options.ts';
-import type { TokenOptions } from './credentials.ts';
+import { asProblem, mistakesOf, type TokenOptions } from './credentials.ts';
 import {
   asksForCertificate,
   type CertificateRules,
@@ -16,7 +16,7 @@ import {
   isLoopback,
 } from './doors.ts';
 import { serviceSection } from './options.ts';
-import { tokenOptionsOf } from './sections.ts';
+import { readDoorTokens, tokenOptionsOf } from './sections.ts';
 
 /** What a reload cannot change. */
 export interface Started {
@@ -33,6 +33,7 @@ export function startProblems(configuration: Configuration, started?: Started): 
     ...certificateProblems(configuration),
     ...keystoneProblems(configuration),
     ...openDoors(configuration, host, certificates),
+    ...sharedTokens(configuration),
   ].map((problem) => withOrigin({ severity: 'error', ...problem }, configuration.settings));
 }
 
@@ -69,6 +70,13 @@ function openDoors(
       const message = `expected a loopback address, got ${host}, where everyone may ${openTo}: set ${missing}, or [service] allow_anonymous = true if that is meant`;
       return { section: 'service', option: 'host', message };
     });
+}
+
+/** A token of people that is in the list of another protocol. The mistakes of one section are found with it. */
+function sharedTokens(configuration: Configuration): Problem[] {
+  return mistakesOf(() => readDoorTokens(configuration))
+    .filter(({ option }) => option.startsWith('operator_tokens') || option.startsWith('reader_tokens'))
+    .map(asProblem);
 }
 
 function keystoneProblems(configuration: Configuration): Omit<Problem, 'severity'>[] {

@@ -112,8 +112,12 @@ describe('[service] keystone_auth', () => {
     });
   });
 
-  it('grants nothing by admin_roles and reader_roles yet', async () => {
-    const { check } = await guarded({ admin_roles: ['member'], reader_roles: ['member'] });
+  it('grants nothing by the roles of people', async () => {
+    const { check } = await guarded({
+      admin_roles: ['member'],
+      manager_roles: ['member'],
+      reader_roles: ['member'],
+    });
     expect(await check(MEMBER)).toMatchObject(FORBIDDEN);
   });
 

@@ -122,7 +122,8 @@ export async function runApp(
   const logger = recordingLogger();
   const configuration = await requireConfiguration({ environment: {}, configFiles: [] }, SECTIONS);
   const options = serviceOptions.parse({ tokens, ...settings });
-  const doorTokens = { blazar: tokens, skypilot: [], kubernetes: [] };
+  const people = { operator: [], reader: [] };
+  const doorTokens = { blazar: tokens, skypilot: [], kubernetes: [], people };
   const skypilot = {
     options: skypilotOptions.parse({}),
     policies: await PolicyChain.fromConfiguration(configuration),

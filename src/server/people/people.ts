@@ -1,34 +1,54 @@
-/** Who asks: by the tokens of the service, or by a session that one of them has opened. */
+/** Who asks: by a token of the configuration, a token of Keystone, or the session of a browser. */
+import type { Context } from 'koa';
 import type { Sessions } from '../console/sessions.ts';
-import type { AcceptedTokens } from '../credentials.ts';
+import { stateOf } from '../request-state.ts';
 import type { People } from './contract.ts';
-import type { Person } from './person.ts';
+import type { FixedTokens } from './fixed-tokens.ts';
+import { expectedRoles, keystonePerson } from './keystone-person.ts';
+import { ANYBODY, fixedPerson } from './person.ts';
 
-const READER: Person = {
-  kind: 'reader',
-  provenBy: 'token',
-  who: 'service token',
-  name: 'service token',
-  userId: null,
-  memberships: [],
-};
-const NOBODY: Person = { ...READER, provenBy: 'nobody', who: 'anybody', name: 'anybody' };
+const EXPECTED = 'expected a valid token in the header X-Auth-Token';
 
-export function createPeople(tokens: AcceptedTokens, sessions: Sessions): People {
+export interface PeopleParts {
+  readonly tokens: FixedTokens;
+  readonly sessions: Sessions;
+}
+
+export function createPeople({ tokens, sessions }: PeopleParts): People {
   return {
     byToken: async (ctx) => {
-      const token = ctx.get('X-Auth-Token');
-      if (token === '' || !tokens.required) {
+      const token = shownToken(ctx);
+      if (token === undefined) {
         return undefined;
       }
-      return tokens.accept(token)
-        ? READER
-        : ctx.throw(401, 'expected a valid token in the header X-Auth-Token');
+      const fixed = tokens.ownerOf(token);
+      if (fixed !== undefined) {
+        return fixed.person;
+      }
+      const { options, keystone } = stateOf(ctx).generation;
+      if (keystone !== undefined) {
+        return keystone.gate.ownerOf(ctx, token, {
+          expected: EXPECTED,
+          expectedRoles: expectedRoles(options),
+          personOf: (valid) => keystonePerson(valid, options),
+        });
+      }
+      return tokens.required ? ctx.throw(401, EXPECTED) : undefined;
     },
-    bySession: async (ctx) => (sessions.has(ctx) ? READER : undefined),
+    bySession: async (ctx) => (sessions.has(ctx) ? fixedPerson('reader', 'service token') : undefined),
     get anybody() {
-      return tokens.required ? undefined : NOBODY;
+      return tokens.required ? undefined : ANYBODY;
     },
     csrfOf: () => '',
   };
+}
+
+/** `undefined` = there is none. Two that differ are as good as a wrong one. */
+function shownToken(ctx: Context): string | undefined {
+  const header = ctx.get('X-Auth-Token');
+  const bearer = /^Bearer +(\S+)$/i.exec(ctx.get('Authorization'))?.[1];
+  if (header !== '' && bearer !== undefined && header !== bearer) {
+    ctx.throw(401, 'expected one token, got another in X-Auth-Token than in Authorization');
+  }
+  return header === '' ? bearer : header;
 }

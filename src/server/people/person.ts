@@ -1,4 +1,5 @@
 /** Somebody who uses the API or the console. */
+import { onOneLine } from '../../visible-text.ts';
 
 /** A project that a person belongs to. */
 export interface Membership {
@@ -27,4 +28,26 @@ export interface Person {
   readonly userId: string | null;
   /** Empty for operators and readers, who see all projects. */
   readonly memberships: readonly Membership[];
+}
+
+/** Who shows a token of the configuration. */
+export function fixedPerson(kind: 'operator' | 'reader', who: string): Person {
+  return { kind, provenBy: 'token', who, name: who, userId: null, memberships: [] };
+}
+
+/** Everybody, where nothing is asked for. */
+export const ANYBODY: Person = { ...fixedPerson('reader', 'anybody'), provenBy: 'nobody' };
+
+const MAX_WHO = 255;
+const MAX_ID = 100;
+
+/** For `who`: `alice@Default (0a1b…)`. The id is always in it, since a user may be called anything. */
+export function whoOf({ name, domain, id }: { name: string; domain?: string; id: string }): string {
+  const end = ` (${cut(onOneLine(id), MAX_ID)})`;
+  const full = domain === undefined || domain === '' ? name : `${name}@${domain}`;
+  return cut(onOneLine(full), MAX_WHO - end.length) + end;
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

@@ -1,0 +1,10 @@
+/** Whether people must show who they are. */
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import type { DoorTokens } from '../doors.ts';
+import { serviceSection } from '../options.ts';
+
+/** With any way to prove who one is, everybody must. */
+export function asksPeople({ blazar, people }: DoorTokens, configuration: Configuration): boolean {
+  const tokens = [...blazar, ...people.operator, ...people.reader];
+  return tokens.length > 0 || sectionOf(configuration, serviceSection).keystone_auth;
+}

@@ -1,0 +1,66 @@
+/** People who show a token of the configuration: operators, readers, and Blazar itself, which may read. */
+import { AcceptedTokens, type PeopleTokens } from '../credentials.ts';
+import { fixedPerson, type Person } from './person.ts';
+
+const OPERATOR = fixedPerson('operator', 'operator token');
+const READER = fixedPerson('reader', 'reader token');
+const SERVICE = fixedPerson('reader', 'service token');
+
+/** A person, and what identifies the token: a session ends with it. */
+export interface FixedPerson {
+  readonly person: Person;
+  readonly key: string;
+}
+
+export class FixedTokens {
+  readonly #operator = new AcceptedTokens([]);
+  readonly #reader = new AcceptedTokens([]);
+  /** Those of Blazar's door, which replaces them. */
+  readonly #service: AcceptedTokens;
+
+  constructor(service: AcceptedTokens, tokens: PeopleTokens) {
+    this.#service = service;
+    this.replace(tokens);
+  }
+
+  replace({ operator, reader }: PeopleTokens): void {
+    this.#operator.replace(operator);
+    this.#reader.replace(reader);
+  }
+
+  /** Whether people must show something because of these tokens. */
+  get required(): boolean {
+    return this.#service.required || !this.#operator.isEmpty || !this.#reader.isEmpty;
+  }
+
+  /** Whether there is a token with which somebody can log in. */
+  get isEmpty(): boolean {
+    return this.#service.isEmpty && this.#operator.isEmpty && this.#reader.isEmpty;
+  }
+
+  /** The owner of a token; `undefined` = it is none of these. Compared with all of them, in constant time. */
+  ownerOf(token: string): FixedPerson | undefined {
+    const owners = this.#lists.map(([person, tokens]) => ({ person, key: tokens.sessionKeyOf(token) }));
+    const [owner] = owners.flatMap(({ person, key }) => (key === undefined ? [] : [{ person, key }]));
+    return owner;
+  }
+
+  /** The owner of a token that is still in the configuration, by its key. */
+  byKey(key: string): Person | undefined {
+    return this.#lists.find(([, tokens]) => tokens.sessionKeys().includes(key))?.[0];
+  }
+
+  /** Whether it is a token of operators or readers, and none of Blazar's. */
+  isOfPeople(token: string): boolean {
+    const keys = [this.#operator, this.#reader].map((tokens) => tokens.sessionKeyOf(token));
+    return keys.some((key) => key !== undefined);
+  }
+
+  get #lists(): readonly (readonly [Person, AcceptedTokens])[] {
+    return [
+      [OPERATOR, this.#operator],
+      [READER, this.#reader],
+      [SERVICE, this.#service],
+    ];
+  }
+}

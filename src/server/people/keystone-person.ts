@@ -1,0 +1,51 @@
+/** Who the owner of a token of Keystone is here. */
+import type { ValidToken } from '../../openstack/contract.ts';
+import { type Person, whoOf } from './person.ts';
+
+/** The options of `[service]` that give roles of Keystone a meaning here. */
+export interface PeopleRoles {
+  readonly admin_roles: readonly string[];
+  readonly manager_roles: readonly string[];
+  readonly reader_roles: readonly string[];
+}
+
+/**
+ * `undefined` = nobody here: the token has none of the roles, or only roles in a domain, which say nothing about its projects. Roles in the
+ * system count for all projects. An administrator of a project is none of the cloud where Keystone names another project for these.
+ */
+export function keystonePerson(token: ValidToken, roles: PeopleRoles): Person | undefined {
+  const { user, project, systemRoles = [] } = token;
+  const has = (names: readonly string[], among: readonly string[]) =>
+    among.some((role) => names.includes(role));
+  const { admin_roles, manager_roles, reader_roles } = roles;
+  const { domain } = user;
+  const base = {
+    provenBy: 'keystone',
+    who: whoOf({ name: user.name, domain, id: user.id }),
+    name: domain === '' ? user.name : `${user.name}@${domain}`,
+    userId: user.id,
+    memberships: [],
+  } as const;
+  if (project === undefined) {
+    const readers = [...manager_roles, ...reader_roles];
+    if (has(admin_roles, systemRoles)) {
+      return { ...base, kind: 'operator' };
+    }
+    return has(readers, systemRoles) ? { ...base, kind: 'reader' } : undefined;
+  }
+  if (has(admin_roles, token.roles) && token.isAdminElsewhere !== true) {
+    return { ...base, kind: 'operator' };
+  }
+  const isManager = has(manager_roles, token.roles);
+  if (!isManager && !has(reader_roles, token.roles)) {
+    return undefined;
+  }
+  const { id: projectId, name } = project;
+  return { ...base, kind: 'member', memberships: [{ projectId, name, domain: project.domain, isManager }] };
+}
+
+/** The message of a 403. */
+export function expectedRoles({ admin_roles, manager_roles, reader_roles }: PeopleRoles): string {
+  const roles = [...new Set([...admin_roles, ...manager_roles, ...reader_roles])].join(', ');
+  return `expected a token for a project in which its user has one of the roles ${roles}`;
+}

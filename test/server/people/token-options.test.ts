@@ -1,0 +1,91 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { readConfiguration } from '../../../src/enforcement/configuration.ts';
+import { formatProblem } from '../../../src/errors.ts';
+import { SECTIONS } from '../../../src/server/sections.ts';
+import { startProblems } from '../../../src/server/start-checks.ts';
+import { confFile, temporaryFile } from '../../support/files.ts';
+import { capturedText } from '../../support/requests.ts';
+import { runServiceOn } from '../../support/running-service.ts';
+
+async function mistakesOf(...lines: string[]): Promise<string[]> {
+  const conf = confFile(`${lines.join('\n')}\n`);
+  const configuration = await readConfiguration({ environment: {}, configFiles: [conf] }, SECTIONS);
+  const problems = configuration.problems.filter(({ severity }) => severity === 'error');
+  const found = problems.length > 0 ? problems : startProblems(configuration);
+  return found.map((problem) => formatProblem(problem).replaceAll(conf, 'CONF'));
+}
+
+describe('[service] operator_tokens and reader_tokens', () => {
+  it.for([
+    ['operator_tokens = same', 'tokens = other,same', 'operator_tokens', 'tokens'],
+    ['reader_tokens = same', 'tokens = same', 'reader_tokens', 'tokens'],
+    ['operator_tokens = same', 'reader_tokens = same', 'reader_tokens', 'operator_tokens'],
+  ])('%s beside %s is a mistake, which does not show the token', async ([one, two, list, other]) => {
+    const mistakes = await mistakesOf('[service]', one ?? '', two ?? '');
+    expect(mistakes).toEqual([
+      expect.stringMatching(
+        `CONF:[23]: \\[service\\] ${list}: expected tokens that are in no other list, got one that is in ${other} too$`,
+      ),
+    ]);
+    expect(mistakes.join()).not.toContain('same');
+  });
+
+  it('finds a token of a file in another list', async () => {
+    const file = temporaryFile('operators', '# ours\nsame\n');
+    expect(await mistakesOf('[service]', `operator_tokens_file = ${file}`, 'tokens = same')).toEqual([
+      expect.stringContaining('got one that is in tokens too'),
+    ]);
+  });
+
+  it.for(['skypilot', 'kubernetes'])(
+    'finds a token of people in [%s] tokens, which many know',
+    async (section) => {
+      const lines = ['[service]', 'operator_tokens = same', `[${section}]`, 'tokens = same'];
+      expect(await mistakesOf(...lines)).toEqual([
+        expect.stringContaining(`got one that is in [${section}] tokens too`),
+      ]);
+    },
+  );
+
+  it('refuses empty values, empty files and what is no token', async () => {
+    const empty = temporaryFile('operators', '# nobody\n');
+    for (const [line, mistake] of [
+      ['operator_tokens =', 'CONF:2: [service] operator_tokens: '],
+      ['reader_tokens = $UNSET_ANYWHERE', 'CONF:2: [service] reader_tokens: '],
+      ['operator_tokens = a b', 'CONF:2: [service] operator_tokens: expected a list of ASCII texts'],
+      [`operator_tokens_file = ${empty}`, 'CONF:2: [service] operator_tokens_file: '],
+      ['reader_tokens_file = /nowhere/at/all', 'CONF:2: [service] reader_tokens_file: '],
+    ] as const) {
+      expect(await mistakesOf('[service]', line), line).toEqual([expect.stringContaining(mistake)]);
+    }
+  });
+
+  it('are read again when their file changes; one that was cut off keeps those before', async () => {
+    const file = temporaryFile('operators', 'op-1\n');
+    const conf = confFile(`[service]\nport = 0\ntokens = t\noperator_tokens_file = ${file}\n`);
+    const { service, logger } = await runServiceOn({ environment: {}, configFiles: [conf] });
+    writeFileSync(file, '');
+    await service.credentialsChanged();
+    expect(JSON.stringify(logger.lines)).toContain('expected at least one token, got none');
+    writeFileSync(file, 't\n');
+    await service.credentialsChanged();
+    expect(JSON.stringify(logger.lines)).toContain('got one that is in tokens too');
+    writeFileSync(file, 'op-2\n');
+    await service.credentialsChanged();
+    expect(logger.lines.at(-1)).toMatchObject({ message: 'token and certificate files read again' });
+  });
+
+  it('that are lost in a reload leave nothing open', async () => {
+    const conf = confFile('[service]\nport = 0\noperator_tokens = op-1\n');
+    const { service, logger, post } = await runServiceOn({ environment: {}, configFiles: [conf] });
+    writeFileSync(conf, '[service]\nport = 0\n');
+    expect(await service.reload()).toBe(false);
+    expect(JSON.stringify(logger.lines)).toContain('nobody would have to log in any more');
+    writeFileSync(conf, '[service]\nport = 0\nreader_tokens = read-1\n');
+    expect(await service.reload()).toBe(true);
+    expect((await post('/check-create', capturedText('check-create-physical-host.json'))).status).not.toBe(
+      401,
+    );
+  });
+});

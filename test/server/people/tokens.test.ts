@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import { capturedText } from '../../support/requests.ts';
+import { runService } from '../../support/running-service.ts';
+import { ValidatingKeystone } from '../../support/validating-keystone.ts';
+import { peopleOf } from './asking.ts';
+
+const FITS = capturedText('check-create-physical-host.json');
+const sends = (token: string) => ({ 'X-Auth-Token': token });
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+
+describe('a token of the configuration', () => {
+  const tokens = { blazar: ['blazar-1'], operator: ['op-1', 'op-2'], reader: ['read-1'] };
+
+  it.for([
+    ['op-1', 'operator', 'operator token'],
+    ['op-2', 'operator', 'operator token'],
+    ['read-1', 'reader', 'reader token'],
+    ['blazar-1', 'reader', 'service token'],
+  ] as const)('%s is that of an %s', async ([token, kind, who]) => {
+    const { ask } = await peopleOf(tokens);
+    const person = { kind, who, name: who, provenBy: 'token', userId: null, memberships: [] };
+    expect(await ask(sends(token))).toMatchObject({ status: 200, body: person });
+    expect(await ask(bearer(token))).toMatchObject({ status: 200, body: person });
+  });
+
+  it('is refused if it is another one', async () => {
+    const { ask } = await peopleOf(tokens);
+    for (const token of ['op', 'op-11', 'OP-1', 'op-1,op-2', 'op-1, op-1', '"op-1"', '*']) {
+      expect((await ask(sends(token))).status, token).toBe(401);
+      expect((await ask(bearer(token))).status, token).toBe(401);
+    }
+    expect((await ask()).status).toBe(401);
+    expect((await ask({ Authorization: 'Basic b3A6b3AtMQ==' })).status).toBe(401);
+    expect((await ask({ Authorization: 'op-1' })).status).toBe(401);
+  });
+
+  it('may come twice, but not with another', async () => {
+    const { ask } = await peopleOf(tokens);
+    expect((await ask({ ...sends('op-1'), ...bearer('op-1') })).status).toBe(200);
+    expect((await ask({ ...sends('read-1'), ...bearer('op-1') })).status).toBe(401);
+    expect((await ask({ ...sends('op-1'), ...bearer('wrong') })).status).toBe(401);
+  });
+
+  it('counts no longer when it is replaced', async () => {
+    const { ask, tokens: accepted } = await peopleOf(tokens);
+    accepted.replace({ operator: ['op-3'], reader: [] });
+    expect((await ask(sends('op-1'))).status).toBe(401);
+    expect((await ask(sends('read-1'))).status).toBe(401);
+    expect((await ask(sends('op-3'))).body).toMatchObject({ kind: 'operator' });
+  });
+});
+
+describe('anybody', () => {
+  it('is a reader where nothing at all is configured, whatever is sent', async () => {
+    const { ask } = await peopleOf({});
+    for (const headers of [{}, sends('any'), bearer('any')]) {
+      expect((await ask(headers)).body).toMatchObject({ kind: 'reader', provenBy: 'nobody', who: 'anybody' });
+    }
+  });
+
+  it.for([{ blazar: ['t'] }, { operator: ['t'] }, { reader: ['t'] }])(
+    'is nobody where there are tokens: %j',
+    async (configured) => {
+      const { ask } = await peopleOf(configured);
+      expect((await ask()).status).toBe(401);
+      expect((await ask(sends('any'))).status).toBe(401);
+    },
+  );
+
+  it('is nobody where Keystone is asked', async () => {
+    const { ask } = await peopleOf({ keystone: { auth_url: 'http://127.0.0.1:9/v3' } });
+    expect((await ask()).status).toBe(401);
+  });
+});
+
+describe('a token of Keystone', () => {
+  async function cloud(configured: Parameters<typeof peopleOf>[0] = {}) {
+    const keystone = await ValidatingKeystone.start();
+    keystone.tokens
+      .set('gAAAAAB-blazar', 'service')
+      .set('gAAAAAB-alice', 'member')
+      .set('gAAAAAB-carol', 'reader')
+      .set('gAAAAAB-unscoped', 'unscoped');
+    return { keystone, ...(await peopleOf({ keystone: keystone.account, ...configured })) };
+  }
+  const memberOf = (isManager: boolean) => ({
+    kind: 'member',
+    provenBy: 'keystone',
+    memberships: [{ name: 'climate', domain: 'Default', isManager }],
+  });
+
+  it('with a role in a project is that of a member of it', async () => {
+    const { ask } = await cloud();
+    const { body } = await ask(sends('gAAAAAB-alice'));
+    expect(body).toMatchObject({ ...memberOf(false), name: 'alice@Default' });
+    expect(body.who).toBe(`alice@Default (${String(body.userId)})`);
+    expect((await ask(bearer('gAAAAAB-carol'))).body).toMatchObject(memberOf(false));
+  });
+
+  it('goes by admin_roles, manager_roles and reader_roles, letter by letter', async () => {
+    const operator = await cloud({ service: { admin_roles: ['member'] } });
+    expect((await operator.ask(sends('gAAAAAB-alice'))).body).toMatchObject({
+      kind: 'operator',
+      memberships: [],
+    });
+    const manager = await cloud({ service: { manager_roles: ['member'] } });
+    expect((await manager.ask(sends('gAAAAAB-alice'))).body).toMatchObject(memberOf(true));
+    expect((await manager.ask(sends('gAAAAAB-carol'))).body).toMatchObject(memberOf(false));
+    const strict = await cloud({ service: { reader_roles: ['Member', 'memb', '*'] } });
+    expect(await strict.ask(sends('gAAAAAB-alice'))).toMatchObject({
+      status: 403,
+      body: {
+        message:
+          'expected a token for a project in which its user has one of the roles admin, manager, Member, memb, *',
+      },
+    });
+  });
+
+  it('without a role, or without a project, is that of nobody', async () => {
+    const { ask } = await cloud({ service: { admin_roles: ['root'] } });
+    expect((await ask(sends('gAAAAAB-unscoped'))).status).toBe(403);
+    const service = await cloud({ service: { admin_roles: ['root'], reader_roles: ['none'] } });
+    expect((await service.ask(sends('gAAAAAB-blazar'))).status).toBe(403);
+  });
+
+  it('that Keystone does not know is refused, with where to get one', async () => {
+    const { ask, keystone, counted } = await cloud();
+    const { status, headers } = await ask(sends('gAAAAAB-unknown'));
+    expect([status, headers.get('WWW-Authenticate')]).toEqual([401, `Keystone uri="${keystone.url}"`]);
+    expect((await ask(sends('not a token'))).status).toBe(401);
+    expect(counted).toEqual(['invalid keystone', 'invalid form']);
+  });
+
+  it('is validated once, and goes on while Keystone is away', async () => {
+    const { ask, keystone } = await cloud();
+    await ask(sends('gAAAAAB-alice'));
+    await keystone.stop();
+    expect((await ask(sends('gAAAAAB-alice'))).status).toBe(200);
+    const { status, headers } = await ask(sends('gAAAAAB-carol'));
+    expect([status, headers.get('Retry-After')]).toEqual([503, '5']);
+    expect(keystone.asked).toEqual(['gAAAAAB-alice']);
+  });
+
+  it('is what a token of the configuration is not: Keystone is told of none', async () => {
+    const { ask, keystone } = await cloud({ blazar: ['blazar-1'], operator: ['op-1'], reader: ['read-1'] });
+    for (const [token, kind] of [
+      ['op-1', 'operator'],
+      ['read-1', 'reader'],
+      ['blazar-1', 'reader'],
+    ] as const) {
+      expect((await ask(sends(token))).body).toMatchObject({ kind });
+    }
+    expect(keystone.asked).toEqual([]);
+  });
+});
+
+describe("Blazar's door", () => {
+  it('is closed to the tokens of people, and Keystone is not told of them', async () => {
+    const keystone = await ValidatingKeystone.start();
+    keystone.tokens.set('op-1', 'service').set('read-1', 'service');
+    const { post } = await runService({
+      enforcement: { max_lease_duration: 345_600 },
+      service: { keystone_auth: true, tokens: ['t'], operator_tokens: ['op-1'], reader_tokens: ['read-1'] },
+      keystone: keystone.account,
+    });
+    for (const path of ['/check-create', '/v1/commit-create', '/on-end']) {
+      for (const token of ['op-1', 'read-1']) {
+        expect((await post(path, FITS, sends(token))).status, path + token).toBe(401);
+      }
+    }
+    expect(keystone.asked).toEqual([]);
+    expect((await post('/check-create', FITS, sends('t'))).status).toBe(204);
+  });
+
+  it('stays open where it was: tokens of people close it to nobody', async () => {
+    const { post } = await runService({
+      enforcement: { max_lease_duration: 345_600 },
+      service: { operator_tokens: ['op-1'] },
+    });
+    expect((await post('/check-create', FITS)).status).toBe(204);
+  });
+});
