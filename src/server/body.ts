@@ -17,11 +17,25 @@ const BOUNDS: JsonBounds = { maxValues: 300_000, maxNames: 10_000, maxDepth: 100
 export async function jsonBody(ctx: Context): Promise<unknown> {
   // Nearly every client sends exactly this, and parsing it would cost more than everything else about headers.
   if (ctx.req.headers['content-type'] !== 'application/json') {
-    checkContentType(ctx);
+    checkContentType(ctx, ['application/json']);
   }
+  return bounded(ctx, 'a body in JSON', parsedJson);
+}
+
+/** The body of a request as a text, in the same bounds. `types`: those that it may have. A byte order mark is left out. */
+export function textBody(ctx: Context, types: readonly string[]): Promise<string> {
+  checkContentType(ctx, types);
+  return bounded(ctx, 'a body in UTF-8', (bytes) => utf8.decode(bytes));
+}
+
+async function bounded<Body>(
+  ctx: Context,
+  expected: string,
+  parse: (bytes: Uint8Array) => Body | Promise<Body>,
+): Promise<Body> {
   const limit = stateOf(ctx).generation.options.body_limit;
   try {
-    return await parsedJson(await bodyBytes(ctx.req, limit));
+    return await parse(await bodyBytes(ctx.req, limit));
   } catch (thrown) {
     const status = thrown instanceof Error && 'status' in thrown ? thrown.status : undefined;
     if (status === 413) {
@@ -33,10 +47,7 @@ export async function jsonBody(ctx: Context): Promise<unknown> {
     if (thrown instanceof HttpError && thrown.status >= 500) {
       throw thrown;
     }
-    return ctx.throw(
-      400,
-      `expected ${thrown instanceof TooMuchJsonError ? thrown.message : 'a body in JSON'}`,
-    );
+    return ctx.throw(400, `expected ${thrown instanceof TooMuchJsonError ? thrown.message : expected}`);
   }
 }
 
@@ -68,9 +79,9 @@ function whenGone(request: IncomingMessage): Promise<never> {
   });
 }
 
-function checkContentType(ctx: Context): void {
-  if (!ctx.is('application/json')) {
-    ctx.throw(415, 'expected a body of type application/json');
+function checkContentType(ctx: Context, types: readonly string[]): void {
+  if (!ctx.is([...types])) {
+    ctx.throw(415, `expected a body of type ${types.join(' or ')}`);
   }
   if (!/^(utf-?8)?$/i.test(ctx.request.charset)) {
     ctx.throw(415, 'expected a body in UTF-8');

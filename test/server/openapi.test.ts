@@ -45,7 +45,9 @@ describe('the description', () => {
     await runService();
     const mounted = routes.mock.contexts
       .flatMap((router) => (router as Router).stack)
-      .flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`))
+      .flatMap(({ path, methods }) =>
+        methods.map((method) => `${method} ${String(path).replaceAll(/:(\w+)/g, '{$1}')}`),
+      )
       // Where GET is possible, HEAD is.
       .filter((route) => !route.startsWith('HEAD '));
     const described = operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
@@ -53,7 +55,9 @@ describe('the description', () => {
   });
 
   it('says the same of each path under /v1', () => {
-    const twins = operations.filter(({ path }) => path.startsWith('/v1/'));
+    const twins = operations.filter(
+      ({ path, operation }) => path.startsWith('/v1/') && operation.tags.includes('leases'),
+    );
     expect(twins).toHaveLength(5);
     for (const { method, path, operation } of twins) {
       const { operationId, ...first } = apiDescription.paths[path.slice('/v1'.length)]?.[method] ?? {};
@@ -86,7 +90,7 @@ describe('the description', () => {
     const written = (heading: string) =>
       new Set(tableUnder(protocol, heading).map(([cell = '']) => cell.replaceAll('`', '')));
     const statuses = operations
-      .filter(({ method }) => method === 'post')
+      .filter(({ method, operation }) => method === 'post' && !operation.tags.includes('people'))
       .flatMap(({ operation }) => Object.keys(operation.responses));
     // A path that is not there is not described.
     expect(new Set([...statuses, '404'])).toEqual(written('What the policy service answers'));

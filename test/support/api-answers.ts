@@ -61,7 +61,7 @@ function describedAs(
   if (reference === undefined) {
     throw new Error(`${method} ${path} answers ${status}, which is not described`);
   }
-  const name = reference.$ref.split('/').at(-1) ?? '';
+  const name = '$ref' in reference ? (reference.$ref.split('/').at(-1) ?? '') : '';
   return { name, answer: api.resolved(reference) as DescribedAnswer };
 }
 

@@ -60,8 +60,8 @@ export interface ApiRoute<Query = unknown, Body = unknown> {
     readonly name: string;
     readonly schema: z.ZodType<Body>;
     readonly example: unknown;
-    /** Types other than application/json arrive as a text. Default: only JSON. */
-    readonly types?: readonly string[];
+    /** Other types than JSON, each with an example: `text/csv`. Their bodies arrive as a text, in UTF-8. Default: only JSON. */
+    readonly texts?: Readonly<Record<string, string>>;
   };
   /** What it answers besides what every route may: 400, 401, 403, 405, 408, 431, 500, 503. */
   readonly answers: readonly ApiExample[];

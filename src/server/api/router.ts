@@ -1,4 +1,5 @@
 /** Serves the routes of the API: one order of checks for all of them, and one form of errors. */
+import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
@@ -7,7 +8,7 @@ import { withinDeadline } from '../../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { CursorError } from '../../ledger/views/pages.ts';
 import type { Logger } from '../../logger.ts';
-import { jsonBody } from '../body.ts';
+import { jsonBody, textBody } from '../body.ts';
 import { EXACT } from '../own-paths.ts';
 import { may } from '../people/access.ts';
 import type { People } from '../people/contract.ts';
@@ -57,8 +58,7 @@ async function serve(
   const { generation, requestId } = stateOf(ctx);
   try {
     const query = parsedQuery(ctx, entry.query);
-    const body =
-      entry.body === undefined ? undefined : parsedBody(await bodyOf(ctx, entry), entry.body.schema);
+    const body = await bodyOf(ctx, entry);
     const answer = await withinDeadline(generation.options.deadline, async (deadline) => {
       await line.enter(deadline);
       try {
@@ -120,13 +120,19 @@ function parsedQuery(ctx: Context, schema: z.ZodType | undefined): unknown {
   return checked(schema, Object.fromEntries(query));
 }
 
-function bodyOf(ctx: Context, { body }: ApiRoute): Promise<unknown> {
-  // Other types come with the route that takes them.
-  return body === undefined ? Promise.resolve(undefined) : jsonBody(ctx);
-}
-
-function parsedBody(body: unknown, schema: z.ZodType): unknown {
-  return checked(schema, body);
+/** A text goes to the route as it is: its schema describes JSON. */
+async function bodyOf(ctx: Context, { body }: ApiRoute): Promise<unknown> {
+  if (body === undefined) {
+    return undefined;
+  }
+  const texts = Object.keys(body.texts ?? {});
+  if (texts.length > 0 && ctx.is(texts)) {
+    return textBody(ctx, texts);
+  }
+  if (texts.length > 0 && !ctx.is('application/json')) {
+    ctx.throw(415, `expected a body of type application/json or ${texts.join(' or ')}`);
+  }
+  return checked(body.schema, await jsonBody(ctx));
 }
 
 /** The first mistake, with where it is. */
@@ -146,7 +152,7 @@ function send(ctx: Context, { status = 200, headers = {}, json, content }: ApiAn
   ctx.status = status;
   if (content !== undefined) {
     ctx.type = content.type;
-    ctx.body = content.text;
+    ctx.body = typeof content.text === 'string' ? content.text : Readable.from(content.text);
   } else if (json !== undefined) {
     ctx.body = json;
   }

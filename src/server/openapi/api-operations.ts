@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ApiExample, ApiRoute } from '../api/route.ts';
 import { ACTIONS } from '../people/access.ts';
-import type { ResponseName } from './responses.ts';
+import { REQUEST_ID, type ResponseName } from './responses.ts';
 
 /** What every route may answer besides its own. */
 export const API_ALWAYS: readonly ResponseName[] = ['NotAsked', 'NoPerson', 'NotAllowed', 'Faulty', 'NotNow'];
@@ -62,7 +62,12 @@ export function apiOperation(
         required: true,
         content: {
           'application/json': { schema: { $ref: schemaPath(body.name) }, example: body.example },
-          ...Object.fromEntries((body.types ?? []).map((type) => [type, { schema: { type: 'string' } }])),
+          ...Object.fromEntries(
+            Object.entries(body.texts ?? {}).map(([type, example]) => [
+              type,
+              { schema: { type: 'string' }, example },
+            ]),
+          ),
         },
       },
     }),
@@ -72,14 +77,15 @@ export function apiOperation(
           answer.status,
           {
             description: answer.description,
-            ...(answer.headers && {
-              headers: Object.fromEntries(
-                Object.entries(answer.headers).map(([name, { description: what }]) => [
+            headers: {
+              [REQUEST_ID.name]: { $ref: `#/components/headers/${REQUEST_ID.name}` },
+              ...Object.fromEntries(
+                Object.entries(answer.headers ?? {}).map(([name, { description: what }]) => [
                   name,
                   { description: what, schema: { type: 'string' } },
                 ]),
               ),
-            }),
+            },
             ...(answer.schema && {
               content: { [answer.type ?? 'application/json']: { schema: schemaOf(answer) } },
             }),
