@@ -3,9 +3,18 @@ import type { Kysely } from 'kysely';
 import type { Amount } from '../filter/amount.ts';
 import type { Budget } from '../filter/budget.ts';
 import { rows, type Work } from './database.ts';
-import type { Tables } from './schema.ts';
+import type { BudgetChangesTable, Tables } from './schema.ts';
 
 type BudgetTerms = Omit<Budget, 'id'>;
+
+export interface BudgetChange extends Omit<Budget, 'id'> {
+  readonly budget: bigint;
+  /** Microseconds of the epoch. */
+  readonly at: bigint;
+  readonly operation: 'set' | 'removed';
+  readonly who: string;
+  readonly reason: string | null;
+}
 
 /** A budget from its row. */
 export function budgetOf(row: {
@@ -64,4 +73,20 @@ export function* budgetId(
     .where('valid_from', '=', validFrom);
   const [known] = yield* rows(query.compile());
   return known?.id;
+}
+
+/** A change from its row. */
+export function changeOf(row: Omit<BudgetChangesTable, 'id'>): BudgetChange {
+  return {
+    at: row.at,
+    budget: row.budget,
+    projectId: row.project_id,
+    userId: row.user_id,
+    operation: row.operation,
+    validFrom: row.valid_from,
+    validUntil: row.valid_until,
+    amount: row.amount,
+    who: row.who,
+    reason: row.reason,
+  };
 }

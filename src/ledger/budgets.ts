@@ -2,18 +2,20 @@
 import type { Wait } from '../deadline.ts';
 import type { Amount } from '../filter/amount.ts';
 import { type Budget, budgetAccount } from '../filter/budget.ts';
-import { budgetId, budgetOf, budgetsOfOwner, termsOf } from './budget-rows.ts';
+import { type BudgetChange, budgetOf, budgetsOfOwner, changeOf } from './budget-rows.ts';
+import {
+  type BudgetAuthor,
+  eraseBudget,
+  otherOverlapping,
+  type WantedBudget,
+  writeBudget,
+} from './budget-writing.ts';
 import { rows, Undone, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import type { Turn } from './turn.ts';
 
-/** A budget to set. It replaces one of the same owner that starts at the same second. */
-export type WantedBudget = Omit<Budget, 'id'>;
-
-export interface BudgetAuthor {
-  readonly who: string;
-  readonly reason: string | null;
-}
+export type { BudgetChange } from './budget-rows.ts';
+export type { BudgetAuthor, WantedBudget } from './budget-writing.ts';
 
 /** The budget would overlap with another one of the same owner. */
 export class BudgetConflictError extends Error {
@@ -34,25 +36,21 @@ export interface BudgetStanding extends Budget {
   readonly left: Amount;
 }
 
-export interface BudgetChange extends Omit<Budget, 'id'> {
-  readonly budget: bigint;
-  /** Microseconds of the epoch. */
-  readonly at: bigint;
-  readonly operation: 'set' | 'removed';
-  readonly who: string;
-  readonly reason: string | null;
-}
-
 /** @throws BudgetConflictError, LedgerUnavailableError */
-export function setBudget(
+export async function setBudget(
   ledger: Ledger,
   wanted: WantedBudget,
   author: BudgetAuthor,
   wait: Wait,
 ): Promise<Budget> {
-  return ledger.transact('budget', (turn) => set(ledger, turn, wanted, author), wait, {
+  const result = await ledger.transact('budget', (turn) => set(ledger, turn, wanted, author), wait, {
     project: wanted.projectId,
+    isRefused: (one) => 'other' in one,
   });
+  if ('other' in result) {
+    throw new BudgetConflictError(result.other);
+  }
+  return result;
 }
 
 /** Resolves to `undefined` when no budget starts then. What was charged to it stays charged. @throws LedgerUnavailableError */
@@ -85,28 +83,16 @@ export function budgetHistory(
   return ledger.read('read', () => history(ledger, projectId), wait);
 }
 
-function* set(ledger: Ledger, turn: Turn, wanted: WantedBudget, author: BudgetAuthor): Work<Budget> {
-  const { queries } = ledger.database;
+/** A conflict is a value: an error would close the connection, and count as a failure of the ledger. */
+function* set(
+  ledger: Ledger,
+  turn: Turn,
+  wanted: WantedBudget,
+  author: BudgetAuthor,
+): Work<Budget | { readonly other: Budget } | Undone<{ readonly other: Budget }>> {
   yield* turn.lock(wanted.projectId);
-  const other = (yield* budgetsOfOwner(queries, wanted)).find(
-    ({ validFrom, validUntil }) =>
-      validFrom !== wanted.validFrom && validFrom < wanted.validUntil && wanted.validFrom < validUntil,
-  );
-  if (other !== undefined) {
-    throw new BudgetConflictError(other);
-  }
-  let id = yield* budgetId(queries, wanted);
-  if (id === undefined) {
-    const values = { ...termsOf(wanted), removed_at: null };
-    const [added] = yield* rows(queries.insertInto('budgets').values(values).returning('id').compile());
-    id = added?.id ?? 0n;
-  } else {
-    const changed = { valid_until: wanted.validUntil, amount: wanted.amount, removed_at: null };
-    yield* rows(queries.updateTable('budgets').set(changed).where('id', '=', id).compile());
-  }
-  const budget = { ...wanted, id };
-  yield* addChange(ledger, budget, 'set', author);
-  return budget;
+  const other = otherOverlapping(wanted, yield* budgetsOfOwner(ledger.database.queries, wanted));
+  return other === undefined ? yield* writeBudget(ledger, wanted, author) : new Undone({ other });
 }
 
 function* remove(
@@ -115,31 +101,15 @@ function* remove(
   which: Pick<Budget, 'projectId' | 'userId' | 'validFrom'>,
   author: BudgetAuthor,
 ): Work<Budget | undefined | Undone<undefined>> {
-  const { queries } = ledger.database;
   yield* turn.lock(which.projectId);
-  const budget = (yield* budgetsOfOwner(queries, which)).find(
+  const budget = (yield* budgetsOfOwner(ledger.database.queries, which)).find(
     ({ validFrom }) => validFrom === which.validFrom,
   );
   if (budget === undefined) {
     return new Undone(undefined);
   }
-  const removed = queries
-    .updateTable('budgets')
-    .set({ removed_at: ledger.now() })
-    .where('id', '=', budget.id);
-  yield* rows(removed.compile());
-  yield* addChange(ledger, budget, 'removed', author);
+  yield* eraseBudget(ledger, budget, author);
   return budget;
-}
-
-function* addChange(
-  ledger: Ledger,
-  budget: Budget,
-  operation: BudgetChange['operation'],
-  { who, reason }: BudgetAuthor,
-): Work<void> {
-  const change = { at: ledger.now(), budget: budget.id, operation, ...termsOf(budget), who, reason };
-  yield* rows(ledger.database.queries.insertInto('budget_changes').values(change).compile());
 }
 
 function* list(ledger: Ledger, projectId: string | undefined): Work<BudgetStanding[]> {
@@ -170,16 +140,5 @@ function* history(ledger: Ledger, projectId: string | undefined): Work<BudgetCha
   if (projectId !== undefined) {
     query = query.where('project_id', '=', projectId);
   }
-  return (yield* rows(query.orderBy('id').compile())).map((row) => ({
-    at: row.at,
-    budget: row.budget,
-    projectId: row.project_id,
-    userId: row.user_id,
-    operation: row.operation,
-    validFrom: row.valid_from,
-    validUntil: row.valid_until,
-    amount: row.amount,
-    who: row.who,
-    reason: row.reason,
-  }));
+  return (yield* rows(query.orderBy('id').compile())).map(changeOf);
 }
