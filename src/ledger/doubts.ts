@@ -239,6 +239,7 @@ const row = z.object({
   ended_at: integer.nullable(),
   touched_at: integer.default(0n),
   shown: z.string().nullable().default(null),
+  resources: z.string().nullable().default(null),
 });
 
 const written = z.object({

@@ -178,7 +178,7 @@ function showsCounts({ reservations }: Proposal): boolean {
 }
 
 /** Up to where the lease has run. One past its end has run until its end: the time since then is not free. */
-function begunOf(current: Proposal | undefined, now: bigint): bigint | undefined {
+export function begunOf(current: Proposal | undefined, now: bigint): bigint | undefined {
   if (current === undefined || current.start >= now) {
     return undefined;
   }

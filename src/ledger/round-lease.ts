@@ -12,6 +12,7 @@ import { type Author, balancesOf, post } from './posting.ts';
 import { TOO_MUCH } from './reckoning.ts';
 import { left, type Reconciled, requestOf, resultOf, throwing, unrecorded } from './reconcile-lease.ts';
 import { charge, formatClaims, notBefore, type RecordedClaim } from './recorded-claim.ts';
+import { recordedResources } from './resources.ts';
 import type { LeaseRow } from './schema.ts';
 import { ABSENT, digestOf, isShown, type ShownLease } from './shown-lease.ts';
 import { revisionStep } from './statements.ts';
@@ -86,6 +87,7 @@ export function* settle(
     claims: formatClaims(claims),
     alternatives: null,
     shown: digestOf(shown),
+    resources: recordedResources(shown.given, row.resources),
   };
   yield* rows(statements.setLease({ ...row, ...facts, step: revisionStep() }));
   yield* post(

@@ -63,6 +63,8 @@ export interface LeasesTable {
    * a new lease, `null` = nothing yet, so it is not known which of its alternatives it is, nor how much it was given.
    */
   shown: string | null;
+  /** From `recordedResources`: as last requested or shown. `null` = it was recorded by an older version, which did not note it. */
+  resources: string | null;
 }
 
 /** Balances, so that a check sums up nothing. */

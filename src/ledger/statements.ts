@@ -190,6 +190,7 @@ export function createStatements(queries: Kysely<Tables>) {
           ended_at: lease.ended_at,
           touched_at: lease.touched_at,
           shown: lease.shown,
+          resources: lease.resources,
         })
         .returning('id'),
     ),
@@ -214,6 +215,7 @@ export function createStatements(queries: Kysely<Tables>) {
           ended_at: lease.ended_at,
           touched_at: lease.touched_at,
           shown: lease.shown,
+          resources: lease.resources,
         }))
         .where('id', '=', lease.id),
     ),

@@ -7,9 +7,10 @@ import { rows, Undone, type Work } from './database.ts';
 import { findById, findByShape, type LeaseShape } from './find-lease.ts';
 import type { LeaseIdentity } from './identity.ts';
 import { type Author, balancesOf, negative, type Posting, post } from './posting.ts';
-import { foresee, type LedgerRequest, type Prospect } from './prospect.ts';
+import { begunOf, foresee, type LedgerRequest, type Prospect } from './prospect.ts';
 import { type Refusal, TOO_MUCH } from './reckoning.ts';
 import { reopened } from './reopening.ts';
+import { recordedResources } from './resources.ts';
 import type { LeaseRow } from './schema.ts';
 import { ASKED } from './shown-lease.ts';
 import { revisionStep, type Statements } from './statements.ts';
@@ -78,6 +79,11 @@ export function* record(
     repetition_content: repetition?.content ?? row?.repetition_content ?? null,
     touched_at: now,
     shown: request.shown ?? (request.current === undefined ? null : ASKED),
+    resources: recordedResources(
+      request.proposal.reservations,
+      row?.resources ?? null,
+      begunOf(request.current, now),
+    ),
   };
   const step = revisionStep();
   // Before anything else: the lease itself may be one of them.

@@ -43,6 +43,7 @@ describe.each([
       '0003-position',
       '0004-follower',
       '0005-outbox',
+      '0006-views',
     ]);
     expect(await ledger.budgets()).toEqual([]);
     expect(await ledger.upgrade()).toEqual([]);

@@ -17,7 +17,14 @@ import { DIALECTS, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createDatabase } from '../support/shared-postgres.ts';
 
-const MIGRATIONS = ['0001-ledger', '0002-alternatives', '0003-position', '0004-follower', '0005-outbox'];
+const MIGRATIONS = [
+  '0001-ledger',
+  '0002-alternatives',
+  '0003-position',
+  '0004-follower',
+  '0005-outbox',
+  '0006-views',
+];
 
 const newLedger = newLedgers();
 

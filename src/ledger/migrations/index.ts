@@ -9,6 +9,7 @@ import { alternatives } from './0002-alternatives.ts';
 import { position } from './0003-position.ts';
 import { follower } from './0004-follower.ts';
 import { outbox } from './0005-outbox.ts';
+import { views } from './0006-views.ts';
 
 /** In order. A released name never changes. */
 function migrations(dialect: Dialect): Record<string, Migration> {
@@ -18,6 +19,7 @@ function migrations(dialect: Dialect): Record<string, Migration> {
     '0003-position': position(),
     '0004-follower': follower(),
     '0005-outbox': outbox(dialect),
+    '0006-views': views(),
   };
 }
 
