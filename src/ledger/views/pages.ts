@@ -1,4 +1,5 @@
 /** Lists in pages: a cursor says where the next page begins, so that what is added meanwhile moves nothing. */
+import { textMistake } from '../texts.ts';
 
 export interface PageQuery {
   /** 1 to 1000. */
@@ -23,6 +24,8 @@ export class CursorError extends Error {
 }
 
 const MAX_CURSOR = 2000;
+/** What the columns of both databases hold. */
+const MAX_NUMBER = 2n ** 63n - 1n;
 
 /** A cursor is opaque to clients: the sort key of the last row. */
 export function cursorOf(key: readonly (string | bigint | null)[]): string {
@@ -52,9 +55,12 @@ export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (s
     }
     const text = typeof part === 'string' ? part : '';
     if (kinds[index] === 'number' && /^#-?\d{1,19}$/.test(text)) {
-      return BigInt(text.slice(1));
+      const number = BigInt(text.slice(1));
+      if (number >= -MAX_NUMBER && number <= MAX_NUMBER) {
+        return number;
+      }
     }
-    if (kinds[index] === 'text' && text.startsWith('=')) {
+    if (kinds[index] === 'text' && text.startsWith('=') && textMistake(text.slice(1)) === undefined) {
       return text.slice(1);
     }
     throw new CursorError();

@@ -1,5 +1,11 @@
 /** All routes of the API. */
+import { projectLeasesRoute } from './project-leases.ts';
+import { projectsRoute } from './projects.ts';
 import type { ApiRoute } from './route.ts';
 
 /** By topic, each in a file of its own. */
-export const API_ROUTES: readonly ApiRoute[] = [];
+export const API_ROUTES: readonly ApiRoute[] = [
+  // Projects.
+  projectsRoute,
+  projectLeasesRoute,
+];

@@ -1,0 +1,16 @@
+/** The ledger that a route reads. */
+import { inTime, type Wait } from '../../deadline.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Generation } from '../generation.ts';
+import { ApiError } from './route.ts';
+
+export const NO_LEDGER = 'this service keeps no ledger: no filter that needs one is enabled';
+
+/** @throws ApiError 404 if no filter of the configuration uses a ledger; LedgerUnavailableError */
+export function ledgerOf({ enforcement }: Pick<Generation, 'enforcement'>, wait: Wait): Promise<Ledger> {
+  const { ledger } = enforcement;
+  if (ledger === undefined) {
+    throw new ApiError(404, NO_LEDGER);
+  }
+  return inTime(ledger.ledger(wait), wait);
+}

@@ -1,0 +1,163 @@
+/** How the API writes ids, amounts, times and lists: the parts that the answers of all routes share, with their schemas. */
+import { z } from 'zod';
+import type { Deadline } from '../../deadline.ts';
+import { type Amount, formatUnitHours } from '../../filter/amount.ts';
+import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
+import type { PageOf } from '../../ledger/views/pages.ts';
+import type { Generation } from '../generation.ts';
+import { bodySchemas } from '../openapi/bodies.ts';
+import { ApiError } from './route.ts';
+
+/** A project or a user. */
+export const accountSchema = z
+  .strictObject({
+    id: z.string(),
+    name: z.string().nullable().meta({ description: 'As Keystone has it; null = it does not tell.' }),
+    domain: z.string().nullable().meta({ description: "The name of the account's domain." }),
+  })
+  .meta({ description: 'A project or a user.' });
+
+export const timeSchema = z
+  .string()
+  .meta({ description: 'ISO 8601, UTC.', examples: ['2026-12-01T09:00:00Z'] });
+
+export const amountSchema = z
+  .string()
+  .regex(/^-?\d+(\.\d{1,4})?$/)
+  .meta({ description: 'Unit-hours, such as node-hours: a decimal number.', examples: ['1234.5'] });
+
+/** The body of an answer that is an error. */
+export const ERROR = { schema: bodySchemas.InvalidRequest, name: 'InvalidRequest' } as const;
+
+/** An answer with one page of a list. */
+export function pageSchema<Item extends z.ZodType>(item: Item) {
+  return z.strictObject({
+    items: z.array(item),
+    next: z.string().nullable().meta({
+      description:
+        'Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more.',
+    }),
+  });
+}
+
+const MOST = 1000;
+const PAGE = 50;
+const WHOLE = 'expected a whole number from 1 to 1000';
+
+/** The parameters of every list. Spread it into the `z.strictObject` of a query. */
+export const pageParameters = {
+  limit: z
+    .string()
+    .regex(/^[1-9]\d{0,3}$/, WHOLE)
+    .transform(Number)
+    .refine((limit) => limit <= MOST, WHOLE)
+    .optional()
+    .meta({ description: `Maximum number of items, 1 to ${MOST}. Default: ${PAGE}.` }),
+  after: z.string().max(4000, 'expected the cursor of the page before').optional().meta({
+    description: '`next` of the page before.',
+  }),
+};
+
+export function pageQueryOf({
+  limit = PAGE,
+  after,
+}: {
+  limit?: number | undefined;
+  after?: string | undefined;
+}) {
+  return { limit, after };
+}
+
+export function pageJson<Item>({ items, next }: PageOf<Item>, json: (item: Item) => object) {
+  return { items: items.map(json), next: next ?? null };
+}
+
+/** The longest text that the ledger holds; no id of OpenStack is longer. */
+const LONGEST = 255;
+const UNKEPT = /\0|\p{Surrogate}/u;
+
+/** A text that names or searches something recorded. */
+export function textParameter(description: string) {
+  return z
+    .string()
+    .min(1, 'expected a text')
+    .max(LONGEST, `expected at most ${LONGEST} characters`)
+    .refine((text) => !UNKEPT.test(text), 'expected a text without NUL and without halves of surrogate pairs')
+    .optional()
+    .meta({ description });
+}
+
+/** From year 1 to 9999: every other date is a mistake, and no database needs to look for it. */
+const FIRST = -62_135_596_800_000_000n;
+const LAST = 253_402_300_800_000_000n;
+
+/** A time, in microseconds of the epoch. */
+export function timeParameter(description: string) {
+  return z
+    .string()
+    .transform((text, context) => {
+      const instant = toInstant(text);
+      if (instant === undefined || instant < FIRST || instant >= LAST) {
+        context.addIssue({
+          code: 'custom',
+          message:
+            'expected an ISO 8601 date, such as 2026-12-01 or 2026-12-01T09:00:00Z (a + in an address is %2B)',
+        });
+        return z.NEVER;
+      }
+      return instant;
+    })
+    .optional()
+    .meta({ description: `${description} ISO 8601; without an offset it means UTC.` });
+}
+
+/** The id in the path of a route. @throws ApiError for a text that cannot be an id */
+export function pathId(params: Readonly<Record<string, string>>, name: string): string {
+  const id = params[name] ?? '';
+  if (id === '' || id.length > LONGEST || UNKEPT.test(id)) {
+    throw new ApiError(400, `expected an id of at most ${LONGEST} characters`, { field: name });
+  }
+  return id;
+}
+
+/** What something costs or has used: rounded up. */
+export function costText(amount: Amount): string {
+  return formatUnitHours(amount, 'up');
+}
+
+/** What is left: rounded down. */
+export function leftText(amount: Amount): string {
+  return formatUnitHours(amount, 'down');
+}
+
+/** `instant`: microseconds of the epoch. */
+export function timeText(instant: bigint): string {
+  return formatInstant(instant);
+}
+
+/** `second`: of the epoch. */
+export function secondText(second: bigint): string {
+  return formatInstant(second * MICROSECONDS_PER_SECOND);
+}
+
+export interface Accounts {
+  project(id: string): z.infer<typeof accountSchema>;
+  user(id: string): z.infer<typeof accountSchema>;
+}
+
+/** How long an answer waits for names at most, in milliseconds; less if its deadline is near. */
+const NAMES_WAIT = 1000;
+
+/** The names of these ids, as far as Keystone tells them in time. Never fails. */
+export async function accountsOf(
+  { enforcement: { names } }: Pick<Generation, 'enforcement'>,
+  ids: { readonly projects?: Iterable<string>; readonly users?: Iterable<string> },
+  deadline: Pick<Deadline, 'milliseconds'>,
+): Promise<Accounts> {
+  await names?.learn(ids.projects ?? [], ids.users ?? [], Math.min(NAMES_WAIT, deadline.milliseconds / 4));
+  const of = (kind: 'project' | 'user') => (id: string) => {
+    const known = names?.known({ project_id: id, user_id: id })[kind];
+    return { id, name: known?.name ?? null, domain: known?.domain || null };
+  };
+  return { project: of('project'), user: of('user') };
+}
