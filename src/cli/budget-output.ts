@@ -1,17 +1,12 @@
 /** How budgets are printed. */
 
 import { type Amount, formatUnitHours } from '../filter/amount.ts';
-import type { Budget } from '../filter/budget.ts';
 import { formatInstant } from '../lease/dates.ts';
 import type { BudgetChange, BudgetStanding } from '../ledger/budgets.ts';
 import { charge } from '../ledger/recorded-claim.ts';
 import type { LeaseReport } from '../ledger/reports.ts';
 import type { CommandNames } from './command-names.ts';
 import { secondText, usageObject } from './ledger-output.ts';
-
-export function whoseText({ projectId, userId }: Pick<Budget, 'projectId' | 'userId'>): string {
-  return userId === null ? `project ${projectId}` : `user ${userId} in project ${projectId}`;
-}
 
 export function budgetRow(budget: BudgetStanding, unit: string, names: CommandNames): string[] {
   const { id, projectId, userId, validFrom, validUntil, amount, taken, left } = budget;

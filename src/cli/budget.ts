@@ -1,11 +1,13 @@
 /** `budget`: sets, removes and prints budgets of projects and users. */
 import { Command } from 'commander';
+import { budgetUnit } from '../enforcement/budget-unit.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
 import { InvalidRequestError } from '../errors.ts';
 import { formatInstant } from '../lease/dates.ts';
-import { budgetRow, budgetStandingObject, changeObject, whoseText } from './budget-output.ts';
+import { overlapText, whoseText } from '../ledger/budget-texts.ts';
+import { budgetRow, budgetStandingObject, changeObject } from './budget-output.ts';
 import { commandNames, typedId } from './command-names.ts';
-import { type LedgerAccess, NO_DEADLINE, systemUser, unitOf, withLedger } from './ledger-access.ts';
+import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './ledger-access.ts';
 import { leaseObject, secondText, usageObject } from './ledger-output.ts';
 import { onOneLine, printJson, printTable, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
@@ -99,7 +101,7 @@ async function set(project: string, flags: SetFlags): Promise<void> {
     const { ledger, configuration } = access;
     const { parseBudget } = await import('../ledger/budget-terms.ts');
     const { BudgetConflictError, setBudget } = await import('../ledger/budgets.ts');
-    const unit = unitOf(configuration);
+    const unit = budgetUnit(configuration);
     const { from, until, amount } = flags;
     const { projectId, userId } = await typedIds(configuration, project, flags.user);
     const wanted = inFlags(() => parseBudget({ projectId, userId, from, until, amount }, unit));
@@ -109,10 +111,7 @@ async function set(project: string, flags: SetFlags): Promise<void> {
       if (!(thrown instanceof BudgetConflictError)) {
         throw thrown;
       }
-      const { other } = thrown;
-      throw new UsageError(
-        `it would overlap with budget ${other.id} of ${whoseText(other)}, from ${secondText(other.validFrom)} until ${secondText(other.validUntil)}`,
-      );
+      throw new UsageError(overlapText(thrown.other));
     }
     await printBudgets(access, projectId);
   });
@@ -145,7 +144,7 @@ async function printBudgets(
   const { listBudgets } = await import('../ledger/budgets.ts');
   const budgets = await listBudgets(ledger, projectId, NO_DEADLINE);
   const names = await commandNames(configuration, budgets);
-  const unit = unitOf(configuration);
+  const unit = budgetUnit(configuration);
   await printTable(
     BUDGET_COLUMNS,
     budgets.map((budget) => budgetRow(budget, unit, names)),
@@ -181,7 +180,7 @@ async function show(project: string, flags: FormatFlags): Promise<void> {
     const projectId = await typedId(configuration, 'project', project);
     const { listBudgets } = await import('../ledger/budgets.ts');
     const { chargedLeases } = await import('../ledger/reports.ts');
-    const unit = unitOf(configuration);
+    const unit = budgetUnit(configuration);
     const budgets = await listBudgets(ledger, projectId, NO_DEADLINE);
     const leases = await chargedLeases(ledger, projectId, NO_DEADLINE);
     if (budgets.length === 0) {
@@ -250,7 +249,7 @@ async function history(project: string | undefined, flags: FormatFlags): Promise
       return;
     }
     const { amountText } = await import('./ledger-output.ts');
-    const unit = unitOf(configuration);
+    const unit = budgetUnit(configuration);
     await printTable(
       ['AT', 'OPERATION', 'BUDGET', 'PROJECT', 'USER', 'FROM', 'UNTIL', 'AMOUNT', 'WHO', 'REASON'],
       changes.map((change) => [

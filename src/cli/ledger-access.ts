@@ -75,14 +75,6 @@ export function systemUser(): string {
   }
 }
 
-/** The unit of budgets: `usage_budget_unit`. */
-export function unitOf({ settings }: Configuration): string {
-  const setting = settings.find(
-    ({ option }) => option.section === 'enforcement' && option.name === 'usage_budget_unit',
-  );
-  return typeof setting?.value === 'string' ? setting.value : 'unit-hours';
-}
-
 /** Parses the value of a flag that takes a whole number. */
 export function wholeNumber(flag: string, least: number, most: number) {
   return (text: string): number => {

@@ -1,8 +1,10 @@
 /** `ledger`: makes the tables, prints what they hold, and checks them. */
+
 import { once } from 'node:events';
 import { Command, Option } from 'commander';
+import { budgetUnit } from '../enforcement/budget-unit.ts';
 import { type CommandNames, commandNames, typedId } from './command-names.ts';
-import { NO_DEADLINE, unitOf, wholeNumber, withLedger } from './ledger-access.ts';
+import { NO_DEADLINE, wholeNumber, withLedger } from './ledger-access.ts';
 import {
   amountText,
   entryObject,
@@ -125,7 +127,7 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
       return;
     }
     for (const details of found) {
-      await printDetails(details, unitOf(configuration), names);
+      await printDetails(details, budgetUnit(configuration), names);
     }
   });
 }

@@ -147,7 +147,10 @@ function* written(
   if (other !== undefined) {
     return refused({ kind: 'overlaps', other });
   }
-  if (isBounded && wanted.userId !== null) {
+  if (isBounded) {
+    if (wanted.userId === null) {
+      throw new Error('expected the budget of a user: nothing bounds that of a project');
+    }
     const project = { projectId: wanted.projectId, userId: null };
     const beyond = beyondProject(wanted, yield* budgetsOfOwner(ledger.database.queries, project));
     if (beyond !== undefined) {

@@ -12,6 +12,9 @@ import { type DateValue, MICROSECONDS_PER_SECOND, toInstant } from '../lease/dat
 import type { WantedBudget } from './budgets.ts';
 import { textMistake } from './texts.ts';
 
+/** Microseconds of the epoch. Later dates have another form, which nothing here reads. */
+const YEAR_10000 = 253_402_300_800_000_000n;
+
 /** Whose budget, and when it starts: this names a budget. */
 export interface BudgetKey {
   readonly projectId: string;
@@ -52,7 +55,8 @@ export function parseBudgetKey({
   };
 }
 
-function idOf(field: string, id: unknown): string {
+/** An id, or whatever stands for one. @throws InvalidRequestError with `field` */
+export function idOf(field: string, id: unknown): string {
   if (typeof id !== 'string' || id === '') {
     throw new InvalidRequestError(field, 'expected an id');
   }
@@ -63,9 +67,10 @@ function idOf(field: string, id: unknown): string {
   return id;
 }
 
-function secondOf(field: string, date: DateValue): bigint {
+/** A date to the second. @throws InvalidRequestError with `field` */
+export function secondOf(field: string, date: DateValue): bigint {
   const instant = toInstant(date);
-  if (instant === undefined || instant % MICROSECONDS_PER_SECOND !== 0n) {
+  if (instant === undefined || instant % MICROSECONDS_PER_SECOND !== 0n || instant >= YEAR_10000) {
     throw new InvalidRequestError(
       field,
       `expected an ISO 8601 date, to the second, such as 2026-12-01 or 2026-12-01T09:00:00Z, got ${shown(date)}`,
@@ -74,7 +79,8 @@ function secondOf(field: string, date: DateValue): bigint {
   return instant / MICROSECONDS_PER_SECOND;
 }
 
-function amountOf(value: string | number, unit: string): Amount {
+/** @throws InvalidRequestError with the field `amount` */
+export function amountOf(value: string | number, unit: string): Amount {
   const text = String(value);
   const amount = parseUnitHours(text);
   if (amount === undefined) {
@@ -87,6 +93,9 @@ function amountOf(value: string | number, unit: string): Amount {
   return amount;
 }
 
+const SHOWN = 100;
+
 function shown(value: unknown): string {
-  return JSON.stringify(value) ?? String(value);
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
 }

@@ -96,3 +96,6 @@ export class ApiError extends Error {
     this.headers = headers;
   }
 }
+
+/** The same for projects that do not exist: who may not see one learns nothing about it. */
+export const NOT_ALLOWED = 'expected a person with more rights: see "Who may do what" in the documentation';

@@ -14,7 +14,7 @@ import { may } from '../people/access.ts';
 import type { People } from '../people/contract.ts';
 import type { Person } from '../people/person.ts';
 import { stateOf } from '../request-state.ts';
-import { type ApiAnswer, ApiError, type ApiRoute } from './route.ts';
+import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED } from './route.ts';
 
 export interface ApiParts {
   readonly people: People;
@@ -52,8 +52,7 @@ async function serve(
   const person = await personOf(ctx, entry, people);
   const params: Readonly<Record<string, string>> = ctx.params ?? {};
   if (!may(person, entry.action, params.project_id)) {
-    // The same for projects that do not exist: who may not see one learns nothing about it.
-    ctx.throw(403, 'expected a person with more rights: see "Who may do what" in the documentation');
+    ctx.throw(403, NOT_ALLOWED);
   }
   const { generation, requestId } = stateOf(ctx);
   try {

@@ -1,0 +1,28 @@
+/** Who asks for budgets, with what is needed to answer: the API and the console ask the same. */
+import type { Wait } from '../../deadline.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { ApiError, NOT_ALLOWED } from '../api/route.ts';
+import type { Generation } from '../generation.ts';
+import type { Person } from '../people/person.ts';
+
+export interface Asker {
+  readonly person: Person;
+  readonly generation: Pick<Generation, 'enforcement' | 'configuration'>;
+  readonly deadline: Wait & { readonly milliseconds: number };
+}
+
+/** @throws ApiError if no filter uses the ledger, LedgerUnavailableError */
+export async function ledgerOf({ generation, deadline }: Asker): Promise<Ledger> {
+  const { ledger } = generation.enforcement;
+  if (ledger === undefined) {
+    throw new ApiError(
+      409,
+      'there are no budgets: no filter of this service records leases, such as UsageBudgetFilter',
+    );
+  }
+  return ledger.ledger(deadline);
+}
+
+export function notAllowed(): ApiError {
+  return new ApiError(403, NOT_ALLOWED);
+}

@@ -1,0 +1,68 @@
+/** The projects and users that people name: by id, or by `name@domain` where Keystone tells whose that is. Nothing is guessed. */
+import { inTime } from '../../deadline.ts';
+import { errorText } from '../../errors.ts';
+import { ApiError } from '../api/route.ts';
+import type { Person } from '../people/person.ts';
+import type { Asker } from './asker.ts';
+
+type Kind = 'project' | 'user';
+
+/** How long Keystone may take, in seconds, to be asked again. */
+const RETRY_AFTER = '5';
+
+/**
+ * The id of a project or user. Without `[keystone]` every text is an id. With it, one that Keystone certainly does not have is a mistake: a
+ * budget of nobody would limit nobody.
+ *
+ * @throws ApiError 422 = there is none; 503 = Keystone does not tell
+ */
+export async function accountId(asker: Asker, kind: Kind, text: string, field: string): Promise<string> {
+  const { keystone } = asker.generation.enforcement;
+  if (keystone === undefined) {
+    return text;
+  }
+  const { isPlausible, readRecord } = await import('../../openstack/identity-records.ts');
+  if (!text.includes('@')) {
+    const record = isPlausible(text)
+      ? await inTime(readRecord(keystone, kind, text), asker.deadline)
+      : undefined;
+    // Whether it cannot be asked or does not answer: an id is an id.
+    if (record !== undefined && 'missing' in record && record.missing === 'unknown') {
+      throw unknown(kind, text, field);
+    }
+    return text;
+  }
+  const { accountIdOf } = await import('../../openstack/account-lookup.ts');
+  const { KeystoneError } = await import('../../openstack/keystone-error.ts');
+  const lookup = accountIdOf(keystone, kind, text).catch((thrown: unknown) => {
+    if (thrown instanceof KeystoneError && thrown.message.endsWith('; give the id')) {
+      throw new ApiError(422, `Keystone does not tell which ${kind} that is: give the id`, {
+        field,
+        cause: errorText(thrown),
+      });
+    }
+    throw new ApiError(503, 'Keystone does not answer; please try again, or give the id', {
+      field,
+      headers: { 'Retry-After': RETRY_AFTER },
+      cause: thrown,
+    });
+  });
+  // Nobody waits for it once the deadline is over.
+  lookup.catch(() => {});
+  const id = await inTime(lookup, asker.deadline);
+  if (id === undefined) {
+    throw unknown(kind, text, field);
+  }
+  return id;
+}
+
+/** The project of a member, by id or name; `undefined` = they belong to none of that name. Asks nobody. */
+export function ownProject({ memberships }: Person, text: string): string | undefined {
+  return memberships.find(({ projectId, name, domain }) => projectId === text || `${name}@${domain}` === text)
+    ?.projectId;
+}
+
+function unknown(kind: Kind, text: string, field: string): ApiError {
+  const shown = JSON.stringify(text.slice(0, 100));
+  return new ApiError(422, `Keystone has no ${kind} ${shown}: expected an id, or name@domain`, { field });
+}
