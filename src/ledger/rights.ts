@@ -17,6 +17,13 @@ const NEEDED = {
 /** Only with durable delivery: other services need not be granted anything for it. */
 export const NEEDED_FOR_OUTBOX = { outbox: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] } as const;
 
+/** Only if decisions are stored. */
+export const NEEDED_FOR_DECISIONS = {
+  decisions: ['SELECT', 'INSERT', 'DELETE'],
+  decision_filters: ['SELECT', 'INSERT', 'DELETE'],
+  kysely_migration: ['SELECT'],
+} as const;
+
 /** `the role "ledger" lacks UPDATE on accounts`; `undefined` = it lacks nothing. @throws LedgerUnavailableError */
 export async function missingRights(
   database: Database,

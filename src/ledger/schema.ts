@@ -167,6 +167,40 @@ export interface OutboxTable {
   reason: string | null;
 }
 
+/** Decisions, for people to look at. Their texts are as in the record, except what no database keeps. */
+export interface DecisionsTable {
+  /** In the order of writing. */
+  id: Generated<bigint>;
+  /** When it was decided, by the clock of the replica. */
+  at: bigint;
+  request_id: string;
+  operation: string;
+  outcome: string;
+  /** `null` = there is none, or it is none that can be looked for. */
+  project_id: string | null;
+  user_id: string | null;
+  lease_id: string | null;
+  /** `name@domain`; `null` = Keystone does not tell. */
+  project_label: string | null;
+  user_label: string | null;
+  /** The dates of a refused lease. */
+  asked_start: bigint | null;
+  asked_end: bigint | null;
+  /** The filters that did anything but allow: a list in JSON; `null` = none. */
+  concerns: string | null;
+  replica: string;
+  /** The whole record, in JSON. */
+  record: string;
+}
+
+/** The filters that did anything but allow, to look for them. */
+export interface DecisionFiltersTable {
+  decision: bigint;
+  filter: string;
+  project_id: string | null;
+  at: bigint;
+}
+
 export interface Tables {
   ledger: LedgerTable;
   projects: ProjectsTable;
@@ -177,6 +211,8 @@ export interface Tables {
   budget_changes: BudgetChangesTable;
   follower: FollowerTable;
   outbox: OutboxTable;
+  decisions: DecisionsTable;
+  decision_filters: DecisionFiltersTable;
 }
 
 export type LeaseRow = {

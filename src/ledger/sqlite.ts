@@ -16,6 +16,12 @@ import type { Tables } from './schema.ts';
 import { asUnavailable, suspicionOf, unavailable, whenFree } from './sqlite-errors.ts';
 import { filesOf, isMarked, isWhole, MILLISECONDS_TO_OPEN, mark, verifyIntegrity } from './sqlite-file.ts';
 
+/**
+ * When a commit is durable. `full`: before it is answered. `normal`: a loss of power may undo the latest ones, though none in part, and
+ * a crash of the process undoes none.
+ */
+export type Durability = 'full' | 'normal';
+
 export class SqliteDatabase implements Database {
   readonly dialect = 'sqlite';
   readonly queries = new Kysely<Tables>({
@@ -27,6 +33,7 @@ export class SqliteDatabase implements Database {
     },
   });
   readonly #file: string;
+  readonly #durability: Durability;
   #connection: SqliteConnection.Database;
   /** Identifies the files that the connection writes to: see `filesOf`. */
   #files: string;
@@ -39,13 +46,14 @@ export class SqliteDatabase implements Database {
   readonly #statements = new Map<string, Statement<unknown[]>>();
 
   /** The file must exist. @throws LedgerUnavailableError */
-  constructor(file: string) {
+  constructor(file: string, durability: Durability = 'full') {
     if (!existsSync(file)) {
       throw new LedgerUnavailableError('the file does not exist');
     }
     this.#file = file;
+    this.#durability = durability;
     const isKnown = unavailable(() => isMarked(file));
-    this.#connection = unavailable(() => openFile(file));
+    this.#connection = unavailable(() => openFile(file, durability));
     this.#files = filesOf(file, this.#connection);
     if (isKnown) {
       mark(file, this.#connection);
@@ -142,7 +150,7 @@ export class SqliteDatabase implements Database {
       if (!isKnown || this.#isUnknown) {
         await verifyIntegrity(this.#file);
       }
-      this.#connection = openFile(this.#file);
+      this.#connection = openFile(this.#file, this.#durability);
       mark(this.#file, this.#connection);
       this.#files = filesOf(this.#file, this.#connection);
     } catch (thrown) {
@@ -208,11 +216,11 @@ async function* each<Row>(
   }
 }
 
-function openFile(file: string): SqliteConnection.Database {
+function openFile(file: string, durability: Durability): SqliteConnection.Database {
   const connection = new SqliteConnection(file, { timeout: MILLISECONDS_TO_OPEN });
   connection.defaultSafeIntegers(true);
   connection.pragma('journal_mode = WAL');
-  connection.pragma('synchronous = FULL');
+  connection.pragma(`synchronous = ${durability}`);
   connection.pragma('foreign_keys = ON');
   connection.pragma('busy_timeout = 0');
   return connection;

@@ -44,6 +44,7 @@ describe.each([
       '0004-follower',
       '0005-outbox',
       '0006-views',
+      '0007-decisions',
     ]);
     expect(await ledger.budgets()).toEqual([]);
     expect(await ledger.upgrade()).toEqual([]);

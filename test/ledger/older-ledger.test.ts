@@ -30,6 +30,8 @@ const BACK = [
   'DROP INDEX entries_by_project',
   'DROP INDEX budgets_by_owner',
   'CREATE INDEX budgets_by_project ON budgets (project_id)',
+  'DROP TABLE decisions',
+  'DROP TABLE decision_filters',
 ];
 
 async function run({ ledger }: Ground, statement: string): Promise<void> {
@@ -56,6 +58,7 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
       '0004-follower',
       '0005-outbox',
       '0006-views',
+      '0007-decisions',
     ]);
     const ground = await newGround(dialect, { most: 9, projectId: first.project });
     const after = await ground.rows('leases');

@@ -24,6 +24,7 @@ const MIGRATIONS = [
   '0004-follower',
   '0005-outbox',
   '0006-views',
+  '0007-decisions',
 ];
 
 const newLedger = newLedgers();

@@ -7,10 +7,15 @@ import type { Selection } from '../selection.ts';
 
 /** `Selection`: projects, users, filters, outcomes, operations, since, until. All are combined by "and". */
 export interface DecisionsQuery extends Selection, PageQuery {
-  /** Only of these projects, whatever else is asked; `undefined` = of all. */
+  /**
+   * Only about leases of these projects, whatever else is asked; `undefined` = everything. Decisions of SkyPilot and Kubernetes are left
+   * out then: their workspaces and namespaces may be called like a project of somebody else.
+   */
   readonly visible?: readonly string[] | undefined;
   readonly leaseId?: string | undefined;
   readonly requestId?: string | undefined;
+  /** Only with a higher id. */
+  readonly newerThan?: bigint | undefined;
 }
 
 export interface StoredDecision {
@@ -19,13 +24,34 @@ export interface StoredDecision {
   readonly record: DecisionRecord;
   /** The dates of the lease; `undefined` = allowed, or not a lease. */
   readonly asked: AskedTime | undefined;
-  /** The replica that decided. */
+  /** The replica that decided: `host/process`. */
   readonly replica: string;
 }
 
 export interface DecisionSource {
-  /** The newest first. Throws `LedgerUnavailableError`, `CursorError`. */
+  /**
+   * The newest first, by the clocks of the replicas. What is rare among very many is looked for in pieces: a page may then have fewer
+   * items, even none, and a `next` that goes on. Throws `LedgerUnavailableError`, `CursorError`.
+   */
   search(query: DecisionsQuery, wait: Wait): Promise<PageOf<StoredDecision>>;
-  /** The id of the newest decision; 0 = there is none. Cheap: it is asked every few seconds while somebody looks. */
+  /** The highest id; 0 = there is none. Cheap: it is asked every few seconds while somebody looks. */
   newest(wait: Wait): Promise<bigint>;
+}
+
+/** How much is kept. */
+export interface Retention {
+  readonly days: number;
+  /** How many decisions. */
+  readonly most: number;
+}
+
+/** What the queue of decisions writes to. Throws `LedgerUnavailableError`; `LedgerContentError` = they cannot be stored. */
+export interface DecisionTarget extends DecisionSource {
+  /** All or nothing. `rows`: of `rowJson`. */
+  write(rows: readonly string[], wait: Wait): Promise<void>;
+  /** Whether a row is there, after a write that may or may not have been completed. */
+  has(row: string, wait: Wait): Promise<boolean>;
+  /** Removes a small part of what is too old, or too much. Resolves to how many; 0 = nothing is left to remove. */
+  trim(retention: Retention, wait: Wait): Promise<number>;
+  close(): Promise<void>;
 }

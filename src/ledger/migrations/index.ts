@@ -10,6 +10,7 @@ import { position } from './0003-position.ts';
 import { follower } from './0004-follower.ts';
 import { outbox } from './0005-outbox.ts';
 import { views } from './0006-views.ts';
+import { decisions } from './0007-decisions.ts';
 
 /** In order. A released name never changes. */
 function migrations(dialect: Dialect): Record<string, Migration> {
@@ -20,6 +21,7 @@ function migrations(dialect: Dialect): Record<string, Migration> {
     '0004-follower': follower(),
     '0005-outbox': outbox(dialect),
     '0006-views': views(),
+    '0007-decisions': decisions(dialect),
   };
 }
 

@@ -1,0 +1,147 @@
+/** The decisions in a database: written in batches, searched in pages, removed in small parts. */
+import type { Wait } from '../../deadline.ts';
+import { type Database, rows } from '../../ledger/database.ts';
+import { Gate } from '../../ledger/gate.ts';
+import { CursorError, cursorOf, keyOf, type PageOf } from '../../ledger/views/pages.ts';
+import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
+import { type NewRow, storedDecision } from './rows.ts';
+import { type Place, rowsOf, Search } from './search.ts';
+import { removeOld, SqliteWriting, writeToPostgres } from './statements.ts';
+
+/** How many candidates a query compares: each one more than the one before. */
+const FIRST_WINDOW = 1000;
+const LARGEST_WINDOW = 32_000;
+/** Then a page is as it is, in milliseconds: its reader goes on with the next. */
+const PATIENCE = 250;
+
+export class DecisionTable implements DecisionTarget {
+  readonly #database: Database;
+  readonly #replica: string;
+  readonly #writing: SqliteWriting;
+  /** One reader at a time: those who write have a connection of their own. */
+  readonly #readers = new Gate(1);
+
+  /** `replica`: who writes. Closes the database with it. */
+  constructor(database: Database, replica: string) {
+    this.#database = database;
+    this.#replica = replica;
+    this.#writing = new SqliteWriting(database.queries);
+  }
+
+  async write(newRows: readonly string[], wait: Wait): Promise<void> {
+    const json = `[${newRows.join(',')}]`;
+    const { dialect, queries } = this.#database;
+    await this.#database.transact(
+      () =>
+        dialect === 'sqlite'
+          ? this.#writing.write(json, this.#replica)
+          : writeToPostgres(queries, json, this.#replica),
+      wait,
+    );
+  }
+
+  async has(row: string, wait: Wait): Promise<boolean> {
+    const { at, request_id, operation } = JSON.parse(row) as NewRow;
+    const query = this.#database.queries
+      .selectFrom('decisions')
+      .select('id')
+      .where('request_id', '=', request_id)
+      .where('at', '=', BigInt(at))
+      .where('operation', '=', operation)
+      .where('replica', '=', this.#replica)
+      .limit(1)
+      .compile();
+    return (await this.#database.read(() => rows(query), wait)).length > 0;
+  }
+
+  async search(query: DecisionsQuery, wait: Wait): Promise<PageOf<StoredDecision>> {
+    const place = query.after === undefined ? undefined : placeOf(query.after);
+    const leave = await this.#readers.enter(wait);
+    try {
+      return await this.#search(query, place, wait);
+    } finally {
+      leave();
+    }
+  }
+
+  async newest(wait: Wait): Promise<bigint> {
+    const { queries } = this.#database;
+    const query = queries.selectFrom('decisions').select('id').orderBy('id', 'desc').limit(1).compile();
+    const [row] = await this.#database.read(() => rows(query), wait);
+    return row?.id ?? 0n;
+  }
+
+  trim(retention: Retention, wait: Wait): Promise<number> {
+    const { dialect, queries } = this.#database;
+    return this.#database.transact(() => removeOld(queries, retention, dialect === 'sqlite'), wait);
+  }
+
+  async close(): Promise<void> {
+    await this.#database.close();
+  }
+
+  async #search(
+    query: DecisionsQuery,
+    place: Place | undefined,
+    wait: Wait,
+  ): Promise<PageOf<StoredDecision>> {
+    const { queries } = this.#database;
+    const search = new Search(queries, query);
+    if (search.isEmpty) {
+      return { items: [], next: undefined };
+    }
+    const until = performance.now() + PATIENCE;
+    const found: Place[] = [];
+    let after = place;
+    let isLast = false;
+    const most = query.limit + 1;
+    for (let window = search.isExact ? most : Math.max(most, FIRST_WINDOW); !isLast; window = grown(window)) {
+      const from = after;
+      const [more, edge] = await this.#database.read(function* () {
+        const matching = yield* rows(search.found(from, window, most - found.length));
+        const isFull = found.length + matching.length >= most;
+        return [matching, isFull ? [] : yield* rows(search.edge(from, window))] as const;
+      }, wait);
+      found.push(...more);
+      isLast = found.length >= most || edge[0] === undefined;
+      after = edge[0] ?? after;
+      if (!isLast && performance.now() > until) {
+        break;
+      }
+    }
+    const shown = found.slice(0, query.limit);
+    const next = found.length > query.limit ? shown.at(-1) : isLast ? undefined : after;
+    return { items: await this.#read(shown, wait), next: next && cursorOf([next.at, next.id]) };
+  }
+
+  async #read(places: readonly Place[], wait: Wait): Promise<StoredDecision[]> {
+    const ids = [...new Set(places.map(({ id }) => id))];
+    if (ids.length === 0) {
+      return [];
+    }
+    const query = rowsOf(this.#database.queries, ids);
+    const read = await this.#database.read(() => rows(query), wait);
+    const byId = new Map(read.map((row) => [row.id, row]));
+    return ids.flatMap((id) => {
+      const row = byId.get(id);
+      return row === undefined ? [] : storedDecision(row);
+    });
+  }
+}
+
+function grown(window: number): number {
+  return Math.min(window * 4, LARGEST_WINDOW);
+}
+
+function placeOf(cursor: string): Place {
+  const [at, id] = keyOf(cursor, ['number', 'number']);
+  if (!isStored(at) || !isStored(id)) {
+    throw new CursorError();
+  }
+  return { at, id };
+}
+
+/** Within 64 bits. */
+function isStored(part: string | bigint | null | undefined): part is bigint {
+  return typeof part === 'bigint' && BigInt.asIntN(64, part) === part;
+}
