@@ -12,6 +12,7 @@ import {
   hasSoundCounts,
   LedgerFilter,
   MICROSECONDS_PER_SECOND,
+  type Precision,
   type Proposal,
   parseMillionths,
   projectOf,
@@ -143,7 +144,24 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
             },
           ]),
     ];
-    return payers.flatMap((payer) => this.#charge(payer, lease, perSecond));
+    const precision = this.#precisionOf(reservations);
+    return payers.flatMap((payer) =>
+      this.#charge(payer, lease, perSecond).map((claim) => ({ ...claim, precision })),
+    );
+  }
+
+  /** What Blazar does not say before it creates a lease: which hosts it gets, and how many. */
+  #precisionOf(reservations: readonly Reservation[]): Precision {
+    const { usage_budget_rate_attribute: attribute } = this.options;
+    const unknown = reservations.filter(
+      (one) => (one.allocations ?? []).length === 0 && this.#unitRateOf(one) !== 0n,
+    );
+    if (unknown.length > 0 && attribute !== undefined) {
+      return this.#maxFactor === undefined ? 'about' : 'at-most';
+    }
+    const isRange = ({ resource_type, min, max }: Reservation) =>
+      resource_type === 'physical:host' && min !== max;
+    return unknown.some(isRange) ? 'at-most' : 'exact';
   }
 
   /** Budgets of one payer never overlap: each pays for its part of the lease. */
@@ -217,10 +235,8 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
 
   /** The cost of the reservation per hour, in millionths of millionths of a unit. `unsure`: the factor to use for every resource. */
   #costOf(reservation: Reservation, unsure: bigint | undefined): bigint | { readonly mistake: string } {
-    const { resource_type: type = '', flavor_id: flavor } = reservation;
-    const hasFlavor = type === 'flavor:instance' && typeof flavor === 'string';
-    const ofFlavor = hasFlavor ? this.#flavorRates.get(flavor) : undefined;
-    const unitRate = ofFlavor ?? this.#rates.get(type) ?? this.#rates.get('*') ?? 0n;
+    const { resource_type: type = '' } = reservation;
+    const unitRate = this.#unitRateOf(reservation);
     if (unitRate === 0n) {
       return 0n;
     }
@@ -247,6 +263,13 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     // Hosts that are not allocated yet count with the highest factor.
     const rest = BigInt(size - factors.length);
     return unitRate * (known + (rest === 0n ? 0n : rest * this.#highestFactor([reservation])));
+  }
+
+  /** Per hour, in millionths of a unit. */
+  #unitRateOf({ resource_type: type = '', flavor_id: flavor }: Reservation): bigint {
+    const hasFlavor = type === 'flavor:instance' && typeof flavor === 'string';
+    const ofFlavor = hasFlavor ? this.#flavorRates.get(flavor) : undefined;
+    return ofFlavor ?? this.#rates.get(type) ?? this.#rates.get('*') ?? 0n;
   }
 
   /** The largest known factor. */

@@ -41,7 +41,16 @@ export {
 export { BaseFilter } from './filter/base-filter.ts';
 export { type Budget, budgetAccount } from './filter/budget.ts';
 export type { Call } from './filter/call.ts';
-export type { Claim, Claims, HeldClaim, Proposal, Shortage, Standing, UsageClaim } from './filter/claim.ts';
+export type {
+  Claim,
+  Claims,
+  HeldClaim,
+  Precision,
+  Proposal,
+  Shortage,
+  Standing,
+  UsageClaim,
+} from './filter/claim.ts';
 export { deliveryOf, RETRY_AFTER } from './filter/delivery.ts';
 export { withKeystoneToken } from './filter/keystone-client.ts';
 export { LedgerFilter } from './filter/ledger-filter.ts';

@@ -3,6 +3,7 @@
 import type { ConfigSources } from '../config/sources.ts';
 import { EnforcementClosedError, formatProblem } from '../errors.ts';
 import { isLedgerFilter } from '../filter/ledger-filter.ts';
+import type { Clock } from '../filter/services.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
 import type { CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
 import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/parse-request.ts';
@@ -22,6 +23,8 @@ import type { Commits } from './commit.ts';
 import { type Configuration, requireConfiguration, sectionOf } from './configuration.ts';
 import { decide } from './decide.ts';
 import { accepted } from './decision.ts';
+import type { Estimate } from './estimate/contract.ts';
+import type { EstimateOptions } from './estimate/trial.ts';
 import { Exemptions } from './exemptions.ts';
 import { createRequest, endRequest, type HookRequest, updateRequest } from './hook-request.ts';
 import { keystoneOf, namesOf, projectIdsOf } from './keystone.ts';
@@ -36,6 +39,7 @@ interface Parts {
   readonly names: Names | undefined;
   readonly outbox: ChainOutbox;
   readonly logger: Logger;
+  readonly clock: Clock;
   readonly exemptions: Exemptions;
   /** `undefined` = no filter records leases. */
   readonly commits: Commits | undefined;
@@ -53,6 +57,8 @@ export class UsageEnforcement {
   readonly keystone: Keystone | undefined;
   /** `undefined` = `[keystone] resolve_names` is false. */
   readonly names: Names | undefined;
+  /** That of the filters. */
+  readonly clock: Clock;
   readonly #chain: readonly ChainedFilter[];
   readonly #exemptions: Exemptions;
   readonly #logger: Logger;
@@ -67,6 +73,7 @@ export class UsageEnforcement {
   private constructor(parts: Parts) {
     this.keystone = parts.keystone;
     this.names = parts.names;
+    this.clock = parts.clock;
     this.#chain = parts.chain;
     this.#exemptions = parts.exemptions;
     this.#logger = parts.logger;
@@ -151,7 +158,7 @@ export class UsageEnforcement {
     const exemptions = new Exemptions(configuration.exemptProjects, logger);
     const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
     return new UsageEnforcement({
-      ...{ chain, ledger, outbox, keystone, names, logger, exemptions, commits, commitsChecks },
+      ...{ chain, ledger, outbox, keystone, names, logger, clock, exemptions, commits, commitsChecks },
     });
   }
 
@@ -198,6 +205,24 @@ export class UsageEnforcement {
       return withNames(this.names, parsed.context, options, (names) =>
         this.#commitUnchecked(parsed, updateRequest(parsed, 'commit-update', options, names)),
       );
+    });
+  }
+
+  /**
+   * What a new lease would cost, and whether it would be allowed; for one that would be refused, leases near it that would be allowed.
+   * Records nothing. Filters that call other services are asked at most three times. Throws `InvalidRequestError` if the request is malformed.
+   */
+  estimate(request: CreateRequest, options: EstimateOptions = {}): Promise<Estimate> {
+    return this.#run(async () => {
+      const parsed = parseCreateRequest(request);
+      const names = await this.names?.of(parsed.context, options.deadline);
+      // Checks do not need it.
+      const { estimate } = await import('./estimate/estimate.ts');
+      const parts = {
+        ...{ chain: this.#chain, exemptions: this.#exemptions, ledger: this.#ledger },
+        ...{ claimants: this.claimants, logger: this.#logger },
+      };
+      return estimate(parts, parsed, options, names);
     });
   }
 

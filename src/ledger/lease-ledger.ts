@@ -6,7 +6,9 @@ import type { SharedLimit } from '../filter/claim.ts';
 import type { Clock, LeaseRequest } from '../filter/services.ts';
 import { allow, reject, type Verdict } from '../filter/verdict.ts';
 import type { Logger } from '../logger.ts';
+import type { CheckMemory } from './check-memory.ts';
 import type { Claimant } from './claimant.ts';
+import { type Foreseen, foreseen } from './foreseen.ts';
 import { claimantOf, endedLease, ledgerRequest } from './lease-request.ts';
 import type { Ledger } from './ledger.ts';
 import type { LedgerObserver } from './observer.ts';
@@ -61,15 +63,33 @@ export class LeaseLedger {
     return this.#opened.ledger;
   }
 
-  async check(filter: SharedLimit, request: LeaseRequest, wait: Wait): Promise<Verdict> {
+  async check(
+    filter: SharedLimit,
+    request: LeaseRequest,
+    wait: Wait,
+    memory?: CheckMemory,
+  ): Promise<Verdict> {
     const ledger = await this.ledger(wait);
     const mistake = requestMistake(request);
     if (mistake !== undefined) {
       return reject(notRecordable(mistake));
     }
     const claimant = claimantOf(filter, filter.constructor.name, false);
-    const [refusal] = await ledger.check(ledgerRequest(request, [claimant]), wait);
+    const [refusal] = await ledger.check(ledgerRequest(request, [claimant]), wait, memory);
     return refusal === undefined ? allow() : reject(refusal.message);
+  }
+
+  /** Empty if the lease cannot be recorded. */
+  async foresee(
+    request: LeaseRequest,
+    claimants: readonly Claimant[],
+    wait: Wait,
+    memory: CheckMemory,
+  ): Promise<Foreseen> {
+    const ledger = await this.ledger(wait);
+    return requestMistake(request) === undefined
+      ? foreseen(await ledger.foresee(ledgerRequest(request, claimants), wait, memory))
+      : { charges: [], ends: [], starts: [] };
   }
 
   async commit(

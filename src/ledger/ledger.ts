@@ -5,12 +5,13 @@ import { LedgerContentError } from '../errors.ts';
 import type { Clock } from '../filter/services.ts';
 import { toInstant } from '../lease/dates.ts';
 import type { Logger } from '../logger.ts';
+import type { CheckMemory } from './check-memory.ts';
 import { CommitInDoubtError, type Database, rows, Undone, type Work } from './database.ts';
 import { Doubts } from './doubts.ts';
 import type { LedgerObserver, LedgerOperation } from './observer.ts';
 import { LedgerBehindError, Position } from './position.ts';
 import type { Author } from './posting.ts';
-import { foresee, type LedgerRequest } from './prospect.ts';
+import { foresee, type LedgerRequest, type Prospect } from './prospect.ts';
 import type { Refusal } from './reckoning.ts';
 import { createStatements, type Statements } from './statements.ts';
 import { Suspension, suspendedError } from './suspension.ts';
@@ -76,20 +77,28 @@ export class Ledger {
   }
 
   /** What the filters would refuse now, in their order. Records nothing. @throws LedgerUnavailableError */
-  async check(request: LedgerRequest, wait: Wait): Promise<readonly Refusal[]> {
-    if (this.#suspension.isLikely) {
+  async check(request: LedgerRequest, wait: Wait, memory?: CheckMemory): Promise<readonly Refusal[]> {
+    const { reckoning, isRepeated } = await this.foresee(request, wait, memory);
+    const { refusal, warnings } = reckoning;
+    return isRepeated ? [] : refusal === undefined ? warnings : [refusal, ...warnings];
+  }
+
+  /** What recording a lease would do now. Records nothing. @throws LedgerUnavailableError */
+  async foresee(request: LedgerRequest, wait: Wait, memory?: CheckMemory): Promise<Prospect> {
+    if (this.#suspension.isLikely && memory?.isEmpty !== false) {
       const reason = await this.suspension(wait);
       if (reason !== undefined) {
         throw suspendedError(reason);
       }
     }
-    const { reckoning, isRepeated } = await this.read(
-      'check',
-      () => foresee(this.statements, request, this.now()),
-      wait,
+    if (memory === undefined) {
+      return this.read('check', () => foresee(this.statements, request, this.now()), wait);
+    }
+    const now = memory.now(() => this.now());
+    return memory.run(
+      () => foresee(memory.statements(this.statements), request, now),
+      (work) => this.read('check', work, wait),
     );
-    const { refusal, warnings } = reckoning;
-    return isRepeated ? [] : refusal === undefined ? warnings : [refusal, ...warnings];
   }
 
   /** Records a lease if it still fits; with `force` also if it does not. @throws LedgerUnavailableError */

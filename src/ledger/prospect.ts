@@ -1,6 +1,7 @@
 /** What recording a lease would do: reads all that is needed, and computes the result. A check ends here; a commit goes on and writes. */
 
 import type { Amount } from '../filter/amount.ts';
+import type { Budget } from '../filter/budget.ts';
 import type { Repetition } from '../filter/call.ts';
 import type { Claim, Proposal, Standing } from '../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
@@ -49,6 +50,10 @@ export interface Prospect {
   readonly isRepeated: boolean;
   readonly overdue: readonly { id: bigint; returned: ReadonlyMap<string, Amount> }[];
   readonly balances: ReadonlyMap<string, Amount>;
+  /** The claims of all filters for the lease as it is requested. */
+  readonly wanted: Claimed;
+  /** Of the project, and of the user in it. */
+  readonly budgets: readonly Budget[];
   readonly reckoning: Reckoning;
 }
 
@@ -118,7 +123,7 @@ export function* foresee(
     begun: begunOf(current, time),
   });
   const reckoning = reckonWithin(at(now), latest === now ? undefined : at(latest));
-  return { row, isRepeated, overdue, balances, reckoning };
+  return { row, isRepeated, overdue, balances, wanted: first, budgets, reckoning };
 }
 
 /**

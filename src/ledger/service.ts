@@ -7,7 +7,9 @@ import type { LeaseRequest, LedgerService } from '../filter/services.ts';
 import type { Verdict } from '../filter/verdict.ts';
 import { toInstant } from '../lease/dates.ts';
 import type { Lease } from '../lease/lease.ts';
+import { CheckMemory } from './check-memory.ts';
 import type { Claimant } from './claimant.ts';
+import type { Foreseen } from './foreseen.ts';
 import type { LeaseLedger, LeaseLedgerParts } from './lease-ledger.ts';
 import type { Ledger } from './ledger.ts';
 import type { LedgerSettings } from './options.ts';
@@ -24,6 +26,9 @@ export class ChainLedger implements LedgerService {
    */
   readonly #ends = new WeakMap<Call, { readonly lease: Lease; readonly ended: Promise<void> }>();
 
+  /** Of calls that only try leases. */
+  readonly #memories = new WeakMap<Call, CheckMemory>();
+
   constructor(settings: LedgerSettings, parts: LeaseLedgerParts) {
     this.#settings = settings;
     this.#parts = parts;
@@ -37,7 +42,19 @@ export class ChainLedger implements LedgerService {
   async check(filter: SharedLimit, request: LeaseRequest, call: Call): Promise<Verdict> {
     const ledger = await this.#opened();
     const { repetition, names } = call;
-    return ledger.check(filter, { ...request, repetition, names }, waitOf(call));
+    return ledger.check(filter, { ...request, repetition, names }, waitOf(call), this.#memories.get(call));
+  }
+
+  /** From here on, all checks with this call, or with `like`, see the same rows, which are read once. */
+  remember(call: Call, like?: Call): void {
+    this.#memories.set(call, (like && this.#memories.get(like)) ?? new CheckMemory());
+  }
+
+  /** What a new lease would take from each account. Records nothing. @throws LedgerUnavailableError */
+  async foresee(request: LeaseRequest, claimants: readonly Claimant[], call: Call): Promise<Foreseen> {
+    const ledger = await this.#opened();
+    const memory = this.#memories.get(call) ?? new CheckMemory();
+    return ledger.foresee({ ...request, names: call.names }, claimants, waitOf(call), memory);
   }
 
   async commit(

@@ -1,0 +1,57 @@
+/** What a lease would cost and whether it would be allowed; for one that would be refused, what would be allowed instead. */
+import { LedgerUnavailableError } from '../../errors.ts';
+import type { RequestNames } from '../../filter/request-names.ts';
+import { type Decision, reject } from '../../filter/verdict.ts';
+import type { CreateRequest } from '../../lease/lease.ts';
+import type { Claimant } from '../../ledger/claimant.ts';
+import type { Foreseen } from '../../ledger/foreseen.ts';
+import type { Estimate } from './contract.ts';
+import { type EstimateOptions, type EstimateParts, Trial } from './trial.ts';
+
+const NOTHING: Foreseen = { charges: [], ends: [], starts: [] };
+
+/** `request`: one that was parsed. */
+export async function estimate(
+  parts: EstimateParts,
+  request: CreateRequest,
+  options: EstimateOptions,
+  names: RequestNames | undefined,
+): Promise<Estimate> {
+  const claimants = parts.claimants.map(claimingNothingOnFailure);
+  const trial = new Trial({ ...parts, claimants }, request, options, names);
+  const { lease } = request;
+  const exemption = trial.exemption(lease);
+  const named = (decision: Decision) => (names === undefined ? decision : { ...decision, names });
+  if (exemption !== undefined) {
+    return { decision: named(exemption), charges: [], suggestions: [], searched: null };
+  }
+  const decision = await trial.explain(lease);
+  const { charges } = await foreseenIn(trial, decision.lease);
+  return { decision: named(decision), charges, suggestions: [], searched: null };
+}
+
+/** Nothing if the ledger does not answer: the decision says so already. */
+async function foreseenIn(trial: Trial, lease: CreateRequest['lease']): Promise<Foreseen> {
+  try {
+    return await trial.foresee(lease);
+  } catch (thrown) {
+    if (thrown instanceof LedgerUnavailableError) {
+      return NOTHING;
+    }
+    throw thrown;
+  }
+}
+
+/** A filter that throws has failed in the decision already. */
+function claimingNothingOnFailure(claimant: Claimant): Claimant {
+  return {
+    ...claimant,
+    claims(proposal, standing) {
+      try {
+        return claimant.claims(proposal, standing);
+      } catch {
+        return reject('failed');
+      }
+    },
+  };
+}

@@ -1,0 +1,118 @@
+/** `POST /v1/projects/{project_id}/estimate` */
+import { z } from 'zod';
+import { decisionRecordSchema } from '../../decisions/record.ts';
+import { estimateLease } from '../estimate/estimate-lease.ts';
+import { UnusableLeaseError, wantedLeaseSchema } from '../estimate/wanted-lease.ts';
+import type { Person } from '../people/person.ts';
+import { ApiError, type ApiRoute, route } from './route.ts';
+
+const bodySchema = wantedLeaseSchema
+  .extend({
+    user_id: z.string().min(1).max(255).optional().meta({
+      description: 'For whom the lease would be: for operators and readers. Default: who asks.',
+    }),
+  })
+  .meta({ description: 'A lease as it is sent to Blazar (POST /v1/leases). Other attributes pass through.' });
+
+const account = z.object({ id: z.string(), name: z.string().nullable(), domain: z.string().nullable() });
+
+const charge = z
+  .object({
+    filter: z.string(),
+    account: z.string().meta({ examples: ['usage_budget/17', 'max_leases/project'] }),
+    kind: z.enum(['usage', 'held']),
+    amount: z.string(),
+    precision: z.enum(['exact', 'at-most', 'about']),
+    limit: z.string().nullable(),
+    taken: z.string(),
+    left: z.string().nullable(),
+  })
+  .meta({
+    description:
+      'What the lease takes from one account. usage: in unit-hours. held: a number, such as that of leases. left: after the lease; below 0 = too little. limit and left are null where there is no limit.',
+  });
+
+const { outcome, filters } = decisionRecordSchema.shape;
+
+const answerSchema = z
+  .object({
+    project: account,
+    user: account,
+    allowed: z.boolean(),
+    outcome,
+    filter: z.string().nullable(),
+    message: z.string().nullable(),
+    warnings: z.array(z.string()),
+    filters,
+    charges: z.array(charge),
+    suggestions: z.array(
+      z.object({
+        change: z.enum(['shorter', 'smaller', 'later']),
+        text: z.string(),
+        lease: wantedLeaseSchema,
+        charges: z.array(charge),
+      }),
+    ),
+    searched: z.string().nullable(),
+    notes: z.array(z.string()),
+  })
+  .meta({
+    description:
+      'What every filter answers, what the lease costs, and for a refused one leases near it that would be allowed, the nearest first. searched: for a refused lease, what was looked for.',
+  });
+
+export const ESTIMATE: ApiRoute = route({
+  id: 'estimateLease',
+  method: 'POST',
+  path: '/v1/projects/{project_id}/estimate',
+  action: 'estimate',
+  summary: 'What would this lease cost, and would it be allowed?',
+  description:
+    'Asks every filter about a lease that is not created, and records nothing. Filters that call other services are asked at most three times.',
+  body: {
+    name: 'WantedLease',
+    schema: bodySchema,
+    example: {
+      name: 'training',
+      start_date: '2027-01-11 09:00',
+      end_date: '2027-01-15 17:00',
+      reservations: [
+        {
+          resource_type: 'physical:host',
+          min: 1,
+          max: 4,
+          hypervisor_properties: '',
+          resource_properties: '',
+        },
+      ],
+    },
+  },
+  answers: [{ status: 200, description: 'The estimate.', name: 'Estimate', schema: answerSchema }],
+  async answer({ person, params, body, generation, requestId }) {
+    const { user_id, ...wanted } = body;
+    const projectId = params.project_id ?? '';
+    const userId = forWhom(person, user_id);
+    try {
+      return { json: await estimateLease({ generation, requestId, projectId, userId, wanted }) };
+    } catch (thrown) {
+      if (thrown instanceof UnusableLeaseError) {
+        throw new ApiError(400, thrown.message, { field: thrown.field });
+      }
+      throw thrown;
+    }
+  },
+});
+
+/** Members ask for themselves. */
+function forWhom({ kind, userId }: Person, named: string | undefined): string {
+  if (named !== undefined && named !== userId && kind === 'member') {
+    throw new ApiError(403, 'expected no other user: members estimate their own leases', {
+      field: 'user_id',
+    });
+  }
+  const user = named ?? userId;
+  if (user === null) {
+    throw new ApiError(400, 'expected the id of a user: the token is not that of one', { field: 'user_id' });
+  }
+  return user;
+}

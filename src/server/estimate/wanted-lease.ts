@@ -1,0 +1,128 @@
+/**
+ * A lease as users send it to Blazar (`POST /v1/leases`), and as Blazar shows it to the filters. Source: Blazar, `create_lease` and
+ * `_parse_lease_dates` of its manager, `_check_params` of its plugins.
+ */
+import { z } from 'zod';
+import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
+import { type Context, type CreateRequest, type Lease, leaseEnd, leaseStart } from '../../lease/lease.ts';
+import { MAX_RESERVATIONS } from '../../lease/request-bounds.ts';
+
+const MINUTE = 60n * MICROSECONDS_PER_SECOND;
+
+const DATE = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d$/;
+const date = z
+  .string('expected a date such as 2026-12-01 09:00')
+  .refine(
+    (text) => text === 'now' || (DATE.test(text) && toInstant(text) !== undefined),
+    'expected a date such as 2026-12-01 09:00, or now',
+  )
+  .meta({ pattern: `${DATE.source.slice(0, -1)}$|^now$`, examples: ['2026-12-01 09:00', 'now'] });
+
+const count = (most = 1_000_000) =>
+  z
+    .int(`expected a whole number from 1 to ${most}`)
+    .min(1, `expected a whole number from 1 to ${most}`)
+    .max(most, `expected a whole number from 1 to ${most}`);
+
+const id = z.string('expected a text').min(1, 'expected a text that is not empty').max(255);
+
+/** Attributes that only plug-ins know pass through. */
+const reservation = z
+  .looseObject(
+    {
+      resource_type: id.meta({
+        description:
+          'physical:host, virtual:instance, flavor:instance, virtual:floatingip, or another that Blazar has a plug-in for.',
+      }),
+      min: count().optional().meta({ description: 'The least number of hosts.' }),
+      max: count().optional().meta({ description: 'The largest number of hosts.' }),
+      amount: z
+        .union([count(), z.string().regex(/^[1-9]\d{0,5}$/)], 'expected a whole number from 1 on')
+        .optional()
+        .meta({ description: 'The number of instances or addresses.' }),
+    },
+    'expected an object',
+  )
+  .superRefine(({ resource_type, min, max }, check) => {
+    const [lacks] = Object.entries(resource_type === 'physical:host' ? { min, max } : {}).filter(
+      ([, value]) => value === undefined,
+    );
+    if (lacks !== undefined) {
+      check.addIssue({ code: 'custom', path: [lacks[0]], message: 'expected a whole number from 1 on' });
+    } else if (min !== undefined && max !== undefined && min > max) {
+      check.addIssue({ code: 'custom', path: ['max'], message: 'expected a number that is not below min' });
+    }
+  });
+
+export const wantedLeaseSchema = z
+  .looseObject(
+    {
+      name: z.string('expected a text').max(255).optional(),
+      start_date: date.meta({ description: 'In UTC, to the minute; `now` = the current minute.' }),
+      end_date: date.meta({ description: 'In UTC, to the minute.' }),
+      reservations: z
+        .array(reservation, 'expected a list')
+        .max(MAX_RESERVATIONS, `expected at most ${MAX_RESERVATIONS} reservations`)
+        .default([]),
+    },
+    'expected a lease as Blazar takes it',
+  )
+  .meta({ description: 'A lease as it is sent to Blazar.' });
+
+export type WantedLease = z.infer<typeof wantedLeaseSchema>;
+
+/** Blazar would refuse it without asking any filter. `field`: where. */
+export class UnusableLeaseError extends Error {
+  readonly field: string;
+
+  constructor(field: string, message: string) {
+    super(message);
+    this.field = field;
+  }
+}
+
+/** What Blazar would ask the filters at `now`, except that nobody knows the hosts yet. @throws UnusableLeaseError */
+export function requestFor(wanted: WantedLease, context: Context, now: Instant): CreateRequest {
+  const minute = now - (now % MINUTE);
+  const at = (text: string) => (text === 'now' ? minute : (toInstant(text) ?? minute));
+  const [start, end] = [at(wanted.start_date), at(wanted.end_date)];
+  if (start < minute) {
+    throw new UnusableLeaseError('start_date', 'expected a date that is not past');
+  }
+  if (end <= start) {
+    throw new UnusableLeaseError('end_date', 'expected a date after start_date');
+  }
+  const { user_id, project_id } = context;
+  const { events: _events, ...rest } = wanted;
+  const lease: Lease = {
+    ...rest,
+    start_date: asBlazarSends(start),
+    end_date: asBlazarSends(end),
+    ...{ status: 'CREATING', user_id, project_id },
+    reservations: wanted.reservations.map((one) => ({ ...one, allocations: [] })),
+  };
+  return { context, lease };
+}
+
+/** The lease to send to Blazar for one that the filters were asked about: `wanted`, with what is different in `lease`. */
+export function asSentToBlazar(wanted: WantedLease, request: CreateRequest, lease: Lease): WantedLease {
+  const date = (written: string, before: Instant | undefined, after: Instant | undefined) =>
+    before === after || after === undefined ? written : formatInstant(after).slice(0, 16).replace('T', ' ');
+  return {
+    ...wanted,
+    start_date: date(wanted.start_date, leaseStart(request.lease), leaseStart(lease)),
+    end_date: date(wanted.end_date, leaseEnd(request.lease), leaseEnd(lease)),
+    reservations: wanted.reservations.map((one, index) => {
+      const { min, max, amount } = lease.reservations?.[index] ?? one;
+      const counts = { min, max, amount };
+      const changed = Object.entries(counts).filter(
+        ([name, value]) => value !== undefined && one[name] !== value,
+      );
+      return { ...one, ...Object.fromEntries(changed) };
+    }),
+  };
+}
+
+function asBlazarSends(instant: Instant): string {
+  return formatInstant(instant).slice(0, -1);
+}
