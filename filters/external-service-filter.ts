@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import {
   allow,
@@ -14,10 +13,14 @@ import {
   type KeyedCall,
   keyed,
   type Lease,
+  maxAgeOption,
   type Outbox,
   pemFileOption,
+  requireCertificateWithKey,
   ServiceAnswers,
   ServiceCalls,
+  timeoutOption,
+  tlsFrom,
   tokenHeaders,
   tokenOption,
   type Verdict,
@@ -53,11 +56,9 @@ const options = z
     external_service_bearer_token: tokenOption(
       'Sent in the header Authorization, as a bearer token. Empty = the header is not sent.',
     ),
-    external_service_timeout: z.int().min(1).max(3600).default(10).meta({
-      serverOnly: true,
-      description: 'Maximum duration of a call, from connecting to the last byte of the answer.',
-      unit: 'seconds',
-    }),
+    external_service_timeout: timeoutOption(
+      'Maximum duration of a call, from connecting to the last byte of the answer.',
+    ),
     external_service_connect_retries: z.int().min(0).max(10).default(1).meta({
       serverOnly: true,
       description:
@@ -68,12 +69,9 @@ const options = z
       description:
         'How on-end reaches the service. direct: one call, which is lost if it fails. durable: through the outbox in the ledger, again and again until it is answered with 204; also undoes commits.',
     }),
-    external_service_delivery_max_age: z.int().min(60).max(31_536_000).default(604_800).meta({
-      serverOnly: true,
-      description:
-        'How long durable delivery of an on-end is tried. After that it is dead: it stays in the outbox, until an operator retries or discards it.',
-      unit: 'seconds',
-    }),
+    external_service_delivery_max_age: maxAgeOption(
+      'How long durable delivery of an on-end is tried. After that it is dead: it stays in the outbox, until an operator retries or discards it.',
+    ),
     external_service_breaker_failures: z.int().min(0).default(5).meta({
       serverOnly: true,
       description:
@@ -127,18 +125,7 @@ const options = z
         message: 'durable needs external_service_base_endpoint or external_service_on_end_endpoint',
       });
     }
-    if (
-      (values.external_service_client_cert_file === undefined) !==
-      (values.external_service_client_key_file === undefined)
-    ) {
-      const set = values.external_service_client_cert_file === undefined ? 'key' : 'cert';
-      check.addIssue({
-        code: 'custom',
-        path: [`external_service_client_${set}_file`],
-        message:
-          'expected external_service_client_cert_file and external_service_client_key_file together, got one of them',
-      });
-    }
+    requireCertificateWithKey(values, 'external_service', check);
   });
 
 type Options = z.infer<typeof options>;
@@ -209,11 +196,11 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
       breakerFailures: values.external_service_breaker_failures,
       breakerCooldown: values.external_service_breaker_cooldown,
       headers: tokenHeaders(values.external_service_token, values.external_service_bearer_token),
-      tls: {
-        ca: contents(values.external_service_ca_file),
-        cert: contents(values.external_service_client_cert_file),
-        key: contents(values.external_service_client_key_file),
-      },
+      tls: tlsFrom(
+        values.external_service_ca_file,
+        values.external_service_client_cert_file,
+        values.external_service_client_key_file,
+      ),
     });
     this.#service = new ServiceCalls(
       values.external_service_auth === 'keystone' ? withKeystoneToken(client, services.keystone) : client,
@@ -312,10 +299,6 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
 
 function endMessage(context: Context, lease: Lease): EndMessage {
   return { context, lease, body: JSON.stringify({ context, lease }) };
-}
-
-function contents(file: string | undefined): Buffer | undefined {
-  return file === undefined ? undefined : readFileSync(file);
 }
 
 function textOf(thrown: unknown): string {

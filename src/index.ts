@@ -68,7 +68,11 @@ export { type KeyedCall, keyed, ServiceCalls } from './filter/service-calls.ts';
 export {
   endpointBelow,
   endpointOption,
+  maxAgeOption,
   pemFileOption,
+  requireCertificateWithKey,
+  timeoutOption,
+  tlsFrom,
   tokenHeaders,
   tokenOption,
 } from './filter/service-options.ts';

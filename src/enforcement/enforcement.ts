@@ -12,6 +12,8 @@ import { ledgerSection } from '../ledger/options.ts';
 import { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import { ChainLedger } from '../ledger/service.ts';
 import { createLogger, type Logger } from '../logger.ts';
+import type { Notifications } from '../notifications/notifications.ts';
+import { notificationsSection } from '../notifications/options.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { Names } from '../openstack/names.ts';
 import { NO_KEYSTONE } from '../openstack/no-keystone.ts';
@@ -29,6 +31,7 @@ import { Exemptions } from './exemptions.ts';
 import { createRequest, endRequest, type HookRequest, updateRequest } from './hook-request.ts';
 import { keystoneOf, namesOf, projectIdsOf } from './keystone.ts';
 import { withNames } from './named-request.ts';
+import { noticesOf } from './notices.ts';
 import { Occupation } from './occupation.ts';
 import { createSharedServices, type EnforcementServices, type WatchedServices } from './services.ts';
 
@@ -38,6 +41,7 @@ interface Parts {
   readonly keystone: Keystone | undefined;
   readonly names: Names | undefined;
   readonly outbox: ChainOutbox;
+  readonly notifications: Notifications | undefined;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly exemptions: Exemptions;
@@ -59,6 +63,8 @@ export class UsageEnforcement {
   readonly names: Names | undefined;
   /** That of the filters. */
   readonly clock: Clock;
+  /** `undefined` = `[notifications]` is not set. Closed by `close()`. */
+  readonly notifications: Notifications | undefined;
   readonly #chain: readonly ChainedFilter[];
   readonly #exemptions: Exemptions;
   readonly #logger: Logger;
@@ -74,6 +80,7 @@ export class UsageEnforcement {
     this.keystone = parts.keystone;
     this.names = parts.names;
     this.clock = parts.clock;
+    this.notifications = parts.notifications;
     this.#chain = parts.chain;
     this.#exemptions = parts.exemptions;
     this.#logger = parts.logger;
@@ -88,9 +95,14 @@ export class UsageEnforcement {
     return this.#chain.some(({ filter }) => isLedgerFilter(filter)) ? this.#ledger : undefined;
   }
 
-  /** The ledger with messages that filters have to deliver. `undefined` = no filter has any. */
+  /** The ledger with messages that filters and `[notifications]` have to deliver. `undefined` = nobody has any. */
   get outbox(): ChainLedger | undefined {
     return this.#outbox.isUsed ? this.#ledger : undefined;
+  }
+
+  /** Whether messages of this sender in the outbox are delivered here. */
+  delivers(sender: string): boolean {
+    return this.#outbox.isSender(sender);
   }
 
   /** Starts delivering what the outbox holds. `load` does so; a process that only looks at leases must not. */
@@ -120,7 +132,11 @@ export class UsageEnforcement {
     sources: ConfigSources = {},
     services: EnforcementServices = {},
   ): Promise<UsageEnforcement> {
-    const configuration = await requireConfiguration(sources, [ledgerSection, keystoneSection]);
+    const configuration = await requireConfiguration(sources, [
+      ledgerSection,
+      keystoneSection,
+      notificationsSection,
+    ]);
     const logger = services.logger ?? createLogger();
     for (const problem of configuration.problems) {
       logger.warn(formatProblem(problem));
@@ -141,7 +157,8 @@ export class UsageEnforcement {
     const keystone = await keystoneOf(configuration, shared);
     const names = await namesOf(configuration, keystone, { logger, clock, observer: services.namesObserver });
     const { ledgerObserver: observer } = services;
-    const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer });
+    const notices = await noticesOf(configuration);
+    const ledger = new ChainLedger(ledgerOptions, { logger, clock, observer, watch: notices?.watch });
     const outbox = new ChainOutbox({ ledger, logger, observer });
     const chain = await openChain(
       configuration,
@@ -152,6 +169,14 @@ export class UsageEnforcement {
       await keystone?.close();
       throw thrown;
     });
+    const notifications = await notices
+      ?.open({ ledger, outbox, services: shared, observer })
+      .catch(async (thrown: unknown) => {
+        await closeChain(chain, logger);
+        await ledger.close();
+        await keystone?.close();
+        throw thrown;
+      });
     const commits = chain.some(recordsLeases)
       ? new (await import('./commit.ts')).Commits({ chain, ledger, outbox, logger })
       : undefined;
@@ -159,6 +184,7 @@ export class UsageEnforcement {
     const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
     return new UsageEnforcement({
       ...{ chain, ledger, outbox, keystone, names, logger, clock, exemptions, commits, commitsChecks },
+      notifications,
     });
   }
 
@@ -264,7 +290,9 @@ export class UsageEnforcement {
       });
     }
     await this.#commits?.settled();
+    await this.notifications?.settle();
     await this.#outbox.close();
+    await this.notifications?.close();
     await closeChain(this.#chain, this.#logger);
     await this.#ledger.close();
     await this.keystone?.close();

@@ -17,3 +17,9 @@ export interface Budget {
 export function budgetAccount({ id }: Pick<Budget, 'id'>): string {
   return `usage_budget/${id}`;
 }
+
+/** The id of the budget whose account has this name; `undefined` = it is the account of something else. */
+export function budgetIdOf(account: string): bigint | undefined {
+  const id = /^usage_budget\/(\d{1,18})$/.exec(account)?.[1];
+  return id === undefined ? undefined : BigInt(id);
+}

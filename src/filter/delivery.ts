@@ -7,20 +7,31 @@ import type { Delivery } from './outbox.ts';
 /** Ask for this header of the answer: `deliveryOf` reads it. */
 export const RETRY_AFTER = 'retry-after';
 
-/** Posts a message. `204` is delivered, and nothing else: the sender of any other answer may not have understood it. Never throws. */
-export async function deliveryOf(post: () => Promise<HttpAnswer>): Promise<Delivery> {
+/**
+ * Posts a message. `mistakeIn`: what is wrong with an answer; `undefined` = the message is delivered. By default it is with `204`, and
+ * nothing else: the sender of any other answer may not have understood it. Never throws.
+ */
+export async function deliveryOf(
+  post: () => Promise<HttpAnswer>,
+  mistakeIn: (answer: HttpAnswer) => string | undefined = noContent,
+): Promise<Delivery> {
   try {
-    const { status, headers } = await post();
-    if (status === 204) {
+    const answer = await post();
+    const { status, headers } = answer;
+    const error = mistakeIn(answer);
+    if (error === undefined) {
       return { outcome: 'delivered' };
     }
-    const error = `expected 204 from the external service, got ${status}`;
     return status === 429 || status === 503
       ? { outcome: 'away', error, retryAfter: secondsOf(headers?.[RETRY_AFTER]) }
       : { outcome: 'refused', error };
   } catch (thrown) {
     return { outcome: outcomeOf(thrown), error: errorText(thrown) };
   }
+}
+
+function noContent({ status }: HttpAnswer): string | undefined {
+  return status === 204 ? undefined : `expected 204 from the external service, got ${status}`;
 }
 
 function outcomeOf(thrown: unknown): 'away' | 'refused' | 'not-sent' {

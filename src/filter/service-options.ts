@@ -1,10 +1,17 @@
 /** Options that name another service, in the form that the sample configuration and mistakes show them. */
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import type { HttpClientTls } from '../http/contract.ts';
 
 /** Needs a host, as in Blazar. No credentials: the URL is shown in logs and messages. */
 const endpoint = z
   .url({ protocol: /^https?$/ })
   .regex(/^https?:\/\/[^/?#@\s]+(?:[/?#][^\s]*)?$/i)
+  .optional();
+/** The same without a query and a fragment. */
+const bareEndpoint = endpoint
+  .unwrap()
+  .regex(/^[^?#]+$/)
   .optional();
 /** Only characters that are valid in a header. */
 const token = z
@@ -17,6 +24,50 @@ const file = z.string().optional();
 export function endpointOption(description: string): typeof endpoint {
   const expected = 'an http or https URL with a host and without credentials';
   return endpoint.meta({ serverOnly: true, description, expected });
+}
+
+/** The same for a URL that is shown nowhere, and without a query, where others would log a secret. Optional. */
+export function hiddenEndpointOption(description: string): typeof bareEndpoint {
+  const expected = 'an http or https URL with a host, and without credentials, query and fragment';
+  return bareEndpoint.meta({ serverOnly: true, description, secret: true, expected });
+}
+
+/** How long a call may take, in seconds. Not for clients. Default: 10. */
+export function timeoutOption(description: string) {
+  return z.int().min(1).max(3600).default(10).meta({ serverOnly: true, description, unit: 'seconds' });
+}
+
+/** How long a message of the outbox is tried, in seconds. Not for clients. Default: a week. */
+export function maxAgeOption(description: string) {
+  const most = 31_536_000;
+  return z.int().min(60).max(most).default(604_800).meta({ serverOnly: true, description, unit: 'seconds' });
+}
+
+/** For `superRefine`: a client certificate and its key are set together. `prefix` begins their names. */
+export function requireCertificateWithKey(
+  values: Readonly<Record<string, unknown>>,
+  prefix: string,
+  check: { addIssue(issue: { code: 'custom'; path: string[]; message: string }): void },
+): void {
+  const cert = `${prefix}_client_cert_file`;
+  const key = `${prefix}_client_key_file`;
+  if ((values[cert] === undefined) !== (values[key] === undefined)) {
+    const message = `expected ${cert} and ${key} together, got one of them`;
+    check.addIssue({ code: 'custom', path: [values[cert] === undefined ? key : cert], message });
+  }
+}
+
+/** The certificates for an HTTP client, from the files that options name. */
+export function tlsFrom(
+  ca: string | undefined,
+  cert: string | undefined,
+  key: string | undefined,
+): HttpClientTls {
+  return { ca: contents(ca), cert: contents(cert), key: contents(key) };
+}
+
+function contents(file: string | undefined): Buffer | undefined {
+  return file === undefined ? undefined : readFileSync(file);
 }
 
 /** A secret for a header: ASCII text without line breaks. Not for clients. Default: empty. */

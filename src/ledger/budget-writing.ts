@@ -23,7 +23,9 @@ export function otherOverlapping(wanted: WantedBudget, ofOwner: readonly Budget[
 /** Writes a budget and its change. One that was removed comes back with its id, and with what leases were charged before. */
 export function* writeBudget(ledger: Ledger, wanted: WantedBudget, author: BudgetAuthor): Work<Budget> {
   const { queries } = ledger.database;
+  const { crossings } = ledger.statements;
   let id = yield* budgetId(queries, wanted);
+  const before = crossings && id !== undefined ? yield* crossings.amountOf(id) : undefined;
   if (id === undefined) {
     const values = { ...termsOf(wanted), removed_at: null };
     const [added] = yield* rows(queries.insertInto('budgets').values(values).returning('id').compile());
@@ -34,6 +36,9 @@ export function* writeBudget(ledger: Ledger, wanted: WantedBudget, author: Budge
   }
   const budget = { ...wanted, id };
   yield* addChange(ledger, budget, 'set', author);
+  if (crossings !== undefined) {
+    yield* crossings.budgetSet(budget, before, author.who);
+  }
   return budget;
 }
 

@@ -11,6 +11,7 @@ import type { Claimant } from './claimant.ts';
 import { type Foreseen, foreseen } from './foreseen.ts';
 import { claimantOf, endedLease, ledgerRequest } from './lease-request.ts';
 import type { Ledger } from './ledger.ts';
+import type { CrossingWatch } from './notices/crossings.ts';
 import type { LedgerObserver } from './observer.ts';
 import { type Opened, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';
@@ -22,6 +23,8 @@ export interface LeaseLedgerParts {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly observer: LedgerObserver | undefined;
+  /** Default: nothing is said about budgets. */
+  readonly watch?: CrossingWatch | undefined;
 }
 
 export class LeaseLedger {
@@ -36,9 +39,9 @@ export class LeaseLedger {
   /** A ledger that cannot be reached now is tried again by every call. @throws ConfigurationError */
   static async open(
     settings: LedgerSettings,
-    { clock, observer, logger }: LeaseLedgerParts,
+    { clock, observer, logger, watch }: LeaseLedgerParts,
   ): Promise<LeaseLedger> {
-    const opened = openLedger(settings, { clock, observer, logger });
+    const opened = openLedger(settings, { clock, observer, logger, watch });
     try {
       await opened.verify('write');
     } catch (thrown) {

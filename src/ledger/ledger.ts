@@ -8,6 +8,7 @@ import type { Logger } from '../logger.ts';
 import type { CheckMemory } from './check-memory.ts';
 import { CommitInDoubtError, type Database, rows, Undone, type Work } from './database.ts';
 import { Doubts } from './doubts.ts';
+import { Crossings, type CrossingWatch } from './notices/crossings.ts';
 import type { LedgerObserver, LedgerOperation } from './observer.ts';
 import { LedgerBehindError, Position } from './position.ts';
 import type { Author } from './posting.ts';
@@ -27,6 +28,8 @@ export interface LedgerParts {
   readonly logger?: Logger | undefined;
   /** The folder for commits in doubt; `undefined` or empty = they are kept in memory only. */
   readonly doubtFolder?: string | undefined;
+  /** What is said when budgets pass thresholds; `undefined` = nothing is, and it costs nothing. */
+  readonly watch?: CrossingWatch | undefined;
 }
 
 /** What a transaction is, apart from its work. */
@@ -52,7 +55,11 @@ export class Ledger {
 
   constructor(database: Database, parts: LedgerParts) {
     this.database = database;
-    this.statements = createStatements(database.queries);
+    const { watch } = parts;
+    this.statements = createStatements(
+      database.queries,
+      watch && new Crossings(database.queries, watch, () => this.now()),
+    );
     this.#parts = parts;
     this.#suspension = new Suspension(database, parts.timeout, parts.logger);
     this.#doubts = new Doubts({

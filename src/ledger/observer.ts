@@ -19,6 +19,8 @@ export interface LedgerObserver {
   inDoubt?(commits: number): void;
   /** By how many seconds the system clock is behind the last entry of the project; 0 = it is not. After each transaction. */
   clockBehind?(seconds: number): void;
+  /** An event of `[notifications]` that could not be kept for delivery. */
+  noticeDropped?(event: string): void;
   /** What became of an attempt to deliver a message of the outbox; `dead` = it was the last. */
   attempted?(outcome: 'delivered' | 'failed' | 'dead'): void;
 }

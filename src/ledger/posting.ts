@@ -1,15 +1,10 @@
 /** Writes balances together with the entries that explain them. */
 import type { Amount } from '../filter/amount.ts';
 import { rows, type Work } from './database.ts';
+import type { Occasion } from './occasion.ts';
 import type { Statements } from './statements.ts';
 
-/** Who made an entry, and why. */
-export interface Author {
-  readonly operation: 'create' | 'update' | 'end' | 'undo' | 'reconcile';
-  readonly who: string;
-  readonly requestId: string | null;
-  readonly reason: string | null;
-}
+export type { Author } from './occasion.ts';
 
 /** The changes of balances by one lease. */
 export interface Posting {
@@ -19,16 +14,8 @@ export interface Posting {
 }
 
 /** Writes entries, and adds their sums to the balances. */
-export function* post(
-  statements: Statements,
-  {
-    project_id,
-    at,
-    balances,
-    author,
-  }: { project_id: string; at: bigint; balances: ReadonlyMap<string, Amount>; author: Author },
-  postings: readonly Posting[],
-): Work<void> {
+export function* post(statements: Statements, occasion: Occasion, postings: readonly Posting[]): Work<void> {
+  const { project_id, at, balances, author } = occasion;
   const { who, requestId: request_id, reason } = author;
   const entries = postings.flatMap(({ lease, operation, deltas }) =>
     [...deltas]
@@ -62,6 +49,9 @@ export function* post(
   }
   for (const some of inBatches(entries)) {
     yield* rows(statements.addEntries(some));
+  }
+  if (statements.crossings !== undefined) {
+    yield* statements.crossings.note(occasion, changes);
   }
 }
 

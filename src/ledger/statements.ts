@@ -1,6 +1,7 @@
 /** The queries of checks, commits and ends. */
 import { randomInt } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import type { Crossings } from './notices/crossings.ts';
 import { prepared, preparedRows } from './prepared.ts';
 import type { AccountsTable, EntriesTable, LeaseRow, Tables } from './schema.ts';
 
@@ -29,8 +30,11 @@ type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'revision' | 'recorde
 
 type Owner = Pick<LeaseRow, 'region' | 'project_id' | 'user_id'>;
 
-export function createStatements(queries: Kysely<Tables>) {
+/** `crossings`: what is written when budgets pass thresholds; `undefined` = nothing is. */
+export function createStatements(queries: Kysely<Tables>, crossings?: Crossings) {
   return {
+    crossings,
+
     /** Locks the project until the transaction ends. `at`: the current time. */
     lockProject: prepared((of: { project_id: string; at: bigint }) =>
       queries

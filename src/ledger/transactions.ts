@@ -50,7 +50,8 @@ export function* record(
   const { projectId: project_id } = identity;
   const { now, latest } = yield* turn.lock(project_id);
   yield* reopened(statements, project_id, { now, latest }, author);
-  const { row, isRepeated, overdue, balances, reckoning } = yield* foresee(statements, request, now, latest);
+  const prospect = yield* foresee(statements, request, now, latest);
+  const { row, isRepeated, overdue, balances, budgets, reckoning } = prospect;
   const { refusal, warnings, alternatives } = reckoning;
   if (row !== undefined && (isRepeated || saysNothingNew(row, request, reckoning))) {
     // A new revision: an earlier request for it can no longer take it back.
@@ -98,11 +99,12 @@ export function* record(
   } else {
     yield* rows(statements.setLease({ ...facts, id: lease, step }));
   }
-  yield* post(statements, { project_id, at: latest, balances, author }, [
+  const revision = (row?.revision ?? 0n) + step;
+  const recording = { lease, revision };
+  yield* post(statements, { project_id, at: latest, balances, author, budgets, recording }, [
     ...ended,
     { lease, operation: author.operation, deltas: reckoning.deltas },
   ]);
-  const revision = (row?.revision ?? 0n) + step;
   const undo = { lease, projectId: project_id, before: row, revision, deltas: reckoning.deltas };
   return { refusal: undefined, warnings, lease, undo };
 }
@@ -125,6 +127,9 @@ export function* takeBack(
   yield* post(statements, { project_id, at: latest, balances, author }, [
     { lease, operation: author.operation, deltas: negative(deltas) },
   ]);
+  if (statements.crossings !== undefined) {
+    yield* statements.crossings.withdraw({ lease, revision }, deltas);
+  }
   return true;
 }
 

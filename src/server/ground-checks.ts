@@ -8,6 +8,7 @@ import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../errors.ts';
 import { parseConnection } from '../ledger/connection.ts';
 import { ledgerSection } from '../ledger/options.ts';
+import { notificationsSection } from '../notifications/options.ts';
 import { serviceSection } from './options.ts';
 
 /**
@@ -23,10 +24,12 @@ export async function groundProblems(
 }
 
 async function ledgerProblems(configuration: Configuration, ask: boolean): Promise<Problem[]> {
-  const needsLedger = configuration.filters.some(
-    ({ installed: { filterClass }, options }) =>
-      'claims' in filterClass.prototype || filterClass.needsLedger?.(options as never) === true,
-  );
+  const needsLedger =
+    sectionOf(configuration, notificationsSection).webhook_url !== undefined ||
+    configuration.filters.some(
+      ({ installed: { filterClass }, options }) =>
+        'claims' in filterClass.prototype || filterClass.needsLedger?.(options as never) === true,
+    );
   if (!needsLedger) {
     return [];
   }

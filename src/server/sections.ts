@@ -2,6 +2,7 @@ import type { SectionProblem } from '../config/option-groups.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { type KubernetesOptions, kubernetesSection } from '../kubernetes/options.ts';
 import { ledgerSection } from '../ledger/options.ts';
+import { notificationsSection } from '../notifications/options.ts';
 import { blazarSection, keystoneSection } from '../openstack/options.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import {
@@ -23,6 +24,7 @@ export const SECTIONS = [
   ledgerSection,
   keystoneSection,
   blazarSection,
+  notificationsSection,
   {
     ...skypilotSection,
     check: (options: SkypilotOptions) => [...pathProblems(options), ...mistakesOf(() => readTokens(options))],

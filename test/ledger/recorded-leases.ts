@@ -7,6 +7,7 @@ import type { Claimant } from '../../src/ledger/claimant.ts';
 import type { LeaseIdentity } from '../../src/ledger/identity.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';
+import type { Recording } from '../../src/ledger/transactions.ts';
 import { temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
@@ -45,6 +46,14 @@ export const CLAIMANT: Claimant = {
 
 /** Default: of alice in the project climate, the first day of December 2026. */
 export async function recordLease(ledger: Ledger, lease: LeaseText): Promise<LeaseIdentity> {
+  return (await recordNewLease(ledger, lease)).identity;
+}
+
+/** The same, with what was recorded. */
+export async function recordNewLease(
+  ledger: Ledger,
+  lease: LeaseText,
+): Promise<{ readonly identity: LeaseIdentity; readonly recording: Recording }> {
   const { leaseId = null, region = '', projectId = 'climate', userId = 'alice', name } = lease;
   const start = toInstant(lease.start ?? '2026-12-01') ?? 0n;
   const end = toInstant(lease.end ?? '2026-12-02') ?? 0n;
@@ -62,8 +71,7 @@ export async function recordLease(ledger: Ledger, lease: LeaseText): Promise<Lea
     claimants: [CLAIMANT],
   };
   const author = { operation: 'create', who: userId, requestId: 'req-1', reason: null } as const;
-  await ledger.commit(question, author, NO_WAIT);
-  return identity;
+  return { identity, recording: await ledger.commit(question, author, NO_WAIT) };
 }
 
 /** SQLite ledgers that all begin alike: one is made, and the others are copies of its file, in a tenth of the time. */

@@ -10,6 +10,7 @@ import { setBudget } from '../../src/ledger/budgets.ts';
 import { parseConnection } from '../../src/ledger/connection.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { upgradeTables } from '../../src/ledger/migrations/index.ts';
+import type { CrossingWatch } from '../../src/ledger/notices/crossings.ts';
 import { openLedger } from '../../src/ledger/open.ts';
 import { temporaryFolder } from './filter-folder.ts';
 import { createDatabase } from './shared-postgres.ts';
@@ -86,14 +87,15 @@ export interface LedgerSetup {
   readonly now?: () => string;
   readonly observer?: LedgerObserver;
   readonly timeout?: number;
+  readonly watch?: CrossingWatch;
 }
 
 /** Opens a ledger, to look into it and to set budgets. Close it. */
 export async function ledgerAt(connection: string, setup: LedgerSetup = {}): Promise<Ledger> {
-  const { now = () => '2026-11-21T09:00:30Z', observer, timeout = 10 } = setup;
+  const { now = () => '2026-11-21T09:00:30Z', observer, timeout = 10, watch } = setup;
   const opened = openLedger(
     { connection, commit: 'check', timeout, pool_size: 4 },
-    { clock: { now: () => new Date(now()) }, observer },
+    { clock: { now: () => new Date(now()) }, observer, watch },
   );
   await opened.verify();
   return opened.ledger;

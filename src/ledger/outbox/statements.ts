@@ -51,20 +51,22 @@ export interface Claimant {
  */
 export const FURTHEST = 7_200_000_000n;
 
-/** A message that nobody has tried. It has no time to wait for: the system clock may be set back. */
-const UNTRIED = { state: 'waiting', attempts: 0n, next_at: 0n } as const;
+/** A message that nobody has tried. */
+const UNTRIED = { state: 'waiting', attempts: 0n } as const;
 /** Columns of a message that no worker has. */
 export const UNCLAIMED = { claim: null, claimed_until: 0n } as const;
 
 type Queries = Kysely<Tables>;
 
-/** Returns them as they are then, in the order of `messages`. */
+/** Returns them as they are then, in the order of `messages`. `next_at`: they are not tried before. */
 export function* addMessages(
   queries: Queries,
   messages: readonly NewMessage[],
   now: bigint,
+  next_at = 0n,
 ): Work<AddedMessage[]> {
-  const values = messages.map((message) => ({ ...message, ...UNTRIED, written_at: now, expires_from: now }));
+  const times = { written_at: now, expires_from: now, next_at };
+  const values = messages.map((message) => ({ ...message, ...UNTRIED, ...times }));
   const added = yield* rows(addRows(queries)(values));
   const ids = new Map(added.map(({ id, key }) => [key, id]));
   return values.map((value) => ({ ...value, id: ids.get(value.key) ?? 0n }));

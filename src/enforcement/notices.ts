@@ -1,0 +1,40 @@
+import type { SharedServices } from '../filter/services.ts';
+import type { CrossingWatch } from '../ledger/notices/crossings.ts';
+import type { LedgerObserver } from '../ledger/observer.ts';
+import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
+import type { ChainLedger } from '../ledger/service.ts';
+import type { Notifications } from '../notifications/notifications.ts';
+import { notificationsSection } from '../notifications/options.ts';
+import { type Configuration, sectionOf } from './configuration.ts';
+
+/** What a chain needs to tell others what happens. */
+export interface Notices {
+  /** For the ledger; `undefined` = thresholds of budgets are not announced. */
+  readonly watch: CrossingWatch | undefined;
+  /** Resolves to `undefined` without a receiver. @throws ConfigurationError if there is no usable ledger */
+  open(parts: {
+    readonly ledger: ChainLedger;
+    readonly outbox: ChainOutbox;
+    readonly services: SharedServices;
+    readonly observer: LedgerObserver | undefined;
+  }): Promise<Notifications | undefined>;
+}
+
+/** `undefined`, and nothing is loaded, without `[notifications] webhook_url`. */
+export async function noticesOf(configuration: Configuration): Promise<Notices | undefined> {
+  const options = sectionOf(configuration, notificationsSection);
+  if (options.webhook_url === undefined) {
+    return undefined;
+  }
+  const { crossingWatch, Notifications } = await import('../notifications/notifications.ts');
+  return {
+    watch: crossingWatch(options),
+    open: ({ observer, ...parts }) =>
+      Notifications.open({ ...parts, options, dropped: (event) => observer?.noticeDropped?.(event) }),
+  };
+}
+
+/** What the ledger of a command says about budgets. */
+export async function watchOf(configuration: Configuration): Promise<CrossingWatch | undefined> {
+  return (await noticesOf(configuration))?.watch;
+}

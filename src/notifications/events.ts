@@ -1,0 +1,169 @@
+/** The events, as CloudEvents 1.0 in the structured mode of JSON. Source: CloudEvents 1.0.2, "Context Attributes". */
+import { formatUnitHours } from '../filter/amount.ts';
+import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
+import type { Crossing } from '../ledger/notices/crossings.ts';
+import type { Reconciled } from '../ledger/reconcile-lease.ts';
+import type { EventKind } from './options.ts';
+
+/** An id, and its name where it is known. */
+export interface Named {
+  readonly id: string | null;
+  readonly name?: string | null | undefined;
+  readonly domain?: string | null | undefined;
+}
+
+interface Facts {
+  readonly kind: EventKind;
+  readonly source: string;
+  readonly id: string;
+  /** Parts of the subject: `projects`, an id. */
+  readonly subject: readonly string[];
+  /** ISO 8601. */
+  readonly time: string;
+  readonly data: object;
+}
+
+const PREFIX = 'io.blazar-enforcement.';
+/** Ids and names are shorter in OpenStack; reasons are cut by whoever gives them. */
+const LONGEST = 2000;
+
+function cloudEvent({ kind, source, id, subject, time, data }: Facts): string {
+  return JSON.stringify({
+    specversion: '1.0',
+    id,
+    source,
+    type: `${PREFIX}${kind}`,
+    // Attributes have no control characters, which ids of hostile clients may have.
+    subject: subject.map(encoded).join('/'),
+    time,
+    datacontenttype: 'application/json',
+    data,
+  });
+}
+
+function encoded(part: string): string {
+  return encodeURIComponent(part.replace(/\p{Surrogate}/gu, '\ufffd'));
+}
+
+/** `budget.threshold` */
+export function thresholdEvent(source: string, id: string, crossing: Crossing): string {
+  const { budget, threshold, before, taken, at, cause, who, requestId } = crossing;
+  const { projectId, userId, amount, validFrom, validUntil } = budget;
+  const time = formatInstant(at);
+  return cloudEvent({
+    ...{ kind: 'budget.threshold', source, id, time },
+    subject: ['projects', projectId, ...(userId === null ? [] : ['users', userId])],
+    data: {
+      threshold,
+      project: named({ id: projectId }),
+      user: userId === null ? null : named({ id: userId }),
+      budget: {
+        from: formatInstant(validFrom * MICROSECONDS_PER_SECOND),
+        until: formatInstant(validUntil * MICROSECONDS_PER_SECOND),
+        amount: formatUnitHours(amount, 'down'),
+        taken: formatUnitHours(taken, 'up'),
+        left: formatUnitHours(amount - taken, 'down'),
+      },
+      taken_before: formatUnitHours(before, 'up'),
+      cause,
+      changed_by: bounded(who),
+      request_id: requestId === null ? null : bounded(requestId),
+    },
+  });
+}
+
+/** A refusal of a lease, or several that were alike. */
+export interface Refusals {
+  /** `null` = of several. */
+  readonly project: Named;
+  readonly user: Named;
+  readonly filter: string | null;
+  readonly count: number;
+  /** ISO 8601. */
+  readonly firstAt: string;
+  readonly lastAt: string;
+  /** The last of them; `null` = they have nothing in common. */
+  readonly last: LastRefusal | null;
+}
+
+export interface LastRefusal {
+  readonly requestId: string;
+  readonly operation: string;
+  readonly outcome: string;
+  readonly message: string | null;
+  readonly leaseId: string | null;
+  readonly leaseName: string | null;
+}
+
+/** `lease.refused` */
+export function refusedEvent(source: string, id: string, refusals: Refusals): string {
+  const { project, user, filter, count, firstAt, lastAt, last } = refusals;
+  return cloudEvent({
+    ...{ kind: 'lease.refused', source, id, time: lastAt },
+    subject: project.id === null ? ['projects'] : ['projects', project.id],
+    data: {
+      project: project.id === null ? null : named(project),
+      user: user.id === null ? null : named(user),
+      filter,
+      count,
+      first_at: firstAt,
+      last_at: lastAt,
+      last: last && {
+        request_id: bounded(last.requestId),
+        operation: last.operation,
+        outcome: last.outcome,
+        message: last.message === null ? null : bounded(last.message),
+        lease: { id: last.leaseId, name: last.leaseName },
+      },
+    },
+  });
+}
+
+/** What a comparison with Blazar has changed. */
+export interface Corrections {
+  readonly who: string;
+  readonly reason: string | null;
+  readonly at: Date;
+  readonly leases: readonly Reconciled[];
+}
+
+/** Of more leases only these are listed; the counts are of all. */
+const MOST_LISTED = 50;
+
+/** `ledger.corrected` */
+export function correctedEvent(source: string, id: string, corrections: Corrections): string {
+  const { who, reason, at, leases } = corrections;
+  const count = (outcome: Reconciled['outcome']) => leases.filter((one) => one.outcome === outcome).length;
+  return cloudEvent({
+    ...{ kind: 'ledger.corrected', source, id, subject: ['ledger'], time: at.toISOString() },
+    data: {
+      changed_by: bounded(who),
+      reason: reason === null ? null : bounded(reason),
+      released: count('released'),
+      recorded: count('recorded'),
+      corrected: count('corrected'),
+      leases: leases
+        .slice(0, MOST_LISTED)
+        .map(({ outcome, leaseId, name, projectId, userId, start, end, note }) => ({
+          outcome,
+          id: leaseId,
+          name: bounded(name),
+          project: projectId === null ? null : named({ id: projectId }),
+          user: userId === null ? null : named({ id: userId }),
+          start: formatInstant(start),
+          end: formatInstant(end),
+          reason: note === null ? null : bounded(note),
+        })),
+      leases_left_out: Math.max(0, leases.length - MOST_LISTED),
+    },
+  });
+}
+
+/** As the API shows projects and users. */
+function named({ id, name = null, domain = null }: Named) {
+  return { id: id === null ? null : bounded(id), name, domain };
+}
+
+function bounded(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+}

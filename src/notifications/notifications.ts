@@ -1,0 +1,170 @@
+/** `[notifications]` at work: what happens becomes events in the outbox, which delivers them. */
+import { randomUUID } from 'node:crypto';
+import { waitFor } from '../deadline.ts';
+import { errorText } from '../errors.ts';
+import type { SharedServices } from '../filter/services.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { CrossingWatch } from '../ledger/notices/crossings.ts';
+import { NOTICES, type Notice } from '../ledger/notices/notice.ts';
+import { addNotices } from '../ledger/notices/writing.ts';
+import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
+import type { ChainLedger } from '../ledger/service.ts';
+import type { Logger } from '../logger.ts';
+import { type Corrections, correctedEvent, type Refusals, refusedEvent, thresholdEvent } from './events.ts';
+import type { EventKind, NotificationsOptions } from './options.ts';
+import { MergedRefusals, type Refused } from './refusals.ts';
+import { Webhook } from './webhook.ts';
+
+/** While so many events are not delivered, refusals and corrections are dropped. Crossings of thresholds never are. */
+const MOST_UNDELIVERED = 1000;
+/** Notices that are being written. A database that is slow must not fill the memory. */
+const MOST_WRITING = 100;
+
+export interface NotificationsParts {
+  readonly options: NotificationsOptions;
+  readonly ledger: ChainLedger;
+  readonly outbox: ChainOutbox;
+  readonly services: SharedServices;
+  readonly dropped: (event: EventKind) => void;
+}
+
+/** What the ledger says about budgets; `undefined` = nothing. */
+export function crossingWatch(options: NotificationsOptions): CrossingWatch | undefined {
+  const { webhook_url, events, budget_thresholds, source } = options;
+  const thresholds = [...new Set(budget_thresholds)].sort((one, other) => one - other);
+  return webhook_url === undefined || thresholds.length === 0 || !events.includes('budget.threshold')
+    ? undefined
+    : { thresholds, body: (crossing, key) => thresholdEvent(source, key, crossing) };
+}
+
+/** The event for `addNotices`; `undefined` = it is not wanted, or nothing was changed. */
+export function correctedNotice(
+  { webhook_url, events, source }: NotificationsOptions,
+  corrections: Corrections,
+): Notice | undefined {
+  const leases = corrections.leases.filter(({ outcome }) => outcome !== 'left' && outcome !== 'identified');
+  if (webhook_url === undefined || !events.includes('ledger.corrected') || leases.length === 0) {
+    return undefined;
+  }
+  const key = randomUUID();
+  const body = correctedEvent(source, key, { ...corrections, leases });
+  return { about: ['ledger'], projectId: '', key, body };
+}
+
+/** For processes that have only a ledger. Resolves to whether the event was written, if there is one. @throws LedgerUnavailableError */
+export async function announceCorrections(
+  ledger: Ledger,
+  options: NotificationsOptions,
+  corrections: Corrections,
+): Promise<boolean> {
+  const notice = correctedNotice(options, corrections);
+  return notice === undefined || addNotices(ledger, [notice], MOST_UNDELIVERED, waitFor(undefined));
+}
+
+export class Notifications {
+  readonly #parts: NotificationsParts;
+  readonly #logger: Logger;
+  readonly #webhook: Webhook;
+  readonly #refusals: MergedRefusals | undefined;
+  readonly #writing = new Set<Promise<void>>();
+  #isDropping = false;
+
+  private constructor(parts: NotificationsParts, webhook: Webhook) {
+    this.#parts = parts;
+    this.#logger = parts.services.logger;
+    this.#webhook = webhook;
+    this.#refusals = parts.options.events.includes('lease.refused')
+      ? new MergedRefusals((refusals) => this.#tell(refusals))
+      : undefined;
+  }
+
+  /** Resolves to `undefined` without `webhook_url`. @throws ConfigurationError if there is no usable ledger */
+  static async open(parts: NotificationsParts): Promise<Notifications | undefined> {
+    const { options, outbox, services } = parts;
+    if (options.webhook_url === undefined) {
+      return undefined;
+    }
+    const webhook = new Webhook(options.webhook_url, options, services);
+    try {
+      await outbox.open(webhook);
+    } catch (thrown) {
+      await webhook.close();
+      throw thrown;
+    }
+    return new Notifications(parts, webhook);
+  }
+
+  /** Never waits and never throws. */
+  refused(refused: Refused): void {
+    this.#refusals?.add(refused);
+  }
+
+  /** Never throws. */
+  async corrected(corrections: Corrections): Promise<void> {
+    const notice = correctedNotice(this.#parts.options, corrections);
+    if (notice !== undefined) {
+      await this.#write('ledger.corrected', notice);
+    }
+  }
+
+  /** Writes the refusals that are not told yet. Call it before the outbox is closed. */
+  async settle(): Promise<void> {
+    this.#refusals?.close();
+    await Promise.all(this.#writing);
+  }
+
+  /** Call it after the outbox was closed. */
+  close(): Promise<void> {
+    return this.#webhook.close();
+  }
+
+  #tell(refusals: Refusals): void {
+    if (this.#writing.size >= MOST_WRITING) {
+      this.#drop('lease.refused', 'too many events are being written');
+      return;
+    }
+    const key = randomUUID();
+    const body = refusedEvent(this.#parts.options.source, key, refusals);
+    const { id } = refusals.project;
+    const written = this.#write('lease.refused', {
+      about: ['refusals', id ?? ''],
+      projectId: shown(id ?? ''),
+      key,
+      body,
+    });
+    this.#writing.add(written);
+    void written.then(() => this.#writing.delete(written));
+  }
+
+  async #write(event: EventKind, notice: Notice): Promise<void> {
+    const { ledger } = this.#parts;
+    try {
+      const wait = waitFor(undefined);
+      const isWritten = await addNotices(await ledger.ledger(wait), [notice], MOST_UNDELIVERED, wait);
+      if (isWritten) {
+        this.#isDropping = false;
+      } else {
+        this.#drop(event, `${MOST_UNDELIVERED} events are not delivered`);
+      }
+    } catch (thrown) {
+      this.#drop(event, errorText(thrown));
+    }
+  }
+
+  /** Logged once, until one is written again. */
+  #drop(event: EventKind, error: string): void {
+    this.#parts.dropped(event);
+    if (!this.#isDropping) {
+      this.#isDropping = true;
+      this.#logger.warn(
+        { filter: NOTICES, event, error },
+        'events about refusals and corrections are not written: see the decision log and the entries of the ledger instead',
+      );
+    }
+  }
+}
+
+/** In a form that every database stores. */
+function shown(id: string): string {
+  return id.replaceAll('\0', '\ufffd').replace(/\p{Surrogate}/gu, '\ufffd');
+}

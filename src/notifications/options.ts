@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import type { FurtherSection, SectionProblem } from '../config/option-groups.ts';
+import type { Problem } from '../errors.ts';
+import {
+  hiddenEndpointOption,
+  maxAgeOption,
+  pemFileOption,
+  requireCertificateWithKey,
+  timeoutOption,
+  tokenOption,
+} from '../filter/service-options.ts';
+import { mistakeInSecrets } from './secrets.ts';
+
+/** The kinds of events, as `events` names them. Their types on the wire begin with `io.blazar-enforcement.`. */
+export const EVENTS = ['budget.threshold', 'lease.refused', 'ledger.corrected'] as const;
+export type EventKind = (typeof EVENTS)[number];
+
+const secretFile = (description: string) =>
+  z.string().min(1).optional().meta({
+    description,
+    file: true,
+    secretFile: true,
+    watched: true,
+    expected: 'the path of a file',
+  });
+
+/** `[notifications]`: who hears of what before a limit is reached, and of what was refused and corrected. */
+export const notificationsOptions = z
+  .object({
+    webhook_url: hiddenEndpointOption(
+      'The URL that events are posted to, as CloudEvents in JSON. Without a query: put secrets into webhook_token or webhook_secret. Not set = nothing is sent.',
+    ),
+    webhook_token: tokenOption(
+      'Sent in the header Authorization, as a bearer token. Empty = the header is not sent.',
+    ),
+    webhook_token_file: secretFile('A file with that token, instead of webhook_token.'),
+    webhook_secret: tokenOption(
+      'The secret of the signature that each message has in the header webhook-signature: whsec_ and 24 to 64 random bytes in base64. Empty = messages are not signed.',
+    ),
+    webhook_secret_file: secretFile(
+      'A file with that secret, instead of webhook_secret. With several, one on each line, messages have a signature by each, so that you can replace one without a gap.',
+    ),
+    webhook_timeout: timeoutOption(
+      'Maximum duration of a call of webhook_url, from connecting to the last byte of the answer.',
+    ),
+    webhook_max_age: maxAgeOption(
+      'How long the delivery of an event is tried. After that it is dead: it stays in the outbox, until an operator retries or discards it.',
+    ),
+    webhook_ca_file: pemFileOption(
+      'CA certificates that the certificate of webhook_url is verified with, in PEM. Not set = the ones that Node.js trusts.',
+    ),
+    webhook_client_cert_file: pemFileOption('The client certificate to present to webhook_url, in PEM.'),
+    webhook_client_key_file: pemFileOption('The key of the client certificate, in PEM.', true),
+    events: z
+      .array(z.enum(EVENTS))
+      .default([...EVENTS])
+      .meta({
+        description:
+          'The events to send. budget.threshold: leases have taken a share of a budget. lease.refused: at most one for each project, user, filter and minute, with a count. ledger.corrected: a comparison with Blazar has changed the ledger.',
+        expected: `a list of ${EVENTS.join(', ')}`,
+      }),
+    budget_thresholds: z.array(z.int().min(1).max(100)).max(10).default([80, 95]).meta({
+      description:
+        'The shares of a budget, in percent, that are announced when leases have taken them. Empty = none.',
+      expected: 'a list of up to 10 whole numbers from 1 to 100, with commas between them',
+    }),
+    source: z
+      .string()
+      .regex(/^[A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]{1,255}$/)
+      .default('/blazar-enforcement')
+      .meta({
+        description:
+          'The attribute source of each event: a URI of this installation, which tells it from others that send to the same receiver.',
+        expected: 'a URI of up to 255 characters',
+      }),
+  })
+  .superRefine((values, check) => {
+    requireCertificateWithKey(values, 'webhook', check);
+    for (const name of ['token', 'secret'] as const) {
+      if (values[`webhook_${name}`] !== '' && values[`webhook_${name}_file`] !== undefined) {
+        const message = `expected webhook_${name} or webhook_${name}_file, got both`;
+        check.addIssue({ code: 'custom', path: [`webhook_${name}_file`], message });
+      }
+    }
+  });
+
+export type NotificationsOptions = z.infer<typeof notificationsOptions>;
+
+export const notificationsSection = {
+  section: 'notifications',
+  schema: notificationsOptions,
+  check: (options: NotificationsOptions): (SectionProblem | Problem)[] => [
+    ...mistakeInSecrets(options),
+    ...withoutEffect(options),
+  ],
+} as const satisfies FurtherSection;
+
+function withoutEffect(options: NotificationsOptions): Problem[] {
+  const { webhook_url: url, webhook_token: token, webhook_secret: secret } = options;
+  const { webhook_token_file: tokenFile, webhook_secret_file: secretsFile } = options;
+  const isMeant = token !== '' || secret !== '' || (tokenFile ?? secretsFile) !== undefined;
+  const message = 'nothing is sent: webhook_url is not set';
+  return url === undefined && isMeant
+    ? [{ severity: 'warning', section: 'notifications', option: 'webhook_url', message }]
+    : [];
+}

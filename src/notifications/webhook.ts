@@ -1,0 +1,71 @@
+/** Posts messages of the outbox to the receiver. */
+import { deliveryOf, RETRY_AFTER } from '../filter/delivery.ts';
+import type { Delivery, OutboxMessage, OutboxSender } from '../filter/outbox.ts';
+import { tlsFrom, tokenHeaders } from '../filter/service-options.ts';
+import type { SharedServices } from '../filter/services.ts';
+import type { HttpAnswer, HttpClient } from '../http/contract.ts';
+import { NOTICES } from '../ledger/notices/notice.ts';
+import type { NotificationsOptions } from './options.ts';
+import { secretsOf, tokenOf } from './secrets.ts';
+import { webhookHeaders } from './signature.ts';
+
+/** Source: CloudEvents 1.0.2, HTTP protocol binding, "Structured Content Mode". */
+const CONTENT_TYPE = 'application/cloudevents+json; charset=utf-8';
+
+export class Webhook implements OutboxSender {
+  readonly name = NOTICES;
+  readonly maxAge: number;
+  readonly #url: string;
+  readonly #secrets: readonly Buffer[];
+  readonly #client: HttpClient;
+  readonly #now: () => Date;
+
+  /** For options without mistakes. */
+  constructor(url: string, options: NotificationsOptions, { http, clock }: SharedServices) {
+    this.#url = url;
+    this.maxAge = options.webhook_max_age;
+    this.#secrets = secretsOf(options);
+    this.#now = () => clock.now();
+    this.#client = http.createClient({
+      timeout: options.webhook_timeout,
+      connectRetries: 0,
+      // The outbox leaves a receiver that fails alone.
+      breakerFailures: 0,
+      breakerCooldown: 0,
+      headers: { 'Content-Type': CONTENT_TYPE, ...tokenHeaders('', tokenOf(options)) },
+      tls: tlsFrom(
+        options.webhook_ca_file,
+        options.webhook_client_cert_file,
+        options.webhook_client_key_file,
+      ),
+    });
+  }
+
+  async deliver({ key, body }: OutboxMessage, signal: AbortSignal): Promise<Delivery> {
+    const headers = webhookHeaders({ id: key, body }, this.#secrets, this.#now());
+    const call = { signal, headers, answerHeaders: [RETRY_AFTER] };
+    const delivery = await deliveryOf(() => this.#client.postJson(this.#url, body, call), mistakeIn);
+    return delivery.outcome === 'delivered' ? delivery : { ...delivery, error: this.#shown(delivery.error) };
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  /** The path of a URL may be known to nobody else. */
+  #shown(error: string): string {
+    const { origin, pathname } = new URL(this.#url);
+    return error.replaceAll(`${origin}${pathname}`, 'webhook_url');
+  }
+}
+
+/** Every answer with 2xx has accepted the event, except a page for people: the URL is then that of something else. */
+function mistakeIn({ status, body }: HttpAnswer): string | undefined {
+  if (status < 200 || status > 299) {
+    const hint = status > 299 && status < 400 ? ', and redirects are not followed' : '';
+    return `expected 2xx from webhook_url, got ${status}${hint}`;
+  }
+  return /^\s*<(?:!doctype\s+html|html)\b/i.test(body)
+    ? `expected no page from webhook_url, got ${status} with HTML`
+    : undefined;
+}
