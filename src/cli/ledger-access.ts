@@ -42,7 +42,9 @@ export async function withLedger(
   const configured = await configuredLedger(flags);
   const { openLedger } = await import('../ledger/open.ts');
   const clock = { now: () => new Date() };
-  const opened = openLedger(configured.options, { clock, observer: undefined });
+  const { watchOf } = await import('../enforcement/notices.ts');
+  const watch = await watchOf(configured.configuration);
+  const opened = openLedger(configured.options, { clock, observer: undefined, watch });
   try {
     await orUnavailable(configured.connection, async () => {
       await opened.verify();

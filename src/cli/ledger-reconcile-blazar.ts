@@ -9,7 +9,7 @@ import { createLogger } from '../logger.ts';
 import { type Followed, follow } from '../openstack/follow.ts';
 import { blazarSection, keystoneSection } from '../openstack/options.ts';
 import { systemUser, withLedger } from './ledger-access.ts';
-import { printReconciled, type ReconcileFlags, resume } from './ledger-reconciled.ts';
+import { announce, printReconciled, type ReconcileFlags, resume } from './ledger-reconciled.ts';
 import { ExitCode, onOneLine, UsageError } from './output.ts';
 
 /** A process that is gone is waited for as long, in milliseconds. */
@@ -69,6 +69,7 @@ export async function reconcileWithBlazar(flags: ReconcileFlags): Promise<void> 
       failed(errorText(thrown));
     } finally {
       await enforcement.close();
+      await announce({ ledger, configuration }, done, flags);
       // Also when it failed half way: what was done before stays done.
       if (followed?.kind === 'done' || done.length > 0) {
         await printReconciled(done, flags);

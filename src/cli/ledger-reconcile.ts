@@ -4,7 +4,7 @@ import type { Reconciled } from '../ledger/reconcile-lease.ts';
 import { createLogger } from '../logger.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './ledger-access.ts';
 import type { LeaseList } from './ledger-lease-list.ts';
-import { printReconciled, type ReconcileFlags, resume } from './ledger-reconciled.ts';
+import { announce, printReconciled, type ReconcileFlags, resume } from './ledger-reconciled.ts';
 import { UsageError } from './output.ts';
 import { addSourceFlags, formatFlag } from './sources.ts';
 import { parseDuration } from './times.ts';
@@ -90,6 +90,7 @@ async function reconcile(file: string | undefined, flags: ReconcileFlags): Promi
       await resume(access, done, flags);
     } finally {
       await enforcement.close();
+      await announce(access, done, flags);
       // Also when the ledger failed half way: what was done before stays done.
       if (isOver || done.length > 0) {
         await printReconciled(done, flags);

@@ -1,8 +1,11 @@
 /** What `ledger reconcile` is told, and what it tells, wherever the list comes from. */
+import { sectionOf } from '../enforcement/configuration.ts';
+import { errorText } from '../errors.ts';
 import { formatInstant } from '../lease/dates.ts';
 import type { Reconciled } from '../ledger/reconcile-lease.ts';
-import { type LedgerAccess, NO_DEADLINE } from './ledger-access.ts';
-import { printJson, printTable } from './output.ts';
+import { notificationsSection } from '../notifications/options.ts';
+import { type LedgerAccess, NO_DEADLINE, systemUser } from './ledger-access.ts';
+import { onOneLine, printJson, printTable } from './output.ts';
 import type { SourceFlags } from './sources.ts';
 
 export interface ReconcileFlags extends SourceFlags {
@@ -41,6 +44,32 @@ export async function resume(
     process.stderr.write(
       'warning: the ledger has gone back and grants no lease, since the list was incomplete; --resume makes it grant leases again\n',
     );
+  }
+}
+
+/** Tells the receiver in `[notifications]`, if there is one. A ledger that cannot keep the event is a warning: the work is done. */
+export async function announce(
+  { ledger, configuration }: Pick<LedgerAccess, 'ledger' | 'configuration'>,
+  done: readonly Reconciled[],
+  { dryRun, reason = null }: { readonly dryRun?: boolean | undefined; readonly reason?: string | null },
+): Promise<void> {
+  const options = sectionOf(configuration, notificationsSection);
+  if (dryRun || options.webhook_url === undefined) {
+    return;
+  }
+  const { announceCorrections } = await import('../notifications/notifications.ts');
+  const { Corrections } = await import('../notifications/corrections.ts');
+  const corrections = new Corrections();
+  for (const one of done) {
+    corrections.add(one);
+  }
+  const comparison = { who: systemUser(), reason, at: new Date(), corrections };
+  const why = await announceCorrections(ledger, options, comparison).then(
+    (isWritten) => (isWritten ? undefined : 'too many events are not delivered'),
+    errorText,
+  );
+  if (why !== undefined) {
+    process.stderr.write(`warning: ${onOneLine(`the corrections are not announced: ${why}`)}\n`);
   }
 }
 

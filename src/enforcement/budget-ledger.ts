@@ -6,9 +6,12 @@ import type { Clock } from '../filter/services.ts';
 import type { BudgetKey, NewBudget } from '../ledger/budget-terms.ts';
 import type { BudgetStanding } from '../ledger/budgets.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { CrossingWatch } from '../ledger/notices/crossings.ts';
 import { type LedgerOptions, ledgerSection } from '../ledger/options.ts';
 import { createLogger, type Logger } from '../logger.ts';
+import { notificationsSection } from '../notifications/options.ts';
 import { requireConfiguration, sectionOf } from './configuration.ts';
+import { watchOf } from './notices.ts';
 
 /** The dependencies of a `BudgetLedger`. Each has a default. */
 export interface BudgetLedgerServices {
@@ -34,24 +37,26 @@ export interface BudgetChangeAuthor {
 export class BudgetLedger {
   readonly #options: LedgerOptions;
   readonly #clock: Clock;
+  readonly #watch: CrossingWatch | undefined;
   #opening: Promise<Ledger> | undefined;
   #isClosed = false;
 
-  private constructor(options: LedgerOptions, clock: Clock) {
+  private constructor(options: LedgerOptions, clock: Clock, watch: CrossingWatch | undefined) {
     this.#options = options;
     this.#clock = clock;
+    this.#watch = watch;
   }
 
-  /** Reads the same sources as `UsageEnforcement.load`, for `[ledger]`. Throws `ConfigurationError` with every mistake. */
+  /** Reads the same sources as `UsageEnforcement.load`, for `[ledger]` and `[notifications]`. Throws `ConfigurationError` with every mistake. */
   static async load(
     sources: ConfigSources = {},
     { logger = createLogger(), clock = { now: () => new Date() } }: BudgetLedgerServices = {},
   ): Promise<BudgetLedger> {
-    const configuration = await requireConfiguration(sources, [ledgerSection]);
+    const configuration = await requireConfiguration(sources, [ledgerSection, notificationsSection]);
     for (const problem of configuration.problems.filter(({ section }) => section === 'ledger')) {
       logger.warn(formatProblem(problem));
     }
-    return new BudgetLedger(sectionOf(configuration, ledgerSection), clock);
+    return new BudgetLedger(sectionOf(configuration, ledgerSection), clock, await watchOf(configuration));
   }
 
   /**
@@ -126,7 +131,8 @@ export class BudgetLedger {
 
   async #openOnce(): Promise<Ledger> {
     const { openLedger } = await import('../ledger/open.ts');
-    const { ledger, verify } = openLedger(this.#options, { clock: this.#clock, observer: undefined });
+    const parts = { clock: this.#clock, observer: undefined, watch: this.#watch };
+    const { ledger, verify } = openLedger(this.#options, parts);
     try {
       await verify('write');
       return ledger;

@@ -3,6 +3,7 @@ import { formatUnitHours } from '../filter/amount.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Crossing } from '../ledger/notices/crossings.ts';
 import type { Reconciled } from '../ledger/reconcile-lease.ts';
+import type { Corrections } from './corrections.ts';
 import type { EventKind } from './options.ts';
 
 /** An id, and its name where it is known. */
@@ -119,44 +120,40 @@ export function refusedEvent(source: string, id: string, refusals: Refusals): st
   });
 }
 
-/** What a comparison with Blazar has changed. */
-export interface Corrections {
+/** Who has compared the ledger with Blazar, and when. */
+export interface Comparison {
   readonly who: string;
   readonly reason: string | null;
   readonly at: Date;
-  readonly leases: readonly Reconciled[];
+  readonly corrections: Corrections;
 }
 
-/** Of more leases only these are listed; the counts are of all. */
-const MOST_LISTED = 50;
-
 /** `ledger.corrected` */
-export function correctedEvent(source: string, id: string, corrections: Corrections): string {
-  const { who, reason, at, leases } = corrections;
-  const count = (outcome: Reconciled['outcome']) => leases.filter((one) => one.outcome === outcome).length;
+export function correctedEvent(source: string, id: string, comparison: Comparison): string {
+  const { who, reason, at, corrections } = comparison;
   return cloudEvent({
     ...{ kind: 'ledger.corrected', source, id, subject: ['ledger'], time: at.toISOString() },
     data: {
       changed_by: bounded(who),
       reason: reason === null ? null : bounded(reason),
-      released: count('released'),
-      recorded: count('recorded'),
-      corrected: count('corrected'),
-      leases: leases
-        .slice(0, MOST_LISTED)
-        .map(({ outcome, leaseId, name, projectId, userId, start, end, note }) => ({
-          outcome,
-          id: leaseId,
-          name: bounded(name),
-          project: projectId === null ? null : named({ id: projectId }),
-          user: userId === null ? null : named({ id: userId }),
-          start: formatInstant(start),
-          end: formatInstant(end),
-          reason: note === null ? null : bounded(note),
-        })),
-      leases_left_out: Math.max(0, leases.length - MOST_LISTED),
+      ...corrections.counts,
+      leases: corrections.listed.map(correctedLease),
+      leases_left_out: corrections.leftOut,
     },
   });
+}
+
+function correctedLease({ outcome, leaseId, name, projectId, userId, start, end, note }: Reconciled) {
+  return {
+    outcome,
+    id: leaseId === null ? null : bounded(leaseId),
+    name: bounded(name),
+    project: projectId === null ? null : named({ id: projectId }),
+    user: userId === null ? null : named({ id: userId }),
+    start: formatInstant(start),
+    end: formatInstant(end),
+    reason: note === null ? null : bounded(note),
+  };
 }
 
 /** As the API shows projects and users. */

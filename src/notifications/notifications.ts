@@ -10,7 +10,7 @@ import { addNotices } from '../ledger/notices/writing.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import type { Logger } from '../logger.ts';
-import { type Corrections, correctedEvent, type Refusals, refusedEvent, thresholdEvent } from './events.ts';
+import { type Comparison, correctedEvent, type Refusals, refusedEvent, thresholdEvent } from './events.ts';
 import type { EventKind, NotificationsOptions } from './options.ts';
 import { MergedRefusals, type Refused } from './refusals.ts';
 import { Webhook } from './webhook.ts';
@@ -37,17 +37,16 @@ export function crossingWatch(options: NotificationsOptions): CrossingWatch | un
     : { thresholds, body: (crossing, key) => thresholdEvent(source, key, crossing) };
 }
 
-/** The event for `addNotices`; `undefined` = it is not wanted, or nothing was changed. */
-export function correctedNotice(
+/** `undefined` = it is not wanted, or nothing was changed. */
+function correctedNotice(
   { webhook_url, events, source }: NotificationsOptions,
-  corrections: Corrections,
+  comparison: Comparison,
 ): Notice | undefined {
-  const leases = corrections.leases.filter(({ outcome }) => outcome !== 'left' && outcome !== 'identified');
-  if (webhook_url === undefined || !events.includes('ledger.corrected') || leases.length === 0) {
+  if (webhook_url === undefined || !events.includes('ledger.corrected') || comparison.corrections.isEmpty) {
     return undefined;
   }
   const key = randomUUID();
-  const body = correctedEvent(source, key, { ...corrections, leases });
+  const body = correctedEvent(source, key, comparison);
   return { about: ['ledger'], projectId: '', key, body };
 }
 
@@ -55,9 +54,9 @@ export function correctedNotice(
 export async function announceCorrections(
   ledger: Ledger,
   options: NotificationsOptions,
-  corrections: Corrections,
+  comparison: Comparison,
 ): Promise<boolean> {
-  const notice = correctedNotice(options, corrections);
+  const notice = correctedNotice(options, comparison);
   return notice === undefined || addNotices(ledger, [notice], MOST_UNDELIVERED, waitFor(undefined));
 }
 
@@ -100,8 +99,8 @@ export class Notifications {
   }
 
   /** Never throws. */
-  async corrected(corrections: Corrections): Promise<void> {
-    const notice = correctedNotice(this.#parts.options, corrections);
+  async corrected(comparison: Comparison): Promise<void> {
+    const notice = correctedNotice(this.#parts.options, comparison);
     if (notice !== undefined) {
       await this.#write('ledger.corrected', notice);
     }

@@ -14,13 +14,19 @@ import type { ServiceOptions } from './options.ts';
 export class DecisionRecorder {
   readonly #metrics: Metrics;
   readonly #log: DecisionLog | undefined;
+  readonly #refused: (record: DecisionRecord) => void;
   /** The latest decisions, for the page. */
   readonly recent = new RecentDecisions();
 
-  /** `log`: `undefined` = decisions are not logged. */
-  constructor(metrics: Metrics, log: DecisionLog | undefined) {
+  /** `log`: `undefined` = decisions are not logged. `refused`: called with each refusal; must not wait or throw. */
+  constructor(
+    metrics: Metrics,
+    log: DecisionLog | undefined,
+    refused: (record: DecisionRecord) => void = () => {},
+  ) {
     this.#metrics = metrics;
     this.#log = log;
+    this.#refused = refused;
   }
 
   /** Returns a promise only if the decision has to wait for room in the log (`decision_log_when_full = block`). */
@@ -36,6 +42,9 @@ export class DecisionRecorder {
   #count(record: DecisionRecord, asked: AskedTime | undefined): void {
     this.#metrics.decided(record);
     this.recent.add(record, asked);
+    if (!record.allowed) {
+      this.#refused(record);
+    }
   }
 }
 

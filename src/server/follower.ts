@@ -6,6 +6,7 @@ import type { UsageEnforcement } from '../enforcement/enforcement.ts';
 import { errorText } from '../errors.ts';
 import type { Reconciled } from '../ledger/reconcile-lease.ts';
 import type { Logger } from '../logger.ts';
+import { Corrections } from '../notifications/corrections.ts';
 import { blazarSection, keystoneSection } from '../openstack/options.ts';
 import type { FollowerMetrics } from './follower-metrics.ts';
 
@@ -109,6 +110,8 @@ export class Follower {
     const generation = current();
     generation.enter();
     this.#failures = { count: 0, error: '' };
+    const corrections = new Corrections();
+    const who = 'blazar-enforcement';
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
     try {
@@ -128,10 +131,13 @@ export class Follower {
           isDryRun: false,
           holder: this.#holder,
           every: interval * EARLY,
-          who: 'blazar-enforcement',
+          who,
           reason: null,
           signal: this.#stopping.signal,
-          report: (one) => this.#report(one),
+          report: (one) => {
+            corrections.add(one);
+            this.#report(one);
+          },
         }),
       );
       if (followed.kind !== 'done') {
@@ -156,6 +162,9 @@ export class Follower {
         this.#failed(thrown, seconds());
       }
     } finally {
+      // Also when the round failed half way: what was done before stays done.
+      const at = new Date();
+      await generation.enforcement.notifications?.corrected({ who, reason: null, at, corrections });
       generation.leave();
     }
   }

@@ -16,6 +16,7 @@ import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts
 import { asksPeople } from './people/asked.ts';
 import { readDoorTokens, SECTIONS } from './sections.ts';
 import { type Started, servedDoors, startedWith, startProblems } from './start-checks.ts';
+import { warnOfUndelivered } from './undelivered.ts';
 
 export interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
@@ -64,6 +65,7 @@ export class Generations {
   ): Promise<Generations> {
     const first = await Generation.create(1, configuration, services);
     first.enforcement.deliver();
+    void warnOfUndelivered(first.enforcement, undefined, services.logger);
     return new Generations(sources, services, first, started);
   }
 
@@ -141,6 +143,8 @@ export class Generations {
       this.#problems = [];
       swapped(next);
       next.enforcement.deliver();
+      // Before its ledger is closed.
+      await warnOfUndelivered(next.enforcement, before.enforcement, logger);
       this.#retire(before);
       for (const problem of configuration.problems) {
         logger.warn(formatProblem(problem));

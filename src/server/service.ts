@@ -22,6 +22,7 @@ import { Metrics, type UncaughtKind } from './metrics.ts';
 import { type OpenedDoor, openedDoors } from './opened-doors.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
 import { OutboxGauge } from './outbox-gauge.ts';
+import { announceRefusal } from './refusal-notices.ts';
 import { type RefusedRequest, RefusedRequests } from './refused-requests.ts';
 import { SECTIONS } from './sections.ts';
 import { type Started, startedWith, startProblems } from './start-checks.ts';
@@ -197,7 +198,9 @@ export class Service {
     const app = createApp({
       generations,
       doors,
-      recorder: new DecisionRecorder(metrics, log),
+      recorder: new DecisionRecorder(metrics, log, (record) =>
+        announceRefusal(generations.current.enforcement.notifications, record),
+      ),
       metrics,
       isDraining: () => state.isDraining,
       refusedRequests,

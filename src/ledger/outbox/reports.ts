@@ -113,6 +113,15 @@ function decide(
   );
 }
 
+/** How many messages wait, by sender. Reads an index. @throws LedgerUnavailableError */
+export async function waitingBySender(ledger: Ledger, wait: Wait): Promise<Map<string, number>> {
+  const { queries } = ledger.database;
+  const counts = sql<{ sender: string; messages: bigint }>`
+    select sender, count(*) as messages from outbox where state = 'waiting' group by sender order by sender`;
+  const found = await ledger.database.read(() => rows(counts.compile(queries)), wait);
+  return new Map(found.map(({ sender, messages }) => [sender, Number(messages)]));
+}
+
 /** For metrics. */
 export interface OutboxCounts {
   readonly waiting: number;
