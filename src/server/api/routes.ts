@@ -5,8 +5,4 @@ import { projectsRoute } from './projects.ts';
 import type { ApiRoute } from './route.ts';
 
 /** By topic, each in a file of its own. */
-export const API_ROUTES: readonly ApiRoute[] = [
-  projectsRoute,
-  projectLeasesRoute,
-  ESTIMATE,
-];
+export const API_ROUTES: readonly ApiRoute[] = [projectsRoute, projectLeasesRoute, ESTIMATE];
