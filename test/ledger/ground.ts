@@ -289,6 +289,15 @@ export class Ground {
     return this.ledger.read('read', () => rows(compiled), NO_WAIT);
   }
 
+  /** Makes its leases those of a version that did not note what they reserve. */
+  async forgetResources(): Promise<void> {
+    const query = this.ledger.database.queries
+      .updateTable('leases')
+      .set({ resources: null })
+      .where('project_id', '=', this.project);
+    await this.ledger.transact('commit', () => rows(query.compile()), NO_WAIT);
+  }
+
   /** All that the ledger holds, of every project. */
   async everything(): Promise<unknown> {
     const { queries } = this.ledger.database;

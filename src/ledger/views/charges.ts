@@ -15,6 +15,12 @@ export interface Share {
   readonly until: bigint;
 }
 
+/** In seconds of the epoch. */
+interface Validity {
+  readonly from: bigint;
+  readonly until: bigint;
+}
+
 /** The columns that tell it. */
 export type ChargedRow = Pick<
   LeaseRow,
@@ -43,10 +49,14 @@ export function tellsItsCharge(row: ChargedRow): boolean {
 
 /**
  * What a lease takes from budgets, past and planned. `charged`: account → the sum of its entries, which is exact; `undefined` = the row
- * tells it. Where several alternatives are possible, it is that of the dearest. What was used before the last change of a running lease
- * is known as a sum, and spread evenly from the start of the lease to that change.
+ * tells it. `budgets`: account → when it pays. Where several alternatives are possible, it is that of the dearest. What was used before the last change of a running lease
+ * is known as a sum, and spread evenly from the start of the lease, or of the budget, to that change.
  */
-export function sharesOf(row: ChargedRow, charged: ReadonlyMap<string, Amount> | undefined): Share[] {
+export function sharesOf(
+  row: ChargedRow,
+  charged: ReadonlyMap<string, Amount> | undefined,
+  budgets: ReadonlyMap<string, Validity>,
+): Share[] {
   const alternatives = alternativesOf(row);
   const end = endedBefore(row);
   const byAccount = new Map<string, Share[]>();
@@ -56,10 +66,17 @@ export function sharesOf(row: ChargedRow, charged: ReadonlyMap<string, Amount> |
       byAccount.set(account, dearest(alternatives, account, end));
     }
   }
+  if (charged === undefined) {
+    return [...byAccount.values()].flat();
+  }
   const start = row.starts_at / MICROSECONDS_PER_SECOND;
+  const changed = row.touched_at / MICROSECONDS_PER_SECOND;
   return [...byAccount].flatMap(([account, shares]) => {
-    const total = charged === undefined ? undefined : (charged.get(account) ?? 0n);
-    return total === undefined ? shares : adjusted(shares, { account, total, start, end });
+    const validity = budgets.get(account);
+    const from = validity === undefined ? start : larger(start, validity.from);
+    const last = shares[0]?.from ?? end ?? changed;
+    const until = validity === undefined ? last : smaller(last, validity.until);
+    return adjusted(shares, { account, total: charged.get(account) ?? 0n, from, until });
   });
 }
 
@@ -99,16 +116,16 @@ function shareOf(claim: RecordedClaim, account: string, end: bigint | undefined)
     : [];
 }
 
-/** Makes the sum of shares what is charged: what is missing was used before them, what is too much comes last. */
+/** Makes the sum of shares what is charged: what is missing was used before them, within `before`; what is too much comes last. */
 function adjusted(
   shares: readonly Share[],
-  { account, total, start, end }: { account: string; total: Amount; start: bigint; end: bigint | undefined },
+  { account, total, ...before }: Validity & { readonly account: string; readonly total: Amount },
 ): Share[] {
   const missing = total - sum(shares);
   if (missing > 0n) {
-    const until = shares[0]?.from ?? end ?? start + 1n;
-    const from = start < until ? start : until - 1n;
-    return [{ account, amount: missing, from, until }, ...shares];
+    // At least a second: the first of the time.
+    const until = larger(before.until, before.from + 1n);
+    return [{ account, amount: missing, from: before.from, until }, ...shares];
   }
   let left = total;
   return shares.flatMap((share) => {
@@ -126,6 +143,10 @@ function adjusted(
 
 function sum(shares: readonly Share[]): Amount {
   return shares.reduce((total, { amount }) => total + amount, 0n);
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }
 
 function smaller(a: bigint, b: bigint): bigint {

@@ -7,8 +7,8 @@ import type { Ledger } from '../ledger.ts';
 import { type ChargedRow, type Share, sharesOf, tellsItsCharge } from './charges.ts';
 import { rowsTable } from './many.ts';
 
-/** Own budgets of a project, of all times, that are told from those of its users. Nobody sets so many: they never overlap. */
-const MAX_BUDGETS = 2000;
+/** Budgets of a project and its users, of all times, that are known here; of more, those of the project and the latest of users. */
+const MAX_BUDGETS = 5000;
 
 /** Columns for `sharesOf`. */
 export const CHARGED = [
@@ -26,16 +26,27 @@ export const CHARGED = [
   'resources',
 ] as const;
 
-/** The accounts of the project's own budgets, removed ones too: what was charged to them stays charged. */
-export function* ownAccounts(ledger: Ledger, projectId: string): Work<Set<string>> {
+/** Account → the budget that it belongs to, with its validity in seconds of the epoch. */
+export type BudgetAccounts = ReadonlyMap<
+  string,
+  { readonly isOfUser: boolean; readonly from: bigint; readonly until: bigint }
+>;
+
+/** The budgets of a project and its users, removed ones too: what was charged to them stays charged. */
+export function* budgetAccounts(ledger: Ledger, projectId: string): Work<BudgetAccounts> {
   const query = ledger.database.queries
     .selectFrom('budgets')
-    .select('id')
+    .select(['id', 'user_id', 'valid_from', 'valid_until'])
     .where('project_id', '=', projectId)
-    .where('user_id', 'is', null)
+    .orderBy('user_id', (order) => order.asc().nullsFirst())
     .orderBy('valid_until', 'desc')
     .limit(MAX_BUDGETS);
-  return new Set((yield* rows(query.compile())).map(budgetAccount));
+  return new Map(
+    (yield* rows(query.compile())).map((budget) => {
+      const { user_id, valid_from: from, valid_until: until } = budget;
+      return [budgetAccount(budget), { isOfUser: user_id !== null, from, until }];
+    }),
+  );
 }
 
 /** Lease → account → what it is charged, for those of which the row does not tell it. */
@@ -66,11 +77,11 @@ export function* chargesOf(
 export function projectShares(
   row: ChargedRow & { readonly id: bigint },
   charges: ReadonlyMap<bigint, ReadonlyMap<string, Amount>>,
-  own: ReadonlySet<string>,
+  budgets: BudgetAccounts,
 ): Share[] {
-  const shares = sharesOf(row, charges.get(row.id)).filter(
+  const shares = sharesOf(row, charges.get(row.id), budgets).filter(
     ({ account }) => !account.startsWith('usage_budget/uncovered'),
   );
-  const ofProject = shares.filter(({ account }) => own.has(account));
+  const ofProject = shares.filter(({ account }) => budgets.get(account)?.isOfUser === false);
   return ofProject.length > 0 ? ofProject : shares;
 }

@@ -6,7 +6,7 @@ import { rows, type Work } from '../database.ts';
 import type { Ledger } from '../ledger.ts';
 import { resourcePeriods } from '../resources.ts';
 import type { LeaseRow } from '../schema.ts';
-import { chargesOf, ownAccounts, projectShares } from './lease-rows.ts';
+import { type BudgetAccounts, budgetAccounts, chargesOf, projectShares } from './lease-rows.ts';
 import { rowsTable } from './many.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery } from './pages.ts';
 import { type ReadPiece, reading } from './reading.ts';
@@ -63,9 +63,10 @@ export async function listProjectLeases(
     query.state !== undefined && query.state !== 'ended'
       ? await read(() => openIds(ledger, query, before))
       : await scannedIds(ledger, read, query, before);
+  const budgets = await read(() => budgetAccounts(ledger, query.projectId));
   const items: LeaseRowView[] = [];
   for (let start = 0; start < ids.length; start += COSTED) {
-    items.push(...(await read(() => rowViews(ledger, query.projectId, ids.slice(start, start + COSTED)))));
+    items.push(...(await read(() => rowViews(ledger, budgets, ids.slice(start, start + COSTED)))));
   }
   return { items, next: next === undefined ? undefined : cursorOf([next]) };
 }
@@ -127,7 +128,7 @@ function* piece(
   query: LeasesQuery,
   before: bigint | undefined,
 ): Work<{ matching: bigint[]; lowest: bigint | undefined }> {
-  const { queries } = ledger.database;
+  const { queries, dialect } = ledger.database;
   let all = queries.selectFrom('leases').select('id').where('project_id', '=', query.projectId);
   if (before !== undefined) {
     all = all.where('id', '<', before);
@@ -136,12 +137,12 @@ function* piece(
   const size = isWanted ? PIECE : query.limit + 1;
   const found = (yield* rows(all.orderBy('id', 'desc').limit(size).compile())).map(({ id }) => id);
   const lowest = found.length < size ? undefined : found.at(-1);
-  const first = found[0];
-  const final = found.at(-1);
-  if (!isWanted || first === undefined || final === undefined) {
+  if (!isWanted) {
     return { matching: found, lowest };
   }
-  let matching = filtered(ledger, query).where('id', '<=', first).where('id', '>=', final);
+  let matching = filtered(ledger, query).where(
+    sql<boolean>`id in (select value from ${rowsTable(dialect, found)})`,
+  );
   if (query.state === 'ended') {
     const now = ledger.now();
     matching = matching.where((row) => row.or([row('state', '=', 'ended'), row('ends_at', '<=', now)]));
@@ -166,10 +167,9 @@ function filtered({ database }: Ledger, { projectId, userId, from, until }: Leas
 }
 
 /** The rows with these ids, in their order. */
-function* rowViews(ledger: Ledger, projectId: string, ids: readonly bigint[]): Work<LeaseRowView[]> {
+function* rowViews(ledger: Ledger, budgets: BudgetAccounts, ids: readonly bigint[]): Work<LeaseRowView[]> {
   const { queries, dialect } = ledger.database;
   const now = ledger.now();
-  const own = yield* ownAccounts(ledger, projectId);
   const found = yield* rows(
     queries
       .selectFrom('leases')
@@ -181,7 +181,7 @@ function* rowViews(ledger: Ledger, projectId: string, ids: readonly bigint[]): W
   const charges = yield* chargesOf(ledger, found);
   return found.map((row) => ({
     ...viewOf(row, now),
-    cost: projectShares(row, charges, own).reduce((total, { amount }) => total + amount, 0n),
+    cost: projectShares(row, charges, budgets).reduce((total, { amount }) => total + amount, 0n),
   }));
 }
 

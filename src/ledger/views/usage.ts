@@ -1,60 +1,191 @@
-/** What a project used, grouped; and the course of its budgets. */
+/** What a project used, grouped. */
+import { breathing } from '../../breath.ts';
 import type { Wait } from '../../deadline.ts';
 import type { Amount } from '../../filter/amount.ts';
 import type { Ledger } from '../ledger.ts';
+import { type Share, usedBefore } from './charges.ts';
+import { Cumulative, firstAtLeast } from './cumulative.ts';
+import { leaseSpan, type SpanLease } from './lease-span.ts';
 
 export interface UsageQuery {
   readonly projectId: string;
-  /** Seconds of the epoch; at most 400 days. */
+  /** Seconds of the epoch; at most `MAX_DAYS` days. */
   readonly from: bigint;
   readonly until: bigint;
   readonly groupBy: 'user' | 'resource_type' | 'day';
 }
 
+export const MAX_DAYS = 400;
+
 export interface UsageGroup {
   /** The id of a user, a resource type, or a day as `2026-11-22` (UTC). */
   readonly key: string;
-  /** What leases took of budgets of the project in that time, past and planned. `null` for resource types, which have no share of a cost. */
+  /**
+   * What leases took of budgets of the project in that time, past and planned. `null` for resource types, which have no share of a cost.
+   * Where Blazar has not confirmed a lease, it is the dearest that it may be.
+   */
   readonly amount: Amount | null;
-  /** Hours of resources: hosts, instances or addresses times hours, in seconds. */
+  /** Hours of resources: hosts, instances or addresses times hours, in seconds. Leases that older versions recorded tell none. */
   readonly resourceSeconds: bigint;
+  /** Leases in that time; for a type those that reserve it. */
   readonly leases: number;
 }
 
 export interface UsageReport {
   readonly groups: readonly UsageGroup[];
-  /** Whether only a part of the leases was read, because there are too many. */
+  /** Whether there are too many leases for the whole time: then only what was used from `from` on is counted, and that is exact. */
   readonly isPartial: boolean;
+  /** Seconds of the epoch: from then on everything is counted. That of the query unless `isPartial`. */
+  readonly from: bigint;
+  /** Leases in that time of which nobody knows what they reserve: older versions did not note it. */
+  readonly leasesOfUnknownResources: number;
 }
 
-/** Sorted: days by date, others by what they used, the most first. @throws LedgerUnavailableError */
-export function usageOf(_ledger: Ledger, _query: UsageQuery, _wait: Wait): Promise<UsageReport> {
-  throw new Error('not built yet');
+const DAY = 86_400n;
+/** Leases that are summed up before others have their turn. */
+const PIECE = 100;
+
+/**
+ * Sorted: days by date, others by what they used, the most first. A lease counts for its project's own budgets; if it takes nothing of
+ * them, for those of its user. Over the validity of a budget, the amounts of all users, or of all days, add up to exactly what is taken
+ * of it, as long as nothing was charged to it outside that time. @throws LedgerUnavailableError
+ */
+export async function usageOf(ledger: Ledger, query: UsageQuery, wait: Wait): Promise<UsageReport> {
+  const { leases, completeFrom: from } = await leaseSpan(ledger, query, wait);
+  const { until, groupBy } = query;
+  const sums = groupBy === 'day' ? new DaySums(from, until) : new KeySums(from, until, groupBy === 'user');
+  const breath = breathing();
+  let unknown = 0;
+  for (const [index, lease] of leases.entries()) {
+    if (index % PIECE === 0) {
+      await breath();
+    }
+    if (lease.from < until && lease.until > from) {
+      sums.add(lease);
+      unknown += lease.resources === undefined ? 1 : 0;
+    }
+  }
+  const isPartial = from > query.from;
+  return { groups: sums.groups(), isPartial, from, leasesOfUnknownResources: unknown };
 }
 
-/** A budget over time. */
-export interface BudgetCourse {
-  readonly budget: bigint;
-  readonly amount: Amount;
-  /** Seconds of the epoch, as all times here. */
-  readonly validFrom: bigint;
-  readonly validUntil: bigint;
-  readonly now: bigint;
-  /** Sorted by time. `used`: what leases have used of the budget up to then; for times after `now` what they will, as planned. */
-  readonly points: readonly { readonly at: bigint; readonly used: Amount }[];
-  readonly isPartial: boolean;
+interface Sums {
+  /** A lease that overlaps with the time. */
+  add(lease: SpanLease): void;
+  groups(): UsageGroup[];
 }
 
-/** The course of each of the project's own budgets that is in force at some time from `from` until `until`. @throws LedgerUnavailableError */
-export function budgetCourses(
-  _ledger: Ledger,
-  _query: {
-    readonly projectId: string;
-    readonly from: bigint;
-    readonly until: bigint;
-    readonly points: number;
-  },
-  _wait: Wait,
-): Promise<readonly BudgetCourse[]> {
-  throw new Error('not built yet');
+class KeySums implements Sums {
+  readonly #from: bigint;
+  readonly #until: bigint;
+  readonly #isByUser: boolean;
+  readonly #sums = new Map<string, { amount: Amount; resourceSeconds: bigint; leases: number }>();
+
+  constructor(from: bigint, until: bigint, isByUser: boolean) {
+    this.#from = from;
+    this.#until = until;
+    this.#isByUser = isByUser;
+  }
+
+  add({ userId, shares, resources = [] }: SpanLease): void {
+    if (this.#isByUser) {
+      this.#add(userId, this.#within(shares), this.#within(resources));
+      return;
+    }
+    const types = new Map<string, bigint>();
+    for (const share of resources) {
+      types.set(share.account, (types.get(share.account) ?? 0n) + this.#within([share]));
+    }
+    for (const [type, seconds] of types) {
+      if (seconds > 0n) {
+        this.#add(type, 0n, seconds);
+      }
+    }
+  }
+
+  groups(): UsageGroup[] {
+    return [...this.#sums]
+      .map(([key, { amount, ...rest }]) => ({ key, amount: this.#isByUser ? amount : null, ...rest }))
+      .sort(
+        (a, b) =>
+          compared(b.amount ?? 0n, a.amount ?? 0n) ||
+          compared(b.resourceSeconds, a.resourceSeconds) ||
+          compared(a.key, b.key),
+      );
+  }
+
+  #within(shares: readonly Share[]): bigint {
+    return shares.reduce(
+      (sum, share) => sum + usedBefore(share, this.#until) - usedBefore(share, this.#from),
+      0n,
+    );
+  }
+
+  #add(key: string, amount: Amount, resourceSeconds: bigint): void {
+    const sum = this.#sums.get(key) ?? { amount: 0n, resourceSeconds: 0n, leases: 0 };
+    sum.amount += amount;
+    sum.resourceSeconds += resourceSeconds;
+    sum.leases += 1;
+    this.#sums.set(key, sum);
+  }
+}
+
+class DaySums implements Sums {
+  /** Where days begin; the first and the last time are those of the query. */
+  readonly #times: bigint[] = [];
+  readonly #amounts: Cumulative;
+  readonly #resources: Cumulative;
+  /** How many more leases there are on a day than on the one before. */
+  readonly #changes: number[];
+
+  constructor(from: bigint, until: bigint) {
+    for (let time = from; time < until; time = (floorDiv(time, DAY) + 1n) * DAY) {
+      this.#times.push(time);
+    }
+    this.#times.push(until);
+    this.#amounts = new Cumulative(this.#times);
+    this.#resources = new Cumulative(this.#times);
+    this.#changes = this.#times.map(() => 0);
+  }
+
+  add({ shares, resources = [], from, until }: SpanLease): void {
+    for (const share of shares) {
+      this.#amounts.add(share);
+    }
+    for (const share of resources) {
+      this.#resources.add(share);
+    }
+    this.#change(Math.max(0, firstAtLeast(this.#times, from + 1n) - 1), 1);
+    this.#change(firstAtLeast(this.#times, until), -1);
+  }
+
+  groups(): UsageGroup[] {
+    const amounts = this.#amounts.totals();
+    const resources = this.#resources.totals();
+    let leases = 0;
+    return this.#times.slice(0, -1).flatMap((time, index) => {
+      leases += this.#changes[index] ?? 0;
+      const day = {
+        key: new Date(Number(time) * 1000).toISOString().slice(0, 10),
+        amount: (amounts[index + 1] ?? 0n) - (amounts[index] ?? 0n),
+        resourceSeconds: (resources[index + 1] ?? 0n) - (resources[index] ?? 0n),
+        leases,
+      };
+      return leases === 0 && day.amount === 0n ? [] : [day];
+    });
+  }
+
+  #change(index: number, by: number): void {
+    this.#changes[index] = (this.#changes[index] ?? 0) + by;
+  }
+}
+
+/** Rounded down, also before 1970. */
+function floorDiv(number: bigint, divisor: bigint): bigint {
+  const rest = ((number % divisor) + divisor) % divisor;
+  return (number - rest) / divisor;
+}
+
+function compared<Some extends bigint | string>(a: Some, b: Some): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
