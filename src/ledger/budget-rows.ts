@@ -8,6 +8,8 @@ import type { BudgetChangesTable, Tables } from './schema.ts';
 type BudgetTerms = Omit<Budget, 'id'>;
 
 export interface BudgetChange extends Omit<Budget, 'id'> {
+  /** Rises with each change. */
+  readonly id: bigint;
   readonly budget: bigint;
   /** Microseconds of the epoch. */
   readonly at: bigint;
@@ -76,8 +78,9 @@ export function* budgetId(
 }
 
 /** A change from its row. */
-export function changeOf(row: Omit<BudgetChangesTable, 'id'>): BudgetChange {
+export function changeOf(row: Omit<BudgetChangesTable, 'id'> & { readonly id: bigint }): BudgetChange {
   return {
+    id: row.id,
     at: row.at,
     budget: row.budget,
     projectId: row.project_id,

@@ -1,6 +1,7 @@
 /** Who asks for budgets, with what is needed to answer: the API and the console ask the same. */
 import type { Wait } from '../../deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { ledgerOf } from '../api/ledger-of.ts';
 import { ApiError, NOT_ALLOWED } from '../api/route.ts';
 import type { Generation } from '../generation.ts';
 import type { Person } from '../people/person.ts';
@@ -11,16 +12,9 @@ export interface Asker {
   readonly deadline: Wait & { readonly milliseconds: number };
 }
 
-/** @throws ApiError if no filter uses the ledger, LedgerUnavailableError */
-export async function ledgerOf({ generation, deadline }: Asker): Promise<Ledger> {
-  const { ledger } = generation.enforcement;
-  if (ledger === undefined) {
-    throw new ApiError(
-      409,
-      'there are no budgets: no filter of this service records leases, such as UsageBudgetFilter',
-    );
-  }
-  return ledger.ledger(deadline);
+/** @throws ApiError 404 if no filter uses the ledger; LedgerUnavailableError */
+export function ledgerFor({ generation, deadline }: Asker): Promise<Ledger> {
+  return ledgerOf(generation, deadline);
 }
 
 export function notAllowed(): ApiError {

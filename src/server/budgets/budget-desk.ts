@@ -15,7 +15,7 @@ import { textMistake } from '../../ledger/texts.ts';
 import { ApiError } from '../api/route.ts';
 import { type Action, may, visibleProjects } from '../people/access.ts';
 import type { Person } from '../people/person.ts';
-import { type Asker, ledgerOf, notAllowed } from './asker.ts';
+import { type Asker, ledgerFor, notAllowed } from './asker.ts';
 import { noBudget, refusalError } from './budget-refusals.ts';
 import { seenVersion } from './if-match.ts';
 import { accountId, ownProject } from './named-accounts.ts';
@@ -42,7 +42,7 @@ export interface AmendmentInput {
 /** @throws ApiError 403, 409 (another budget is there), 422, LedgerUnavailableError */
 export async function createBudgetFor(asker: Asker, input: BudgetInput): Promise<BudgetView> {
   const { person } = asker;
-  const ledger = await ledgerOf(asker);
+  const ledger = await ledgerFor(asker);
   const isOfUser = input.userId !== undefined && input.userId !== null;
   const action: Action = isOfUser ? 'set-user-budget' : 'set-project-budget';
   const project = inApi(() => idOf('projectId', input.projectId));
@@ -86,7 +86,7 @@ export async function amendBudgetFor(
   }
   const seen = { id: budget.id, projectId: budget.projectId, version };
   const editor = editorOf(asker.person, reason);
-  return done(asker, await amendBudget(await ledgerOf(asker), seen, amendment, editor, asker.deadline));
+  return done(asker, await amendBudget(await ledgerFor(asker), seen, amendment, editor, asker.deadline));
 }
 
 /** Resolves to the budget as it was. @throws ApiError 403, 404, 412, 422, 428, LedgerUnavailableError */
@@ -99,12 +99,12 @@ export async function withdrawBudgetFor(
   const budget = await changeable(asker, id);
   const seen = { id: budget.id, projectId: budget.projectId, version: seenVersion(etag) };
   const author = editorOf(asker.person, reasonOf(why));
-  return done(asker, await withdrawBudget(await ledgerOf(asker), seen, author, asker.deadline));
+  return done(asker, await withdrawBudget(await ledgerFor(asker), seen, author, asker.deadline));
 }
 
 /** A budget that the person may see. @throws ApiError 404, LedgerUnavailableError */
 export async function budgetFor(asker: Asker, id: string): Promise<BudgetView> {
-  const ledger = await ledgerOf(asker);
+  const ledger = await ledgerFor(asker);
   const budget = /^\d{1,18}$/.test(id) ? await budgetById(ledger, BigInt(id), asker.deadline) : undefined;
   const visible = visibleProjects(asker.person);
   if (budget === undefined || visible?.includes(budget.projectId) === false) {

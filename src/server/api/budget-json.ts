@@ -1,0 +1,129 @@
+/** Budgets and their changes as the API writes them. */
+import { z } from 'zod';
+import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import { budgetAmountText } from '../../ledger/budget-texts.ts';
+import type { BudgetView } from '../../ledger/budget-view.ts';
+import type { BudgetChange } from '../../ledger/budgets.ts';
+import type { Asker } from '../budgets/asker.ts';
+import { budgetEtag } from '../budgets/budget-refusals.ts';
+import {
+  type Accounts,
+  accountSchema,
+  accountsOf,
+  amountSchema,
+  costText,
+  leftText,
+  secondText,
+  timeSchema,
+  timeText,
+} from './shown.ts';
+
+const idSchema = z
+  .string()
+  .regex(/^\d+$/)
+  .meta({ examples: ['17'] });
+const exactSchema = z
+  .string()
+  .regex(/^\d+(\.\d{1,6})?$/)
+  .meta({ description: 'Its size in unit-hours, exactly as it was set.', examples: ['1000'] });
+const owner = {
+  project: accountSchema,
+  user: accountSchema.nullable().meta({ description: 'null = it is the budget of the whole project.' }),
+  valid_from: timeSchema,
+  valid_until: timeSchema.meta({ description: 'The first second that it does not pay for.' }),
+  amount: exactSchema,
+};
+const unit = z.string().meta({ description: '`usage_budget_unit`, for people.', examples: ['node-hours'] });
+const reason = z.string().nullable().meta({ description: 'null = none was given.' });
+
+export const budgetSchema = z.strictObject({
+  id: idSchema,
+  ...owner,
+  unit,
+  taken: amountSchema.meta({ description: 'What leases have used, and are still to use; rounded up.' }),
+  left: amountSchema.meta({
+    description: 'Rounded down. Less than 0 = it was made smaller than what was already taken.',
+  }),
+  etag: z.string().meta({
+    description: 'For `If-Match`: another one after each change.',
+    examples: ['"42-1796083200000000"'],
+  }),
+  changed: z
+    .strictObject({ at: timeSchema, who: z.string(), reason })
+    .meta({ description: 'Its latest change.' }),
+});
+
+export const budgetChangeSchema = z.strictObject({
+  id: idSchema.meta({ description: 'Rises with each change.' }),
+  at: timeSchema,
+  operation: z.enum(['set', 'removed']),
+  budget_id: idSchema,
+  ...owner,
+  unit,
+  who: z.string(),
+  reason,
+});
+
+export function budgetJson(budget: BudgetView, accounts: Accounts, unitText: string) {
+  return {
+    id: String(budget.id),
+    ...ownerJson(budget, accounts),
+    unit: unitText,
+    taken: costText(budget.taken),
+    left: leftText(budget.left),
+    etag: budgetEtag(budget),
+    changed: { at: timeText(budget.changedAt), who: budget.changedBy, reason: budget.reason },
+  };
+}
+
+export function budgetChangeJson(change: BudgetChange, accounts: Accounts, unitText: string) {
+  return {
+    id: String(change.id),
+    at: timeText(change.at),
+    operation: change.operation,
+    budget_id: String(change.budget),
+    ...ownerJson(change, accounts),
+    unit: unitText,
+    who: change.who,
+    reason: change.reason,
+  };
+}
+
+/** What writes budgets of these owners: with their names, and the unit. */
+export async function writerFor(
+  { generation, deadline }: Asker,
+  owners: readonly { readonly projectId: string; readonly userId: string | null }[],
+) {
+  const accounts = await accountsOf(
+    generation,
+    {
+      projects: owners.map(({ projectId }) => projectId),
+      users: owners.flatMap(({ userId }) => userId ?? []),
+    },
+    deadline,
+  );
+  const unitText = budgetUnit(generation.configuration);
+  return {
+    budget: (budget: BudgetView) => budgetJson(budget, accounts, unitText),
+    change: (change: BudgetChange) => budgetChangeJson(change, accounts, unitText),
+  };
+}
+
+function ownerJson(
+  {
+    projectId,
+    userId,
+    validFrom,
+    validUntil,
+    amount,
+  }: Pick<BudgetView, 'projectId' | 'userId' | 'validFrom' | 'validUntil' | 'amount'>,
+  accounts: Accounts,
+) {
+  return {
+    project: accounts.project(projectId),
+    user: userId === null ? null : accounts.user(userId),
+    valid_from: secondText(validFrom),
+    valid_until: secondText(validUntil),
+    amount: budgetAmountText(amount),
+  };
+}

@@ -1,0 +1,214 @@
+/** Budgets: one, all in pages, set, changed and removed. */
+import { z } from 'zod';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import type { BudgetView } from '../../ledger/budget-view.ts';
+import { amendBudgetFor, budgetFor, createBudgetFor, withdrawBudgetFor } from '../budgets/budget-desk.ts';
+import { budgetsFor } from '../budgets/budget-lists.ts';
+import { budgetEtag, budgetPath } from '../budgets/budget-refusals.ts';
+import { budgetSchema, writerFor } from './budget-json.ts';
+import { WITHOUT_LEDGER } from './projects.ts';
+import { type ApiExample, type ApiRequest, type ApiRoute, route } from './route.ts';
+import {
+  ERROR,
+  pageJson,
+  pageParameters,
+  pageQueryOf,
+  pageSchema,
+  textParameter,
+  timeParameter,
+} from './shown.ts';
+
+const ETAG = { ETag: { description: 'For `If-Match`: another one after each change.' } };
+const shown = (status: number, description: string, more: object = {}): ApiExample => ({
+  ...{ status, description, schema: budgetSchema, name: 'Budget' },
+  headers: { ...ETAG, ...more },
+});
+/** What the routes may refuse, besides what every route may. */
+export const refusedAs = (status: number, description: string, headers: object = {}): ApiExample => ({
+  ...{ status, description, ...ERROR },
+  headers: { ...headers },
+});
+const OVERLAPS = refusedAs(
+  409,
+  'Another budget of the owner is in force at that time, or the one itself: nothing is replaced.',
+  { Location: { description: 'The other budget.' } },
+);
+const NOT_THERE = refusedAs(
+  404,
+  'There is none, it was removed, or it is of a project that the person may not see; or no filter of the configuration uses a ledger.',
+);
+const MISTAKEN = refusedAs(
+  422,
+  'A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give.',
+);
+const CHANGED = [
+  refusedAs(412, 'Somebody has changed the budget since: the ETag is that of another version.', ETAG),
+  refusedAs(428, '`If-Match` is missing.'),
+];
+
+const reason = z
+  .string()
+  .meta({ description: 'Why, for the history.', examples: ['Second half of the grant'] });
+const amount = z.union([z.string(), z.number()]).meta({
+  description: 'In unit-hours: a decimal number, 0 or more, with up to six decimals.',
+  examples: ['1000'],
+});
+const date = (what: string) =>
+  z.string().meta({
+    description: `${what} ISO 8601, to the second; without an offset it means UTC.`,
+    examples: ['2026-12-01T00:00:00Z'],
+  });
+const UNTIL = 'The first second that the budget does not pay for.';
+
+const listBudgets = route({
+  id: 'listBudgets',
+  method: 'GET',
+  path: '/v1/budgets',
+  action: 'list-budgets',
+  summary: 'List budgets.',
+  description:
+    'Budgets in force or expired, sorted by project, user (those of the whole project first) and time. Members see those of their projects.',
+  query: z.strictObject({
+    ...pageParameters,
+    project_id: textParameter('Only of this project: its id, or name@domain.'),
+    user_id: textParameter('Only of this user: the id, or for operators and readers name@domain.'),
+    valid_at: timeParameter('Only budgets in force at this time.'),
+    search: textParameter('Only ids of projects or users that contain this text, whatever the case.'),
+  }),
+  answers: [
+    { status: 200, description: 'A page.', schema: pageSchema(budgetSchema), name: 'Budgets' },
+    WITHOUT_LEDGER,
+    refusedAs(422, 'Keystone has no account of this name.'),
+  ],
+  async answer(request) {
+    const { project_id, user_id, valid_at, search } = request.query;
+    const page = await budgetsFor(request, {
+      ...pageQueryOf(request.query),
+      ...{ projectId: project_id, userId: user_id, search },
+      validAt: valid_at === undefined ? undefined : valid_at / MICROSECONDS_PER_SECOND,
+    });
+    const writer = await writerFor(request, page.items);
+    return { json: pageJson(page, writer.budget) };
+  },
+});
+
+const getBudget = route({
+  id: 'getBudget',
+  method: 'GET',
+  path: '/v1/budgets/{budget_id}',
+  action: 'list-budgets',
+  summary: 'One budget.',
+  description: 'Its ETag is what a change of it must show.',
+  answers: [shown(200, 'The budget.'), NOT_THERE],
+  async answer(request) {
+    return answered(request, await budgetFor(request, idIn(request)));
+  },
+});
+
+const createBudget = route({
+  id: 'createBudget',
+  method: 'POST',
+  path: '/v1/budgets',
+  action: 'set-user-budget',
+  summary: 'Give a project, or one user in it, a budget for a time.',
+  description:
+    'Replaces nothing: sent twice, the second is answered with 409. Operators give to everybody; managers to users of their projects, within the budgets of the project: each second of it lies in one of them, and it is at most the sum of those that it overlaps with.',
+  body: {
+    name: 'NewBudget',
+    schema: z.strictObject({
+      project_id: z.string().meta({ description: 'The id, or name@domain if Keystone is configured.' }),
+      user_id: z.string().nullable().optional().meta({
+        description: "The id, or name@domain. Default: the budget is the whole project's.",
+      }),
+      valid_from: date('The start.'),
+      valid_until: date(UNTIL),
+      amount,
+      reason,
+    }),
+    example: {
+      project_id: 'climate',
+      user_id: 'alice',
+      valid_from: '2026-12-01T00:00:00Z',
+      valid_until: '2027-01-01T00:00:00Z',
+      amount: '50',
+      reason: 'A workshop',
+    },
+  },
+  answers: [
+    shown(201, 'The budget is in force.', { Location: { description: 'Where it is.' } }),
+    OVERLAPS,
+    WITHOUT_LEDGER,
+    MISTAKEN,
+  ],
+  async answer(request) {
+    const { project_id, user_id, valid_from, valid_until, amount: size, reason: why } = request.body;
+    const budget = await createBudgetFor(request, {
+      ...{ projectId: project_id, userId: user_id, amount: size, reason: why },
+      ...{ validFrom: valid_from, validUntil: valid_until },
+    });
+    const answer = await answered(request, budget);
+    return { ...answer, status: 201, headers: { ...answer.headers, Location: budgetPath(budget) } };
+  },
+});
+
+const amendBudget = route({
+  id: 'amendBudget',
+  method: 'PATCH',
+  path: '/v1/budgets/{budget_id}',
+  action: 'set-user-budget',
+  summary: 'Change the size or the end of a budget.',
+  description:
+    'With the ETag of the budget in `If-Match`: of two who change it at the same time, one succeeds. Whose it is and when it starts cannot change. For managers the rule of createBudget applies to the result.',
+  body: {
+    name: 'BudgetAmendment',
+    schema: z.strictObject({ amount: amount.optional(), valid_until: date(UNTIL).optional(), reason }),
+    example: { amount: '80', reason: 'More hosts than planned' },
+  },
+  answers: [shown(200, 'The budget as it is now.'), NOT_THERE, OVERLAPS, MISTAKEN, ...CHANGED],
+  async answer(request) {
+    const { amount: size, valid_until, reason: why } = request.body;
+    const amendment = { amount: size, validUntil: valid_until, reason: why };
+    return answered(
+      request,
+      await amendBudgetFor(request, idIn(request), request.header('if-match'), amendment),
+    );
+  },
+});
+
+const removeBudget = route({
+  id: 'removeBudget',
+  method: 'DELETE',
+  path: '/v1/budgets/{budget_id}',
+  action: 'set-user-budget',
+  summary: 'Remove a budget.',
+  description:
+    'With the ETag of the budget in `If-Match`. What was charged to it stays charged, and counts again if a budget of the same owner is set from the same second on.',
+  query: z.strictObject({ reason: reason.max(4000) }),
+  answers: [
+    { status: 204, description: 'It is removed.' },
+    NOT_THERE,
+    refusedAs(422, 'The reason is empty or too long.'),
+    ...CHANGED,
+  ],
+  async answer(request) {
+    await withdrawBudgetFor(request, idIn(request), request.header('if-match'), request.query.reason);
+    return { status: 204 };
+  },
+});
+
+export const BUDGET_ROUTES: readonly ApiRoute[] = [
+  listBudgets,
+  getBudget,
+  createBudget,
+  amendBudget,
+  removeBudget,
+];
+
+function idIn({ params }: Pick<ApiRequest<unknown, unknown>, 'params'>): string {
+  return params.budget_id ?? '';
+}
+
+async function answered(request: Parameters<typeof writerFor>[0], budget: BudgetView) {
+  const writer = await writerFor(request, [budget]);
+  return { json: writer.budget(budget), headers: { ETag: budgetEtag(budget) } };
+}

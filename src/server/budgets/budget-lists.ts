@@ -1,0 +1,66 @@
+/** Lists of budgets and of their changes, narrowed to what a person may see. */
+import type { Wait } from '../../deadline.ts';
+import type { BudgetChangesQuery } from '../../ledger/budget-history.ts';
+import type { BudgetsQuery, BudgetView } from '../../ledger/budget-view.ts';
+import type { BudgetChange } from '../../ledger/budgets.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { PageOf, PageQuery } from '../../ledger/views/pages.ts';
+import { visibleProjects } from '../people/access.ts';
+import { type Asker, ledgerFor } from './asker.ts';
+import { accountId, ownProject } from './named-accounts.ts';
+
+/** Projects and users by id, or by `name@domain`. */
+interface Filters extends PageQuery {
+  readonly projectId?: string | undefined;
+  readonly userId?: string | undefined;
+}
+
+/** @throws ApiError 422 for a name that Keystone does not have, LedgerUnavailableError, CursorError */
+export async function budgetsFor(
+  asker: Asker,
+  query: Filters & Pick<BudgetsQuery, 'validAt' | 'search'>,
+): Promise<PageOf<BudgetView>> {
+  const { pageOfBudgets } = await import('../../ledger/budget-view.ts');
+  return narrowed(asker, query, pageOfBudgets);
+}
+
+/** @throws ApiError 422 for a name that Keystone does not have, LedgerUnavailableError, CursorError */
+export async function budgetChangesFor(
+  asker: Asker,
+  query: Filters & Pick<BudgetChangesQuery, 'budget' | 'order'>,
+): Promise<PageOf<BudgetChange>> {
+  const { pageOfBudgetChanges } = await import('../../ledger/budget-history.ts');
+  return narrowed(asker, query, pageOfBudgetChanges);
+}
+
+async function narrowed<Query extends Filters, Item>(
+  asker: Asker,
+  query: Query,
+  page: (
+    ledger: Ledger,
+    query: Omit<Query, 'projectId' | 'userId'> & {
+      projectIds: readonly string[] | undefined;
+      userId: string | undefined;
+    },
+    wait: Wait,
+  ) => Promise<PageOf<Item>>,
+): Promise<PageOf<Item>> {
+  const { person } = asker;
+  const ledger = await ledgerFor(asker);
+  const { projectId, userId, ...rest } = query;
+  const visible = visibleProjects(person);
+  let projectIds = visible;
+  if (projectId !== undefined) {
+    // Members see their own projects, and hear nothing about others: nobody is asked for them.
+    const own = ownProject(person, projectId);
+    projectIds =
+      visible === undefined ? [await typed(asker, 'project', projectId)] : own === undefined ? [] : [own];
+  }
+  const user = userId === undefined || visible !== undefined ? userId : await typed(asker, 'user', userId);
+  return page(ledger, { ...rest, projectIds, userId: user }, asker.deadline);
+}
+
+/** Ids of lists may be those of accounts that are gone from Keystone: only names are looked up. */
+function typed(asker: Asker, kind: 'project' | 'user', text: string): Promise<string> | string {
+  return text.includes('@') ? accountId(asker, kind, text, `${kind}_id`) : text;
+}

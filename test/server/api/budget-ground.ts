@@ -1,0 +1,186 @@
+/** The routes of budgets on a ledger, asked by people of a test. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Koa from 'koa';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
+import { apiRoutes } from '../../../src/server/api/router.ts';
+import { API_ROUTES } from '../../../src/server/api/routes.ts';
+import { Generation } from '../../../src/server/generation.ts';
+import { Metrics } from '../../../src/server/metrics.ts';
+import type { Person } from '../../../src/server/people/person.ts';
+import { fixedPerson } from '../../../src/server/people/person.ts';
+import { RefusedRequests } from '../../../src/server/refused-requests.ts';
+import { aroundRequests } from '../../../src/server/request-middleware.ts';
+import { SECTIONS } from '../../../src/server/sections.ts';
+import { DIALECTS, newLedgers } from '../../support/ledgers.ts';
+import { type RecordingLogger, recordingLogger } from '../../support/logger.ts';
+
+function member(name: string, projects: Readonly<Record<string, boolean>>): Person {
+  return {
+    kind: 'member',
+    provenBy: 'keystone',
+    who: `${name}@Default (id-of-${name})`,
+    name,
+    userId: `id-of-${name}`,
+    memberships: Object.entries(projects).map(([projectId, isManager]) => ({
+      ...{ projectId, isManager },
+      ...{ name: `name-of-${projectId}`, domain: 'Default' },
+    })),
+  };
+}
+
+/** By their tokens. Mona and Max manage `climate`, and Mona is a member of `physics`; Meg is a member of `climate`. */
+export const PEOPLE: Readonly<Record<string, Person>> = {
+  operator: fixedPerson('operator', 'operator token'),
+  reader: fixedPerson('reader', 'reader token'),
+  mona: member('mona', { climate: true, physics: false }),
+  max: member('max', { climate: true }),
+  meg: member('meg', { climate: false }),
+};
+export type Token = 'operator' | 'reader' | 'mona' | 'max' | 'meg';
+
+export interface Told {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it says what it is
+  readonly json: any;
+}
+
+export interface Sent {
+  readonly etag?: string | undefined;
+  readonly body?: unknown;
+  /** Instead of JSON. */
+  readonly text?: { readonly type: string; readonly text: string | Uint8Array };
+}
+
+export interface BudgetGround {
+  readonly url: string;
+  readonly connection: string;
+  readonly generation: Generation;
+  readonly logger: RecordingLogger;
+  ask(who: Token, method: string, path: string, sent?: Sent): Promise<Told>;
+}
+
+/** Call it at the top of a file. One ledger and one service for each database. */
+export function budgetGrounds(): (dialect: (typeof DIALECTS)[number]) => BudgetGround {
+  const newLedger = newLedgers();
+  const grounds = new Map<string, BudgetGround>();
+  const closing: (() => Promise<void>)[] = [];
+  beforeAll(async () => {
+    for (const dialect of DIALECTS) {
+      const { ground, close } = await served(await newLedger(dialect));
+      grounds.set(dialect, ground);
+      closing.push(close);
+    }
+  });
+  afterAll(() => Promise.all(closing.map((close) => close())));
+  return (dialect) => {
+    const ground = grounds.get(dialect);
+    if (ground === undefined) {
+      throw new Error('the service is there for tests only');
+    }
+    return ground;
+  };
+}
+
+type Values = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** Another service on the ledger at `connection`, until the test is over. */
+export async function serving(connection: string, values: Values = {}): Promise<BudgetGround> {
+  const { ground, close } = await served(connection, values);
+  onTestFinished(close);
+  return ground;
+}
+
+async function served(
+  connection: string,
+  values: Values = {},
+): Promise<{ ground: BudgetGround; close: () => Promise<void> }> {
+  const logger = recordingLogger();
+  const configuration = await requireConfiguration(
+    {
+      environment: {},
+      configFiles: [],
+      values: {
+        ...values,
+        enforcement: { enabled_filters: ['UsageBudgetFilter'], ...values.enforcement },
+        ledger: { connection, ...values.ledger },
+      },
+    },
+    SECTIONS,
+  );
+  const generation = await Generation.create(1, configuration, { logger });
+  const metrics = new Metrics({
+    underWay: () => 0,
+    queued: () => 0,
+    generation: () => 1,
+    configurationIsValid: () => true,
+  });
+  const people = {
+    byToken: async (ctx: Koa.Context) => PEOPLE[ctx.get('X-Auth-Token')],
+    bySession: async () => undefined,
+    anybody: undefined,
+    csrfOf: () => '',
+  };
+  const app = new Koa();
+  app.silent = true;
+  app.use(
+    aroundRequests({
+      current: () => generation,
+      isDraining: () => false,
+      metrics,
+      refusedRequests: new RefusedRequests(logger),
+      logger,
+      paths: new Set(),
+    }),
+  );
+  const router = apiRoutes(API_ROUTES, { people, logger });
+  app.use(router.routes()).use(router.allowedMethods());
+  const server = createServer(app.callback()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = async () => {
+    server.closeAllConnections();
+    server.close();
+    await generation.retire();
+  };
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const ground: BudgetGround = {
+    ...{ url, connection, generation, logger },
+    async ask(who, method, path, { etag, body, text } = {}) {
+      const sent = text?.text ?? (body === undefined ? undefined : JSON.stringify(body));
+      const answer = await fetch(url + path, {
+        method,
+        headers: {
+          'X-Auth-Token': who,
+          ...(sent !== undefined && { 'Content-Type': text?.type ?? 'application/json' }),
+          ...(etag !== undefined && { 'If-Match': etag }),
+        },
+        ...(sent !== undefined && { body: sent as BodyInit }),
+      });
+      const answered = await answer.text();
+      const isJson = answer.headers.get('Content-Type')?.startsWith('application/json') && answered !== '';
+      return {
+        status: answer.status,
+        headers: answer.headers,
+        text: answered,
+        json: isJson ? JSON.parse(answered) : undefined,
+      };
+    },
+  };
+  return { ground, close };
+}
+
+/** A budget for the year 2027, as the API takes it. Default: 100 for the whole project. */
+export function wanted(projectId: string, more: Readonly<Record<string, unknown>> = {}) {
+  return {
+    project_id: projectId,
+    valid_from: '2027-01-01T00:00:00Z',
+    valid_until: '2028-01-01T00:00:00Z',
+    amount: '100',
+    reason: 'the grant',
+    ...more,
+  };
+}
