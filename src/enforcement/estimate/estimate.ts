@@ -6,6 +6,7 @@ import type { CreateRequest } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/claimant.ts';
 import type { Foreseen } from '../../ledger/foreseen.ts';
 import type { Estimate } from './contract.ts';
+import { instead } from './instead.ts';
 import { type EstimateOptions, type EstimateParts, Trial } from './trial.ts';
 
 const NOTHING: Foreseen = { charges: [], ends: [], starts: [] };
@@ -26,9 +27,12 @@ export async function estimate(
     return { decision: named(exemption), charges: [], suggestions: [], searched: null };
   }
   const decision = await trial.explain(lease);
-  const { charges } = await foreseenIn(trial, decision.lease);
-  return { decision: named(decision), charges, suggestions: [], searched: null };
+  const foreseen = await foreseenIn(trial, decision.lease);
+  const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, foreseen);
+  return { decision: named(decision), charges: foreseen.charges, ...result };
 }
+
+const NOT_SEARCHED = { suggestions: [], searched: null };
 
 /** Nothing if the ledger does not answer: the decision says so already. */
 async function foreseenIn(trial: Trial, lease: CreateRequest['lease']): Promise<Foreseen> {

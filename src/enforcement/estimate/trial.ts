@@ -28,7 +28,14 @@ export interface EstimateParts {
 const MOST_CALLS = 3;
 
 /** A filter could not decide. */
-export class TrialFailedError extends Error {}
+export class TrialFailedError extends Error {
+  override readonly name = 'TrialFailedError';
+}
+
+/** There is no time, or no patience, for more. */
+export class TrialOverError extends Error {
+  override readonly name = 'TrialOverError';
+}
 
 export class Trial {
   readonly #parts: EstimateParts;
@@ -69,7 +76,7 @@ export class Trial {
 
   /**
    * Whether the enforced filters that answer in this process allow a lease as it is. `first`: the names of those to ask first.
-   * @throws TrialFailedError
+   * @throws TrialFailedError, TrialOverError
    */
   async isAllowedHere(lease: Lease, first: ReadonlySet<string>): Promise<boolean> {
     const here = this.#enforced.filter(({ filter }) => !this.#elsewhere.has(filter));
@@ -114,6 +121,7 @@ export class Trial {
   }
 
   async #allows(chain: readonly ChainedFilter[], lease: Lease, isOwnRequest = false): Promise<boolean> {
+    this.#refuseWhenOver();
     // A service tells requests apart by their key.
     const request = isOwnRequest ? this.#newRequest(lease, this.#request) : this.#request;
     const decision = await this.#decide(chain, lease, { acceptsChanges: false }, request);
@@ -121,6 +129,14 @@ export class Trial {
       throw new TrialFailedError(`${decision.filter} failed`);
     }
     return decision.allowed;
+  }
+
+  #refuseWhenOver(): void {
+    try {
+      this.#request.wait.throwIfOver();
+    } catch (thrown) {
+      throw new TrialOverError('the time is over', { cause: thrown });
+    }
   }
 
   #decide(

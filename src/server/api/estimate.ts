@@ -8,7 +8,7 @@ import { ApiError, type ApiRoute, route } from './route.ts';
 
 const bodySchema = wantedLeaseSchema
   .extend({
-    user_id: z.string().min(1).max(255).optional().meta({
+    user_id: z.string('expected a text').min(1, 'expected an id').max(255, 'expected an id').optional().meta({
       description: 'For whom the lease would be: for operators and readers. Default: who asks.',
     }),
   })

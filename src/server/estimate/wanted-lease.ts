@@ -37,7 +37,10 @@ const reservation = z
       min: count().optional().meta({ description: 'The least number of hosts.' }),
       max: count().optional().meta({ description: 'The largest number of hosts.' }),
       amount: z
-        .union([count(), z.string().regex(/^[1-9]\d{0,5}$/)], 'expected a whole number from 1 on')
+        .union(
+          [count(), z.string().regex(/^[1-9]\d{0,5}$/, 'expected a whole number from 1 on')],
+          'expected a whole number from 1 on',
+        )
         .optional()
         .meta({ description: 'The number of instances or addresses.' }),
     },

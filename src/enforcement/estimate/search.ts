@@ -1,0 +1,97 @@
+/** Looks for leases near a refused one that the filters which answer in this process allow. */
+import { breathing } from '../../breath.ts';
+import type { Lease } from '../../lease/lease.ts';
+import type { Foreseen } from '../../ledger/foreseen.ts';
+import { later, shorter } from './dates.ts';
+import { nearest } from './nearest.ts';
+import { smaller } from './sizes.ts';
+import { type Trial, TrialOverError } from './trial.ts';
+import type { Way } from './way.ts';
+
+/** A lease that may be suggested once every filter has allowed it. */
+export interface Candidate {
+  readonly change: Way['change'];
+  readonly lease: Lease;
+  readonly text: string;
+  readonly loss: number;
+}
+
+export interface Found {
+  /** The nearest first. */
+  readonly candidates: readonly Candidate[];
+  /** Whether it ended before everything was looked at. */
+  readonly isCutShort: boolean;
+}
+
+/** How many leases are tried, at most: fewer of those that cost more to look at. */
+const MOST_TRIALS = 240;
+const FEWEST_TRIALS = 40;
+const RESERVATIONS_TRIED = 8000;
+
+/** `refusers`: the filters that have refused the lease itself: they are asked first. @throws TrialFailedError */
+export async function search(
+  trial: Trial,
+  lease: Lease,
+  foreseen: Foreseen,
+  refusers: ReadonlySet<string>,
+): Promise<Found> {
+  const size = 1 + (lease.reservations?.length ?? 0);
+  let left = Math.max(FEWEST_TRIALS, Math.min(MOST_TRIALS, Math.floor(RESERVATIONS_TRIED / size)));
+  const breathe = breathing();
+  const isAllowed = async (tried: Lease) => {
+    if (left === 0) {
+      throw new TrialOverError('too many leases were tried');
+    }
+    left -= 1;
+    await breathe();
+    return trial.isAllowedHere(tried, refusers);
+  };
+  const best = async (way: Way | undefined): Promise<Candidate | undefined> => {
+    if (way === undefined) {
+      return undefined;
+    }
+    const step = await nearest(way.line, (at) => isAllowed(way.leaseAt(at)));
+    const easier = step === undefined ? undefined : way.easier?.(step);
+    const isEasier = easier !== undefined && easier <= way.line.far && (await isAllowed(way.leaseAt(easier)));
+    return step === undefined ? undefined : candidateAt(way, isEasier ? easier : step);
+  };
+  const candidates: (Candidate | undefined)[] = [];
+  const { apart, together } = smaller(lease);
+  try {
+    candidates.push(await best(shorter(lease, foreseen)));
+    const alone: (Candidate | undefined)[] = [];
+    for (const way of apart) {
+      // Where even the smallest is refused, none in between is looked at.
+      if (await isAllowed(way.leaseAt(way.line.far))) {
+        alone.push(await best(way));
+      }
+    }
+    candidates.push(sorted(alone)[0] ?? (await best(together)));
+    candidates.push(await best(later(lease, foreseen)));
+  } catch (thrown) {
+    if (thrown instanceof TrialOverError) {
+      return { candidates: sorted(candidates), isCutShort: true };
+    }
+    throw thrown;
+  }
+  return { candidates: sorted(candidates), isCutShort: false };
+}
+
+/** For a lease that is refused elsewhere only: half as long, and half as large. Nobody here can tell what would be allowed. */
+export function halves(lease: Lease, foreseen: Foreseen): Candidate[] {
+  const { apart, together } = smaller(lease);
+  const ways = [shorter(lease, foreseen), together ?? apart[0]];
+  return sorted(
+    ways.map(
+      (way) => way && candidateAt(way, Math.max(1, Math.min(way.line.far, Math.floor(way.line.far / 2)))),
+    ),
+  );
+}
+
+function candidateAt({ change, leaseAt, textAt, lossAt }: Way, step: number): Candidate {
+  return { change, lease: leaseAt(step), text: textAt(step), loss: lossAt(step) };
+}
+
+function sorted(candidates: readonly (Candidate | undefined)[]): Candidate[] {
+  return candidates.flatMap((one) => one ?? []).sort((a, b) => a.loss - b.loss);
+}
