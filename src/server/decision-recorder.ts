@@ -1,4 +1,4 @@
-/** What happens to every decision, whatever its protocol: it is written to the decision log, counted, and shown on the page. */
+/** What happens to every decision, whatever its protocol: it is written to the decision log and to the store, counted, and shown on the page. */
 
 import { withOrigin } from '../config/option-groups.ts';
 import type { Deadline } from '../deadline.ts';
@@ -14,19 +14,22 @@ import type { ServiceOptions } from './options.ts';
 export class DecisionRecorder {
   readonly #metrics: Metrics;
   readonly #log: DecisionLog | undefined;
-  readonly #refused: (record: DecisionRecord) => void;
+  readonly #heard: (record: DecisionRecord, asked: AskedTime | undefined) => void;
   /** The latest decisions, for the page. */
   readonly recent = new RecentDecisions();
 
-  /** `log`: `undefined` = decisions are not logged. `refused`: called with each refusal; must not wait or throw. */
+  /**
+   * `log`: `undefined` = decisions are not logged. `heard`: called with each decision, for the store and for notifications; must not wait
+   * or throw.
+   */
   constructor(
     metrics: Metrics,
     log: DecisionLog | undefined,
-    refused: (record: DecisionRecord) => void = () => {},
+    heard: (record: DecisionRecord, asked: AskedTime | undefined) => void = () => {},
   ) {
     this.#metrics = metrics;
     this.#log = log;
-    this.#refused = refused;
+    this.#heard = heard;
   }
 
   /** Returns a promise only if the decision has to wait for room in the log (`decision_log_when_full = block`). */
@@ -42,9 +45,7 @@ export class DecisionRecorder {
   #count(record: DecisionRecord, asked: AskedTime | undefined): void {
     this.#metrics.decided(record);
     this.recent.add(record, asked);
-    if (!record.allowed) {
-      this.#refused(record);
-    }
+    this.#heard(record, asked);
   }
 }
 

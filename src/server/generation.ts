@@ -8,6 +8,7 @@ import type { PodAdmission } from '../kubernetes/pod-admission.ts';
 import { keystoneSection } from '../openstack/options.ts';
 import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policy-chain.ts';
+import type { DecisionStores, HeldDecisions } from './decision-stores.ts';
 import type { DoorTokens } from './doors.ts';
 import type { HeldGate, KeystoneGates } from './keystone-gates.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
@@ -35,6 +36,8 @@ export class Generation {
   readonly tokens: DoorTokens;
   /** For tokens of Keystone. `undefined` = `keystone_auth` is off. */
   readonly keystone: HeldGate | undefined;
+  /** What all replicas have decided. `undefined` = decisions are not stored. */
+  readonly decisions: HeldDecisions | undefined;
   readonly skypilot: SkypilotParts;
   /** `undefined` = no scheduling policies: Kubernetes is not served. */
   readonly kubernetes: KubernetesParts | undefined;
@@ -45,13 +48,14 @@ export class Generation {
     parts: Pick<
       Generation,
       'number' | 'configuration' | 'options' | 'tokens' | 'enforcement' | 'skypilot' | 'kubernetes'
-    > & { readonly keystone?: HeldGate | undefined },
+    > & { readonly keystone?: HeldGate | undefined; readonly decisions?: HeldDecisions | undefined },
   ) {
     this.number = parts.number;
     this.configuration = parts.configuration;
     this.options = parts.options;
     this.tokens = parts.tokens;
     this.keystone = parts.keystone;
+    this.decisions = parts.decisions;
     this.enforcement = parts.enforcement;
     this.skypilot = parts.skypilot;
     this.kubernetes = parts.kubernetes;
@@ -62,23 +66,25 @@ export class Generation {
   static async create(
     number: number,
     configuration: Configuration,
-    services: WatchedServices & { readonly gates?: KeystoneGates },
+    services: WatchedServices & { readonly gates?: KeystoneGates; readonly stores?: DecisionStores },
   ): Promise<Generation> {
     const options = sectionOf(configuration, serviceSection);
     const tokens = readDoorTokens(configuration);
     const enforcement = await UsageEnforcement.fromConfiguration(configuration, services);
     let keystone: HeldGate | undefined;
+    let decisions: HeldDecisions | undefined;
     try {
+      decisions = await services.stores?.open(configuration);
       keystone = await services.gates?.open(number, options, sectionOf(configuration, keystoneSection));
       const kubernetes = await kubernetesParts(configuration);
       const policies = await PolicyChain.fromConfiguration(configuration, services);
       const skypilot = { options: sectionOf(configuration, skypilotSection), policies };
       return new Generation({
         ...{ number, configuration, options, tokens, keystone },
-        ...{ enforcement, skypilot, kubernetes },
+        ...{ enforcement, skypilot, kubernetes, decisions },
       });
     } catch (thrown) {
-      await Promise.all([enforcement.close(), keystone?.release()]);
+      await Promise.all([enforcement.close(), keystone?.release(), decisions?.release()]);
       throw thrown;
     }
   }
@@ -129,6 +135,7 @@ export class Generation {
       this.enforcement.close(),
       this.skypilot.policies.close(),
       this.keystone?.release(),
+      this.decisions?.release(),
     ]);
   }
 }

@@ -9,6 +9,7 @@ import {
 import type { WatchedServices } from '../enforcement/services.ts';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../errors.ts';
 import type { Logger } from '../logger.ts';
+import type { DecisionStores } from './decision-stores.ts';
 import { asksForCertificate, DOORS, type DoorName, type DoorTokens } from './doors.ts';
 import { Generation } from './generation.ts';
 import type { KeystoneGates } from './keystone-gates.ts';
@@ -21,6 +22,7 @@ import { warnOfUndelivered } from './undelivered.ts';
 export interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
   readonly gates: KeystoneGates;
+  readonly stores: DecisionStores;
   /** Called after each reload. */
   readonly reloaded: (outcome: 'applied' | 'refused') => void;
   /** Called in the step in which a new configuration takes over. */

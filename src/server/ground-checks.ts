@@ -9,6 +9,7 @@ import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } f
 import { parseConnection } from '../ledger/connection.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import { notificationsSection } from '../notifications/options.ts';
+import { filtersUseLedger, storedKind } from './ledger-use.ts';
 import { serviceSection } from './options.ts';
 
 /**
@@ -25,11 +26,9 @@ export async function groundProblems(
 
 async function ledgerProblems(configuration: Configuration, ask: boolean): Promise<Problem[]> {
   const needsLedger =
-    sectionOf(configuration, notificationsSection).webhook_url !== undefined ||
-    configuration.filters.some(
-      ({ installed: { filterClass }, options }) =>
-        'claims' in filterClass.prototype || filterClass.needsLedger?.(options as never) === true,
-    );
+    filtersUseLedger(configuration) ||
+    storedKind(configuration) !== 'none' ||
+    sectionOf(configuration, notificationsSection).webhook_url !== undefined;
   if (!needsLedger) {
     return [];
   }

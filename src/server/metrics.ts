@@ -8,6 +8,7 @@ import type { LedgerObserver, LedgerOperation } from '../ledger/observer.ts';
 import type { OutboxCounts } from '../ledger/outbox/reports.ts';
 import { IDENTITY_KINDS, type IdentityKind, type MissingReason } from '../openstack/identity-records.ts';
 import type { NamesObserver } from '../openstack/names.ts';
+import { DecisionStoreMetrics } from './decision-store-metrics.ts';
 import { FollowerMetrics } from './follower-metrics.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
@@ -33,6 +34,8 @@ export interface Gauges {
   budgets?(): Promise<ReadonlyMap<string, number> | undefined>;
   /** Of the tokens of Keystone. */
   tokens?: TokenSizes;
+  /** Decisions that are not stored yet. */
+  decisionsWaiting?(): number;
   /** `undefined` = no filter has messages to deliver, or the ledger does not answer. */
   outbox?(): Promise<OutboxCounts | undefined>;
 }
@@ -41,6 +44,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   readonly #registry = new Registry();
   readonly #gauges: Gauges;
   readonly tokens: TokenMetrics;
+  readonly decisionStore: DecisionStoreMetrics;
   #uncounted: DecisionRecord[] = [];
   readonly #answers = new Map<string, number>();
   #exposing: Promise<{ text: string; contentType: string }> | undefined;
@@ -168,6 +172,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   constructor(gauges: Gauges) {
     this.#gauges = gauges;
     this.tokens = new TokenMetrics(this.#registry, PREFIX, gauges.tokens);
+    this.decisionStore = new DecisionStoreMetrics(this.#registry, PREFIX, gauges.decisionsWaiting);
     this.#gauge('decisions_under_way', 'Decisions in progress.', [], gauges.underWay);
     this.#gauge(
       'decisions_queued',

@@ -146,6 +146,17 @@ export const serviceOptions = z
       description:
         'If the log cannot be written fast enough: drop decisions from it and count them, or block answers until there is room. Read at the start.',
     }),
+    decision_store: z.enum(['all', 'refused', 'none']).optional().meta({
+      description:
+        'Which decisions are also stored in the database of [ledger], where all replicas, the console, the API and the command decisions find them. refused: those that refused, failed, or would have refused (audit_filters). Not set = refused if an enabled filter uses the ledger, otherwise none. If it is set, the ledger is opened for it alone. A decision never waits for it: if the database is away for long, decisions are dropped and counted.',
+    }),
+    decision_store_days: z.int().min(1).max(36_500).default(90).meta({
+      description: 'How long a decision is stored, by the clock of the database.',
+      unit: 'days',
+    }),
+    decision_store_max: z.int().min(1000).max(1_000_000_000).default(1_000_000).meta({
+      description: 'Maximum number of stored decisions; beyond it, the oldest are removed.',
+    }),
   })
   .superRefine(({ tls_cert_file, tls_key_file, client_ca_file }, check) => {
     if ((tls_cert_file === undefined) !== (tls_key_file === undefined)) {

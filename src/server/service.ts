@@ -11,6 +11,7 @@ import { BudgetGauge } from './budget-gauge.ts';
 import { credentialFiles, rereadCredentials, tlsOptionsOf } from './credential-files.ts';
 import { readTls, type TlsOptions } from './credentials.ts';
 import { DecisionRecorder, openDecisionLog } from './decision-recorder.ts';
+import { DecisionStores } from './decision-stores.ts';
 import { createDoors, type Doors, replaceTokens } from './doors.ts';
 import { Follower } from './follower.ts';
 import type { Generation } from './generation.ts';
@@ -109,6 +110,7 @@ interface Parts extends CheckedConfiguration {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly log: DecisionLog | undefined;
+  readonly stores: DecisionStores;
   readonly refusedRequests: RefusedRequests;
   readonly generations: Generations;
   readonly follower: Follower;
@@ -166,13 +168,15 @@ export class Service {
       configurationIsValid: () => generations.problems.length === 0,
       budgets: () => budgetGauge.read(generations.current.enforcement.ledger),
       tokens: () => gates.sizes,
+      decisionsWaiting: () => stores.waiting,
       outbox: () => outboxGauge.read(generations.current.enforcement.outbox),
     });
     const gates = new KeystoneGates(createSharedServices({ logger, httpObserver: metrics }), metrics.tokens);
+    const stores = new DecisionStores(logger, metrics.decisionStore);
     const log = openDecisionLog(configuration, options, logger, metrics);
     const generations: Generations = await Generations.start(sources, configuration, started, {
       logger,
-      gates,
+      ...{ gates, stores },
       httpObserver: metrics,
       ledgerObserver: metrics,
       namesObserver: metrics,
@@ -198,9 +202,13 @@ export class Service {
     const app = createApp({
       generations,
       doors,
-      recorder: new DecisionRecorder(metrics, log, (record) =>
-        announceRefusal(generations.current.enforcement.notifications, record),
-      ),
+      recorder: new DecisionRecorder(metrics, log, (record, asked) => {
+        const { decisions, enforcement } = generations.current;
+        decisions?.queue.add(record, asked);
+        if (!record.allowed) {
+          announceRefusal(enforcement.notifications, record);
+        }
+      }),
       metrics,
       isDraining: () => state.isDraining,
       refusedRequests,
@@ -224,7 +232,7 @@ export class Service {
       logger,
     });
     const service = new Service({
-      ...{ ...checked, sources, watched, watchdog, logger, metrics, log, refusedRequests },
+      ...{ ...checked, sources, watched, watchdog, logger, metrics, log, stores, refusedRequests },
       ...{ generations, follower, doors, listener, state },
     });
     follower.start();
@@ -268,6 +276,7 @@ export class Service {
   /** The step in which a new configuration begins to decide. */
   #takeOver(next: Generation): void {
     const { doors, listener, watchdog, follower } = this.#parts;
+    next.decisions?.apply();
     replaceTokens(doors, next.tokens);
     doors.blazar.keystone = next.keystone?.gate;
     listener.replaceDeadline(next.options.deadline);
@@ -290,8 +299,10 @@ export class Service {
   }
 
   async #close(): Promise<void> {
-    const { state, watched, watchdog, generations, follower, listener, log, refusedRequests } = this.#parts;
+    const { state, watched, watchdog, generations, follower, listener, log, stores, refusedRequests } =
+      this.#parts;
     state.isDraining = true;
+    stores.stop();
     watched.credentials.close();
     watched.configuration.close();
     // A signal that comes while a filter holds the process is heard late: the time since then counts.
@@ -305,7 +316,7 @@ export class Service {
     );
     await waitAtMost(graceMs - forLogMs, finished);
     refusedRequests.close();
-    await log?.close(forLogMs);
+    await Promise.all([log?.close(forLogMs), stores.close(forLogMs)]);
   }
 }
 

@@ -1,0 +1,57 @@
+/** Opens the place of decisions in the database of the ledger, on connections that leases never wait for. */
+import { hostname } from 'node:os';
+import { type Wait, withinDeadline } from '../../deadline.ts';
+import { errorText } from '../../errors.ts';
+import { type Connection, describeConnection, parseConnection } from '../../ledger/connection.ts';
+import type { LedgerSettings } from '../../ledger/options.ts';
+import type { DecisionTarget } from './contract.ts';
+
+/** One writes, one reads. */
+const CONNECTIONS = 2;
+
+export interface OpenedTarget {
+  readonly target: DecisionTarget;
+  /** What is wrong with the tables, or the rights on them; `undefined` = nothing. @throws LedgerUnavailableError */
+  verify(): Promise<string | undefined>;
+}
+
+/** For a valid `[ledger] connection`. Connects with the first use. Throws an `Error` whose message completes "cannot be used: …". */
+export async function openTarget(
+  settings: Pick<LedgerSettings, 'connection' | 'timeout'>,
+): Promise<OpenedTarget> {
+  const connection = parseConnection(settings.connection);
+  if (connection === undefined) {
+    throw new Error('no such database');
+  }
+  const replica = `${hostname()}/${process.pid}`;
+  return connection.dialect === 'sqlite'
+    ? inFile(connection.file, replica, settings.timeout)
+    : onServer(connection, replica, settings.timeout);
+}
+
+async function inFile(file: string, replica: string, timeout: number): Promise<OpenedTarget> {
+  const { DecisionThread } = await import('./thread.ts');
+  const target = new DecisionThread({ file, replica }, timeout);
+  return { target, verify: () => withinDeadline(timeout, (wait: Wait) => target.verify(wait)) };
+}
+
+async function onServer(
+  connection: Connection & { readonly dialect: 'postgresql' },
+  replica: string,
+  timeout: number,
+): Promise<OpenedTarget> {
+  const [{ PostgresDatabase }, { DecisionTable }, { schemaMistake }] = await Promise.all([
+    import('../../ledger/postgres.ts'),
+    import('./table.ts'),
+    import('./verify.ts'),
+  ]);
+  try {
+    const database = new PostgresDatabase(connection.url, { poolSize: CONNECTIONS, timeout });
+    return {
+      target: new DecisionTable(database, replica),
+      verify: () => schemaMistake(database, connection),
+    };
+  } catch (thrown) {
+    throw new Error(`${describeConnection(connection)}: ${errorText(thrown)}`);
+  }
+}

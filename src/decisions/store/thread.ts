@@ -1,0 +1,130 @@
+/** Decisions in a file, kept by a thread of their own: see `worker.ts`. */
+import { Worker } from 'node:worker_threads';
+import { inTime, type Wait, withinDeadline } from '../../deadline.ts';
+import { errorText } from '../../errors.ts';
+import { CommitInDoubtError } from '../../ledger/database.ts';
+import type { PageOf } from '../../ledger/views/pages.ts';
+import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
+import {
+  errorOf,
+  type ThreadAnswer,
+  type ThreadResults,
+  type ThreadStart,
+  type ThreadTask,
+} from './thread-messages.ts';
+
+/** Node 20 cannot run TypeScript: tests, which run from the source tree, use the built file. */
+const ENTRY = new URL(
+  import.meta.url.endsWith('.ts') ? '../../../dist/src/decisions/store/worker.js' : './worker.js',
+  import.meta.url,
+);
+
+/** In milliseconds of a second: the thread gives up before whoever waits for it does. */
+const IN_TIME = 900;
+
+interface Asked {
+  readonly resolve: (result: ThreadResults[keyof ThreadResults]) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+export class DecisionThread implements DecisionTarget {
+  readonly #start: ThreadStart;
+  /** Of a task, in seconds. */
+  readonly #timeout: number;
+  readonly #asked = new Map<number, Asked>();
+  #worker: Worker | undefined;
+  #last = 0;
+
+  /** The thread starts with the first task, and again after it has ended. */
+  constructor(start: ThreadStart, timeout: number) {
+    this.#start = start;
+    this.#timeout = timeout;
+  }
+
+  /** What is wrong with the tables; `undefined` = nothing. */
+  verify(wait: Wait): Promise<string | undefined> {
+    return this.#ask({ kind: 'verify' }, wait);
+  }
+
+  write(rows: readonly string[], wait: Wait): Promise<void> {
+    return this.#ask({ kind: 'write', rows }, wait);
+  }
+
+  has(row: string, wait: Wait): Promise<boolean> {
+    return this.#ask({ kind: 'has', row }, wait);
+  }
+
+  search(query: DecisionsQuery, wait: Wait): Promise<PageOf<StoredDecision>> {
+    return this.#ask({ kind: 'search', query }, wait);
+  }
+
+  newest(wait: Wait): Promise<bigint> {
+    return this.#ask({ kind: 'newest' }, wait);
+  }
+
+  trim(retention: Retention, wait: Wait): Promise<number> {
+    return this.#ask({ kind: 'trim', retention }, wait);
+  }
+
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    if (worker !== undefined) {
+      // It may be within a system call that does not end.
+      await withinDeadline(1, (deadline) => this.#ask({ kind: 'close' }, deadline)).catch(() => {});
+      this.#worker = undefined;
+      await worker.terminate();
+    }
+  }
+
+  async #ask<Kind extends keyof ThreadResults>(
+    task: ThreadTask & { readonly kind: Kind },
+    wait: Wait,
+  ): Promise<ThreadResults[Kind]> {
+    wait.throwIfOver();
+    this.#last += 1;
+    const id = this.#last;
+    const answer = new Promise<ThreadResults[keyof ThreadResults]>((resolve, reject) => {
+      this.#asked.set(id, { resolve, reject });
+    });
+    // Nobody may wait for it any more.
+    answer.catch(() => {});
+    this.#running().postMessage({ id, task, milliseconds: this.#timeout * IN_TIME });
+    return (await inTime(answer, wait)) as ThreadResults[Kind];
+  }
+
+  #running(): Worker {
+    if (this.#worker === undefined) {
+      const worker = new Worker(ENTRY, { name: 'decisions', workerData: this.#start, execArgv: [] });
+      worker.unref();
+      worker.on('message', (answer: ThreadAnswer) => this.#answered(answer));
+      let reason = 'its thread has ended';
+      worker.on('error', (thrown) => {
+        reason = `its thread has ended: ${errorText(thrown)}`;
+      });
+      worker.on('exit', () => this.#ended(worker, reason));
+      this.#worker = worker;
+    }
+    return this.#worker;
+  }
+
+  #answered(answer: ThreadAnswer): void {
+    const asked = this.#asked.get(answer.id);
+    this.#asked.delete(answer.id);
+    if ('error' in answer) {
+      asked?.reject(errorOf(answer.error));
+    } else {
+      asked?.resolve(answer.result);
+    }
+  }
+
+  /** What was under way may have been written. */
+  #ended(worker: Worker, reason: string): void {
+    if (this.#worker === worker) {
+      this.#worker = undefined;
+    }
+    for (const { reject } of this.#asked.values()) {
+      reject(new CommitInDoubtError(reason, undefined, {}));
+    }
+    this.#asked.clear();
+  }
+}
