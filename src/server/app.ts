@@ -6,18 +6,18 @@ import { API_ROUTES } from './api/routes.ts';
 import { blazarEndpoints, blazarRoutes, straightTo } from './blazar.ts';
 import { loginRoutes } from './console/login-routes.tsx';
 import { type PageParts, pageRoutes } from './console/routes.tsx';
-import { Sessions } from './console/sessions.ts';
 import type { Doors } from './doors.ts';
 import { healthRoutes } from './health.ts';
 import { kubernetesEndpoints } from './kubernetes.ts';
 import { openApiRoutes } from './openapi/document.ts';
 import { OWN_PATHS } from './own-paths.ts';
 import { createPeople } from './people/people.ts';
+import { Sessions } from './people/sessions.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 import { aroundRequests } from './request-middleware.ts';
 import { skypilotEndpoint } from './skypilot.ts';
 
-export interface AppParts extends Omit<PageParts, 'tokens' | 'sessions' | 'showLogin'> {
+export interface AppParts extends Omit<PageParts, 'people' | 'showLogin'> {
   readonly doors: Doors;
   readonly refusedRequests: RefusedRequests;
   readonly logger: Logger;
@@ -41,12 +41,11 @@ export function createApp(parts: AppParts): Koa {
     generation: () => generations.current.number,
   });
   const endpoints = blazarEndpoints(doors.blazar, recorder);
-  const { tokens } = doors.blazar;
-  const sessions = new Sessions(tokens);
+  const sessions = new Sessions();
   const people = createPeople({ tokens: doors.people, sessions });
-  const login = loginRoutes({ tokens, sessions });
+  const login = loginRoutes({ tokens: doors.people, sessions, logger });
   const { showLogin } = login;
-  const page = pageRoutes({ generations, tokens, sessions, showLogin, recorder, metrics, isDraining });
+  const page = pageRoutes({ generations, people, showLogin, recorder, metrics, isDraining });
   const api = apiRoutes(API_ROUTES, { people, logger });
   const routers: Router[] = [blazarRoutes(endpoints), health, openApiRoutes(), api, login.router, page];
   const paths = new Set(OWN_PATHS);

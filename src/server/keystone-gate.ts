@@ -91,6 +91,16 @@ export class KeystoneGate {
     return this.#refuse(ctx, answer, expected);
   }
 
+  /** What Keystone says about the token of a session; `undefined` = it is not valid any more. Throws an HTTP error 503 if nobody can tell. */
+  async validated(ctx: Context, token: string): Promise<ValidToken | undefined> {
+    const answer = await this.#validation.ask(token, this.#settings);
+    if (answer.kind === 'unavailable') {
+      return this.#refuse(ctx, answer, '');
+    }
+    this.#count(answer.kind === 'valid' ? 'allowed' : 'invalid', answer.from);
+    return answer.kind === 'valid' ? answer.token : undefined;
+  }
+
   #judge(ctx: Context, answer: TokenAnswer, expected: string): void {
     switch (answer.kind) {
       case 'valid':

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import type { SharedServices } from '../filter/services.ts';
 import type { KeystoneOptions } from '../openstack/options.ts';
 import type { TokenValidation, ValidationObserver } from '../openstack/token-validation.ts';
+import type { UserLogin } from '../openstack/user-login.ts';
 import { type CountToken, KeystoneGate } from './keystone-gate.ts';
 import type { ServiceOptions } from './options.ts';
 
@@ -13,12 +14,15 @@ export interface GateObserver extends ValidationObserver {
 /** A gate for one configuration. */
 export interface HeldGate {
   readonly gate: KeystoneGate;
+  /** For people who log in with their password. */
+  readonly login: UserLogin;
   /** Call it once, when no request can come any more. The last one of a client closes it. */
   release(): Promise<void>;
 }
 
 interface Shared {
   readonly validation: TokenValidation;
+  readonly login: UserLogin;
   users: number;
 }
 
@@ -61,6 +65,7 @@ export class KeystoneGates {
     const { createKeystone } = await import('../openstack/keystone.ts');
     const { effectiveOptions } = await import('../openstack/effective-options.ts');
     const { TokenValidation: Validation } = await import('../openstack/token-validation.ts');
+    const { UserLogin: Login } = await import('../openstack/user-login.ts');
     const { options } = await effectiveOptions(keystone);
     // A digest, since the options may hold a password.
     const key = hash('sha256', JSON.stringify([keystone, options]));
@@ -69,6 +74,7 @@ export class KeystoneGates {
         ...this.#services,
         observer: this.#observer,
       }),
+      login: new Login(keystone, this.#services),
       users: 0,
     };
     this.#shared.set(key, shared);
@@ -81,14 +87,14 @@ export class KeystoneGates {
       generation,
     };
     const gate = new KeystoneGate(shared.validation, rules, this.#observer?.countToken ?? (() => {}));
-    return { gate, release: () => this.#release(key, shared) };
+    return { gate, login: shared.login, release: () => this.#release(key, shared) };
   }
 
   async #release(key: string, shared: Shared): Promise<void> {
     shared.users -= 1;
     if (shared.users === 0) {
       this.#shared.delete(key);
-      await shared.validation.close();
+      await Promise.all([shared.validation.close(), shared.login.close()]);
     }
   }
 }

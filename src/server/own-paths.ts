@@ -18,6 +18,8 @@ export const KUBERNETES_PATHS = {
 export const OWN_PATHS: readonly string[] = [
   '/',
   '/login',
+  '/login/keystone',
+  '/login/project',
   '/logout',
   ...['/', '/v1/'].flatMap((prefix) => BLAZAR_ENDPOINTS.map((name) => prefix + name)),
   ...Object.values(KUBERNETES_PATHS),

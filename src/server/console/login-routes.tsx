@@ -1,36 +1,62 @@
-/** Logging in with a token of the service, and out. */
+/** Logging in, by a token or by the password of a user of Keystone; another project; and out. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
+import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import type { AcceptedTokens } from '../credentials.ts';
+import type { Logger } from '../../logger.ts';
 import { EXACT } from '../own-paths.ts';
+import type { FixedTokens } from '../people/fixed-tokens.ts';
+import {
+  type LoginOutcome,
+  loginByPassword,
+  loginByToken,
+  projectsOf,
+  switchScope,
+} from '../people/keystone-login.ts';
+import { LoginAttempts } from '../people/login-attempts.ts';
+import { FixedProof, KeystoneProof } from '../people/proofs.ts';
+import { isCsrf, type Proof, type Sessions } from '../people/sessions.ts';
 import { stateOf } from '../request-state.ts';
 import { PAGE_HEADERS } from './document.tsx';
 import { readForm } from './form.ts';
-import { LoginPage } from './login.tsx';
-import { LoginLimit } from './login-limit.ts';
+import { LoginPage, type LoginWays, type Refused } from './login.tsx';
 import { returnPath } from './return-path.ts';
-import type { Sessions } from './sessions.ts';
+import { SwitchPage } from './switch-project.tsx';
 
-interface LoginParts {
-  readonly tokens: AcceptedTokens;
+export interface LoginParts {
+  readonly tokens: FixedTokens;
   readonly sessions: Sessions;
+  readonly logger: Logger;
 }
 
 /** Answers 401 with the login page, which leads back to the page of the request. `error`: what was wrong with the request, for people. */
 export type ShowLogin = (ctx: Context, error?: string) => void;
 
-/** In bytes: a token with its name, and a path. */
-const FORM_LIMIT = 4096;
+/** In bytes, encoded: a token of Keystone, or a password, with a path. */
+const FORM_LIMIT = 16_384;
+export function loginRoutes(parts: LoginParts): { router: Router; showLogin: ShowLogin } {
+  const { tokens, sessions, logger } = parts;
+  const attempts = new LoginAttempts();
 
-export function loginRoutes({ tokens, sessions }: LoginParts): { router: Router; showLogin: ShowLogin } {
-  const limit = new LoginLimit();
-  const show = (ctx: Context, status: number, next: string, error?: string) => {
-    ctx.set(PAGE_HEADERS);
-    ctx.type = 'text/html; charset=utf-8';
-    const page = <LoginPage hasTokens={!tokens.isEmpty} next={next} error={error} />;
-    ctx.body = `<!DOCTYPE html>${renderToString(page)}`;
-    ctx.status = status;
+  const show = (ctx: Context, status: number, next: string, refused?: Refused) => {
+    render(ctx, status, <LoginPage ways={waysOf(ctx, tokens)} next={next} refused={refused} />);
+  };
+  const enter = (ctx: Context, proof: Proof, next: string) => {
+    sessions.open(ctx, proof);
+    seeOther(ctx, next);
+  };
+  const wait = (ctx: Context, seconds: number, next: string, refused: Omit<Refused, 'message'>) => {
+    ctx.set('Retry-After', String(seconds));
+    const what = refused.way === 'token' ? 'wrong tokens from this address' : 'wrong logins';
+    const message = `There were too many ${what}. Please try again in ${seconds} seconds.`;
+    show(ctx, 429, next, { ...refused, message });
+  };
+
+  const tokenLogin = async (ctx: Context, token: string): Promise<LoginOutcome> => {
+    const fixed = tokens.ownerOf(token);
+    return fixed === undefined
+      ? loginByToken(ctx, token, logger)
+      : { proof: new FixedProof(tokens, fixed.key) };
   };
 
   const router = new Router(EXACT);
@@ -41,29 +67,87 @@ export function loginRoutes({ tokens, sessions }: LoginParts): { router: Router;
   router.post('/login', async (ctx) => {
     const form = await readForm(ctx, FORM_LIMIT);
     if (form === undefined) {
-      show(ctx, 413, '/', `Expected a form of at most ${FORM_LIMIT} bytes.`);
+      show(ctx, 413, '/', { way: 'token', message: `Expected a form of at most ${FORM_LIMIT} bytes.` });
       return;
     }
     const next = returnPath(form.get('next'));
-    const wait = limit.wait(ctx.ip);
-    if (tokens.required && wait > 0) {
-      ctx.set('Retry-After', String(wait));
-      show(
-        ctx,
-        429,
-        next,
-        `There were too many wrong tokens from this address. Please try again in ${wait} seconds.`,
-      );
-    } else if (!tokens.required || sessions.open(ctx, form.get('token') ?? '')) {
+    const token = form.get('token') ?? '';
+    if (!tokens.required) {
       seeOther(ctx, next);
+      return;
+    }
+    const seconds = attempts.wait(ctx);
+    if (seconds > 0) {
+      wait(ctx, seconds, next, { way: 'token' });
+      return;
+    }
+    const outcome = await attempts.run(ctx, undefined, () => tokenLogin(ctx, token));
+    if ('proof' in outcome) {
+      enter(ctx, outcome.proof, next);
+      return;
+    }
+    stateOf(ctx).refusedFor = 'expected a valid token to log in to the console';
+    show(ctx, outcome.status, next, { way: 'token', message: outcome.message });
+  });
+  router.post('/login/keystone', async (ctx) => {
+    const form = await readForm(ctx, FORM_LIMIT);
+    const field = (name: string) => form?.get(name)?.slice(0, MAX_FIELD) ?? '';
+    const [username, domain, project] = [field('username'), field('domain'), field('project')];
+    const next = returnPath(form?.get('next'));
+    const shown = { way: 'password', username, domain, project } as const;
+    const password = form?.get('password') ?? '';
+    if (form === undefined || !waysOf(ctx, tokens).password || username === '' || password === '') {
+      const message = 'Expected a user name and a password of a user of Keystone.';
+      show(ctx, form === undefined ? 413 : 400, next, { ...shown, message });
+      return;
+    }
+    const account = JSON.stringify([domain, username]);
+    const seconds = attempts.wait(ctx, account);
+    if (seconds > 0) {
+      wait(ctx, seconds, next, shown);
+      return;
+    }
+    const asked = { name: username, domain: domain === '' ? 'Default' : domain, password, project };
+    const outcome = await attempts.run(ctx, account, () => loginByPassword(ctx, asked, logger));
+    if ('proof' in outcome) {
+      enter(ctx, outcome.proof, next);
+      return;
+    }
+    stateOf(ctx).refusedFor = 'expected a user of Keystone with a role to log in to the console';
+    show(ctx, outcome.status, next, { ...shown, message: outcome.message });
+  });
+  router.get('/login/project', async (ctx) => {
+    const proof = await switchable(ctx, sessions);
+    if (proof === undefined) {
+      seeOther(ctx, '/');
+      return;
+    }
+    await showProjects(ctx, proof, 200);
+  });
+  router.post('/login/project', async (ctx) => {
+    const form = await readForm(ctx, FORM_LIMIT);
+    const proof = await switchable(ctx, sessions);
+    if (proof === undefined) {
+      show(ctx, 401, '/login/project');
+      return;
+    }
+    if (!isCsrf(sessions.csrfOf(ctx), form?.get('csrf') ?? null)) {
+      ctx.throw(403, 'expected a form of this session');
+    }
+    const project = form?.get('project') ?? '';
+    const scope = project === SYSTEM ? 'system' : { projectId: project };
+    const outcome = await attempts.inLine(ctx, () => switchScope(ctx, proof, scope, logger));
+    if ('proof' in outcome) {
+      enter(ctx, outcome.proof, '/');
     } else {
-      limit.count(ctx.ip);
-      stateOf(ctx).refusedFor = 'expected a valid token to log in to the page';
-      show(ctx, 401, next, 'This token is not accepted.');
+      await showProjects(ctx, proof, outcome.status, outcome.message);
     }
   });
-  // After a wrong token, the address bar shows /login: a browser may request it.
-  router.get('/login', (ctx) => seeOther(ctx, '/'));
+  // After a wrong token, the address bar shows these: a browser may request them.
+  for (const path of ['/login', '/login/keystone']) {
+    router.get(path, (ctx) => seeOther(ctx, '/'));
+  }
+  // Without the token of the session: all that another site could do is to end it, and its forms are refused anyway.
   router.post('/logout', async (ctx) => {
     await readForm(ctx, FORM_LIMIT);
     sessions.end(ctx);
@@ -71,12 +155,55 @@ export function loginRoutes({ tokens, sessions }: LoginParts): { router: Router;
   });
   return {
     router,
-    showLogin: (ctx, error) =>
-      show(ctx, 401, ctx.method === 'GET' ? returnPath(ctx.url) : returnPath(ctx.path), error),
+    showLogin: (ctx, error) => {
+      const next = returnPath(ctx.method === 'GET' ? ctx.url : ctx.path);
+      show(ctx, 401, next, error === undefined ? undefined : { way: 'token', message: error });
+    },
+  };
+
+  async function showProjects(ctx: Context, proof: KeystoneProof, status: number, error?: string) {
+    const projects = await attempts.inLine(ctx, () => projectsOf(ctx, proof, logger));
+    const person = await proof.owner(ctx);
+    const props = { csrf: sessions.csrfOf(ctx), current: person?.memberships[0]?.projectId };
+    if ('message' in projects) {
+      render(ctx, projects.status, <SwitchPage {...props} projects={[]} error={error ?? projects.message} />);
+    } else {
+      render(ctx, status, <SwitchPage {...props} projects={projects} error={error} />);
+    }
+  }
+}
+
+/** Keystone's limit for names is 255 characters. */
+const MAX_FIELD = 255;
+/** For the system instead of a project. No id of a project has a colon. */
+const SYSTEM = 'system:all';
+
+/** What has opened a session that can be switched to another project; `undefined` = there is none. */
+async function switchable(ctx: Context, sessions: Sessions): Promise<KeystoneProof | undefined> {
+  const person = await sessions.personOf(ctx);
+  const proof = sessions.proofOf(ctx);
+  return person !== undefined && proof instanceof KeystoneProof && proof.tokens.unscoped !== undefined
+    ? proof
+    : undefined;
+}
+
+function waysOf(ctx: Context, tokens: FixedTokens): LoginWays {
+  const { keystone } = stateOf(ctx).generation;
+  return {
+    token: !tokens.isEmpty || keystone !== undefined,
+    password: keystone !== undefined,
+    provider: undefined,
   };
 }
 
 function seeOther(ctx: Context, path: string): void {
   ctx.redirect(path);
   ctx.status = 303;
+}
+
+function render(ctx: Context, status: number, page: VNode): void {
+  ctx.set(PAGE_HEADERS);
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = `<!DOCTYPE html>${renderToString(page)}`;
+  ctx.status = status;
 }

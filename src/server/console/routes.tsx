@@ -1,15 +1,16 @@
 /** The page for people: rendered on the server, without scripts or external resources, and protected by the tokens of [service]. */
 import Router from '@koa/router';
-import type { Context } from 'koa';
+import { type Context, HttpError } from 'koa';
 import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { InvalidRequestError, type Problem } from '../../errors.ts';
 import { OverloadedError } from '../../waiting-line.ts';
-import type { AcceptedTokens } from '../credentials.ts';
 import type { DecisionRecorder } from '../decision-recorder.ts';
 import type { Generation } from '../generation.ts';
 import type { Metrics } from '../metrics.ts';
 import { EXACT } from '../own-paths.ts';
+import { may } from '../people/access.ts';
+import type { People } from '../people/contract.ts';
 import { stateOf } from '../request-state.ts';
 import { PAGE_HEADERS } from './document.tsx';
 import { readForm } from './form.ts';
@@ -18,15 +19,13 @@ import { type Judging, NOTHING_JUDGED } from './judging.tsx';
 import { ledgerView } from './ledger-view.ts';
 import type { ShowLogin } from './login-routes.tsx';
 import { OverviewPage } from './overview.tsx';
-import type { Sessions } from './sessions.ts';
 
 export interface PageParts {
   /** The current configuration, and why a newer one is not in use. */
   readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
   readonly recorder: DecisionRecorder;
   readonly metrics: Metrics;
-  readonly tokens: AcceptedTokens;
-  readonly sessions: Sessions;
+  readonly people: People;
   readonly showLogin: ShowLogin;
   /** Whether the service is stopping. */
   readonly isDraining: () => boolean;
@@ -40,14 +39,18 @@ const FORM_EXPANSION = 3;
 const PASTED_LIMIT = 1_048_576;
 
 export function pageRoutes(parts: PageParts): Router {
-  const { generations, tokens, sessions, showLogin, recorder, metrics, isDraining } = parts;
-  const mayLook = (ctx: Context) => {
-    const token = ctx.get('X-Auth-Token');
-    const accepted = tokens.accept(token) || sessions.has(ctx);
-    if (!accepted && token !== '') {
-      stateOf(ctx).refusedFor = 'expected a valid token in the header X-Auth-Token';
+  const { generations, people, showLogin, recorder, metrics, isDraining } = parts;
+  const mayLook = async (ctx: Context) => {
+    try {
+      const person = (await people.byToken(ctx)) ?? (await people.bySession(ctx)) ?? people.anybody;
+      return person !== undefined && may(person, 'see-configuration');
+    } catch (thrown) {
+      if (thrown instanceof HttpError && thrown.status === 401) {
+        stateOf(ctx).refusedFor = thrown.message;
+        return false;
+      }
+      throw thrown;
     }
-    return accepted;
   };
 
   const showOverview = async (ctx: Context, judging: Judging) => {
@@ -66,7 +69,7 @@ export function pageRoutes(parts: PageParts): Router {
         decisions={recorder.recent.list()}
         judging={judging}
         ledger={ledger}
-        canLogOut={tokens.required}
+        canLogOut={people.anybody === undefined}
       />,
     );
   };
@@ -77,14 +80,14 @@ export function pageRoutes(parts: PageParts): Router {
     return next();
   });
   router.get('/', async (ctx) => {
-    if (mayLook(ctx)) {
+    if (await mayLook(ctx)) {
       await showOverview(ctx, NOTHING_JUDGED);
     } else {
       showLogin(ctx);
     }
   });
   router.post('/', async (ctx) => {
-    if (!mayLook(ctx)) {
+    if (!(await mayLook(ctx))) {
       showLogin(ctx, 'Nothing was judged: there is no session, or it has ended. Please log in.');
       return;
     }

@@ -1,11 +1,11 @@
 /** Who asks: by a token of the configuration, a token of Keystone, or the session of a browser. */
 import type { Context } from 'koa';
-import type { Sessions } from '../console/sessions.ts';
 import { stateOf } from '../request-state.ts';
 import type { People } from './contract.ts';
 import type { FixedTokens } from './fixed-tokens.ts';
 import { expectedRoles, keystonePerson } from './keystone-person.ts';
-import { ANYBODY, fixedPerson } from './person.ts';
+import { ANYBODY } from './person.ts';
+import type { Sessions } from './sessions.ts';
 
 const EXPECTED = 'expected a valid token in the header X-Auth-Token';
 
@@ -35,11 +35,11 @@ export function createPeople({ tokens, sessions }: PeopleParts): People {
       }
       return tokens.required ? ctx.throw(401, EXPECTED) : undefined;
     },
-    bySession: async (ctx) => (sessions.has(ctx) ? fixedPerson('reader', 'service token') : undefined),
+    bySession: (ctx) => sessions.personOf(ctx),
     get anybody() {
       return tokens.required ? undefined : ANYBODY;
     },
-    csrfOf: () => '',
+    csrfOf: (ctx) => sessions.csrfOf(ctx),
   };
 }
 

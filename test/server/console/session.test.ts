@@ -117,12 +117,12 @@ describe('logging in', () => {
     expect(seen + JSON.stringify(logger.lines)).not.toMatch(/s3cret|gu(<|&lt;)ess/);
   });
 
-  it('takes a form of at most 4 KiB, and nothing but a form', async () => {
+  it('takes a form of at most 16 KiB, and nothing but a form', async () => {
     const { send, request } = await withTokens('s3cret');
-    expect((await send('/login', `token=s3cret&more=${'x'.repeat(4078)}`)).status).toBe(303);
-    const { status, text } = await send('/login', `token=s3cret&more=${'x'.repeat(4079)}`);
+    expect((await send('/login', `token=s3cret&more=${'x'.repeat(16_366)}`)).status).toBe(303);
+    const { status, text } = await send('/login', `token=s3cret&more=${'x'.repeat(16_367)}`);
     expect(status).toBe(413);
-    expect(text).toContain('Expected a form of at most 4096 bytes.');
+    expect(text).toContain('Expected a form of at most 16384 bytes.');
     for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
       expect((await send('/login', 'token=s3cret', { 'Content-Type': type })).status, type).toBe(415);
     }

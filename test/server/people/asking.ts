@@ -6,12 +6,12 @@ import Koa from 'koa';
 import { onTestFinished } from 'vitest';
 import { createSharedServices } from '../../../src/enforcement/services.ts';
 import { keystoneOptions } from '../../../src/openstack/options.ts';
-import { Sessions } from '../../../src/server/console/sessions.ts';
 import { AcceptedTokens, type PeopleTokens } from '../../../src/server/credentials.ts';
 import { KeystoneGates } from '../../../src/server/keystone-gates.ts';
 import { serviceOptions } from '../../../src/server/options.ts';
 import { FixedTokens } from '../../../src/server/people/fixed-tokens.ts';
 import { createPeople } from '../../../src/server/people/people.ts';
+import { Sessions } from '../../../src/server/people/sessions.ts';
 import { recordingLogger } from '../../support/logger.ts';
 
 export interface Asked {
@@ -42,7 +42,7 @@ export async function peopleOf({ blazar = [], operator = [], reader = [], servic
   const held = await gates.open(1, options, keystoneOptions.parse({ ...keystone }));
   ofBlazar.requiredAnyway = held !== undefined;
   onTestFinished(() => held?.release());
-  const people = createPeople({ tokens, sessions: new Sessions(ofBlazar) });
+  const people = createPeople({ tokens, sessions: new Sessions() });
   const app = new Koa();
   app.silent = true;
   app.use(async (ctx) => {

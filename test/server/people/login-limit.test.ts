@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LoginLimit } from '../../../src/server/console/login-limit.ts';
+import { LoginLimit } from '../../../src/server/people/login-limit.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: 0 });

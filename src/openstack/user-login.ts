@@ -1,0 +1,170 @@
+/** Keystone, asked by its users with their own passwords and tokens, never with our account. */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import type { SharedServices } from '../filter/services.ts';
+import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
+import { effectiveOptions } from './effective-options.ts';
+import { identityUrl, TOKENS_PATH } from './identity-url.ts';
+import { unusable } from './issue-token.ts';
+import { KeystoneError } from './keystone-error.ts';
+import type { KeystoneOptions } from './keystone-options.ts';
+import { isToken } from './token-answer.ts';
+
+export interface UserPassword {
+  readonly name: string;
+  /** The name of the domain. */
+  readonly domain: string;
+  readonly password: string;
+}
+
+/**
+ * - `wrong`: user, password or domain; or the account is disabled or locked, which Keystone does not always tell apart
+ * - `expired`: the password must be changed first
+ * - `second-factor`: the password is right, and Keystone asks for more
+ */
+export type LoginRefusal = 'wrong' | 'expired' | 'second-factor';
+
+/** What a token may be scoped to. */
+export type UserScope = { readonly projectId: string } | 'system';
+
+export interface ListedProject {
+  readonly id: string;
+  readonly name: string;
+  readonly domainId: string;
+}
+
+/** Of a list of projects: some 3000. */
+const MAX_ANSWER_BYTES = 1_048_576;
+
+type Signal = Pick<HttpCallOptions, 'signal'>;
+
+interface Opened {
+  readonly url: string;
+  readonly client: HttpClient;
+}
+
+/** Calls are bounded in time and size. They throw `KeystoneError`, `HttpCallError`, or the reason of a signal; none contains a secret. */
+export class UserLogin {
+  readonly #options: KeystoneOptions;
+  readonly #services: Pick<SharedServices, 'http'>;
+  #opened: Promise<Opened> | undefined;
+
+  /** Opens and asks nothing before it is used. */
+  constructor(options: KeystoneOptions, services: Pick<SharedServices, 'http'>) {
+    this.#options = options;
+    this.#services = services;
+  }
+
+  /** A token of the user without a scope, or why there is none. */
+  async logIn(
+    { name, domain, password }: UserPassword,
+    call: Signal = {},
+  ): Promise<{ readonly token: string } | { readonly refusal: LoginRefusal }> {
+    const user = { name, domain: { name: domain }, password };
+    const identity = { methods: ['password'], password: { user } };
+    const answer = await this.#issue({ identity, scope: 'unscoped' }, call);
+    if (answer.status === 401) {
+      if (answer.headers?.['openstack-auth-receipt'] !== undefined) {
+        return { refusal: 'second-factor' };
+      }
+      return { refusal: /password is expired/i.test(messageOf(answer)) ? 'expired' : 'wrong' };
+    }
+    // A name, a domain or a password in a form that Keystone refuses.
+    return answer.status === 400 ? { refusal: 'wrong' } : { token: await this.#tokenOf(answer) };
+  }
+
+  /** The same user's token for a project or the system; `undefined` = the user has no role there, or the token is no longer valid. */
+  async scoped(token: string, scope: UserScope, call: Signal = {}): Promise<string | undefined> {
+    const identity = { methods: ['token'], token: { id: token } };
+    const scoped = scope === 'system' ? { system: { all: true } } : { project: { id: scope.projectId } };
+    const answer = await this.#issue({ identity, scope: scoped }, call);
+    return [400, 401, 403, 404].includes(answer.status) ? undefined : this.#tokenOf(answer);
+  }
+
+  /** The enabled projects in which the owner of a token has any role; `undefined` = the token is no longer valid. */
+  async projects(token: string, { signal }: Signal = {}): Promise<readonly ListedProject[] | undefined> {
+    const { url, client } = await this.#open();
+    const address = `${url}/auth/projects`;
+    const answer = await client.get(address, { signal, headers: { 'x-auth-token': token } });
+    if (answer.status === 401) {
+      return undefined;
+    }
+    if (answer.status !== 200) {
+      throw unusable(answer, `GET ${address}`);
+    }
+    const parsed = projectsAnswer.safeParse(jsonOf(answer.body));
+    if (!parsed.success) {
+      throw new KeystoneError('unusable-answer', `GET ${address}: the answer is no list of projects`);
+    }
+    return parsed.data.projects.map(({ id, name, domain_id }) => ({ id, name, domainId: domain_id ?? '' }));
+  }
+
+  async close(): Promise<void> {
+    const opened = await this.#opened?.catch(() => undefined);
+    await opened?.client.close();
+  }
+
+  async #issue(auth: object, { signal }: Signal): Promise<HttpAnswer> {
+    const { url, client } = await this.#open();
+    return client.postJson(`${url}${TOKENS_PATH}?nocatalog`, JSON.stringify({ auth }), {
+      signal,
+      answerHeaders: ['x-subject-token', 'openstack-auth-receipt'],
+    });
+  }
+
+  async #tokenOf(answer: HttpAnswer): Promise<string> {
+    const called = `POST ${(await this.#open()).url}${TOKENS_PATH}`;
+    if (answer.status !== 201 && answer.status !== 200) {
+      throw unusable(answer, called);
+    }
+    const token = answer.headers?.['x-subject-token'] ?? '';
+    if (!isToken(token)) {
+      throw new KeystoneError('unusable-answer', `${called}: the answer has no X-Subject-Token`);
+    }
+    return token;
+  }
+
+  #open(): Promise<Opened> {
+    this.#opened ??= this.#openClient().catch((thrown: unknown) => {
+      this.#opened = undefined;
+      throw thrown;
+    });
+    return this.#opened;
+  }
+
+  async #openClient(): Promise<Opened> {
+    const { options } = await effectiveOptions(this.#options);
+    const { auth_url = '', cafile, timeout } = options;
+    const client = this.#services.http.createClient({
+      ...{ timeout, connectRetries: 1, breakerFailures: 5, breakerCooldown: 2 },
+      maxAnswerBytes: MAX_ANSWER_BYTES,
+      tls: cafile === undefined ? undefined : { ca: readFileSync(cafile) },
+    });
+    return { url: identityUrl(auth_url), client };
+  }
+}
+
+const projectsAnswer = z.object({
+  projects: z
+    .array(
+      z.object({
+        id: z.string().min(1).max(255),
+        name: z.string().max(1020),
+        domain_id: z.string().max(255).nullish(),
+      }),
+    )
+    .max(10_000),
+});
+
+function messageOf({ body }: HttpAnswer): string {
+  const parsed = z.object({ error: z.object({ message: z.string() }) }).safeParse(jsonOf(body));
+  return parsed.success ? parsed.data.error.message : '';
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

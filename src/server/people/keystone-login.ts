@@ -1,0 +1,158 @@
+/** Logging in with Keystone: whose password it is, for which project, and what that permits here. */
+import type { Context } from 'koa';
+import { HttpError } from 'koa';
+import { withinDeadline } from '../../deadline.ts';
+import { errorText } from '../../errors.ts';
+import type { Logger } from '../../logger.ts';
+import type { ListedProject, LoginRefusal, UserPassword, UserScope } from '../../openstack/user-login.ts';
+import type { HeldGate } from '../keystone-gates.ts';
+import { stateOf } from '../request-state.ts';
+import { keystonePerson } from './keystone-person.ts';
+import { KeystoneProof } from './proofs.ts';
+import type { Proof } from './sessions.ts';
+
+/** A session that may be opened, or a sentence for the person. `isWrong`: it counts as a guess. */
+export type LoginOutcome =
+  | { readonly proof: Proof; readonly isWrong?: never }
+  | { readonly status: 401 | 403 | 503; readonly message: string; readonly isWrong: boolean };
+
+/** How many projects are tried for one with a role that counts here, if the person names none. */
+const MAX_TRIED = 20;
+
+const REFUSALS: Readonly<Record<LoginRefusal, string>> = {
+  wrong:
+    'Keystone does not accept this. Check user name, password and domain; the account may also be disabled or locked.',
+  expired:
+    'The password has expired. Change it, for example with "openstack user password set", and log in again.',
+  'second-factor':
+    'Keystone asks for a second factor, which cannot be sent from here. Get a token elsewhere, for example with "openstack token issue", and log in with it.',
+};
+const NOT_NOW = 'Keystone does not answer now. Please try again later.';
+const NO_TOKEN = 'This token is not accepted.';
+
+export interface PasswordLogin extends UserPassword {
+  /** The name or id of a project; empty = the first with a role that counts here. */
+  readonly project: string;
+}
+
+export async function loginByPassword(
+  ctx: Context,
+  asked: PasswordLogin,
+  logger: Logger,
+): Promise<LoginOutcome> {
+  return withKeystone(ctx, logger, async ({ login }, signal) => {
+    const answer = await login.logIn(asked, { signal });
+    if ('refusal' in answer) {
+      return refused(REFUSALS[answer.refusal], { isWrong: answer.refusal === 'wrong' });
+    }
+    const projects = (await login.projects(answer.token, { signal })) ?? [];
+    const named = projects.filter(({ id, name }) => id === asked.project || name === asked.project);
+    if (asked.project !== '' && named.length === 0) {
+      return refused('You have no project with this name or id.', { status: 403 });
+    }
+    const scopes: UserScope[] = (asked.project === '' ? projects : named)
+      .slice(0, MAX_TRIED)
+      .map(({ id }) => ({ projectId: id }));
+    for (const scope of asked.project === '' ? [...scopes, 'system' as const] : scopes) {
+      const proof = await proofIn(ctx, answer.token, scope, signal);
+      if (proof !== undefined) {
+        return { proof };
+      }
+    }
+    return refused(noRole(ctx), { status: 403 });
+  });
+}
+
+/** With a token that somebody has got from Keystone themselves. */
+export async function loginByToken(ctx: Context, token: string, logger: Logger): Promise<LoginOutcome> {
+  return withKeystone(ctx, logger, async ({ gate }) => {
+    const valid = await gate.validated(ctx, token);
+    if (valid === undefined) {
+      return refused(NO_TOKEN, { isWrong: true });
+    }
+    return keystonePerson(valid, stateOf(ctx).generation.options) === undefined
+      ? refused(noRole(ctx), { status: 403 })
+      : { proof: new KeystoneProof(valid.user.id, { scoped: token, unscoped: undefined }) };
+  });
+}
+
+/** The same person in another project, or in the system. */
+export async function switchScope(
+  ctx: Context,
+  { tokens }: KeystoneProof,
+  scope: UserScope,
+  logger: Logger,
+): Promise<LoginOutcome> {
+  return withKeystone(ctx, logger, async (_, signal) => {
+    const proof = tokens.unscoped && (await proofIn(ctx, tokens.unscoped, scope, signal));
+    return proof ? { proof } : refused(noRole(ctx), { status: 403 });
+  });
+}
+
+/** What the person may switch to; empty if the session cannot be switched. */
+export async function projectsOf(
+  ctx: Context,
+  { tokens }: KeystoneProof,
+  logger: Logger,
+): Promise<readonly ListedProject[] | Extract<LoginOutcome, { message: string }>> {
+  const { unscoped } = tokens;
+  return unscoped === undefined
+    ? []
+    : withKeystone(
+        ctx,
+        logger,
+        async ({ login }, signal) => (await login.projects(unscoped, { signal })) ?? [],
+      );
+}
+
+async function proofIn(
+  ctx: Context,
+  unscoped: string,
+  scope: UserScope,
+  signal: AbortSignal,
+): Promise<KeystoneProof | undefined> {
+  const { keystone, options } = stateOf(ctx).generation;
+  const scoped = await keystone?.login.scoped(unscoped, scope, { signal });
+  // By the same question as every later request, so that the login opens no session that the next request ends.
+  const valid = scoped === undefined ? undefined : await keystone?.gate.validated(ctx, scoped);
+  return scoped === undefined || valid === undefined || keystonePerson(valid, options) === undefined
+    ? undefined
+    : new KeystoneProof(valid.user.id, { scoped, unscoped });
+}
+
+/** Within the deadline of the service. Whatever breaks is a sentence, with its cause in the log. */
+async function withKeystone<Result>(
+  ctx: Context,
+  logger: Logger,
+  work: (keystone: HeldGate, signal: AbortSignal) => Promise<Result>,
+): Promise<Result | Extract<LoginOutcome, { message: string }>> {
+  const { generation, requestId } = stateOf(ctx);
+  const { keystone, options } = generation;
+  if (keystone === undefined) {
+    return refused(NO_TOKEN, { isWrong: true });
+  }
+  try {
+    return await withinDeadline(options.deadline, ({ signal }) => work(keystone, signal));
+  } catch (thrown) {
+    if (!(thrown instanceof HttpError)) {
+      logger.warn(
+        { request_id: requestId, error: errorText(thrown) },
+        'Keystone could not be asked for a login',
+      );
+    }
+    return refused(NOT_NOW, { status: 503 });
+  }
+}
+
+function refused(
+  message: string,
+  { status = 401, isWrong = false }: { status?: 401 | 403 | 503; isWrong?: boolean } = {},
+) {
+  return { status, message, isWrong };
+}
+
+function noRole(ctx: Context): string {
+  const { admin_roles, manager_roles, reader_roles } = stateOf(ctx).generation.options;
+  const roles = [...new Set([...admin_roles, ...manager_roles, ...reader_roles])].join(', ');
+  return `You have none of the roles that count here: ${roles}.`;
+}
