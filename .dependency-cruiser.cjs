@@ -100,6 +100,21 @@ module.exports = {
       to: { path: '^(src|filters|test|bench)/' },
     },
     {
+      name: 'browser-stands-alone',
+      severity: 'error',
+      comment:
+        'What runs in browsers is served file by file: it sees no other file of the project, and no package but uplot.',
+      from: { path: '^src/server/console/browser/' },
+      to: { pathNot: '(^src/server/console/browser|(^|/)node_modules/uplot)/' },
+    },
+    {
+      name: 'browser-is-not-run-here',
+      severity: 'error',
+      comment: 'The service may know the types of what it gives to browsers, no more.',
+      from: { path: '^src/', pathNot: '^src/server/console/browser/' },
+      to: { path: '^src/server/console/browser/', dependencyTypesNot: ['type-only'] },
+    },
+    {
       name: 'nothing-ships-with-tests',
       severity: 'error',
       from: { path: '^(src|filters|external-service-example)/' },

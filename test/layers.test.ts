@@ -56,6 +56,13 @@ const FORBIDDEN: Record<string, [from: string, specifier: string, to: string][]>
     ['filters/four-filter.ts', '../src/kubernetes/room.ts', 'src/kubernetes/room.ts'],
     ['filters/five-filter.ts', './one-filter.ts', 'filters/one-filter.ts'],
   ],
+  'browser-stands-alone': [
+    ['src/server/console/browser/one.ts', 'type ../page.ts', 'src/server/console/page.ts'],
+    ['src/server/console/browser/two.ts', '../page.ts', 'src/server/console/page.ts'],
+  ],
+  'browser-is-not-run-here': [
+    ['src/server/console/page-a.ts', './browser/one.ts', 'src/server/console/browser/one.ts'],
+  ],
   'example-stands-alone': [
     ['external-service-example/server-a.ts', '../src/index.ts', 'src/index.ts'],
     ['external-service-example/server-b.ts', '../filters/one-filter.ts', 'filters/one-filter.ts'],
@@ -100,6 +107,8 @@ const ALLOWED: Record<string, string> = {
   'examples/filters/my-filter.js': "import 'blazar-enforcement'; import 'zod';",
   'examples/filters/their-filter.js': "import 'blazar-enforcement/kubernetes';",
   'tools/tool.js': "import '../src/index.ts';",
+  'src/server/console/page.ts': "export type * from './browser/data.ts';",
+  'src/server/console/browser/data.ts': "import 'uplot';",
   'examples/admin-policies/my-policy.js': "import 'blazar-enforcement/skypilot';",
   ...Object.fromEntries(
     [...ROOMS].map(([room, below]) => [

@@ -4,8 +4,11 @@ import type { Logger } from '../logger.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
 import { blazarEndpoints, blazarRoutes, straightTo } from './blazar.ts';
+import { assetRoutes } from './console/assets.ts';
 import { loginRoutes } from './console/login-routes.tsx';
-import { type PageParts, pageRoutes } from './console/routes.tsx';
+import type { ConsolePage } from './console/page.ts';
+import { CONSOLE_PAGES } from './console/pages.ts';
+import { type ConsoleParts, consoleRoutes } from './console/router.tsx';
 import type { Doors } from './doors.ts';
 import { healthRoutes } from './health.ts';
 import { kubernetesEndpoints } from './kubernetes.ts';
@@ -13,12 +16,15 @@ import { openApiRoutes } from './openapi/document.ts';
 import { OWN_PATHS } from './own-paths.ts';
 import { createPeople } from './people/people.ts';
 import { Sessions } from './people/sessions.ts';
+import { PeopleLine } from './people-line.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 import { aroundRequests } from './request-middleware.ts';
 import { skypilotEndpoint } from './skypilot.ts';
 
-export interface AppParts extends Omit<PageParts, 'people' | 'showLogin'> {
+export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'line'> {
   readonly doors: Doors;
+  /** Default: all. */
+  readonly pages?: readonly ConsolePage[];
   readonly refusedRequests: RefusedRequests;
   readonly logger: Logger;
 }
@@ -26,6 +32,7 @@ export interface AppParts extends Omit<PageParts, 'people' | 'showLogin'> {
 /** The policy service without its socket: one file for each protocol, and one place that catches errors. */
 export function createApp(parts: AppParts): Koa {
   const { generations, doors, recorder, metrics, isDraining, refusedRequests, logger } = parts;
+  const { pages = CONSOLE_PAGES } = parts;
   const app = new Koa();
   app.on('error', (thrown: unknown) => {
     logger.warn(
@@ -45,9 +52,16 @@ export function createApp(parts: AppParts): Koa {
   const people = createPeople({ tokens: doors.people, sessions });
   const login = loginRoutes({ tokens: doors.people, sessions, logger });
   const { showLogin } = login;
-  const page = pageRoutes({ generations, people, showLogin, recorder, metrics, isDraining });
-  const api = apiRoutes(API_ROUTES, { people, logger });
-  const routers: Router[] = [blazarRoutes(endpoints), health, openApiRoutes(), api, login.router, page];
+  const line = new PeopleLine();
+  const api = apiRoutes(API_ROUTES, { people, line, logger });
+  const console = consoleRoutes(pages, {
+    ...{ generations, recorder, metrics, isDraining },
+    ...{ people, showLogin, line, logger },
+  });
+  const routers: Router[] = [
+    ...[blazarRoutes(endpoints), health, openApiRoutes()],
+    ...[api, login.router, console, assetRoutes()],
+  ];
   const paths = new Set(OWN_PATHS);
   app.use(
     aroundRequests({

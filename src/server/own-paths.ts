@@ -14,9 +14,15 @@ export const KUBERNETES_PATHS = {
   validation: '/kubernetes/validation',
 } as const;
 
+/** The pages of the console that have no parts that vary. */
+export const CONSOLE_PATHS = ['/', '/decisions', '/configuration'] as const;
+
+/** Below these paths are pages whose last part varies, and the scripts of the console. */
+const OWN_FOLDERS: readonly string[] = ['/assets', '/budgets', '/decisions', '/login', '/projects'];
+
 /** The paths of the service, whatever its configuration. Metrics count them by name, and no option may name one of them. */
 export const OWN_PATHS: readonly string[] = [
-  '/',
+  ...CONSOLE_PATHS,
   '/login',
   '/login/keystone',
   '/login/project',
@@ -28,6 +34,14 @@ export const OWN_PATHS: readonly string[] = [
   '/metrics',
   '/openapi.json',
 ];
+
+/** Whether a path is the service's own, so that no option may name it. */
+export function isOwnPath(path: string): boolean {
+  const folders = [...OWN_FOLDERS, ...Object.values(KUBERNETES_PATHS)];
+  return (
+    OWN_PATHS.includes(path) || folders.some((folder) => path === folder || path.startsWith(`${folder}/`))
+  );
+}
 
 /** One of `KUBERNETES_PATHS`, perhaps with a token behind it: an API server without a kubeconfig for webhooks cannot send one elsewhere. */
 export interface KubernetesPath {

@@ -16,7 +16,7 @@ import {
 } from './credentials.ts';
 import type { DoorName, DoorTokens } from './doors.ts';
 import { serviceSection } from './options.ts';
-import { KUBERNETES_PATHS, OWN_PATHS } from './own-paths.ts';
+import { isOwnPath } from './own-paths.ts';
 
 /** The sections of a configuration other than `[enforcement]`, for the service and for commands that check a configuration. */
 export const SECTIONS = [
@@ -69,8 +69,7 @@ function credentialProblemsOf(options: KubernetesOptions): SectionProblem[] {
 }
 
 function pathProblems({ path }: SkypilotOptions): SectionProblem[] {
-  const isBehind = Object.values(KUBERNETES_PATHS).some((own) => path.startsWith(`${own}/`));
-  return isBehind || OWN_PATHS.includes(path)
+  return isOwnPath(path)
     ? [
         {
           option: 'path',

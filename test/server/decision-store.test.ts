@@ -1,5 +1,4 @@
 import { describe, expect, it, vi } from 'vitest';
-import { waitFor } from '../../src/deadline.ts';
 import { confFile } from '../support/files.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { createLasting } from '../support/requests.ts';
@@ -7,7 +6,6 @@ import { runServiceOn } from '../support/running-service.ts';
 import { readSamples } from '../support/samples.ts';
 
 const SOON = { timeout: 10_000, interval: 10 };
-const FIRST = { limit: 50, after: undefined };
 
 async function storing(
   service = '',

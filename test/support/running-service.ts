@@ -8,6 +8,8 @@ import type { DecisionLog } from '../../src/decisions/log.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import type { ConfigSources, UsageEnforcement } from '../../src/index.ts';
 import { createApp } from '../../src/server/app.ts';
+import type { ConsolePage } from '../../src/server/console/page.ts';
+import { CONSOLE_PAGES } from '../../src/server/console/pages.ts';
 import { DecisionRecorder } from '../../src/server/decision-recorder.ts';
 import { createDoors } from '../../src/server/doors.ts';
 import { Generation } from '../../src/server/generation.ts';
@@ -117,7 +119,15 @@ async function start(sources: ConfigSources, settings: ServiceSettings = {}): Pr
 export async function runApp(
   enforcement: UsageEnforcement,
   tokens: string[] = [],
-  { log, ...settings }: { readonly log?: DecisionLog; readonly deadline?: number } = {},
+  {
+    log,
+    pages = CONSOLE_PAGES,
+    ...settings
+  }: {
+    readonly log?: DecisionLog;
+    readonly pages?: readonly ConsolePage[];
+    readonly deadline?: number;
+  } = {},
 ): Promise<RunningService> {
   const logger = recordingLogger();
   const configuration = await requireConfiguration({ environment: {}, configFiles: [] }, SECTIONS);
@@ -145,6 +155,7 @@ export async function runApp(
   });
   const app = createApp({
     generations: { current, problems: [] },
+    pages,
     doors: createDoors(doorTokens, { everybody: false, kubernetes: false }),
     recorder: new DecisionRecorder(metrics, log),
     metrics,

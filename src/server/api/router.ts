@@ -3,8 +3,6 @@ import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import { Admission } from '../../admission.ts';
-import { withinDeadline } from '../../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { CursorError } from '../../ledger/views/pages.ts';
 import type { Logger } from '../../logger.ts';
@@ -13,17 +11,16 @@ import { EXACT } from '../own-paths.ts';
 import { may } from '../people/access.ts';
 import type { People } from '../people/contract.ts';
 import type { Person } from '../people/person.ts';
+import type { PeopleLine } from '../people-line.ts';
 import { stateOf } from '../request-state.ts';
 import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED } from './route.ts';
 
 export interface ApiParts {
   readonly people: People;
+  readonly line: PeopleLine;
   readonly logger: Logger;
 }
 
-/** How many people are answered at the same time, and how many wait: whoever asks for a lease waits for none of them. */
-const MAX_UNDER_WAY = 32;
-const MAX_WAITING = 256;
 /** In seconds. */
 const RETRY_AFTER = '5';
 
@@ -34,19 +31,13 @@ export function routerPath(path: string): string {
 
 export function apiRoutes(routes: readonly ApiRoute[], parts: ApiParts): Router {
   const router = new Router(EXACT);
-  const line = new Admission(MAX_UNDER_WAY, MAX_WAITING);
   for (const entry of routes) {
-    router.register(routerPath(entry.path), [entry.method], (ctx: Context) => serve(ctx, entry, parts, line));
+    router.register(routerPath(entry.path), [entry.method], (ctx: Context) => serve(ctx, entry, parts));
   }
   return router;
 }
 
-async function serve(
-  ctx: Context,
-  entry: ApiRoute,
-  { people, logger }: ApiParts,
-  line: Admission,
-): Promise<void> {
+async function serve(ctx: Context, entry: ApiRoute, { people, line, logger }: ApiParts): Promise<void> {
   stateOf(ctx).route = entry.path;
   ctx.set('Cache-Control', 'no-store');
   const person = await personOf(ctx, entry, people);
@@ -58,17 +49,12 @@ async function serve(
   try {
     const query = parsedQuery(ctx, entry.query);
     const body = await bodyOf(ctx, entry);
-    const answer = await withinDeadline(generation.options.deadline, async (deadline) => {
-      await line.enter(deadline);
-      try {
-        return await entry.answer({
-          ...{ person, params, query, body, generation, requestId, deadline, logger },
-          header: (name) => ctx.get(name),
-        });
-      } finally {
-        line.leave();
-      }
-    });
+    const answer = await line.run(generation, (deadline) =>
+      entry.answer({
+        ...{ person, params, query, body, generation, requestId, deadline, logger },
+        header: (name) => ctx.get(name),
+      }),
+    );
     send(ctx, answer);
   } catch (thrown) {
     const known = clientError(thrown);

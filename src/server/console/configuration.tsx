@@ -1,40 +1,80 @@
+/** Every option with its value and where it comes from, as `config show --origin` prints them. */
 import type { Setting } from '../../config/resolve.ts';
-import { showValue } from '../../config/secret.ts';
-import { valueText } from '../../config/text.ts';
-import type { ConfiguredFilter } from '../../enforcement/configuration.ts';
 import { formatOrigin } from '../../errors.ts';
+import type { ConsolePage } from './page.ts';
+import { shownValue } from './setting-value.ts';
 import { Table } from './table.tsx';
 import { Text } from './text.tsx';
 
-/** Every option with its value and where it comes from, as `config show --origin` prints them. */
-export function Configuration({ settings }: { readonly settings: readonly Setting[] }) {
+export const configurationPage: ConsolePage = {
+  method: 'GET',
+  path: '/configuration',
+  action: 'see-configuration',
+  label: 'Configuration',
+  answer: async ({ generation }) => ({
+    title: 'Configuration',
+    main: <Configuration settings={generation.configuration.settings} number={generation.number} />,
+  }),
+};
+
+interface ConfigurationProps {
+  readonly settings: readonly Setting[];
+  /** Of the generation. */
+  readonly number: number;
+}
+
+/** What is set stands first; defaults are folded. */
+function Configuration({ settings, number }: ConfigurationProps) {
   const sections = [...new Set(settings.map(({ option }) => option.section))];
   return (
-    <section aria-labelledby="configuration">
-      <h2 id="configuration">Configuration</h2>
-      <p class="hint">Options that are set are highlighted. Secrets are hidden.</p>
+    <>
+      <p>
+        In use since generation {number}: 1 is the configuration of the start, and each reload adds one.
+        Secrets are hidden.
+      </p>
       {sections.map((section) => (
-        <>
-          <h3>[{section}]</h3>
-          <Table label={`Options of [${section}]`} head={['Option', 'Value', 'Origin']}>
-            {settings
-              .filter(({ option }) => option.section === section)
-              .map((setting) => (
-                <SettingRow {...setting} />
-              ))}
-          </Table>
-        </>
+        <Section section={section} settings={settings.filter(({ option }) => option.section === section)} />
       ))}
+    </>
+  );
+}
+
+function Section({ section, settings }: { readonly section: string; readonly settings: readonly Setting[] }) {
+  const set = settings.filter(({ origin }) => origin.kind !== 'default');
+  const defaults = settings.filter(({ origin }) => origin.kind === 'default');
+  const id = `section-${section}`;
+  return (
+    <section aria-labelledby={id}>
+      <h2 id={id}>[{section}]</h2>
+      {set.length === 0 ? <p>Nothing is set.</p> : <Settings label={`Set in [${section}]`} settings={set} />}
+      {defaults.length > 0 && (
+        <details>
+          <summary>
+            {defaults.length} with their defaults
+            <span class="unseen"> in [{section}]</span>
+          </summary>
+          <Settings label={`Defaults of [${section}]`} settings={defaults} />
+        </details>
+      )}
     </section>
+  );
+}
+
+function Settings({ label, settings }: { readonly label: string; readonly settings: readonly Setting[] }) {
+  return (
+    <Table label={label} head={['Option', 'Value', 'Origin']}>
+      {settings.map((setting) => (
+        <SettingRow {...setting} />
+      ))}
+    </Table>
   );
 }
 
 function SettingRow(setting: Setting) {
   const { option, origin } = setting;
-  const value = shown(setting);
-  const isDefault = origin.kind === 'default';
+  const value = shownValue(setting);
   return (
-    <tr class={isDefault ? 'default' : 'set'}>
+    <tr class={origin.kind === 'default' ? 'default' : 'set'}>
       <th scope="row">{option.name}</th>
       <td class="value">
         {value === undefined ? (
@@ -51,47 +91,4 @@ function SettingRow(setting: Setting) {
       </td>
     </tr>
   );
-}
-
-interface FiltersProps {
-  readonly filters: readonly ConfiguredFilter[];
-  readonly settings: readonly Setting[];
-}
-
-/** The filters in the order in which they run, and the exempt projects. */
-export function Filters({ filters, settings }: FiltersProps) {
-  const exempt = settings.find(
-    ({ option }) => option.section === 'enforcement' && option.name === 'exempt_projects',
-  );
-  const projects = exempt === undefined ? '' : shown(exempt);
-  return (
-    <section aria-labelledby="filters">
-      <h2 id="filters">Filters</h2>
-      {filters.length === 0 ? (
-        <p>None is enabled: every lease is allowed.</p>
-      ) : (
-        <ol class="filters">
-          {filters.map(({ installed, audit }) => (
-            <li>
-              <b>
-                <Text>{installed.name}</Text>
-              </b>{' '}
-              <span class={audit ? 'mode audit' : 'mode'}>
-                {audit ? 'audit: tried, not enforced' : 'enforced'}
-              </span>
-            </li>
-          ))}
-        </ol>
-      )}
-      <p>
-        <b>Exempt projects:</b> {projects ? <Text>{projects}</Text> : 'none'}
-      </p>
-    </section>
-  );
-}
-
-/** A value as it may be shown; `undefined` = not set. */
-function shown({ value, secret }: Setting): string | undefined {
-  const visible = showValue(value, secret);
-  return visible === undefined ? undefined : valueText(visible);
 }

@@ -1,4 +1,4 @@
-/** Reads the forms of the page. */
+/** Reads the forms of the console. */
 import { type Context, HttpError } from 'koa';
 import { bodyBytes } from '../body.ts';
 
@@ -32,8 +32,8 @@ export async function readForm(ctx: Context, limit: number): Promise<URLSearchPa
   }
 }
 
-/** The forms of the page have two. */
-const MAX_FIELDS = 10;
+/** More than any form of the console has. */
+const MAX_FIELDS = 100;
 const AMPERSAND = 0x26;
 
 /** Each field costs memory, and a form can have millions of them. */

@@ -33,9 +33,9 @@ export function LoginPage({ ways, refused, next }: LoginProps) {
   const hasSeveral = Number(ways.token) + Number(ways.password) + Number(ways.provider !== undefined) > 1;
   const errorOf = (way: Refused['way']) => (refused?.way === way ? refused.message : undefined);
   return (
-    <Document title={refused === undefined ? 'Log in' : 'Not logged in'}>
+    <Document title={refused === undefined ? 'Log in' : 'Not logged in'} hasScripts={false}>
       <main class="login">
-        <h1>Policy service</h1>
+        <h1>blazar-enforcement</h1>
         {ways.provider !== undefined && (
           <Provider name={ways.provider} next={next} error={errorOf('provider')} />
         )}

@@ -1,5 +1,5 @@
 /** A page of the console: who may see it, and what it shows. The router, the rights and the navigation read the same object. */
-import type { VNode } from 'preact';
+import type { ComponentChildren } from 'preact';
 import type { Deadline } from '../../deadline.ts';
 import type { Problem } from '../../errors.ts';
 import type { DecisionRecorder } from '../decision-recorder.ts';
@@ -31,10 +31,11 @@ export type PageAnswer =
   | {
       /** Default 200. */
       readonly status?: number;
+      /** The heading of the page, and of its tab. */
       readonly title: string;
-      readonly main: VNode;
+      readonly main: ComponentChildren;
     }
-  /** With 303, after a form has changed something: a path of the console. */
+  /** With 303, after a form has changed something: a path of the console, perhaps with a query and a fragment. */
   | { readonly redirect: string };
 
 export interface ConsolePage {

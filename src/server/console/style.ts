@@ -1,7 +1,4 @@
-/**
- * The look of the page. It must not contain `"`, `&` and `<`: they would be escaped, and the style would not match the hash of the
- * Content-Security-Policy.
- */
+/** The look of the console. Scripts read the colours of pictures from its variables. */
 export const STYLE = `
 :root {
   color-scheme: light dark;
@@ -39,6 +36,7 @@ export const STYLE = `
   }
 }
 * { box-sizing: border-box; }
+html { scroll-padding-top: 1rem; }
 body {
   margin: 0;
   background: var(--ground);
@@ -46,17 +44,31 @@ body {
   font: 1rem/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif;
   overflow-wrap: anywhere;
 }
-header, main { max-width: 90rem; margin: 0 auto; padding: 0 1.5rem; }
-header { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 1.5rem; padding-top: 1.25rem; }
-nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; flex: 1; }
+.top, main { max-width: 90rem; margin: 0 auto; padding: 0 1.5rem; }
+.top { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 1.5rem; padding-top: 1rem; }
+.brand { font-weight: 700; color: var(--text); text-decoration: none; }
+nav { flex: 1; }
+nav ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.25rem; }
+nav a { display: inline-block; padding: 0.3rem 0.7rem; border-radius: 0.25rem; text-decoration: none; }
+nav a:hover { text-decoration: underline; }
+nav a[aria-current] { background: var(--accent); color: var(--on-accent); font-weight: 600; }
+.account { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 0.75rem; }
+.account small { display: inline; }
+.title { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0.5rem 1rem; margin-top: 1.25rem; }
+.skip { position: absolute; left: 0.5rem; top: -10rem; z-index: 3; padding: 0.5rem 1rem; background: var(--accent); color: var(--on-accent); }
+.skip:focus { top: 0.5rem; }
+/* For screen readers alone. */
+.unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+[hidden] { display: none; }
 main { padding-bottom: 4rem; }
-h1 { font-size: 1.5rem; margin: 0; }
+main:focus { outline: none; }
+h1 { font-size: 1.5rem; margin: 0; min-width: 0; }
 h2 { font-size: 1.2rem; margin: 0 0 0.5rem; }
 h3 { font-size: 1rem; margin: 1.25rem 0 0.5rem; }
 p { margin: 0.5rem 0; max-width: 80ch; }
 a { color: var(--accent); }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-main > section, .login {
+main > section, main [data-live] > section, .login {
   background: var(--surface);
   border: 1px solid var(--line);
   border-radius: 0.5rem;
@@ -68,10 +80,11 @@ main > section, .login {
 .hint, small, .none { color: var(--muted); }
 .hint, small { font-size: 0.875rem; }
 small { display: block; font-weight: 400; }
-main > section.error, main > section.notice, p.error, p.notice { border: 1px solid; border-left-width: 0.4rem; }
-p.error, p.notice { padding: 0.5rem 0.75rem; border-radius: 0.25rem; }
-main > section.error, p.error { background: var(--bad-ground); border-color: var(--bad); }
-main > section.notice, p.notice { background: var(--care-ground); border-color: var(--care); }
+section.error, section.notice, p.done, p.error, p.notice { border: 1px solid; border-left-width: 0.4rem; }
+p.done, p.error, p.notice { padding: 0.5rem 0.75rem; border-radius: 0.25rem; }
+main section.error, p.error { background: var(--bad-ground); border-color: var(--bad); }
+main section.notice, p.notice { background: var(--care-ground); border-color: var(--care); }
+p.done { background: var(--good-ground); border-color: var(--good); }
 .error ul, .notice ul { margin: 0.25rem 0 0; padding-left: 1.25rem; }
 .filters { padding-left: 1.5rem; }
 .mode, .outcome { display: inline-block; padding: 0 0.5rem; border-radius: 1rem; font-size: 0.875rem; white-space: nowrap; }
@@ -86,6 +99,7 @@ main > section.notice, p.notice { background: var(--care-ground); border-color: 
 .warning { color: var(--care); }
 .scrolls { overflow: auto; border: 1px solid var(--line); border-radius: 0.25rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
+caption { text-align: left; padding: 0.45rem 0.75rem; color: var(--muted); font-size: 0.875rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.45rem 0.75rem; border-bottom: 1px solid var(--line); }
 tbody tr:last-child > * { border-bottom: 0; }
 .long { max-height: 40rem; }
@@ -115,15 +129,42 @@ input, select, textarea { background: var(--ground); }
 input, textarea { width: 100%; }
 textarea { font-size: 0.875rem; line-height: 1.4; resize: vertical; }
 button { margin-top: 0.75rem; padding: 0.45rem 1.25rem; background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; cursor: pointer; }
-button.plain { margin: 0; background: none; color: var(--accent); }
+button.plain { margin: 0; background: none; color: var(--accent); border-color: var(--field); font-weight: 400; padding: 0.3rem 0.8rem; }
+button.plain[aria-pressed="true"]::before { content: "● "; color: var(--good); }
+button.plain[aria-pressed="false"]::before { content: "‖ "; color: var(--care); }
+button.danger { background: var(--bad); border-color: var(--bad); color: var(--surface); }
+.fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 14rem), 1fr)); gap: 0 1rem; align-items: end; }
+.fields > div { min-width: 0; align-self: start; }
+.actions { display: flex; flex-wrap: wrap; align-items: center; gap: 0 1rem; }
+fieldset { border: 1px solid var(--line); border-radius: 0.25rem; margin: 0.75rem 0; padding: 0 1rem 0.75rem; min-width: 0; }
+legend { font-weight: 600; padding: 0 0.25rem; }
+[aria-invalid="true"] { border-color: var(--bad); }
+.mistake { color: var(--bad); }
+.pager { flex: none; margin: 0.75rem 0 0; }
+.pager ul { align-items: center; gap: 0.25rem 0.75rem; }
+.pager li { padding: 0.3rem 0; }
+details { margin: 0.5rem 0; }
+summary { cursor: pointer; padding: 0.25rem 0; }
+.facts { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: 0.35rem 1.25rem; margin: 0.5rem 0; }
+.facts dt { color: var(--muted); }
+.facts dd { margin: 0; min-width: 0; }
+.tiles { list-style: none; padding: 0; margin: 0.75rem 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 13rem), 1fr)); gap: 0.75rem; }
+.tiles li { border: 1px solid var(--line); border-radius: 0.5rem; padding: 0.6rem 0.9rem; min-width: 0; }
+.tiles b { display: block; font-size: 1.35rem; }
+.tiles li.care { border-color: var(--care); background: var(--care-ground); }
+.tiles li.bad { border-color: var(--bad); background: var(--bad-ground); }
+figure { margin: 0.75rem 0; }
+figcaption { font-weight: 600; }
+[data-chart] { min-width: 0; }
+[data-chart]:empty { display: none; }
 form.inline { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 0.75rem; margin: 0.75rem 0; }
 form.inline label, form.inline button { margin: 0; }
-form.inline input { flex: 1; min-width: 10rem; max-width: 30rem; }
+form.inline input:not([type=hidden]) { flex: 1; min-width: 10rem; max-width: 30rem; }
 .projects { gap: 0.5rem; margin: 0.75rem 0; }
 .projects a { border: 1px solid var(--line); border-radius: 1rem; padding: 0.2rem 0.8rem; text-decoration: none; }
 .projects a:hover { border-color: var(--accent); }
 .patterns { position: absolute; }
-svg { display: block; overflow: hidden; }
+svg { display: block; overflow: hidden; max-width: 100%; }
 /* Letters keep clear of the lines behind them. */
 svg text { fill: var(--text); font-size: 0.8rem; unicode-bidi: isolate; paint-order: stroke; stroke: var(--surface); stroke-width: 4; stroke-linejoin: round; }
 svg .aside { fill: var(--muted); font-size: 0.75rem; }
@@ -148,12 +189,38 @@ svg .refusal { fill: var(--bad); }
 .timeline .tick text { fill: var(--muted); font-size: 0.75rem; }
 .timeline .now line { stroke: var(--care); stroke-width: 2; }
 .timeline .now text { fill: var(--care); font-weight: 700; font-size: 0.75rem; }
+/* uPlot, from its own style, without what is not used here. */
+.uplot, .uplot *, .uplot *::before, .uplot *::after { box-sizing: border-box; }
+.uplot { width: min-content; max-width: 100%; line-height: 1.5; }
+.u-wrap { position: relative; user-select: none; }
+.u-over, .u-under, .u-axis { position: absolute; }
+.u-under { overflow: hidden; }
+.uplot canvas { display: block; position: relative; width: 100%; height: 100%; }
+.u-legend { width: auto; font-size: 0.875rem; margin: 0.25rem 0 0; text-align: left; color: var(--muted); }
+.u-inline { display: block; }
+.u-inline * { display: inline-block; }
+.u-legend th, .u-legend td { border: 0; padding: 0.1rem 0.3rem; }
+.u-inline tr { margin-right: 1rem; }
+.u-legend .u-marker { width: 1em; height: 1em; margin-right: 0.3rem; vertical-align: middle; }
+.u-legend .u-label { vertical-align: middle; }
+.u-inline.u-live th::after { content: ':'; vertical-align: middle; }
+.u-inline:not(.u-live) .u-value { display: none; }
+.u-series th { cursor: pointer; }
+.u-legend .u-off > * { opacity: 0.4; }
+.u-select { position: absolute; pointer-events: none; background: color-mix(in srgb, var(--accent) 15%, transparent); }
+.u-cursor-x, .u-cursor-y { position: absolute; left: 0; top: 0; pointer-events: none; }
+.u-hz .u-cursor-x, .u-vt .u-cursor-y { height: 100%; border-right: 1px dashed var(--muted); }
+.u-hz .u-cursor-y, .u-vt .u-cursor-x { width: 100%; border-bottom: 1px dashed var(--muted); }
+.u-cursor-pt { position: absolute; top: 0; left: 0; border-radius: 50%; border: 0 solid; pointer-events: none; }
+.u-axis.u-off, .u-select.u-off, .u-cursor-x.u-off, .u-cursor-y.u-off, .u-cursor-pt.u-off { display: none; }
 @media (max-width: 40rem) {
   .wide, .tick.odd text { display: none; }
-  header, main { padding-left: 0.75rem; padding-right: 0.75rem; }
-  header { justify-content: space-between; }
+  .top, main { padding-left: 0.75rem; padding-right: 0.75rem; }
+  .top { justify-content: space-between; }
   nav { order: 1; flex-basis: 100%; }
-  main > section { padding: 1rem; }
+  .facts { grid-template-columns: minmax(0, 1fr); gap: 0; }
+  .facts dd { margin-bottom: 0.5rem; }
+  main > section, main [data-live] > section { padding: 1rem; }
   tbody th { min-width: 9rem; overflow-wrap: anywhere; }
   .value, .origin { min-width: 9rem; }
 }

@@ -17,7 +17,7 @@ interface SwitchProps {
 export function SwitchPage({ projects, current, csrf, error }: SwitchProps) {
   const shown = projects.toSorted((one, other) => (one.name < other.name ? -1 : 1)).slice(0, MAX_SHOWN);
   return (
-    <Document title="Switch project">
+    <Document title="Switch project" hasScripts={false}>
       <main class="login">
         <h1>Switch project</h1>
         {error !== undefined && (

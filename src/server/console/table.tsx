@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 
 interface TableProps {
-  /** Label for screen readers. */
+  /** What it is: its caption, which screen readers read first. */
   readonly label: string;
   readonly head: readonly string[];
   /** Whether its height is limited to the screen. */
@@ -16,6 +16,7 @@ export function Table({ label, head, isLong = false, children }: TableProps) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable without a mouse.
     <section class={isLong ? 'scrolls long' : 'scrolls'} aria-label={label} tabIndex={0}>
       <table>
+        <caption>{label}</caption>
         <thead>
           <tr>
             {head.map((name) => (

@@ -11,6 +11,7 @@ import { Generation } from '../../../src/server/generation.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import type { Person } from '../../../src/server/people/person.ts';
 import { fixedPerson } from '../../../src/server/people/person.ts';
+import { PeopleLine } from '../../../src/server/people-line.ts';
 import { RefusedRequests } from '../../../src/server/refused-requests.ts';
 import { aroundRequests } from '../../../src/server/request-middleware.ts';
 import { SECTIONS } from '../../../src/server/sections.ts';
@@ -137,7 +138,7 @@ async function served(
       paths: new Set(),
     }),
   );
-  const router = apiRoutes(API_ROUTES, { people, logger });
+  const router = apiRoutes(API_ROUTES, { people, line: new PeopleLine(), logger });
   app.use(router.routes()).use(router.allowedMethods());
   const server = createServer(app.callback()).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,90 +1,154 @@
 import { gzipSync } from 'node:zlib';
+import { h } from 'preact';
 import { describe, expect, it } from 'vitest';
-import { capturedText, createLasting } from '../../support/requests.ts';
-import { runService, type ServiceOptions } from '../../support/running-service.ts';
+import type { UsageEnforcement } from '../../../src/index.ts';
+import type { ConsolePage } from '../../../src/server/console/page.ts';
+import { runApp } from '../../support/running-service.ts';
 import { visitor } from './visitor.ts';
 
-const FITS = capturedText('check-create-physical-host.json');
-const create = (request: string) => ({ operation: 'create', request });
+const CSRF = /name="csrf" value="([^"]+)"/;
 
-async function visit(options: ServiceOptions = {}) {
-  const service = await runService(options);
-  return { ...service, ...visitor(service.url) };
+/** A service with one page that changes something, and what it was sent. */
+async function visit({
+  tokens = [] as string[],
+  ...more
+}: Partial<ConsolePage> & { tokens?: string[] } = {}) {
+  const sent: string[] = [];
+  const shown: ConsolePage = {
+    ...{ method: 'GET', path: '/thing/{project_id}', action: 'see-project', label: 'Thing' },
+    answer: async ({ csrf }) => ({
+      title: 'Thing',
+      main: h('input', { type: 'hidden', name: 'csrf', value: csrf }),
+    }),
+  };
+  const changed: ConsolePage = {
+    ...{ ...shown, method: 'POST', formLimit: 4096, ...more },
+    answer: async ({ form }) => {
+      sent.push(form.get('text') ?? '');
+      return { redirect: '/thing/x?done=1' };
+    },
+  };
+  const service = await runApp({} as UsageEnforcement, tokens, { pages: [shown, changed] });
+  return { sent, ...service, ...visitor(service.url) };
 }
 
+const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
+
 describe('a form', () => {
-  it('holds a request of body_limit, however it is written, and not one byte more', async () => {
-    const { send } = await visit({ service: { body_limit: 4096 } });
-    const lease = createLasting(60).lease;
-    // Each of these bytes takes three in a form.
-    const fill = (length: number) => {
-      const request = JSON.stringify({
-        context: { user_id: 'u', project_id: 'p' },
-        lease: { ...lease, x: '' },
-      });
-      return request.replace('"x":""', `"x":"${'/'.repeat(length - request.length)}"`);
-    };
-    expect((await send('/', create(fill(4096)))).status).toBe(200);
-    const { status, text } = await send('/', create(fill(4097)));
+  it('reaches its page, which leads on to another', async () => {
+    const { send, sent } = await visit();
+    const { status, headers } = await send('/thing/x', { text: 'é +&' });
+    expect({ status, to: headers.get('Location'), sent }).toEqual({
+      ...{ status: 303, to: '/thing/x?done=1', sent: ['é +&'] },
+    });
+  });
+
+  it('is as long as its page allows, and not one byte longer', async () => {
+    const { send, sent } = await visit();
+    expect((await send('/thing/x', `text=${'x'.repeat(4091)}`)).status).toBe(303);
+    const { status, text } = await send('/thing/x', `text=${'x'.repeat(4092)}`);
     expect(status).toBe(413);
-    expect(text).toContain('Not judged: expected a request of at most 4096 bytes');
-    expect((await send('/', create('é'.repeat(2049)))).status).toBe(413);
-    expect((await send('/', create('x'.repeat(200_000)))).status).toBe(413);
+    expect(text).toContain('Expected a form of at most 4096 bytes.');
+    expect(sent).toHaveLength(1);
   });
 
   it('that is announced too long is refused before it is sent', async () => {
-    const { raw } = await visit({ service: { body_limit: 4096 } });
+    const { raw } = await visit();
     const answer = await raw(
-      'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 14000\r\n\r\no',
+      'POST /thing/x HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 14000\r\n\r\no',
     );
     expect(answer).toMatch(/^HTTP\/1\.1 413 /);
     expect(answer).toMatch(/^Connection: close\r$/m);
   });
 
   it('is no bigger when it is unpacked', async () => {
-    const { request } = await visit({ service: { body_limit: 8192 } });
-    const sendPacked = (text: string) =>
-      request('/', {
-        method: 'POST',
-        body: gzipSync(text),
-        headers: { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' },
-      });
-    expect((await sendPacked(String(new URLSearchParams(create(FITS))))).text).toContain('✓ allowed');
-    expect((await sendPacked(`operation=create&request=${'x'.repeat(1_000_000)}`)).status).toBe(413);
-  });
-
-  it('may hold what is nested deep, and no more than that', async () => {
-    const { send } = await visit();
-    const { context, lease } = createLasting(60);
-    const nested = (levels: number) =>
-      JSON.stringify({ context, lease: { ...lease, x: 'DEEP' } }).replace(
-        '"DEEP"',
-        '['.repeat(levels) + ']'.repeat(levels),
-      );
-    expect((await send('/', create(nested(20_000)))).status).toBe(200);
-    const { status, text } = await send('/', create(nested(100_000)));
-    expect(status).toBe(400);
-    expect(text).toContain('expected a body that is nested no deeper than 100 levels');
-  });
-
-  it('has two fields, and never so many that reading them takes long', async () => {
     const { request } = await visit();
-    const fields = `${new URLSearchParams(create(FITS))}${'&a=1'.repeat(500_000)}`;
-    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-    expect((await request('/', { method: 'POST', headers, body: fields })).status).toBe(413);
+    const sendPacked = (text: string) =>
+      request('/thing/x', {
+        ...{ method: 'POST', body: gzipSync(text), redirect: 'manual' },
+        headers: { ...FORM, 'Content-Encoding': 'gzip' },
+      });
+    expect((await sendPacked('text=x')).status).toBe(303);
+    expect((await sendPacked(`text=${'x'.repeat(1_000_000)}`)).status).toBe(413);
+  });
+
+  it('never has so many fields that reading them takes long', async () => {
+    const { send } = await visit({ formLimit: 4_000_000 });
+    expect((await send('/thing/x', `text=x${'&a=1'.repeat(50)}`)).status).toBe(303);
+    expect((await send('/thing/x', `text=x${'&a=1'.repeat(500_000)}`)).status).toBe(413);
   });
 
   it('of another type is refused', async () => {
-    const { send, request } = await visit();
+    const { send, sent } = await visit();
     for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x', '*/*']) {
-      const { status, html } = await send('/', create(FITS), { 'Content-Type': type }).catch(
-        (thrown) => thrown,
-      );
+      const { status, text } = await send('/thing/x', 'text=x', { 'Content-Type': type });
       expect({ type, status }).toEqual({ type, status: 415 });
-      expect(JSON.parse(html)).toEqual({
-        message: 'expected a form, of type application/x-www-form-urlencoded',
-      });
+      expect(text).toContain('Expected a form, of type application/x-www-form-urlencoded.');
     }
-    expect((await request('/', { method: 'POST' })).status).toBe(415);
+    expect(sent).toEqual([]);
+  });
+
+  it('of another site changes nothing, also where the door is open', async () => {
+    const { send, sent } = await visit();
+    for (const headers of [
+      { 'Sec-Fetch-Site': 'cross-site' },
+      { 'Sec-Fetch-Site': 'same-site' },
+      { Origin: 'https://evil.example.org' },
+      { Origin: 'null' },
+    ]) {
+      const { status, text } = await send('/thing/x', { text: 'x' }, headers);
+      expect({ headers, status }).toEqual({ headers, status: 403 });
+      expect(text).toContain('Expected a form of this page, not of another site. Nothing was changed.');
+    }
+    expect(sent).toEqual([]);
+  });
+
+  it('of nobody changes nothing, and shows the login page that leads back', async () => {
+    const { send, sent } = await visit({ tokens: ['s3cret'] });
+    for (const headers of [
+      {},
+      { 'X-Auth-Token': 'wrong' },
+      { Cookie: 'blazar-enforcement-session=s3cret' },
+    ]) {
+      const { status, text, html } = await send('/thing/x', { text: 'x', token: 's3cret' }, headers);
+      expect({ headers, status }).toEqual({ headers, status: 401 });
+      expect(html).toContain('name="next" value="/thing/x"');
+      expect(text).toMatch(/Token/);
+    }
+    expect(sent).toEqual([]);
+  });
+
+  it('of a session carries what only its own pages know', async () => {
+    const page = await visit({ tokens: ['s3cret'] });
+    await page.send('/login', { token: 's3cret' });
+    const csrf = CSRF.exec((await page.get('/thing/x')).html)?.[1] ?? '';
+    expect(csrf).toMatch(/^[\w-]{20,}$/);
+    const other = visitor(page.url);
+    await other.send('/login', { token: 's3cret' });
+    const foreign = CSRF.exec((await other.get('/thing/x')).html)?.[1] ?? '';
+    expect(foreign).not.toBe(csrf);
+    for (const wrong of ['', 'x', foreign, csrf.slice(1), `${csrf} `, page.cookie().split('=')[1] ?? '']) {
+      const { status, text } = await page.send('/thing/x', { text: 'x', csrf: wrong });
+      expect({ wrong, status }).toEqual({ wrong, status: 403 });
+      expect(text).toContain('open the page again');
+    }
+    expect((await page.send('/thing/x', { text: 'x' })).status).toBe(403);
+    expect(page.sent).toEqual([]);
+    expect((await page.send('/thing/x', { text: 'mine', csrf })).status).toBe(303);
+    expect(page.sent).toEqual(['mine']);
+  });
+
+  it('by a token needs none: browsers of other sites do not send it', async () => {
+    const { send, sent } = await visit({ tokens: ['s3cret'] });
+    expect((await send('/thing/x', { text: 'x' }, { 'X-Auth-Token': 's3cret' })).status).toBe(303);
+    expect(sent).toEqual(['x']);
+  });
+
+  it('that the person may not send is refused before it is read', async () => {
+    const { send, sent } = await visit({ action: 'import-budgets' });
+    const { status, text } = await send('/thing/x', { text: 'x' });
+    expect(status).toBe(403);
+    expect(text).toContain('You may not see or do this');
+    expect(sent).toEqual([]);
   });
 });

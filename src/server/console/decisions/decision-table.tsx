@@ -1,37 +1,26 @@
-import type { DecisionRecord } from '../../decisions/record.ts';
-import type { Named } from '../../filter/request-names.ts';
-import { NamedId } from './account.tsx';
-import { Milliseconds, Outcome } from './outcome.tsx';
-import { Table } from './table.tsx';
-import { Text } from './text.tsx';
+import type { DecisionRecord } from '../../../decisions/record.ts';
+import type { Named } from '../../../filter/request-names.ts';
+import { NamedId } from '../account.tsx';
+import { Milliseconds, Outcome } from '../outcome.tsx';
+import { Table } from '../table.tsx';
+import { Text } from '../text.tsx';
 
-/** The latest decisions of this process, the newest first. */
-export function Decisions({ decisions }: { readonly decisions: readonly DecisionRecord[] }) {
+interface DecisionTableProps {
+  readonly label: string;
+  readonly decisions: readonly DecisionRecord[];
+}
+
+export function DecisionTable({ label, decisions }: DecisionTableProps) {
   return (
-    <section aria-labelledby="decisions">
-      <h2 id="decisions">Latest decisions</h2>
-      {decisions.length === 0 ? (
-        <p>None since this process started.</p>
-      ) : (
-        <>
-          <p class="hint">
-            The latest {decisions.length} of this process, newest first. <b>exempt</b>: the project is in
-            exempt_projects, so no filter was asked. <b>audit</b>: allowed, but an audited filter would have
-            rejected it. <b>allowed-on-error</b>: allowed by a filter that failed. <b>changed</b>: allowed,
-            but changed by a filter.
-          </p>
-          <Table
-            label="Latest decisions"
-            head={['Time (UTC)', 'Outcome', 'Lease', 'Project, user', 'Message', 'Request id']}
-            isLong
-          >
-            {decisions.map((decision) => (
-              <DecisionRow {...decision} />
-            ))}
-          </Table>
-        </>
-      )}
-    </section>
+    <Table
+      label={label}
+      head={['Time (UTC)', 'Outcome', 'Lease', 'Project, user', 'Message', 'Request id']}
+      isLong
+    >
+      {decisions.map((decision) => (
+        <DecisionRow {...decision} />
+      ))}
+    </Table>
   );
 }
 
@@ -83,14 +72,16 @@ function DecisionRow(decision: DecisionRecord) {
         <Warnings warnings={warnings} />
       </td>
       <td class="request">
-        <span class="id">{request_id}</span>
+        <a class="id" href={`/decisions/${encodeURIComponent(request_id)}`}>
+          {request_id}
+        </a>
         <small>generation {generation}</small>
       </td>
     </tr>
   );
 }
 
-function named(name: string | null | undefined, domain: string | null | undefined): Named | undefined {
+export function named(name: string | null | undefined, domain: string | null | undefined): Named | undefined {
   return name ? { name, domain: domain ?? '' } : undefined;
 }
 

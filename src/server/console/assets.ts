@@ -1,0 +1,110 @@
+/**
+ * Scripts, style and icon of the console, under `/assets/<hash>/<name>`. The hash is that of all of them, so that a browser may keep
+ * them for good and scripts find each other by relative names. Names come from a list: no path of a client is ever opened.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip } from 'node:zlib';
+import Router from '@koa/router';
+import type { Context } from 'koa';
+import { EXACT } from '../own-paths.ts';
+import { stateOf } from '../request-state.ts';
+import { ICON } from './icon.ts';
+import { STYLE } from './style.ts';
+
+const require = createRequire(import.meta.url);
+
+/** A script that `npm run build` has compiled; also when the service runs from its source. */
+const script = (name: string) => () =>
+  readFileSync(require.resolve(`#browser/${name}`), 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
+
+/** uPlot comes small only as a script that declares a global: the export makes a module of it. */
+const uplot = () =>
+  `${readFileSync(require.resolve('uplot/dist/uPlot.iife.min.js'), 'utf8')}\nexport default uPlot;\n`;
+
+const ASSETS = {
+  'style.css': { type: 'text/css; charset=utf-8', read: () => STYLE },
+  'icon.svg': { type: 'image/svg+xml', read: () => ICON },
+  'main.js': { type: 'text/javascript; charset=utf-8', read: script('main.js') },
+  'live.js': { type: 'text/javascript; charset=utf-8', read: script('live.js') },
+  'chart.js': { type: 'text/javascript; charset=utf-8', read: script('chart.js') },
+  'uplot.js': { type: 'text/javascript; charset=utf-8', read: uplot },
+} as const satisfies Readonly<Record<string, { readonly type: string; readonly read: () => string }>>;
+
+export type AssetName = keyof typeof ASSETS;
+export const ASSET_NAMES = Object.keys(ASSETS) as readonly AssetName[];
+
+/** For routers and metrics. */
+export const ASSETS_PATH = '/assets';
+
+interface Kept {
+  readonly hash: string;
+  readonly texts: ReadonlyMap<AssetName, string>;
+}
+
+let kept: Kept | undefined;
+
+/** Read once, at the first page: whoever wants decisions alone does not wait for it. */
+function assets(): Kept {
+  if (kept === undefined) {
+    const texts = new Map(ASSET_NAMES.map((name) => [name, ASSETS[name].read()]));
+    const hash = createHash('sha256')
+      .update(JSON.stringify([...texts]))
+      .digest('base64url')
+      .slice(0, 16);
+    kept = { hash, texts };
+  }
+  return kept;
+}
+
+/** The URL of an asset, for attributes. */
+export function assetPath(name: AssetName): string {
+  return `${ASSETS_PATH}/${assets().hash}/${name}`;
+}
+
+const ENCODINGS = {
+  br: promisify(brotliCompress),
+  gzip: promisify(gzip),
+  identity: async (bytes: Buffer) => bytes,
+} as const;
+type Encoding = keyof typeof ENCODINGS;
+
+/** Each is compressed once, in a thread of its own; by name and encoding. */
+const compressed = new Map<string, Promise<Buffer>>();
+
+function bytesOf(name: AssetName, encoding: Encoding): Promise<Buffer> {
+  const key = `${encoding} ${name}`;
+  const made = compressed.get(key) ?? ENCODINGS[encoding](Buffer.from(assets().texts.get(name) ?? ''));
+  compressed.set(key, made);
+  return made;
+}
+
+/** They hold no secrets, so everybody may have them: the login page needs its style. */
+export function assetRoutes(): Router {
+  const router = new Router(EXACT);
+  router.get(`${ASSETS_PATH}/:hash/:name`, async (ctx: Context) => {
+    stateOf(ctx).route = ASSETS_PATH;
+    const name = ASSET_NAMES.find((one) => one === ctx.params.name);
+    if (name === undefined) {
+      ctx.throw(404, 'there is nothing at this path');
+    }
+    const encoding = encodingFor(ctx);
+    ctx.set({
+      // Another hash is that of another version, whose page this replica did not make: a reload must ask again.
+      'Cache-Control': ctx.params.hash === assets().hash ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'X-Content-Type-Options': 'nosniff',
+      Vary: 'Accept-Encoding',
+      ...(encoding !== 'identity' && { 'Content-Encoding': encoding }),
+    });
+    ctx.body = await bytesOf(name, encoding);
+    ctx.type = ASSETS[name].type;
+  });
+  return router;
+}
+
+function encodingFor(ctx: Context): Encoding {
+  const best = ctx.acceptsEncodings('br', 'gzip', 'identity');
+  return best === 'br' || best === 'gzip' ? best : 'identity';
+}

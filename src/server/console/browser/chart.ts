@@ -1,0 +1,151 @@
+/** Draws every `[data-chart]` of a page with uPlot, in the colours of the page. The table beside it has the same numbers. */
+import type { ChartData, ChartSeries } from './chart-data.ts';
+import uPlot from './uplot.js';
+
+const HEIGHT = 260;
+/** In CSS pixels of the page. */
+const NARROWEST = 240;
+const DAY = 86_400;
+
+interface Drawn {
+  readonly place: HTMLElement;
+  readonly data: ChartData;
+  plot: uPlot;
+}
+
+const drawn = new Map<string, Drawn>();
+
+/** Draws what is not drawn yet, and again what has got other numbers. */
+export function drawCharts(within: ParentNode): void {
+  for (const place of within.querySelectorAll<HTMLElement>('[data-chart]')) {
+    const data = dataOf(place);
+    if (data !== undefined) {
+      draw(place, data);
+    }
+  }
+}
+
+function dataOf({ dataset }: HTMLElement): ChartData | undefined {
+  const text = document.getElementById(`${dataset.chart}-data`)?.textContent;
+  // It comes from the same service as this script.
+  return text ? (JSON.parse(text) as ChartData) : undefined;
+}
+
+function draw(place: HTMLElement, data: ChartData): void {
+  const id = place.dataset.chart ?? '';
+  drawn.get(id)?.plot.destroy();
+  const plot = new uPlot(optionsOf(place, data), valuesOf(data), place);
+  const one: Drawn = { place, data, plot };
+  drawn.set(id, one);
+  // As wide as there is room, whatever happens to the window.
+  const watch = new ResizeObserver(() => {
+    if (!place.isConnected || drawn.get(id) !== one) {
+      watch.disconnect();
+      return;
+    }
+    plot.setSize({ width: widthOf(place), height: HEIGHT });
+  });
+  watch.observe(place);
+}
+
+/** Colours are read when a picture is drawn. */
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+  for (const { place, data } of [...drawn.values()]) {
+    draw(place, data);
+  }
+});
+
+function widthOf(place: HTMLElement): number {
+  return Math.max(NARROWEST, Math.floor(place.getBoundingClientRect().width));
+}
+
+function valuesOf({ times, series }: ChartData): uPlot.AlignedData {
+  return [[...times], ...series.map(({ values }) => [...values])];
+}
+
+function optionsOf(place: HTMLElement, { times, unit, series, now }: ChartData): uPlot.Options {
+  const style = getComputedStyle(place);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  const axis = {
+    stroke: colour('--muted'),
+    grid: { stroke: colour('--line'), width: 1 },
+    ticks: { stroke: colour('--line'), width: 1 },
+    font: `12px ${style.fontFamily}`,
+  };
+  const isLong = (times.at(-1) ?? 0) - (times[0] ?? 0) > 2 * DAY;
+  return {
+    width: widthOf(place),
+    height: HEIGHT,
+    // Times are in UTC, as everywhere in the console.
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+    cursor: { y: false, drag: { x: true, y: false } },
+    scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
+    axes: [
+      { ...axis, space: 70 },
+      { ...axis, size: 64, values: (_, splits) => splits.map(shortNumber) },
+    ],
+    series: [
+      { value: (_, seconds) => timeText(seconds, isLong) },
+      ...series.map((one) => ({
+        label: one.label,
+        ...lookOf(one, colour),
+        value: (_: uPlot, value: number | null) => (value === null ? '–' : `${shortNumber(value)} ${unit}`),
+      })),
+    ],
+    ...(now !== undefined && { hooks: { draw: [(plot: uPlot) => drawNow(plot, now, colour)] } }),
+  };
+}
+
+const COLOURS = {
+  used: '--accent',
+  planned: '--accent',
+  left: '--good',
+  limit: '--care',
+  refused: '--bad',
+} as const satisfies Record<ChartSeries['look'], string>;
+
+function lookOf({ look, form }: ChartSeries, colour: (name: string) => string): Partial<uPlot.Series> {
+  const stroke = colour(COLOURS[look]);
+  const paths = form === 'bars' ? uPlot.paths.bars?.({ size: [0.8, 40] }) : undefined;
+  const steps = form === 'steps' ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
+  const drawnBy = paths ?? steps;
+  return {
+    stroke,
+    width: 2,
+    // Half transparent: eight digits.
+    ...((form === 'area' || form === 'bars') && { fill: look === 'planned' ? `${stroke}22` : `${stroke}55` }),
+    ...(look === 'planned' && { dash: [6, 4] }),
+    ...(look === 'limit' && { dash: [2, 3] }),
+    ...(drawnBy && { paths: drawnBy }),
+    points: { show: false },
+  };
+}
+
+function drawNow(plot: uPlot, now: number, colour: (name: string) => string): void {
+  const { min = 0, max = 0 } = plot.scales.x ?? {};
+  if (now < min || now > max) {
+    return;
+  }
+  const { ctx, bbox } = plot;
+  const x = Math.round(plot.valToPos(now, 'x', true));
+  ctx.save();
+  ctx.strokeStyle = colour('--care');
+  ctx.lineWidth = 2;
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.restore();
+}
+
+function timeText(seconds: number | null, isLong: boolean): string {
+  if (seconds === null) {
+    return '–';
+  }
+  const text = new Date(seconds * 1000).toISOString();
+  return isLong ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ');
+}
+
+function shortNumber(value: number | null): string {
+  return value === null ? '' : value.toLocaleString('en', { maximumFractionDigits: 2, notation: 'compact' });
+}

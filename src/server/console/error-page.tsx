@@ -1,0 +1,102 @@
+/** What went wrong, in plain words, for whoever looks at the console. */
+import { HttpError } from 'koa';
+import { errorText, InvalidRequestError, LedgerUnavailableError } from '../../errors.ts';
+import { CursorError } from '../../ledger/views/pages.ts';
+import { OverloadedError } from '../../waiting-line.ts';
+import { ApiError } from '../api/route.ts';
+import { Text } from './text.tsx';
+
+/** A mistake of the client, or something that is not there now. */
+export interface ShownError {
+  readonly status: number;
+  /** For the person. */
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** For the log. */
+  readonly cause?: unknown;
+}
+
+/** In seconds. */
+const RETRY_AFTER = { 'Retry-After': '5' };
+
+/** `undefined` = a fault of the service, of which the person gets the request id alone. */
+export function shownError(thrown: unknown): ShownError | undefined {
+  if (thrown instanceof ApiError) {
+    const { status, message, field, headers, cause } = thrown;
+    return { status, message: field === undefined ? message : `${field}: ${message}`, headers, cause };
+  }
+  if (thrown instanceof CursorError) {
+    return {
+      status: 400,
+      message: 'this page of the list does not exist: start at its first page',
+      headers: {},
+    };
+  }
+  if (thrown instanceof InvalidRequestError) {
+    return { status: 400, message: thrown.message, headers: {} };
+  }
+  if (thrown instanceof LedgerUnavailableError) {
+    return {
+      status: 503,
+      message: 'the ledger does not answer',
+      headers: RETRY_AFTER,
+      cause: errorText(thrown),
+    };
+  }
+  if (thrown instanceof OverloadedError) {
+    return { status: 503, message: 'too many people ask at the same time', headers: RETRY_AFTER };
+  }
+  if (thrown instanceof HttpError && thrown.expose) {
+    return { status: thrown.status, message: thrown.message, headers: thrown.headers ?? {} };
+  }
+  return undefined;
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'This request is not valid',
+  403: 'You may not see or do this',
+  404: 'There is nothing here',
+  409: 'Somebody else was faster',
+  412: 'Somebody else was faster',
+  413: 'This is too long',
+  500: 'Something went wrong here',
+  503: 'Please try again in a moment',
+};
+
+export function titleOfError(status: number): string {
+  return TITLES[status] ?? 'This was not possible';
+}
+
+interface ErrorPageProps {
+  /** `undefined` = none that may be shown. */
+  readonly message: string | undefined;
+  readonly requestId: string;
+  /** Whether a form was sent. */
+  readonly isForm: boolean;
+}
+
+/** The content; the title is its heading. */
+export function ErrorContent({ message, requestId, isForm }: ErrorPageProps) {
+  return (
+    <section aria-label="What happened">
+      {message !== undefined && (
+        <p class="error" role="alert">
+          <Text>{sentence(message)}</Text>
+        </p>
+      )}
+      {isForm && message !== undefined && <p>Nothing was changed. Go back to correct the form.</p>}
+      {message === undefined && <p>The log of the service has the cause.</p>}
+      <p>
+        If you ask somebody for help, name this request: <code>{requestId}</code>
+      </p>
+      <p>
+        <a href="/">To the first page</a>
+      </p>
+    </section>
+  );
+}
+
+function sentence(message: string): string {
+  const begun = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}

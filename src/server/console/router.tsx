@@ -1,0 +1,229 @@
+/** Serves the pages of the console: one order of checks for all of them, and one form of errors. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import Router from '@koa/router';
+import { type Context, HttpError } from 'koa';
+import type { VNode } from 'preact';
+import { renderToString } from 'preact-render-to-string';
+import { errorText, type Problem } from '../../errors.ts';
+import type { Logger } from '../../logger.ts';
+import { OverloadedError } from '../../waiting-line.ts';
+import { ApiError } from '../api/route.ts';
+import { routerPath } from '../api/router.ts';
+import type { DecisionRecorder } from '../decision-recorder.ts';
+import type { Generation } from '../generation.ts';
+import type { Metrics } from '../metrics.ts';
+import { EXACT } from '../own-paths.ts';
+import { may } from '../people/access.ts';
+import type { People } from '../people/contract.ts';
+import type { Person } from '../people/person.ts';
+import type { PeopleLine } from '../people-line.ts';
+import { stateOf } from '../request-state.ts';
+import { Document, PAGE_HEADERS } from './document.tsx';
+import { ErrorContent, shownError, titleOfError } from './error-page.tsx';
+import { readForm } from './form.ts';
+import { Layout, navigation } from './layout.tsx';
+import type { ShowLogin } from './login-routes.tsx';
+import type { ConsolePage, PageAnswer } from './page.ts';
+import { returnPath } from './return-path.ts';
+import { Text } from './text.tsx';
+
+export interface ConsoleParts {
+  /** The current configuration, and why a newer one is not in use. */
+  readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
+  readonly recorder: DecisionRecorder;
+  readonly metrics: Metrics;
+  /** Whether the service is stopping. */
+  readonly isDraining: () => boolean;
+  readonly people: People;
+  readonly showLogin: ShowLogin;
+  readonly line: PeopleLine;
+  readonly logger: Logger;
+}
+
+/** In bytes. */
+const FORM_LIMIT = 16_384;
+
+export function consoleRoutes(pages: readonly ConsolePage[], parts: ConsoleParts): Router {
+  const router = new Router(EXACT);
+  for (const page of pages) {
+    router.register(routerPath(page.path), [page.method], (ctx: Context) => serve(ctx, page, pages, parts));
+  }
+  return router;
+}
+
+/** Somebody, and whether a cookie told who: browsers add it to requests of other sites too. */
+interface Asker {
+  readonly person: Person;
+  readonly isBySession: boolean;
+}
+
+async function serve(
+  ctx: Context,
+  page: ConsolePage,
+  pages: readonly ConsolePage[],
+  parts: ConsoleParts,
+): Promise<void> {
+  stateOf(ctx).route = page.path;
+  ctx.set(PAGE_HEADERS);
+  let asker: Asker | undefined;
+  try {
+    asker = await askerOf(ctx, parts.people);
+    if (asker === undefined) {
+      showLogin(ctx, parts);
+      return;
+    }
+    const { person } = asker;
+    const home = homeOf(page, pages, person);
+    const answer = home ?? (await answerOf(ctx, page, asker, parts));
+    if ('redirect' in answer) {
+      // A page may build the path from what somebody has written.
+      ctx.redirect(returnPath(answer.redirect));
+      ctx.status = 303;
+      return;
+    }
+    const { status = 200, title, main } = answer;
+    const frame = { person, pages, path: page.path, csrf: parts.people.csrfOf(ctx) };
+    show(ctx, status, <Layout {...{ ...frame, title }}>{main}</Layout>);
+  } catch (thrown) {
+    if (thrown instanceof HttpError && thrown.status === 401) {
+      stateOf(ctx).refusedFor = thrown.message;
+      parts.showLogin(ctx);
+      return;
+    }
+    showError(ctx, thrown, { page, pages, person: asker?.person, parts });
+  }
+}
+
+async function answerOf(
+  ctx: Context,
+  page: ConsolePage,
+  { person, isBySession }: Asker,
+  parts: ConsoleParts,
+): Promise<PageAnswer> {
+  const { people, line, generations, recorder, isDraining } = parts;
+  const params: Readonly<Record<string, string>> = ctx.params ?? {};
+  if (!may(person, page.action, params.project_id)) {
+    // The same for projects that do not exist: who may not see one learns nothing about it.
+    throw new ApiError(403, 'your roles do not allow it; ask a manager of the project, or an operator');
+  }
+  const form =
+    page.method === 'POST' ? await checkedForm(ctx, page, isBySession, people) : new URLSearchParams();
+  const { generation, requestId } = stateOf(ctx);
+  return line.run(generation, (deadline) =>
+    page.answer({
+      ...{ person, params, form, generation, requestId, deadline, recorder },
+      query: new URLSearchParams(ctx.querystring),
+      csrf: people.csrfOf(ctx),
+      problems: generations.problems,
+      isDraining: isDraining(),
+    }),
+  );
+}
+
+/** A member has no overview of the service: their first page is the first that they may see. */
+function homeOf(page: ConsolePage, pages: readonly ConsolePage[], person: Person): PageAnswer | undefined {
+  if (page.path !== '/' || page.method !== 'GET' || may(person, page.action)) {
+    return undefined;
+  }
+  const [first] = navigation(pages, person);
+  return first === undefined ? undefined : { redirect: first.path };
+}
+
+async function askerOf(ctx: Context, people: People): Promise<Asker | undefined> {
+  const byToken = await people.byToken(ctx);
+  if (byToken !== undefined) {
+    return { person: byToken, isBySession: false };
+  }
+  const bySession = await people.bySession(ctx);
+  if (bySession !== undefined) {
+    return { person: bySession, isBySession: true };
+  }
+  return people.anybody && { person: people.anybody, isBySession: false };
+}
+
+/** @throws HttpError 403 for a form of another site, 413, 415, or 400 for an incomplete one */
+async function checkedForm(
+  ctx: Context,
+  { formLimit = FORM_LIMIT }: ConsolePage,
+  isBySession: boolean,
+  people: People,
+): Promise<URLSearchParams> {
+  const form = await readForm(ctx, formLimit);
+  if (form === undefined) {
+    throw new ApiError(413, `expected a form of at most ${formLimit} bytes`);
+  }
+  const expected = people.csrfOf(ctx);
+  if (isBySession && (expected === '' || !isSame(form.get('csrf') ?? '', expected))) {
+    throw new ApiError(403, 'expected a form of this session: open the page again, and send it again');
+  }
+  return form;
+}
+
+/** In constant time, whatever the lengths. */
+function isSame(sent: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(sent), digest(expected));
+}
+
+function showLogin(ctx: Context, { showLogin: show }: ConsoleParts): void {
+  if (ctx.method === 'POST') {
+    show(ctx, 'Nothing was changed: there is no session, or it has ended. Please log in.');
+  } else {
+    show(ctx);
+  }
+}
+
+interface Failed {
+  readonly page: ConsolePage;
+  readonly pages: readonly ConsolePage[];
+  /** `undefined` = nobody knows who asks. */
+  readonly person: Person | undefined;
+  readonly parts: ConsoleParts;
+}
+
+function showError(ctx: Context, thrown: unknown, { page, pages, person, parts }: Failed): void {
+  const { people, metrics, logger } = parts;
+  const state = stateOf(ctx);
+  const { requestId } = state;
+  const shown = shownError(thrown);
+  const facts = { request_id: requestId, method: ctx.method, path: page.path };
+  if (shown === undefined) {
+    const stack = thrown instanceof Error ? thrown.stack : undefined;
+    logger.error({ ...facts, error: errorText(thrown), stack }, 'request failed');
+  } else if (shown.cause !== undefined) {
+    logger.warn({ ...facts, error: errorText(shown.cause) }, 'a page could not be shown');
+  }
+  if (thrown instanceof OverloadedError) {
+    metrics.refusedForOverload();
+  } else if (thrown instanceof HttpError && shown !== undefined && shown.status !== 404) {
+    state.refusedFor = shown.message;
+  }
+  const status = shown?.status ?? 500;
+  const title = titleOfError(status);
+  const content = (
+    <ErrorContent message={shown?.message} requestId={requestId} isForm={page.method === 'POST'} />
+  );
+  ctx.set(shown?.headers ?? {});
+  show(
+    ctx,
+    status,
+    person === undefined ? (
+      <Document title={title} hasScripts={false}>
+        <main>
+          <h1>
+            <Text>{title}</Text>
+          </h1>
+          {content}
+        </main>
+      </Document>
+    ) : (
+      <Layout {...{ title, person, pages, path: page.path, csrf: people.csrfOf(ctx) }}>{content}</Layout>
+    ),
+  );
+}
+
+function show(ctx: Context, status: number, page: VNode): void {
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = `<!DOCTYPE html>${renderToString(page)}`;
+  ctx.status = status;
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { runService } from '../../support/running-service.ts';
+import { visitor } from './visitor.ts';
+
+describe('the answer', () => {
+  it('lets in nothing but what the service itself serves, and is kept nowhere', async () => {
+    const { url } = await runService({ service: { tokens: ['s3cret'] } });
+    const { get, send } = visitor(url);
+    const header = { 'X-Auth-Token': 's3cret' };
+    for (const visit of [
+      await get(),
+      await send('/login', { token: 'wrong' }),
+      await get('/', header),
+      await get('/decisions', header),
+      await get('/decisions?after=nonsense', header),
+    ]) {
+      expect(Object.fromEntries(visit.headers)).toMatchObject({
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy':
+          "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'same-origin',
+        'cache-control': 'no-store',
+      });
+      expect(visit.html).toMatch(/^<!DOCTYPE html><html lang="en">/);
+      // No script within the page, no style in attributes, and nothing from elsewhere.
+      expect(visit.html).not.toMatch(/<(style|img|iframe|object)\b|\s(style|on\w+)=/);
+      expect(visit.html).not.toMatch(/\s(src|href|action)="(?!\/(?!\/)|#)/);
+      expect(visit.html).not.toMatch(/<script(?! type="module" src="\/assets\/[\w-]+\/main\.js"><\/script>)/);
+    }
+  });
+
+  it('to HEAD is that to GET, without the page', async () => {
+    const { url } = await runService({ service: { tokens: ['s3cret'] } });
+    const { get, request } = visitor(url);
+    for (const headers of [{}, { 'X-Auth-Token': 's3cret' }]) {
+      const head = await request('/', { method: 'HEAD', headers });
+      const { status, html } = await get('/', headers);
+      expect(head).toMatchObject({ status, html: '' });
+      expect(head.headers.get('content-length')).toBe(String(Buffer.byteLength(html)));
+    }
+  });
+
+  it.for([
+    ['/', 'HEAD, GET'],
+    ['/decisions', 'HEAD, GET'],
+    ['/login', 'HEAD, GET, POST'],
+    ['/logout', 'POST'],
+  ] as const)('to a method that is not possible at %s is 405', async ([path, allow]) => {
+    const { url } = await runService();
+    for (const method of ['PUT', 'PATCH', 'DELETE', ...(path === '/logout' ? ['GET', 'HEAD'] : [])]) {
+      const { status, headers } = await visitor(url).request(path, { method });
+      expect({ method, status }).toEqual({ method, status: 405 });
+      expect(new Set(headers.get('allow')?.split(', '))).toEqual(new Set(allow.split(', ')));
+    }
+  });
+});
