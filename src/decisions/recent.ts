@@ -22,11 +22,21 @@ interface Kept {
 
 export class RecentDecisions {
   readonly #kept: Kept[] = [];
+  readonly #heardBy = new Set<(record: DecisionRecord) => void>();
   #next = 0;
 
   add(record: DecisionRecord, asked?: AskedTime): void {
     this.#kept[this.#next] = { record, asked };
     this.#next = (this.#next + 1) % RECENT;
+    for (const hear of this.#heardBy) {
+      hear(record);
+    }
+  }
+
+  /** Calls `listener`, which must be quick, with each decision. Returns what ends it. */
+  hear(listener: (record: DecisionRecord) => void): () => void {
+    this.#heardBy.add(listener);
+    return () => void this.#heardBy.delete(listener);
   }
 
   /** The newest first. */

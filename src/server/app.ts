@@ -5,6 +5,7 @@ import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
 import { blazarEndpoints, blazarRoutes, straightTo } from './blazar.ts';
 import { assetRoutes } from './console/assets.ts';
+import { eventRoutes } from './console/live/events.ts';
 import { loginRoutes } from './console/login-routes.tsx';
 import type { ConsolePage } from './console/page.ts';
 import { CONSOLE_PAGES } from './console/pages.ts';
@@ -25,6 +26,8 @@ export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'l
   readonly doors: Doors;
   /** Default: all. */
   readonly pages?: readonly ConsolePage[];
+  /** Fires when the service begins to stop: streams without an end must end then. Default: never. */
+  readonly stopping?: AbortSignal;
   readonly refusedRequests: RefusedRequests;
   readonly logger: Logger;
 }
@@ -58,9 +61,11 @@ export function createApp(parts: AppParts): Koa {
     ...{ generations, recorder, metrics, isDraining },
     ...{ people, showLogin, line, logger },
   });
+  const events = eventRoutes({ people, current: () => generations.current, recent: recorder.recent });
+  parts.stopping?.addEventListener('abort', events.close, { once: true });
   const routers: Router[] = [
     ...[blazarRoutes(endpoints), health, openApiRoutes()],
-    ...[api, login.router, console, assetRoutes()],
+    ...[api, login.router, console, events.router, assetRoutes()],
   ];
   const paths = new Set(OWN_PATHS);
   app.use(

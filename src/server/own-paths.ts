@@ -14,8 +14,8 @@ export const KUBERNETES_PATHS = {
   validation: '/kubernetes/validation',
 } as const;
 
-/** The pages of the console that have no parts that vary. */
-export const CONSOLE_PATHS = ['/', '/decisions', '/configuration'] as const;
+/** The pages of the console that have no parts that vary, and what their scripts listen to. */
+export const CONSOLE_PATHS = ['/', '/decisions', '/configuration', '/events'] as const;
 
 /** Below these paths are pages whose last part varies, and the scripts of the console. */
 const OWN_FOLDERS: readonly string[] = ['/assets', '/budgets', '/decisions', '/login', '/projects'];

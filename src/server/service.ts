@@ -121,6 +121,7 @@ interface Parts extends CheckedConfiguration {
 
 interface State {
   isDraining: boolean;
+  readonly stopping: AbortController;
 }
 
 /** A policy service that answers. */
@@ -158,7 +159,7 @@ export class Service {
     const { configuration, options, tlsOptions, started } = checked;
     const { watchdog, logger = createLogger(options.log_level, options.log_format) } = settings;
     watchdog?.watch(options);
-    const state: State = { isDraining: false };
+    const state: State = { isDraining: false, stopping: new AbortController() };
     const budgetGauge = new BudgetGauge();
     const outboxGauge = new OutboxGauge();
     const metrics: Metrics = new Metrics({
@@ -211,6 +212,7 @@ export class Service {
       }),
       metrics,
       isDraining: () => state.isDraining,
+      stopping: state.stopping.signal,
       refusedRequests,
       logger,
     });
@@ -302,6 +304,7 @@ export class Service {
     const { state, watched, watchdog, generations, follower, listener, log, stores, refusedRequests } =
       this.#parts;
     state.isDraining = true;
+    state.stopping.abort();
     stores.stop();
     watched.credentials.close();
     watched.configuration.close();

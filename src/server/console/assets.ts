@@ -29,6 +29,7 @@ const ASSETS = {
   'icon.svg': { type: 'image/svg+xml', read: () => ICON },
   'main.js': { type: 'text/javascript; charset=utf-8', read: script('main.js') },
   'live.js': { type: 'text/javascript; charset=utf-8', read: script('live.js') },
+  'morph.js': { type: 'text/javascript; charset=utf-8', read: script('morph.js') },
   'chart.js': { type: 'text/javascript; charset=utf-8', read: script('chart.js') },
   'uplot.js': { type: 'text/javascript; charset=utf-8', read: uplot },
 } as const satisfies Readonly<Record<string, { readonly type: string; readonly read: () => string }>>;

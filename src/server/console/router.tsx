@@ -1,5 +1,4 @@
 /** Serves the pages of the console: one order of checks for all of them, and one form of errors. */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import Router from '@koa/router';
 import { type Context, HttpError } from 'koa';
 import type { VNode } from 'preact';
@@ -16,6 +15,7 @@ import { EXACT } from '../own-paths.ts';
 import { may } from '../people/access.ts';
 import type { People } from '../people/contract.ts';
 import type { Person } from '../people/person.ts';
+import { isCsrf } from '../people/sessions.ts';
 import type { PeopleLine } from '../people-line.ts';
 import { stateOf } from '../request-state.ts';
 import { Document, PAGE_HEADERS } from './document.tsx';
@@ -152,17 +152,10 @@ async function checkedForm(
   if (form === undefined) {
     throw new ApiError(413, `expected a form of at most ${formLimit} bytes`);
   }
-  const expected = people.csrfOf(ctx);
-  if (isBySession && (expected === '' || !isSame(form.get('csrf') ?? '', expected))) {
+  if (isBySession && !isCsrf(people.csrfOf(ctx), form.get('csrf'))) {
     throw new ApiError(403, 'expected a form of this session: open the page again, and send it again');
   }
   return form;
-}
-
-/** In constant time, whatever the lengths. */
-function isSame(sent: string, expected: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(sent), digest(expected));
 }
 
 function showLogin(ctx: Context, { showLogin: show }: ConsoleParts): void {

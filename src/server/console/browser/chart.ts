@@ -9,8 +9,10 @@ const DAY = 86_400;
 
 interface Drawn {
   readonly place: HTMLElement;
+  /** The data as they came. */
+  readonly text: string;
   readonly data: ChartData;
-  plot: uPlot;
+  readonly plot: uPlot;
 }
 
 const drawn = new Map<string, Drawn>();
@@ -18,24 +20,20 @@ const drawn = new Map<string, Drawn>();
 /** Draws what is not drawn yet, and again what has got other numbers. */
 export function drawCharts(within: ParentNode): void {
   for (const place of within.querySelectorAll<HTMLElement>('[data-chart]')) {
-    const data = dataOf(place);
-    if (data !== undefined) {
-      draw(place, data);
+    const id = place.dataset.chart ?? '';
+    const text = document.getElementById(`${id}-data`)?.textContent ?? '';
+    const before = drawn.get(id);
+    if (text !== '' && (before?.text !== text || before.place !== place)) {
+      // It comes from the same service as this script.
+      draw(id, place, text, JSON.parse(text) as ChartData);
     }
   }
 }
 
-function dataOf({ dataset }: HTMLElement): ChartData | undefined {
-  const text = document.getElementById(`${dataset.chart}-data`)?.textContent;
-  // It comes from the same service as this script.
-  return text ? (JSON.parse(text) as ChartData) : undefined;
-}
-
-function draw(place: HTMLElement, data: ChartData): void {
-  const id = place.dataset.chart ?? '';
+function draw(id: string, place: HTMLElement, text: string, data: ChartData): void {
   drawn.get(id)?.plot.destroy();
   const plot = new uPlot(optionsOf(place, data), valuesOf(data), place);
-  const one: Drawn = { place, data, plot };
+  const one: Drawn = { place, text, data, plot };
   drawn.set(id, one);
   // As wide as there is room, whatever happens to the window.
   const watch = new ResizeObserver(() => {
@@ -50,8 +48,8 @@ function draw(place: HTMLElement, data: ChartData): void {
 
 /** Colours are read when a picture is drawn. */
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-  for (const { place, data } of [...drawn.values()]) {
-    draw(place, data);
+  for (const [id, { place, text, data }] of [...drawn]) {
+    draw(id, place, text, data);
   }
 });
 

@@ -1,0 +1,156 @@
+/**
+ * Everybody who looks at the console now, and is told when something has changed: a stream of server-sent events each. They are told
+ * that, not what: the page is loaded again, and checks rights as ever.
+ */
+import { PassThrough, type Readable } from 'node:stream';
+import type { DecisionRecord } from '../../../decisions/record.ts';
+import { visibleProjects } from '../../people/access.ts';
+import type { Person } from '../../people/person.ts';
+
+/** Each holds a connection. */
+const MOST = 200;
+/** As many connections as a browser has for one host. */
+const MOST_OF_ONE = 6;
+/** Told together, in milliseconds: there may be thousands of decisions in a second. */
+const TOGETHER = 500;
+/** The projects of changes that are told together; further ones are told with the next. */
+const MOST_PROJECTS = 10_000;
+/** Then the browser opens another one, and is asked again who it is. In milliseconds. */
+const LONGEST = 600_000;
+/** A proxy or the service itself may close a connection on which nothing moves, in milliseconds. */
+const HEARTBEAT = 15_000;
+
+export interface Asked {
+  readonly person: Person;
+  /** Whose connections are counted together. */
+  readonly key: string;
+  /** Whether the person may still see what they saw. It may ask a database or Keystone. */
+  isStillThere(): Promise<boolean>;
+  /** How often `isStillThere` is asked, in milliseconds. */
+  readonly askEvery: number;
+}
+
+interface Listener extends Asked {
+  readonly stream: PassThrough;
+  /** `undefined` = all. */
+  readonly projects: ReadonlySet<string> | undefined;
+  readonly since: number;
+  wroteAt: number;
+  askedAt: number;
+}
+
+/** Whose something is: of one project, or of the service itself. */
+export type Change = { readonly projectId: string | null } | 'service';
+
+export class Listeners {
+  readonly #open = new Set<Listener>();
+  /** Projects; `undefined` = the service itself. */
+  readonly #changed = new Set<string | undefined>();
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  get isEmpty(): boolean {
+    return this.#open.size === 0;
+  }
+
+  /** Whether somebody listens who is not told of everything. */
+  get hasMembers(): boolean {
+    return [...this.#open].some(({ projects }) => projects !== undefined);
+  }
+
+  /** `undefined` = there are too many. */
+  open(asked: Asked): Readable | undefined {
+    const own = [...this.#open].filter(({ key }) => key === asked.key).length;
+    if (this.#isClosed || this.#open.size >= MOST || own >= MOST_OF_ONE) {
+      return undefined;
+    }
+    const visible = visibleProjects(asked.person);
+    const now = Date.now();
+    const listener: Listener = {
+      ...asked,
+      stream: new PassThrough(),
+      projects: visible && new Set(visible),
+      ...{ since: now, wroteAt: now, askedAt: now },
+    };
+    this.#open.add(listener);
+    listener.stream.once('close', () => this.#open.delete(listener));
+    // The browser tries again after this time, in milliseconds, when the connection ends.
+    listener.stream.write('retry: 5000\nevent: hello\ndata: \n\n');
+    return listener.stream;
+  }
+
+  /** Tells, soon, whoever may see it. */
+  changed(change: Change): void {
+    if (this.isEmpty || this.#changed.size >= MOST_PROJECTS) {
+      return;
+    }
+    this.#changed.add(change === 'service' ? undefined : (change.projectId ?? undefined));
+    this.#timer ??= setTimeout(() => this.#tell(), TOGETHER).unref();
+  }
+
+  /** A decision of this process. Namespaces and workspaces may be called like a project of somebody else: no member is told of those. */
+  decided({ operation, project_id }: DecisionRecord): void {
+    this.changed(operation.includes('.') ? 'service' : { projectId: project_id });
+  }
+
+  /** Looks after the streams. Call it again and again. */
+  tick(now = Date.now()): void {
+    for (const listener of this.#open) {
+      if (now - listener.since >= LONGEST || now < listener.since) {
+        this.#end(listener);
+      } else {
+        if (now - listener.wroteAt >= HEARTBEAT) {
+          this.#write(listener, ': still here\n\n');
+        }
+        if (now - listener.askedAt >= listener.askEvery) {
+          listener.askedAt = now;
+          void this.#ask(listener);
+        }
+      }
+    }
+  }
+
+  /** Ends all streams, and opens no more. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    for (const listener of this.#open) {
+      this.#end(listener);
+    }
+  }
+
+  #tell(): void {
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    this.#timer = undefined;
+    for (const listener of this.#open) {
+      const { projects } = listener;
+      if (projects === undefined || changed.some((id) => id !== undefined && projects.has(id))) {
+        this.#write(listener, 'event: change\ndata: \n\n');
+      }
+    }
+  }
+
+  async #ask(listener: Listener): Promise<void> {
+    // Whatever keeps us from knowing ends it: the browser asks again.
+    const isThere = await listener.isStillThere().catch(() => false);
+    if (!isThere) {
+      this.#end(listener);
+    }
+  }
+
+  #write(listener: Listener, text: string): void {
+    listener.wroteAt = Date.now();
+    if (listener.stream.writableNeedDrain) {
+      // It does not read. What it was not told it sees when it opens the stream again.
+      this.#end(listener);
+    } else {
+      listener.stream.write(text);
+    }
+  }
+
+  #end(listener: Listener): void {
+    this.#open.delete(listener);
+    listener.stream.end();
+  }
+}

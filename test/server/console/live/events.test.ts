@@ -1,0 +1,146 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Listeners } from '../../../../src/server/console/live/listeners.ts';
+import type { Person } from '../../../../src/server/people/person.ts';
+import { createLasting } from '../../../support/requests.ts';
+import { runService } from '../../../support/running-service.ts';
+import { visitor } from '../visitor.ts';
+
+/** What comes, until it ends. */
+async function listen(url: string, headers: Record<string, string> = {}) {
+  const leave = new AbortController();
+  onTestFinished(() => leave.abort());
+  const answer = await fetch(`${url}/events`, { headers, signal: leave.signal });
+  let heard = '';
+  const ended = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of answer.body ?? []) {
+      heard += decoder.decode(chunk);
+    }
+  })();
+  ended.catch(() => {});
+  const events = () => [...heard.matchAll(/^event: (.*)$/gm)].map(([, name]) => name);
+  return { status: answer.status, headers: answer.headers, events, ended, leave: () => leave.abort() };
+}
+
+const member = (...projectIds: string[]): Person => ({
+  ...{ kind: 'member', provenBy: 'keystone', who: 'm', name: 'm', userId: 'm' },
+  memberships: projectIds.map((projectId) => ({ projectId, isManager: false })),
+});
+
+/** Listens without a connection. */
+function hearing(listeners: Listeners, person: Person, more: Partial<Parameters<Listeners['open']>[0]> = {}) {
+  const stream = listeners.open({
+    ...{ person, key: person.who, askEvery: 1000, isStillThere: async () => true },
+    ...more,
+  });
+  let heard = '';
+  let isOver = false;
+  stream?.on('data', (chunk: Buffer) => {
+    heard += chunk;
+  });
+  stream?.once('end', () => {
+    isOver = true;
+  });
+  return {
+    changes: () => heard.split('event: change').length - 1,
+    isOver: () => isOver,
+    isOpen: stream !== undefined,
+  };
+}
+
+const reader: Person = { ...member(), kind: 'reader', who: 'reader' };
+
+describe('a page that listens', () => {
+  it('is told of the next decision, and is let go when the service stops', async () => {
+    const service = await runService({ service: { tokens: ['s3cret'] } });
+    const token = { 'X-Auth-Token': 's3cret' };
+    const { status, headers, events, ended } = await listen(service.url, token);
+    expect({ status, type: headers.get('Content-Type'), kept: headers.get('Cache-Control') }).toEqual({
+      ...{ status: 200, type: 'text/event-stream; charset=utf-8', kept: 'no-store' },
+    });
+    await expect.poll(events).toEqual(['hello']);
+    await service.post('/check-create', createLasting(60), token);
+    await expect.poll(events).toEqual(['hello', 'change']);
+    // At once, not after the time that requests are given.
+    await service.service.close();
+    await ended;
+  });
+
+  it('of nobody hears nothing', async () => {
+    const { url } = await runService({ service: { tokens: ['s3cret'] } });
+    expect((await listen(url)).status).toBe(401);
+    expect((await listen(url, { 'X-Auth-Token': 'wrong' })).status).toBe(401);
+    expect((await listen(url, { Cookie: 'blazar-enforcement-session=made-up' })).status).toBe(401);
+  });
+
+  it('is one of a few of the same session', async () => {
+    const { url } = await runService();
+    const open = await Promise.all([1, 2, 3, 4, 5, 6].map(() => listen(url)));
+    expect(open.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+    const { status, headers } = await listen(url);
+    expect({ status, again: headers.get('Retry-After') }).toEqual({ status: 503, again: '30' });
+    open[0]?.leave();
+    await expect.poll(async () => (await listen(url)).status).toBe(200);
+  });
+});
+
+describe('a member', () => {
+  it('is told of their projects alone', async () => {
+    const listeners = new Listeners();
+    onTestFinished(() => listeners.close());
+    const [mine, theirs, all] = [member('mine'), member('theirs'), reader].map((one) =>
+      hearing(listeners, one, { key: one.memberships[0]?.projectId ?? 'all' }),
+    );
+    listeners.changed({ projectId: 'mine' });
+    await expect.poll(() => [mine?.changes(), theirs?.changes(), all?.changes()]).toEqual([1, 0, 1]);
+    listeners.changed('service');
+    await expect.poll(() => [mine?.changes(), theirs?.changes(), all?.changes()]).toEqual([1, 0, 2]);
+  });
+
+  it('is not told of what is only called like their project', async () => {
+    const listeners = new Listeners();
+    onTestFinished(() => listeners.close());
+    const [one, all] = [hearing(listeners, member('mine')), hearing(listeners, reader)];
+    const record = { operation: 'kubernetes.CREATE', project_id: 'mine' };
+    listeners.decided(record as unknown as Parameters<Listeners['decided']>[0]);
+    await expect.poll(() => [one.changes(), all.changes()]).toEqual([0, 1]);
+  });
+
+  it('is let go when they are not who they were, or when nobody can say', async () => {
+    for (const isStillThere of [async () => false, () => Promise.reject(new Error('Keystone is away'))]) {
+      const listeners = new Listeners();
+      const one = hearing(listeners, member('mine'), { isStillThere });
+      listeners.tick(Date.now() + 900);
+      expect(listeners.isEmpty).toBe(false);
+      listeners.tick(Date.now() + 1000);
+      await expect.poll(one.isOver).toBe(true);
+      expect(listeners.isEmpty).toBe(true);
+    }
+  });
+
+  it('is let go after a while, and asked again who they are', async () => {
+    const listeners = new Listeners();
+    const one = hearing(listeners, member('mine'));
+    listeners.tick(Date.now() + 600_000);
+    await expect.poll(one.isOver).toBe(true);
+  });
+});
+
+it('as many may listen as there are connections to spare, and none after the end', () => {
+  const listeners = new Listeners();
+  const open = Array.from({ length: 201 }, (_, index) => hearing(listeners, reader, { key: String(index) }));
+  expect(open.filter(({ isOpen }) => isOpen)).toHaveLength(200);
+  listeners.close();
+  expect(listeners.isEmpty).toBe(true);
+  expect(hearing(listeners, reader).isOpen).toBe(false);
+});
+
+it('thousands of decisions are told at once', async () => {
+  const listeners = new Listeners();
+  onTestFinished(() => listeners.close());
+  const all = hearing(listeners, reader);
+  for (let index = 0; index < 20_000; index += 1) {
+    listeners.changed({ projectId: `p${index}` });
+  }
+  await expect.poll(all.changes).toBe(1);
+});
