@@ -20,13 +20,13 @@ export const CONSOLE_PATHS = ['/', '/decisions', '/configuration', '/events'] as
 /** Below these paths are pages whose last part varies, and the scripts of the console. */
 const OWN_FOLDERS: readonly string[] = ['/assets', '/budgets', '/decisions', '/login', '/projects'];
 
+/** Where people log in and out. */
+export const LOGIN_PATHS = ['/login', '/login/keystone', '/login/project', '/logout'] as const;
+
 /** The paths of the service, whatever its configuration. Metrics count them by name, and no option may name one of them. */
 export const OWN_PATHS: readonly string[] = [
   ...CONSOLE_PATHS,
-  '/login',
-  '/login/keystone',
-  '/login/project',
-  '/logout',
+  ...LOGIN_PATHS,
   ...['/', '/v1/'].flatMap((prefix) => BLAZAR_ENDPOINTS.map((name) => prefix + name)),
   ...Object.values(KUBERNETES_PATHS),
   '/healthz',

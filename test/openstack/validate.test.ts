@@ -50,6 +50,16 @@ describe('a token of somebody', () => {
     expect(valid).toMatchObject({ project: undefined, roles: [], user: { domain: 'Default' } });
   });
 
+  it('says which roles it has in the system, apart from those in a project', async () => {
+    const server = await answering(() => validAnswer('validate of-system', 't'));
+    const roles = expect.arrayContaining(['reader']);
+    expect(await keystoneAt(server.url).validate('t')).toMatchObject({ roles: [], systemRoles: roles });
+    const inProject = await answering(alice);
+    expect((await keystoneAt(inProject.url).validate('of-alice'))?.systemRoles).toBeUndefined();
+    const inDomain = await answering(() => validAnswer('validate of-domain', 't'));
+    expect((await keystoneAt(inDomain.url).validate('t'))?.systemRoles).toBeUndefined();
+  });
+
   it.each(['revoked', 'unknown'])('is unknown: %s', async (name) => {
     const server = await answering(() => recordedAnswer(`validate ${name}`));
     expect(await keystoneAt(server.url).validate('t')).toBeUndefined();

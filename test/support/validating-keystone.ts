@@ -8,7 +8,14 @@ import type { Clock } from '../../src/filter/services.ts';
 import { projectFile } from './files.ts';
 
 /** What is recorded of a token: by whom, and of which kind. */
-export type Recorded = 'service' | 'member' | 'reader' | 'unscoped';
+export type Recorded =
+  | 'service'
+  | 'other-service'
+  | 'member'
+  | 'reader'
+  | 'unscoped'
+  | 'of-system'
+  | 'of-domain';
 type Recording = Recorded | 'issued' | 'unknown' | 'forbidden' | 'unauthorized';
 
 interface RecordedAnswer {
