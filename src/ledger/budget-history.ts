@@ -1,8 +1,10 @@
 /** Every change of budgets, in pages: who, when and why. */
+import { sql } from 'kysely';
 import type { Wait } from '../deadline.ts';
 import { type BudgetChange, changeOf } from './budget-rows.ts';
 import { rows } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import { textsTable } from './views/many.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery } from './views/pages.ts';
 
 export interface BudgetChangesQuery extends PageQuery {
@@ -26,7 +28,8 @@ export async function pageOfBudgetChanges(
   }
   let query = ledger.database.queries.selectFrom('budget_changes').selectAll();
   if (projectIds !== undefined) {
-    query = query.where('project_id', 'in', projectIds);
+    const listed = textsTable(ledger.database.dialect, projectIds);
+    query = query.where('project_id', 'in', sql<string>`(select value from ${listed})`);
   }
   if (userId !== undefined) {
     query = query.where('user_id', '=', userId);

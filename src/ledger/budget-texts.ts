@@ -1,5 +1,5 @@
 /** Budgets in words and exact numbers. */
-import type { Amount } from '../filter/amount.ts';
+import { type Amount, formatUnitHours } from '../filter/amount.ts';
 import type { Budget } from '../filter/budget.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 
@@ -30,4 +30,18 @@ export function budgetAmountText(amount: Amount): string {
     .padStart(6, '0')
     .replace(/0+$/, '');
   return `${amount / UNIT_HOUR}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** The columns of a file. An empty `user_id` = for the whole project. */
+export function exportedBudget(budget: Budget & { readonly taken: Amount; readonly left: Amount }) {
+  const { projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
+  return {
+    project_id: projectId,
+    user_id: userId ?? '',
+    valid_from: dateText(validFrom),
+    valid_until: dateText(validUntil),
+    amount: budgetAmountText(amount),
+    taken: formatUnitHours(taken),
+    left: formatUnitHours(left, 'down'),
+  };
 }

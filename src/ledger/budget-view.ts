@@ -6,6 +6,7 @@ import { budgetOf } from './budget-rows.ts';
 import type { BudgetStanding } from './budgets.ts';
 import { rows, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import { textsTable } from './views/many.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery } from './views/pages.ts';
 
 /** A budget in force, with its latest change. */
@@ -78,7 +79,7 @@ function pageOf(
 ) {
   const conditions = [sql`removed_at is null`];
   if (projectIds !== undefined) {
-    conditions.push(sql`project_id in (${sql.join(projectIds)})`);
+    conditions.push(sql`project_id in (select value from ${textsTable(database.dialect, projectIds)})`);
   }
   if (userId !== undefined) {
     conditions.push(userId === null ? sql`user_id is null` : sql`user_id = ${userId}`);

@@ -1,6 +1,7 @@
 /** One transaction: which project it has locked, and what time it is there. */
 import { LedgerUnavailableError } from '../errors.ts';
-import { rows, type Work } from './database.ts';
+import { type Database, rows, type Work } from './database.ts';
+import { lockProjects } from './lock-projects.ts';
 import type { Position } from './position.ts';
 import type { Statements } from './statements.ts';
 import { suspendedError } from './suspension.ts';
@@ -48,8 +49,27 @@ export class Turn {
       throw suspendedError(row.suspended);
     }
     this.locked.set(project_id, row.revision);
+    return this.#moment(row.latest_at);
+  }
+
+  /** Locks several projects, always in the same order: transactions that do so never wait for each other in a circle. */
+  *lockAll(database: Pick<Database, 'queries' | 'dialect'>, projectIds: readonly string[]): Work<void> {
+    for (const row of yield* rows(lockProjects(database, projectIds, this.#clock()))) {
+      this.ledgerId = row.ledger ?? undefined;
+      this.#position.verify(row.project_id, row.revision, row);
+      if (this.#mayGrow && row.suspended !== null) {
+        throw suspendedError(row.suspended);
+      }
+      this.locked.set(row.project_id, row.revision);
+    }
+    if (!projectIds.every((id) => this.locked.has(id))) {
+      throw new LedgerUnavailableError('the projects could not be locked');
+    }
+  }
+
+  #moment(latestAt: bigint): Moment {
     const now = this.#clock();
-    const behind = row.latest_at - now;
+    const behind = latestAt - now;
     this.behind = behind > 0n ? behind : 0n;
     return { now, latest: now + this.behind };
   }

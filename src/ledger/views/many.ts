@@ -15,3 +15,28 @@ export function rowsTable(dialect: Dialect, values: readonly bigint[]): RawBuild
     ? sql`json_each(${`[${values.join(',')}]`})`
     : sql`unnest(${values.map(String)}::bigint[]) as listed(value)`;
 }
+
+/** Rows of several columns, in their order. Numbers are exact. */
+export function recordsTable(
+  dialect: Dialect,
+  columns: readonly (readonly [name: string, type: 'text' | 'bigint'])[],
+  rows: readonly (readonly (string | bigint | null)[])[],
+): RawBuilder<unknown> {
+  const json = JSON.stringify(rows, (_, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
+  const selected = sql.join(
+    columns.map(([name, type], index) => {
+      const cell =
+        dialect === 'sqlite'
+          ? sql`json_extract(value, ${sql.lit(`$[${index}]`)})`
+          : sql`value ->> ${sql.lit(index)}`;
+      return type === 'text'
+        ? sql`${cell} as ${sql.ref(name)}`
+        : sql`cast(${cell} as bigint) as ${sql.ref(name)}`;
+    }),
+  );
+  return dialect === 'sqlite'
+    ? sql`(select ${selected} from json_each(${json}))`
+    : sql`(select ${selected} from jsonb_array_elements(cast(${json} as jsonb)) as listed(value))`;
+}

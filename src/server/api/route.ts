@@ -40,6 +40,8 @@ export interface ApiExample {
   readonly name?: string;
   /** Default `application/json`. */
   readonly type?: string;
+  /** Other types that it may have, if the client asks for them. Default: none. */
+  readonly otherTypes?: Readonly<Record<string, z.ZodType>>;
   readonly headers?: Readonly<Record<string, { readonly description: string }>>;
 }
 

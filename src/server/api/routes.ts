@@ -1,16 +1,18 @@
 /** All routes of the API. */
 import { BUDGET_CHANGE_ROUTES } from './budget-change-routes.ts';
+import { BUDGET_FILE_ROUTES } from './budget-file-routes.ts';
 import { BUDGET_ROUTES } from './budget-routes.ts';
 import { ESTIMATE } from './estimate.ts';
 import { projectLeasesRoute } from './project-leases.ts';
 import { projectsRoute } from './projects.ts';
 import type { ApiRoute } from './route.ts';
 
-/** By topic, each in a file of its own. */
+/** By topic, each in a file of its own. Where two paths fit, the first counts. */
 export const API_ROUTES: readonly ApiRoute[] = [
   projectsRoute,
   projectLeasesRoute,
   ESTIMATE,
   ...BUDGET_CHANGE_ROUTES,
+  ...BUDGET_FILE_ROUTES,
   ...BUDGET_ROUTES,
 ];

@@ -45,19 +45,31 @@ async function narrowed<Query extends Filters, Item>(
     wait: Wait,
   ) => Promise<PageOf<Item>>,
 ): Promise<PageOf<Item>> {
-  const { person } = asker;
   const ledger = await ledgerFor(asker);
   const { projectId, userId, ...rest } = query;
-  const visible = visibleProjects(person);
-  let projectIds = visible;
-  if (projectId !== undefined) {
-    // Members see their own projects, and hear nothing about others: nobody is asked for them.
-    const own = ownProject(person, projectId);
-    projectIds =
-      visible === undefined ? [await typed(asker, 'project', projectId)] : own === undefined ? [] : [own];
-  }
-  const user = userId === undefined || visible !== undefined ? userId : await typed(asker, 'user', userId);
+  const projectIds = await projectsAsked(asker, projectId);
+  const isMember = visibleProjects(asker.person) !== undefined;
+  const user = userId === undefined || isMember ? userId : await typed(asker, 'user', userId);
   return page(ledger, { ...rest, projectIds, userId: user }, asker.deadline);
+}
+
+/**
+ * The projects of a list; `undefined` = all. Members see their own projects, and hear nothing about others: nobody is asked for them.
+ * @throws ApiError 422 for a name that Keystone does not have
+ */
+export async function projectsAsked(
+  asker: Asker,
+  projectId: string | undefined,
+): Promise<readonly string[] | undefined> {
+  const visible = visibleProjects(asker.person);
+  if (projectId === undefined) {
+    return visible;
+  }
+  if (visible === undefined) {
+    return [await typed(asker, 'project', projectId)];
+  }
+  const own = ownProject(asker.person, projectId);
+  return own === undefined ? [] : [own];
 }
 
 /** Ids of lists may be those of accounts that are gone from Keystone: only names are looked up. */

@@ -87,7 +87,15 @@ export function apiOperation(
               ),
             },
             ...(answer.schema && {
-              content: { [answer.type ?? 'application/json']: { schema: schemaOf(answer) } },
+              content: {
+                [answer.type ?? 'application/json']: { schema: schemaOf(answer) },
+                ...Object.fromEntries(
+                  Object.entries(answer.otherTypes ?? {}).map(([type, schema]) => [
+                    type,
+                    { schema: jsonSchema(schema) },
+                  ]),
+                ),
+              },
             }),
           },
         ]),

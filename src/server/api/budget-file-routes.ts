@@ -1,0 +1,196 @@
+/** Budgets in files: import and export, as CSV and JSON. */
+import { z } from 'zod';
+import { readBudgetCsv } from '../../ledger/budget-csv.ts';
+import { BUDGET_COLUMNS, MAX_LINES, readBudgetDocument } from '../../ledger/budget-file.ts';
+import type { ImportPlan, PlannedLine } from '../../ledger/budget-plan.ts';
+import { budgetAmountText } from '../../ledger/budget-texts.ts';
+import { exportFor } from '../budgets/budget-export.ts';
+import { importFor } from '../budgets/budget-importing.ts';
+import { projectsAsked } from '../budgets/budget-lists.ts';
+import { refusedAs } from './budget-routes.ts';
+import { WITHOUT_LEDGER } from './projects.ts';
+import { type ApiRoute, route } from './route.ts';
+import { amountSchema, secondText, textParameter, timeParameter, timeSchema } from './shown.ts';
+
+const CSV = 'text/csv';
+const lineNumber = z
+  .int()
+  .meta({ description: 'Of CSV the line; of JSON the number of the budget, from 1.' });
+const reportSchema = z.strictObject({
+  message: z.string().optional().meta({ description: 'Why nothing was set.' }),
+  dry_run: z.boolean(),
+  set: z.int().meta({ description: 'How many are new.' }),
+  changed: z.int(),
+  unchanged: z.int(),
+  mistakes: z
+    .array(z.strictObject({ line: lineNumber.nullable(), field: z.string().nullable(), message: z.string() }))
+    .meta({ description: 'If there are any, nothing is set.' }),
+  lines: z.array(
+    z.strictObject({
+      line: lineNumber,
+      outcome: z.enum(['set', 'changed', 'unchanged']),
+      project_id: z.string(),
+      user_id: z.string().nullable(),
+      valid_from: timeSchema,
+      valid_until: timeSchema,
+      amount: z.string(),
+      before: z
+        .strictObject({ valid_until: timeSchema, amount: z.string() })
+        .nullable()
+        .meta({ description: 'The budget in force that is changed.' }),
+    }),
+  ),
+});
+
+/** Items are checked one by one, so that each mistake has its line. */
+const fileSchema = z.strictObject({
+  unit: z.string().optional().meta({ description: 'Not read.' }),
+  budgets: z.array(
+    z.unknown().meta({
+      type: 'object',
+      required: BUDGET_COLUMNS.filter((name) => name !== 'user_id'),
+      properties: Object.fromEntries(
+        BUDGET_COLUMNS.map((name) => [
+          name,
+          {
+            type:
+              name === 'user_id' ? ['string', 'null'] : name === 'amount' ? ['string', 'number'] : 'string',
+          },
+        ]),
+      ),
+    }),
+  ),
+});
+
+const exportSchema = z.strictObject({
+  unit: z.string(),
+  budgets: z.array(
+    z.strictObject({
+      ...{ project_id: z.string(), user_id: z.string().nullable(), valid_from: timeSchema },
+      ...{ valid_until: timeSchema, amount: z.string(), taken: amountSchema, left: amountSchema },
+    }),
+  ),
+});
+
+const importBudgets = route({
+  id: 'importBudgets',
+  method: 'POST',
+  path: '/v1/budgets/import',
+  action: 'import-budgets',
+  summary: 'Set many budgets at once: all, or none.',
+  description: `As JSON or CSV, with the columns ${BUDGET_COLUMNS.join(', ')}, of at most ${MAX_LINES} lines. CSV may be separated by commas, semicolons or tabs, and begins with the names of the columns; what an export has besides (taken, left) is not read. A budget in force of the same owner that starts at the same second is changed; others stay. Leases of these projects wait until it is done.`,
+  query: z.strictObject({
+    dry_run: z.enum(['true', 'false']).optional().meta({
+      description: 'true = only tell what would be set, and every mistake. Default: false.',
+    }),
+    reason: z.string().max(4000).optional().meta({
+      description: 'Why, for the history. Needed unless it is a dry run.',
+    }),
+  }),
+  body: {
+    name: 'BudgetFile',
+    schema: fileSchema as z.ZodType<unknown>,
+    example: {
+      budgets: [
+        {
+          project_id: 'climate',
+          user_id: null,
+          valid_from: '2027-01-01T00:00:00Z',
+          valid_until: '2028-01-01T00:00:00Z',
+          amount: '1000',
+        },
+      ],
+    },
+    texts: {
+      [CSV]:
+        'project_id,user_id,valid_from,valid_until,amount\r\nclimate,,2027-01-01,2028-01-01,1000\r\nclimate,alice,2027-01-01,2027-07-01,50\r\n',
+    },
+  },
+  answers: [
+    { status: 200, description: 'What was set, or would be.', schema: reportSchema, name: 'ImportReport' },
+    WITHOUT_LEDGER,
+    {
+      status: 422,
+      description: 'The file has mistakes, or there is no reason: nothing was set.',
+      schema: reportSchema.partial().extend({ field: z.string().optional() }),
+      name: 'ImportRefusal',
+    },
+  ],
+  async answer(request) {
+    const { body, query } = request;
+    const file = typeof body === 'string' ? await readBudgetCsv(body) : readBudgetDocument(body);
+    const isDryRun = query.dry_run === 'true';
+    const plan = await importFor(request, file, { isDryRun, reason: query.reason ?? '' });
+    const isRefused = !isDryRun && plan.mistakes.length > 0;
+    return { status: isRefused ? 422 : 200, json: reportJson(plan, isDryRun, isRefused) };
+  },
+});
+
+const exportBudgets = route({
+  id: 'exportBudgets',
+  method: 'GET',
+  path: '/v1/budgets/export',
+  action: 'list-budgets',
+  summary: 'All budgets as a file, which importBudgets takes.',
+  description:
+    'Sorted like listBudgets; expired ones too, removed ones not. Each thousand is as of one moment. In CSV, ids that a spreadsheet would run as a formula have an apostrophe in front, which an import takes away.',
+  query: z.strictObject({
+    format: z.enum(['csv', 'json']).optional().meta({ description: 'Default: csv.' }),
+    project_id: textParameter('Only of this project: its id, or name@domain.'),
+    valid_at: timeParameter('Only budgets in force at this time.'),
+  }),
+  answers: [
+    {
+      status: 200,
+      description: 'The file.',
+      type: CSV,
+      schema: z.string(),
+      name: 'ExportedBudgets',
+      otherTypes: { 'application/json': exportSchema },
+      headers: { 'Content-Disposition': { description: 'The name of the file.' } },
+    },
+    WITHOUT_LEDGER,
+    refusedAs(422, 'Keystone has no project of this name.'),
+  ],
+  async answer(request) {
+    const { format = 'csv', project_id, valid_at } = request.query;
+    const text = await exportFor(request, format, {
+      projectIds: await projectsAsked(request, project_id),
+      validAt: valid_at === undefined ? undefined : valid_at / 1_000_000n,
+    });
+    return {
+      headers: { 'Content-Disposition': `attachment; filename="budgets.${format}"` },
+      content: { type: format === 'csv' ? CSV : 'application/json', text },
+    };
+  },
+});
+
+export const BUDGET_FILE_ROUTES: readonly ApiRoute[] = [importBudgets, exportBudgets];
+
+function reportJson({ lines, mistakes }: ImportPlan, isDryRun: boolean, isRefused: boolean) {
+  const count = (wanted: PlannedLine['outcome']) => lines.filter(({ outcome }) => outcome === wanted).length;
+  return {
+    ...(isRefused && { message: refusalText(mistakes.length) }),
+    dry_run: isDryRun,
+    ...{ set: count('set'), changed: count('changed'), unchanged: count('unchanged') },
+    mistakes,
+    lines: lines.map(lineJson),
+  };
+}
+
+function refusalText(mistakes: number): string {
+  return `the file has ${mistakes} ${mistakes === 1 ? 'mistake' : 'mistakes'}: nothing was set`;
+}
+
+function lineJson({ line, outcome, before, wanted }: PlannedLine) {
+  return {
+    ...{ line, outcome, project_id: wanted.projectId, user_id: wanted.userId },
+    valid_from: secondText(wanted.validFrom),
+    valid_until: secondText(wanted.validUntil),
+    amount: budgetAmountText(wanted.amount),
+    before:
+      before === undefined || before.isRemoved
+        ? null
+        : { valid_until: secondText(before.validUntil), amount: budgetAmountText(before.amount) },
+  };
+}

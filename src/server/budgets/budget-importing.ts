@@ -1,0 +1,103 @@
+/** Importing many budgets for people: what the file says, what it would change, and every mistake with its line. */
+import { budgetUnit } from '../../enforcement/budget-unit.ts';
+import { type FileLine, type FileMistake, type ReadFile, wantedLines } from '../../ledger/budget-file.ts';
+import { importBudgets, tryImport } from '../../ledger/budget-import.ts';
+import type { ImportPlan } from '../../ledger/budget-plan.ts';
+import { ApiError } from '../api/route.ts';
+import { type Asker, ledgerFor } from './asker.ts';
+import { reasonOf } from './budget-desk.ts';
+import { accountId } from './named-accounts.ts';
+
+export interface ImportOptions {
+  /** Only tell what would be set. */
+  readonly isDryRun: boolean;
+  readonly reason: string;
+}
+
+/** If there is any mistake, nothing is set. @throws ApiError 404, 422, 503, LedgerUnavailableError */
+export async function importFor(
+  asker: Asker,
+  file: ReadFile,
+  { isDryRun, reason: why }: ImportOptions,
+): Promise<ImportPlan> {
+  const ledger = await ledgerFor(asker);
+  const reason = isDryRun ? why : reasonOf(why);
+  const named = await namedLines(asker, file.lines);
+  const { wanted, mistakes } = wantedLines(named.lines, budgetUnit(asker.generation.configuration));
+  const all = [...file.mistakes, ...named.mistakes, ...mistakes];
+  const author = { who: asker.person.who, reason };
+  const { deadline } = asker;
+  const plan =
+    isDryRun || all.length > 0
+      ? await tryImport(ledger, wanted, deadline)
+      : await importBudgets(ledger, wanted, author, deadline);
+  const sorted = [...all, ...plan.mistakes].sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
+  return { lines: plan.lines, mistakes: sorted };
+}
+
+/** More names would keep Keystone busy for longer than a request may take. */
+const MAX_NAMES = 1000;
+const AT_ONCE = 8;
+
+/** With the ids of names, if Keystone tells them; ids are taken as they are. */
+async function namedLines(
+  asker: Asker,
+  lines: readonly FileLine[],
+): Promise<{ lines: readonly FileLine[]; mistakes: FileMistake[] }> {
+  if (asker.generation.enforcement.keystone === undefined) {
+    return { lines, mistakes: [] };
+  }
+  const names = new Map<string, { readonly kind: 'project' | 'user'; readonly text: string }>();
+  for (const { values } of lines) {
+    for (const kind of ['project', 'user'] as const) {
+      const text = values[`${kind}_id`];
+      if (typeof text === 'string' && text.includes('@')) {
+        names.set(`${kind} ${text}`, { kind, text });
+      }
+    }
+  }
+  if (names.size > MAX_NAMES) {
+    const message = `expected at most ${MAX_NAMES} different names, got ${names.size}: give ids`;
+    return { lines: [], mistakes: [{ line: null, field: null, message }] };
+  }
+  const ids = new Map<string, string | ApiError>();
+  const waiting = [...names];
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+        const [key, { kind, text }] = next;
+        ids.set(key, await accountOrMistake(asker, kind, text));
+      }
+    }),
+  );
+  const mistakes: FileMistake[] = [];
+  const named: FileLine[] = [];
+  for (const { line, values } of lines) {
+    const project = ids.get(`project ${values.project_id}`) ?? values.project_id;
+    const user = ids.get(`user ${values.user_id}`) ?? values.user_id;
+    const wrong = [project, user].flatMap((one) => (one instanceof ApiError ? [one] : []));
+    for (const { field = null, message } of wrong) {
+      mistakes.push({ line, field, message });
+    }
+    if (wrong.length === 0) {
+      named.push({ line, values: { ...values, project_id: project, user_id: user } });
+    }
+  }
+  return { lines: named, mistakes };
+}
+
+/** A name that Keystone does not have is a mistake of the file. */
+async function accountOrMistake(
+  asker: Asker,
+  kind: 'project' | 'user',
+  text: string,
+): Promise<string | ApiError> {
+  try {
+    return await accountId(asker, kind, text, `${kind}_id`);
+  } catch (thrown) {
+    if (thrown instanceof ApiError && thrown.status === 422) {
+      return thrown;
+    }
+    throw thrown;
+  }
+}
