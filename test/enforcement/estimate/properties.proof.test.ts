@@ -1,0 +1,30 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { DIALECTS, newLedgers } from '../../support/ledgers.ts';
+import { Worlds, worlds } from './worlds.ts';
+
+const newLedger = newLedgers();
+
+it.each(DIALECTS)(
+  'suggests only what is allowed, and records nothing, on %s',
+  async (dialect) => {
+    const all = await Worlds.open(await newLedger(dialect));
+    const counts = new Map<string, number>();
+    try {
+      await fc.assert(
+        fc.asyncProperty(worlds, async (world) => {
+          const answered = await all.try(world);
+          for (const one of answered.length === 0 ? ['none'] : answered) {
+            counts.set(one, (counts.get(one) ?? 0) + 1);
+          }
+        }),
+        { numRuns: Number(process.env.ESTIMATE_RUNS ?? 400) },
+      );
+    } finally {
+      await all.close();
+    }
+    process.stderr.write(`${dialect}: ${JSON.stringify(Object.fromEntries(counts))}\n`);
+    expect(counts.size).toBe(5);
+  },
+  300_000,
+);

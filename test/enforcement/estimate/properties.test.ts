@@ -1,0 +1,19 @@
+import fc from 'fast-check';
+import { expect, it, onTestFinished } from 'vitest';
+import { newLedger } from '../../support/ledgers.ts';
+import { Worlds, worlds } from './worlds.ts';
+
+it('suggests only what is allowed, changes only what it says, and records nothing', async () => {
+  const all = await Worlds.open(await newLedger());
+  onTestFinished(() => all.close());
+  const seen = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(worlds, async (world) => {
+      for (const one of await all.try(world)) {
+        seen.add(one);
+      }
+    }),
+    { numRuns: 30 },
+  );
+  expect([...seen].sort()).toEqual(['allowed', 'later', 'shorter', 'smaller']);
+});

@@ -1,0 +1,246 @@
+/** Random projects with budgets, leases and rules, and wishes that may be refused in any way; and what must hold of each estimate. */
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { type CreateRequest, type Lease, toInstant, UsageEnforcement } from '../../../src/index.ts';
+import { rows } from '../../../src/ledger/database.ts';
+import type { Ledger } from '../../../src/ledger/ledger.ts';
+import { filterFolder, filterSource } from '../../support/filter-folder.ts';
+import { giveBudget, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
+import { recordingLogger } from '../../support/logger.ts';
+
+const NOW = '2026-11-21T09:00:30Z';
+const DAY = 86_400_000;
+const MINUTE = 60_000;
+const FIRST = Date.parse('2026-11-01T00:00:00Z');
+
+interface Period {
+  readonly gap: number;
+  readonly days: number;
+  readonly hours: number;
+}
+
+const periods = fc.array(
+  fc.record({
+    gap: fc.integer({ min: 0, max: 20 }),
+    days: fc.integer({ min: 1, max: 40 }),
+    hours: fc.integer({ min: 0, max: 900 }),
+  }),
+  { maxLength: 4 },
+);
+
+const reservation = fc.oneof(
+  fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 0, max: 8 })).map(([min, more]) => ({
+    ...{ resource_type: 'physical:host', min, max: min + more },
+  })),
+  fc.integer({ min: 1, max: 60 }).map((amount) => ({ resource_type: 'virtual:instance', amount })),
+  fc
+    .integer({ min: 1, max: 9 })
+    .map((amount) => ({ resource_type: 'virtual:floatingip', amount: String(amount) })),
+);
+
+const wish = fc.record({
+  /** After now. */
+  start: fc.oneof(fc.integer({ min: 0, max: 120 }), fc.integer({ min: 0, max: 120 * 1440 })),
+  minutes: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 20 * 1440 })),
+  reservations: fc.array(reservation, { maxLength: 3 }),
+});
+
+export const worlds = fc.record({
+  project: periods,
+  user: fc.option(periods, { freq: 3 }),
+  before: fc.array(wish, { maxLength: 3 }),
+  wish,
+});
+type World = typeof worlds extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** No lease starts on a Sunday, and none takes from 100 to 200 minutes: not monotone at all. */
+const ODD = `
+  const start = new Date(lease.start_date + 'Z');
+  const minutes = (new Date(lease.end_date + 'Z') - start) / 60000;
+  if (start.getUTCDay() === 0) return reject('not on a Sunday');
+  return minutes > 100 && minutes < 200 ? reject('odd') : allow();`;
+
+export class Worlds {
+  readonly enforcement: UsageEnforcement;
+  readonly ledger: Ledger;
+  #projects = 0;
+
+  private constructor(enforcement: UsageEnforcement, ledger: Ledger) {
+    this.enforcement = enforcement;
+    this.ledger = ledger;
+  }
+
+  static async open(connection: string): Promise<Worlds> {
+    const enforcement = await UsageEnforcement.load(
+      {
+        environment: {},
+        configFiles: [],
+        values: {
+          ledger: { connection },
+          enforcement: {
+            enabled_filters: [
+              'MaxLeasesFilter',
+              'OddFilter',
+              'MaxLeaseDurationFilter',
+              'LeaseDatesFilter',
+              'MaxReservationSizeFilter',
+              'UsageBudgetFilter',
+            ],
+            filters_path: [filterFolder({ 'odd-filter.js': filterSource('OddFilter', { create: ODD }) })],
+            max_leases_per_project: 3,
+            max_lease_duration: 12 * 86_400,
+            lease_dates_earliest_start: '+1800',
+            lease_dates_latest_end: '2027-04-01',
+            max_reservation_size: { 'physical:host': 9 },
+            usage_budget_rates: { 'physical:host': 1, 'virtual:instance': 0.1, 'virtual:floatingip': 0.01 },
+          },
+        },
+      },
+      { logger: recordingLogger(), clock: { now: () => new Date(NOW) } },
+    );
+    return new Worlds(enforcement, await ledgerAt(connection, { now: () => NOW }));
+  }
+
+  async close(): Promise<void> {
+    await this.enforcement.close();
+    await this.ledger.close();
+  }
+
+  /** Fails where a promise is broken. Returns the changes that were suggested; `allowed` = the wish itself is. */
+  async try({ project, user, before, wish: wanted }: World): Promise<readonly string[]> {
+    this.#projects += 1;
+    const projectId = `project-${this.#projects}`;
+    await this.#give(projectId, null, project);
+    await this.#give(projectId, 'alice', user ?? []);
+    for (const one of before) {
+      await this.enforcement.checkCreate(requestOf(projectId, one));
+    }
+    const request = requestOf(projectId, wanted);
+    const recorded = await this.#everything();
+    const { decision, charges, suggestions, searched } = await this.enforcement.estimate(request);
+    expect(await this.#everything()).toEqual(recorded);
+    const dryRun = { dryRun: true, explain: true };
+    const checked = await this.enforcement.checkCreate(request, dryRun);
+    expect(withoutTimes(decision)).toEqual(withoutTimes(checked));
+    expect(searched === null).toBe(decision.allowed);
+    for (const { change, lease, charges: its } of suggestions) {
+      expectOnly(change, request.lease, lease);
+      const again = await this.enforcement.checkCreate({ ...request, lease }, { dryRun: true });
+      expect(again, `${change}: ${again.message}`).toMatchObject({ allowed: true, changed: false });
+      expect(its.filter(({ left }) => left !== null && left < 0n)).toEqual([]);
+    }
+    if (decision.allowed) {
+      expect(suggestions).toEqual([]);
+    }
+    const granted = decision.allowed ? { lease: request.lease, charges } : suggestions.at(-1);
+    if (granted !== undefined) {
+      const made = await this.enforcement.checkCreate({ ...request, lease: granted.lease });
+      expect(made.allowed).toBe(true);
+      const balances = await this.#balances(projectId);
+      for (const { account, taken, amount } of granted.charges) {
+        expect(balances.get(account) ?? 0n).toBe(taken + amount);
+      }
+    }
+    return decision.allowed ? ['allowed'] : suggestions.map(({ change }) => change);
+  }
+
+  async #give(projectId: string, userId: string | null, all: readonly Period[]): Promise<void> {
+    let day = 0;
+    for (const { gap, days, hours } of all) {
+      day += gap;
+      const [from, until] = [day, day + days].map((at) =>
+        new Date(FIRST + at * DAY).toISOString().slice(0, 10),
+      );
+      await giveBudget(this.ledger, {
+        ...{ projectId, amount: String(hours), from: from ?? '', until: until ?? '' },
+        ...(userId !== null && { userId }),
+      });
+      day += days;
+    }
+  }
+
+  /** All rows of all tables. */
+  async #everything(): Promise<string> {
+    const { queries } = this.ledger.database;
+    const tables = [
+      'projects',
+      'leases',
+      'accounts',
+      'entries',
+      'budgets',
+      'budget_changes',
+      'outbox',
+    ] as const;
+    const read: unknown[] = [];
+    for (const table of tables) {
+      const query = queries.selectFrom(table).selectAll().compile();
+      read.push(await this.ledger.read('read', () => rows(query), NO_WAIT));
+    }
+    return JSON.stringify(read, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+  }
+
+  async #balances(projectId: string): Promise<Map<string, bigint>> {
+    const query = this.ledger.database.queries
+      .selectFrom('accounts')
+      .selectAll()
+      .where('project_id', '=', projectId);
+    const found = await this.ledger.read('read', () => rows(query.compile()), NO_WAIT);
+    return new Map(found.map(({ name, balance }) => [name, balance]));
+  }
+}
+
+function requestOf(projectId: string, { start, minutes, reservations }: World['wish']): CreateRequest {
+  const from = Date.parse('2026-11-21T09:00:00Z') + start * MINUTE;
+  return {
+    context: { user_id: 'alice', project_id: projectId },
+    lease: {
+      name: 'wish',
+      start_date: text(from),
+      end_date: text(from + minutes * MINUTE),
+      reservations,
+      before_end_date: '',
+    },
+  };
+}
+
+function text(at: number): string {
+  return new Date(at).toISOString().slice(0, 19);
+}
+
+function withoutTimes(decision: { readonly outcomes: readonly object[] }): object {
+  return { ...decision, outcomes: decision.outcomes.map((one) => ({ ...one, milliseconds: 0 })) };
+}
+
+/** That a suggestion is the wish but for what it says. */
+function expectOnly(change: string, wished: Lease, lease: Lease): void {
+  const at = ({ start_date, end_date }: Lease) =>
+    [start_date, end_date].map((date) => Number((toInstant(date) ?? 0n) / 1000n)) as [number, number];
+  const [[start, end], [from, until]] = [at(wished), at(lease)];
+  const { reservations = [] } = lease;
+  expect(from % MINUTE).toBe(0);
+  expect(until % MINUTE).toBe(0);
+  if (change === 'shorter') {
+    expect({ ...lease, end_date: wished.end_date }).toEqual(wished);
+    expect(until).toBeGreaterThan(start);
+    expect(until).toBeLessThan(end);
+  } else if (change === 'later') {
+    expect({ ...lease, start_date: wished.start_date, end_date: wished.end_date }).toEqual(wished);
+    expect(from).toBeGreaterThan(start);
+    expect(until - from).toBe(end - start);
+  } else {
+    expect(change).toBe('smaller');
+    expect({ ...lease, reservations: wished.reservations }).toEqual(wished);
+    const before = wished.reservations ?? [];
+    for (const [index, one] of reservations.entries()) {
+      const { max, amount, min } = one;
+      expect({ ...one, ...pick(before[index] ?? {}) }).toEqual(before[index]);
+      expect(Number(max ?? amount)).toBeGreaterThanOrEqual(Number(min ?? 1));
+      expect(Number(max ?? amount)).toBeLessThanOrEqual(Number(before[index]?.max ?? before[index]?.amount));
+    }
+    expect(reservations).not.toEqual(before);
+  }
+}
+
+function pick({ max, amount }: Readonly<Record<string, unknown>>): object {
+  return { ...(max === undefined ? {} : { max }), ...(amount === undefined ? {} : { amount }) };
+}
