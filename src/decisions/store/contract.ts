@@ -8,8 +8,8 @@ import type { Selection } from '../selection.ts';
 /** `Selection`: projects, users, filters, outcomes, operations, since, until. All are combined by "and". */
 export interface DecisionsQuery extends Selection, PageQuery {
   /**
-   * Only about leases of these projects, whatever else is asked; `undefined` = everything. Decisions of SkyPilot and Kubernetes are left
-   * out then: their workspaces and namespaces may be called like a project of somebody else.
+   * Only about leases of these projects, whatever else is asked, and only what members may see of them (`memberView`); `undefined` =
+   * everything.
    */
   readonly visible?: readonly string[] | undefined;
   readonly leaseId?: string | undefined;

@@ -6,6 +6,7 @@ import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../../ledger/schema.ts';
 import { type DecisionOutcome, decisionRecordSchema } from '../record.ts';
 import type { DecisionsQuery } from './contract.ts';
+import { MEMBER_OPERATIONS } from './member-view.ts';
 import { type ReadRow, UNKEPT } from './rows.ts';
 
 /** Where a page begins: after this decision. */
@@ -25,8 +26,6 @@ interface Plan {
 }
 
 const OUTCOMES: readonly DecisionOutcome[] = decisionRecordSchema.shape.outcome.options;
-/** Leases only. */
-const OF_LEASES = ['create', 'update', 'commit-create', 'commit-update', 'end'];
 /** Each branch is a query of its own. */
 const MOST_BRANCHES = 150;
 
@@ -119,7 +118,7 @@ function planOf(asked: DecisionsQuery): Plan | undefined {
   const rest = {
     visible: visible && [
       sql`d.project_id in (${sql.join(visible)})`,
-      sql`d.operation in (${sql.join(OF_LEASES)})`,
+      sql`d.operation in (${sql.join(MEMBER_OPERATIONS)})`,
     ],
     projects: query.projects && [account('project', query.projects)],
     users: users && [account('user', users)],

@@ -3,7 +3,9 @@ import type { Wait } from '../../deadline.ts';
 import { type Database, rows } from '../../ledger/database.ts';
 import { Gate } from '../../ledger/gate.ts';
 import { CursorError, cursorOf, keyOf, type PageOf } from '../../ledger/views/pages.ts';
+import { isSelected } from '../selection.ts';
 import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
+import { memberQuery, memberView } from './member-view.ts';
 import { type NewRow, storedDecision } from './rows.ts';
 import { type Place, rowsOf, Search } from './search.ts';
 import { removeOld, SqliteWriting, writeToPostgres } from './statements.ts';
@@ -58,7 +60,9 @@ export class DecisionTable implements DecisionTarget {
     const place = query.after === undefined ? undefined : placeOf(query.after);
     const leave = await this.#readers.enter(wait);
     try {
-      return await this.#search(query, place, wait);
+      return query.visible === undefined
+        ? await this.#search(query, place, wait)
+        : await this.#searchForMember(query, place, wait);
     } finally {
       leave();
     }
@@ -78,6 +82,34 @@ export class DecisionTable implements DecisionTarget {
 
   async close(): Promise<void> {
     await this.#database.close();
+  }
+
+  /** What is hidden leaves gaps, which the next decisions fill. */
+  async #searchForMember(
+    query: DecisionsQuery,
+    place: Place | undefined,
+    wait: Wait,
+  ): Promise<PageOf<StoredDecision>> {
+    const until = performance.now() + PATIENCE;
+    const found: StoredDecision[] = [];
+    for (let from = place; ; ) {
+      const page = await this.#search(memberQuery(query), from, wait);
+      for (const stored of page.items) {
+        const record = memberView(stored.record);
+        if (isSelected(record, query)) {
+          found.push({ ...stored, record });
+        }
+      }
+      const last = found[query.limit - 1];
+      if (last !== undefined && (found.length > query.limit || page.next !== undefined)) {
+        const at = BigInt(Date.parse(last.record.time)) * 1000n;
+        return { items: found.slice(0, query.limit), next: cursorOf([at, last.id]) };
+      }
+      if (page.next === undefined || performance.now() > until) {
+        return { items: found, next: page.next };
+      }
+      from = placeOf(page.next);
+    }
   }
 
   async #search(

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { isSelected } from '../../../src/decisions/selection.ts';
 import type { DecisionsQuery, StoredDecision } from '../../../src/decisions/store/contract.ts';
+import { memberView } from '../../../src/decisions/store/member-view.ts';
 import { rowJson } from '../../../src/decisions/store/rows.ts';
 import { DecisionTable } from '../../../src/decisions/store/table.ts';
 import { rows } from '../../../src/ledger/database.ts';
@@ -38,6 +39,19 @@ const KINDS: readonly Partial<DecisionRecord>[] = [
       { filter: 'TriedFilter', outcome: 'rejected', audit: true, message: 'Not yet.', duration_ms: 1 },
       { filter: 'OtherFilter', outcome: 'allowed', audit: false, message: null, duration_ms: 1 },
     ],
+  },
+  {
+    ...{ outcome: 'allowed-on-error', filter: 'OtherFilter' },
+    filters: [
+      { filter: 'OtherFilter', outcome: 'allowed-on-error', audit: false, message: null, duration_ms: 1 },
+    ],
+  },
+  {
+    ...{ operation: 'end', outcome: 'failed', filter: 'OtherFilter', failed: true },
+    filters: [
+      { filter: 'OtherFilter', outcome: 'failed', audit: false, message: 'Not told.', duration_ms: 1 },
+    ],
+    warnings: ['OtherFilter: Not told.'],
   },
   { operation: 'skypilot.launch' as never, project_id: 'climate' },
   { operation: 'kubernetes.admission', project_id: 'climate', ...rejectedBy('SchedulingPolicy') },
@@ -107,7 +121,8 @@ describe.each(DIALECTS)('decisions in a ledger on %s', (dialect) => {
           limit: fc.integer({ min: 1, max: 30 }),
         }),
         async ({ limit, leaseId, visible, ...selection }) => {
-          const expected = written.filter(
+          const seen = visible === undefined ? written : written.map(memberView);
+          const expected = seen.filter(
             (record) =>
               isSelected(record, selection) &&
               (leaseId === undefined || record.lease_id === leaseId) &&
@@ -117,7 +132,7 @@ describe.each(DIALECTS)('decisions in a ledger on %s', (dialect) => {
                   !/\./.test(record.operation))),
           );
           const found = await everything({ ...selection, leaseId, visible }, limit);
-          expect(requestIds(found)).toEqual(expected.map(({ request_id }) => request_id).reverse());
+          expect(found.map(({ record }) => record)).toEqual(expected.reverse());
         },
       ),
       { numRuns: 60 },
