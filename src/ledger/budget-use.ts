@@ -1,6 +1,7 @@
-/** How many budgets are nearly or wholly taken: a few numbers for metrics, however many budgets there are. */
+/** What is taken of budgets, for metrics: how many are nearly or wholly taken, and which. The cost is bounded. */
 import { sql } from 'kysely';
 import type { Wait } from '../deadline.ts';
+import type { Amount } from '../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { rows } from './database.ts';
 import type { Ledger } from './ledger.ts';
@@ -44,4 +45,31 @@ export async function budgetUse(ledger: Ledger, wait: Wait): Promise<Map<BudgetC
     counts.set(taken, Number(budgets));
   }
   return counts;
+}
+
+/** A budget in force, and what leases have taken of it. */
+export interface UsedBudget {
+  readonly projectId: string;
+  /** `null` = for the whole project. */
+  readonly userId: string | null;
+  readonly amount: Amount;
+  readonly taken: Amount;
+}
+
+/** The budgets in force of which the largest share is taken, up to a number. @throws LedgerUnavailableError */
+export async function fullestBudgets(ledger: Ledger, most: number, wait: Wait): Promise<UsedBudget[]> {
+  const { queries } = ledger.database;
+  const second = ledger.now() / MICROSECONDS_PER_SECOND;
+  const query = sql<{ project_id: string; user_id: string | null; amount: Amount; taken: Amount }>`
+    select newest.project_id as project_id, user_id, amount, coalesce(balance, 0) as taken
+    from (select * from budgets order by id desc limit ${sql.lit(COUNTED_BUDGETS)}) as newest
+    left join accounts on accounts.project_id = newest.project_id
+      and accounts.name = 'usage_budget/' || newest.id
+    where removed_at is null and valid_from <= ${second} and valid_until > ${second}
+    order by case when amount > 0 then coalesce(balance, 0) * 1.0 / amount else 1 end desc, newest.id
+    limit ${most}`;
+  const found = await ledger.database.read(() => rows(query.compile(queries)), wait);
+  return found.map(({ project_id: projectId, user_id: userId, amount, taken }) => ({
+    ...{ projectId, userId, amount, taken },
+  }));
 }

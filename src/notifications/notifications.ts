@@ -142,6 +142,7 @@ export class Notifications {
       const isWritten = await addNotices(await ledger.ledger(wait), [notice], MOST_UNDELIVERED, wait);
       if (isWritten) {
         this.#isDropping = false;
+        this.#parts.outbox.wake(NOTICES);
       } else {
         this.#drop(event, `${MOST_UNDELIVERED} events are not delivered`);
       }

@@ -1,6 +1,6 @@
-/** Counts budgets by how much of them is taken, for whoever reads the metrics: at most once a minute, and never for long. */
+/** Reads what is taken of budgets, for whoever reads the metrics: at most once a minute, and never for long. */
 import { inTime, withinDeadline } from '../deadline.ts';
-import type { BudgetClass } from '../ledger/budget-use.ts';
+import type { BudgetClass, UsedBudget } from '../ledger/budget-use.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 
 /** In milliseconds. */
@@ -8,37 +8,50 @@ const KEPT = 60_000;
 /** Reading the metrics must not wait longer for the ledger, in seconds. */
 const PATIENCE = 2;
 
-type Counts = ReadonlyMap<BudgetClass, number>;
+export interface BudgetUse {
+  readonly classes: ReadonlyMap<BudgetClass, number>;
+  /** Those of which the largest share is taken. */
+  readonly fullest: readonly UsedBudget[];
+  /** How many more are in force. */
+  readonly omitted: number;
+}
 
 export class BudgetGauge {
   readonly #now: () => number;
   #ledger: ChainLedger | undefined;
+  #most = 0;
   #readAt = 0;
-  #counts: Promise<Counts | undefined> | undefined;
+  #use: Promise<BudgetUse | undefined> | undefined;
 
   /** `now`: in milliseconds. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
-  /** `undefined` when there is no ledger, or it does not answer. */
-  read(ledger: ChainLedger | undefined): Promise<Counts | undefined> {
-    if (this.#counts === undefined || ledger !== this.#ledger || this.#now() - this.#readAt >= KEPT) {
+  /** `undefined` when there is no ledger, or it does not answer. `most`: how many budgets are shown one by one. */
+  read(ledger: ChainLedger | undefined, most: number): Promise<BudgetUse | undefined> {
+    const isOld = this.#now() - this.#readAt >= KEPT;
+    if (this.#use === undefined || ledger !== this.#ledger || most !== this.#most || isOld) {
+      this.#most = most;
       this.#ledger = ledger;
       this.#readAt = this.#now();
-      this.#counts = ledger === undefined ? Promise.resolve(undefined) : count(ledger);
+      this.#use = ledger === undefined ? Promise.resolve(undefined) : use(ledger, most);
     }
-    return this.#counts;
+    return this.#use;
   }
 }
 
-async function count(ledger: ChainLedger): Promise<Counts | undefined> {
-  const { budgetUse } = await import('../ledger/budget-use.ts');
+async function use(ledger: ChainLedger, most: number): Promise<BudgetUse | undefined> {
+  const { budgetUse, fullestBudgets } = await import('../ledger/budget-use.ts');
   return withinDeadline(PATIENCE, async (deadline) => {
     try {
-      const counts = ledger.read((opened) => budgetUse(opened, deadline));
-      await inTime(counts, deadline);
-      return await counts;
+      const read = ledger.read(async (opened) => {
+        const classes = await budgetUse(opened, deadline);
+        const fullest = most === 0 ? [] : await fullestBudgets(opened, most, deadline);
+        const inForce = [...classes.values()].reduce((sum, count) => sum + count, 0);
+        return { classes, fullest, omitted: Math.max(0, inForce - fullest.length) };
+      });
+      return await inTime(read, deadline);
     } catch {
       return undefined;
     }

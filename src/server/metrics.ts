@@ -8,8 +8,11 @@ import type { LedgerObserver, LedgerOperation } from '../ledger/observer.ts';
 import type { OutboxCounts } from '../ledger/outbox/reports.ts';
 import { IDENTITY_KINDS, type IdentityKind, type MissingReason } from '../openstack/identity-records.ts';
 import type { NamesObserver } from '../openstack/names.ts';
+import type { BudgetUse } from './budget-gauge.ts';
+import { BudgetMetrics } from './budget-metrics.ts';
 import { DecisionStoreMetrics } from './decision-store-metrics.ts';
 import { FollowerMetrics } from './follower-metrics.ts';
+import { OutboxMetrics } from './outbox-metrics.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
 /** In seconds, up to more than the longest deadline that can be set, 3600. */
@@ -30,8 +33,8 @@ export interface Gauges {
   queued(): number;
   generation(): number;
   configurationIsValid(): boolean;
-  /** How many budgets are in each class by how much of them is taken; `undefined` = there are none to be counted. */
-  budgets?(): Promise<ReadonlyMap<string, number> | undefined>;
+  /** What is taken of budgets; `undefined` = there is no ledger, or it does not answer. */
+  budgets?(): Promise<BudgetUse | undefined>;
   /** Of the tokens of Keystone. */
   tokens?: TokenSizes;
   /** Decisions that are not stored yet. */
@@ -112,37 +115,14 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     'Seconds by which the system clock was behind the last entry of a project, at the last transaction; 0 if it was not.',
     [],
   );
-  readonly #budgets = this.#gauge(
-    'ledger_budgets',
-    'Budgets in force, by the share that leases have taken. Counted at most once a minute.',
-    ['taken'],
-  );
   readonly #missingNames = this.#counter(
     'names_unresolved_total',
     'Names of projects, users and domains that Keystone did not tell for a request. Limits by name and tag did not apply.',
     ['kind', 'reason'],
   );
   readonly follower = new FollowerMetrics(this.#registry);
-  readonly #outboxWaiting = this.#gauge(
-    'outbox_waiting',
-    'Messages in the outbox that are not delivered yet. Counted at most every five seconds.',
-    [],
-  );
-  readonly #outboxOldest = this.#gauge(
-    'outbox_oldest_seconds',
-    'How long the oldest of them has waited; 0 if there is none.',
-    [],
-  );
-  readonly #outboxDead = this.#gauge(
-    'outbox_dead',
-    'Messages in the outbox that were not delivered in time, until an operator retries or discards them.',
-    [],
-  );
-  readonly #outboxAttempts = this.#counter(
-    'outbox_attempts_total',
-    'Attempts of this process to deliver a message: delivered, failed, or dead, if it was the last.',
-    ['outcome'],
-  );
+  readonly #budgets: BudgetMetrics;
+  readonly #outbox: OutboxMetrics;
   readonly #reloads = this.#counter(
     'reloads_total',
     'Reloads of the configuration: applied, or refused because of mistakes.',
@@ -173,6 +153,8 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#gauges = gauges;
     this.tokens = new TokenMetrics(this.#registry, PREFIX, gauges.tokens);
     this.decisionStore = new DecisionStoreMetrics(this.#registry, PREFIX, gauges.decisionsWaiting);
+    this.#budgets = new BudgetMetrics(this.#registry, PREFIX);
+    this.#outbox = new OutboxMetrics(this.#registry, PREFIX);
     this.#gauge('decisions_under_way', 'Decisions in progress.', [], gauges.underWay);
     this.#gauge(
       'decisions_queued',
@@ -194,9 +176,6 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     );
     for (const gauge of [this.#ledgerAvailable, this.#inDoubt, this.#clockBehind]) {
       gauge.remove();
-    }
-    for (const outcome of ['delivered', 'failed', 'dead']) {
-      this.#outboxAttempts.inc({ outcome }, 0);
     }
     for (const outcome of ['applied', 'refused']) {
       this.#reloads.inc({ outcome }, 0);
@@ -291,7 +270,11 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   }
 
   attempted(outcome: 'delivered' | 'failed' | 'dead'): void {
-    this.#outboxAttempts.inc({ outcome });
+    this.#outbox.attempted(outcome);
+  }
+
+  noticeDropped(event: string): void {
+    this.#outbox.dropped(event);
   }
 
   reloaded(outcome: 'applied' | 'refused'): void {
@@ -327,31 +310,12 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   async #expose(): Promise<{ text: string; contentType: string }> {
     this.#countDecisions();
     this.#countAnswers();
-    await Promise.all([this.#countBudgets(), this.#countOutbox()]);
+    const { budgets, outbox } = this.#gauges;
+    await Promise.all([
+      budgets?.().then((use) => this.#budgets.set(use)),
+      outbox?.().then((counts) => this.#outbox.set(counts)),
+    ]);
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
-  }
-
-  async #countBudgets(): Promise<void> {
-    const budgets = await this.#gauges.budgets?.();
-    this.#budgets.reset();
-    for (const [taken, count] of budgets ?? []) {
-      this.#budgets.set({ taken }, count);
-    }
-  }
-
-  async #countOutbox(): Promise<void> {
-    const counts = await this.#gauges.outbox?.();
-    const values = [
-      [this.#outboxWaiting, counts?.waiting],
-      [this.#outboxOldest, counts?.oldestSeconds],
-      [this.#outboxDead, counts?.dead],
-    ] as const;
-    for (const [gauge, value] of values) {
-      gauge.remove();
-      if (value !== undefined) {
-        gauge.set(value);
-      }
-    }
   }
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {

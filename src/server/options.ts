@@ -130,6 +130,10 @@ export const serviceOptions = z
         'Longest time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process hears no signal. 0 = no limit.',
       unit: 'seconds',
     }),
+    metrics_budgets: z.int().min(0).max(10_000).default(1000).meta({
+      description:
+        'How many budgets /metrics shows one by one: those of which the largest share is taken. 0 = none.',
+    }),
     log_level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').meta({
       description: 'Verbosity of the log on standard error. Read at the start.',
     }),

@@ -167,7 +167,10 @@ export class Service {
       queued: () => generations.queued,
       generation: () => generations.current.number,
       configurationIsValid: () => generations.problems.length === 0,
-      budgets: () => budgetGauge.read(generations.current.enforcement.ledger),
+      budgets: () => {
+        const { enforcement, options: now } = generations.current;
+        return budgetGauge.read(enforcement.ledger, now.metrics_budgets);
+      },
       tokens: () => gates.sizes,
       decisionsWaiting: () => stores.waiting,
       outbox: () => outboxGauge.read(generations.current.enforcement.outbox),

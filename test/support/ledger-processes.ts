@@ -26,6 +26,8 @@ export interface ServiceSetup {
   readonly enabled?: string;
   /** Further lines of `[enforcement]`. */
   readonly enforcement?: string;
+  /** Further sections. */
+  readonly sections?: string;
   /** Not the policy service, but a lease service that embeds the library. */
   readonly isEmbedded?: boolean;
 }
@@ -56,6 +58,7 @@ const LEASE_SERVICE = projectFile('test/support/lease-service.js');
 /** The process as it starts: it may end without ever listening. */
 export function launchService(setup: ServiceSetup) {
   const { connection, deadline = 60, timeout = 60, poolSize = 4, doubtFolder = '', enforcement = '' } = setup;
+  const { sections = '' } = setup;
   const { enabled = 'MaxLeasesFilter, UsageBudgetFilter' } = setup;
   const conf = confFile(`[enforcement]
 enabled_filters = ${enabled}
@@ -68,6 +71,7 @@ doubt_folder = ${doubtFolder}
 [service]
 port = 0
 deadline = ${deadline}
+${sections}
 `);
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(OS_|BLAZAR_|NODE_OPTIONS$)/.test(name)),

@@ -84,6 +84,11 @@ export class ChainOutbox implements OutboxService {
     };
   }
 
+  /** Call it when a message of a sender was written in a transaction of its own. */
+  wake(sender: string): void {
+    this.#senders.get(sender)?.lane.wake();
+  }
+
   /** Starts delivering. For processes that serve. */
   deliver(): void {
     this.#isDelivering = true;

@@ -1,0 +1,109 @@
+import { expect, it } from 'vitest';
+import type { Crossing } from '../../src/ledger/notices/crossings.ts';
+import type { Reconciled } from '../../src/ledger/reconcile-lease.ts';
+import { Corrections } from '../../src/notifications/corrections.ts';
+import { correctedEvent, refusedEvent, thresholdEvent } from '../../src/notifications/events.ts';
+import { hours } from '../filters/on-ledger.ts';
+import { eventIn } from './cloud-events.ts';
+
+const HOSTILE = 'a/b\u0000\n\u202e"<script>\ud800';
+const AT = 1_795_258_830_000_000n;
+
+const crossing = (userId: string | null, projectId = 'climate'): Crossing => ({
+  budget: {
+    ...{ id: 7n, projectId, userId, amount: hours('1000') },
+    ...{ validFrom: 1_767_225_600n, validUntil: 1_798_761_600n },
+  },
+  ...{ threshold: 80, before: hours('799.99'), taken: hours('800.00001'), at: AT },
+  ...{ cause: 'create', who: 'alice', requestId: 'req-1' },
+});
+
+it('says which budget has passed which threshold, with amounts as decimal texts', () => {
+  const event = eventIn(thresholdEvent('/here', 'id-1', crossing(null)));
+  expect(event).toEqual({
+    specversion: '1.0',
+    id: 'id-1',
+    source: '/here',
+    type: 'io.blazar-enforcement.budget.threshold',
+    subject: 'projects/climate',
+    time: '2026-11-21T11:00:30Z',
+    datacontenttype: 'application/json',
+    data: {
+      threshold: 80,
+      project: { id: 'climate', name: null, domain: null },
+      user: null,
+      budget: {
+        from: '2026-01-01T00:00:00Z',
+        until: '2027-01-01T00:00:00Z',
+        amount: '1000',
+        taken: '800.0001',
+        left: '199.9999',
+      },
+      taken_before: '799.99',
+      cause: 'create',
+      changed_by: 'alice',
+      request_id: 'req-1',
+    },
+  });
+  expect(eventIn(thresholdEvent('/here', 'id-1', crossing('bob'))).subject).toBe(
+    'projects/climate/users/bob',
+  );
+});
+
+it('has attributes that are valid whatever the ids are, and the ids as they are', () => {
+  const event = eventIn(thresholdEvent('/here', 'id-1', crossing(HOSTILE, HOSTILE)));
+  expect(event.subject).toMatch(/^projects\/a%2Fb%00%0A[^/]+\/users\/a%2Fb%00/);
+  expect(event.data).toMatchObject({ user: { id: HOSTILE } });
+});
+
+const refusals = {
+  project: { id: HOSTILE, name: 'Climate', domain: 'Default' },
+  user: { id: 'alice' },
+  filter: 'MaxLeasesFilter',
+  count: 3,
+  firstAt: '2026-11-22T10:00:00.000Z',
+  lastAt: '2026-11-22T10:00:30.000Z',
+  last: {
+    requestId: 'req-1',
+    operation: 'create',
+    outcome: 'rejected',
+    message: 'x'.repeat(10_000),
+    leaseId: null,
+    leaseName: 'run',
+  },
+};
+
+it('bounds the texts of refusals', () => {
+  const event = eventIn(refusedEvent('/here', 'id-2', refusals));
+  expect(event).toMatchObject({
+    type: 'io.blazar-enforcement.lease.refused',
+    time: refusals.lastAt,
+    data: { count: 3, project: { name: 'Climate' }, last: { lease: { id: null, name: 'run' } } },
+  });
+  expect(JSON.stringify(event).length).toBeLessThan(4000);
+});
+
+it('counts corrections, and lists the first of them', () => {
+  const corrections = new Corrections();
+  const lease = {
+    ...{ row: 1n, leaseId: 'lease-1', projectId: 'climate', userId: 'alice', name: 'n'.repeat(5000) },
+    ...{ start: AT, end: AT, note: HOSTILE },
+  };
+  const done = (outcome: Reconciled['outcome']): Reconciled => ({ ...lease, outcome });
+  corrections.add(done('left'));
+  corrections.add(done('identified'));
+  expect(corrections.isEmpty).toBe(true);
+  for (let one = 0; one < 60; one += 1) {
+    corrections.add(done(one % 2 === 0 ? 'released' : 'recorded'));
+  }
+  corrections.add(done('corrected'));
+  const comparison = { who: 'root', reason: null, at: new Date(0), corrections };
+  const event = eventIn(correctedEvent('/here', 'id-3', comparison));
+  expect(event).toMatchObject({
+    type: 'io.blazar-enforcement.ledger.corrected',
+    subject: 'ledger',
+    data: { released: 30, recorded: 30, corrected: 1, leases_left_out: 11 },
+  });
+  expect(event.data.leases).toHaveLength(50);
+  expect(JSON.stringify(event).length).toBeLessThan(200_000);
+});

@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { Refusals } from '../../src/notifications/events.ts';
+import { MergedRefusals, type Refused } from '../../src/notifications/refusals.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const refused = (changes: Partial<Refused> = {}): Refused => ({
+  time: new Date().toISOString(),
+  project: { id: 'climate' },
+  user: { id: 'alice' },
+  filter: 'MaxLeasesFilter',
+  requestId: 'req-1',
+  operation: 'create',
+  outcome: 'rejected',
+  message: 'Too many.',
+  leaseId: null,
+  leaseName: 'run',
+  ...changes,
+});
+
+function merging() {
+  const told: Refusals[] = [];
+  return { told, refusals: new MergedRefusals((one) => told.push(structuredClone(one))) };
+}
+
+it('tells the first refusal at once, and those of a minute together', () => {
+  const { told, refusals } = merging();
+  for (let second = 0; second < 180; second += 1) {
+    for (let one = 0; one < 1000; one += 1) {
+      refusals.add(refused({ requestId: `req-${second}` }));
+    }
+    vi.advanceTimersByTime(1000);
+  }
+  expect(told.map(({ count }) => count)).toEqual([1, 59_999, 60_000, 60_000]);
+  expect(told[1]?.last?.requestId).toBe('req-59');
+  vi.advanceTimersByTime(120_000);
+  expect(told).toHaveLength(4);
+  refusals.add(refused());
+  expect(told).toHaveLength(5);
+});
+
+it('tells projects, users and filters apart', () => {
+  const { told, refusals } = merging();
+  for (let turn = 0; turn < 2; turn += 1) {
+    refusals.add(refused());
+    refusals.add(refused({ project: { id: 'ocean' } }));
+    refusals.add(refused({ user: { id: 'bob' } }));
+    refusals.add(refused({ filter: 'UsageBudgetFilter' }));
+  }
+  expect(told).toHaveLength(4);
+});
+
+it('tells of more than a hundred of them as of one, and keeps no more in memory', () => {
+  const { told, refusals } = merging();
+  for (let user = 0; user < 5000; user += 1) {
+    refusals.add(refused({ user: { id: `user-${user}` } }));
+  }
+  expect(told).toHaveLength(100);
+  vi.advanceTimersByTime(60_000);
+  expect(told).toHaveLength(101);
+  expect(told[100]).toMatchObject({ project: { id: null }, user: { id: null }, filter: null, count: 4900 });
+  expect(told[100]?.last).toBeNull();
+});
+
+it('tells the rest when it is closed, and keeps no timer', () => {
+  const { told, refusals } = merging();
+  refusals.add(refused());
+  refusals.add(refused());
+  refusals.close();
+  expect(told.map(({ count }) => count)).toEqual([1, 1]);
+  expect(vi.getTimerCount()).toBe(0);
+});

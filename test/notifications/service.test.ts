@@ -1,0 +1,103 @@
+/** The policy service with `[notifications]`, and a receiver. */
+import { existsSync, writeFileSync } from 'node:fs';
+import { expect, it, vi } from 'vitest';
+import { confFile } from '../support/files.ts';
+import { breakLedger, mendLedger, newLedger } from '../support/ledgers.ts';
+import { policyServer } from '../support/policy-server.ts';
+import { capturedText } from '../support/requests.ts';
+import { runServiceOn } from '../support/running-service.ts';
+import { readSamples } from '../support/samples.ts';
+import { unusedPort } from '../support/services.ts';
+import { eventIn } from './cloud-events.ts';
+
+const SOON = { timeout: 5000, interval: 10 };
+const TOO_LONG = capturedText('check-create-physical-host.json');
+const CHECK = '/check-create';
+
+const conf = (connection: string, notifications: string) => `[enforcement]
+enabled_filters = MaxLeaseDurationFilter
+max_lease_duration = 60
+[service]
+port = 0
+[ledger]
+connection = ${connection}
+timeout = 1
+${notifications}`;
+
+async function running(url: string, connection: string, more = '') {
+  const file = confFile(conf(connection, `[notifications]\nwebhook_url = ${url}\n${more}`));
+  const service = await runServiceOn({ environment: {}, configFiles: [file] });
+  return { ...service, file };
+}
+
+it('announces refused leases, merged', async () => {
+  const receiver = await policyServer({ status: 204 });
+  const { post, service } = await running(`${receiver.url}/hidden`, await newLedger(), 'source = /test');
+  for (let one = 0; one < 20; one += 1) {
+    expect(await post(CHECK, TOO_LONG)).toMatchObject({ status: 403 });
+  }
+  await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), SOON);
+  const event = eventIn(receiver.requests[0]?.body ?? '');
+  expect(event).toMatchObject({
+    source: '/test',
+    type: 'io.blazar-enforcement.lease.refused',
+    data: {
+      filter: 'MaxLeaseDurationFilter',
+      count: 1,
+      last: {
+        operation: 'create',
+        outcome: 'rejected',
+        message: expect.stringContaining('is 172800 seconds'),
+      },
+    },
+  });
+  expect(receiver.requests[0]?.headers['webhook-id']).toBe(event.id);
+  await service.close();
+  // The rest is in the outbox, for the next process.
+  expect(receiver.requests).toHaveLength(1);
+});
+
+it('answers while the receiver is away and the ledger is broken, and counts what it drops', async () => {
+  const connection = await newLedger();
+  const away = `http://127.0.0.1:${await unusedPort()}/hidden`;
+  const { post, url, logger } = await running(away, connection);
+  breakLedger(connection, 'outbox');
+  expect(await post(CHECK, TOO_LONG)).toMatchObject({ status: 403 });
+  await vi.waitFor(
+    async () =>
+      expect(await readSamples(url)).toMatchObject({
+        'notifications_dropped_total{event="lease.refused"}': 1,
+      }),
+    SOON,
+  );
+  mendLedger(connection, 'outbox');
+  const lines = JSON.stringify(logger.lines);
+  expect(lines).toContain('events about refusals and corrections are not written');
+  expect(lines).not.toContain('hidden');
+});
+
+it('does not start without tables for the ledger', async () => {
+  const file = confFile(
+    conf('sqlite:///nowhere/at/all.db', '[notifications]\nwebhook_url = http://127.0.0.1:1/'),
+  );
+  await expect(runServiceOn({ environment: {}, configFiles: [file] })).rejects.toThrow('/nowhere/at/all.db');
+  expect(existsSync('/nowhere')).toBe(false);
+});
+
+it('says that messages wait when a reload removes the receiver', async () => {
+  const connection = await newLedger();
+  const { post, file, service, logger } = await running(
+    `http://127.0.0.1:${await unusedPort()}/`,
+    connection,
+  );
+  await post(CHECK, TOO_LONG);
+  await vi.waitFor(() => expect(JSON.stringify(logger.lines)).toContain('messages wait:'), SOON);
+  writeFileSync(file, conf(connection, ''));
+  expect(await service.reload()).toBe(true);
+  expect(logger.lines).toContainEqual(
+    expect.objectContaining({
+      message: expect.stringContaining('nothing delivers them with this configuration'),
+      fields: { filter: 'notifications', messages: 1 },
+    }),
+  );
+});
