@@ -118,19 +118,6 @@ describe('the commits of the forks', () => {
     expect(await exempt.post('/commit-create', createLasting(60))).toMatchObject({ status: 204 });
     expect(exempt.leases()).toEqual([]);
   });
-
-  it('are never made from the form of the page', async () => {
-    const { request, leases } = await withLedger('check');
-    const judge = async (operation: string, body: string) => {
-      const form = new URLSearchParams({ operation, request: body });
-      const { status, text } = await request('/', { method: 'POST', body: form });
-      expect(status).toBe(200);
-      expect(text).toContain('MaxLeasesFilter');
-    };
-    await judge('create', FITS);
-    await judge('update', EXTEND);
-    expect(leases()).toEqual([]);
-  });
 });
 
 describe('creates that look alike', () => {

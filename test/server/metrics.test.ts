@@ -183,7 +183,7 @@ describe('calls to an external service', () => {
       enabled_filters: ['ExternalServiceFilter'],
       max_lease_duration: undefined,
       external_service_base_endpoint: endpoint,
-      external_service_timeout: 1,
+      external_service_timeout: 3,
       external_service_connect_retries: 0,
       external_service_breaker_failures: 0,
       ...more,

@@ -4,7 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { mistakes, operations, resolved, type Schema } from '../support/api-description.ts';
 import { runService } from '../support/running-service.ts';
 
-const requests = operations.filter(({ method }) => method === 'post');
+/** Those that ask for a lease: the API's have tests of their own. */
+const requests = operations.filter(
+  ({ method, operation }) => method === 'post' && !operation.tags.includes('people'),
+);
 
 const GOOD_DATES = [
   '2026-12-01T09:00:00',

@@ -93,12 +93,12 @@ describe('a request that is not judged', () => {
       'lease.start_date: expected an ISO 8601 date',
     ],
     [
-      'a wrong token for the page',
-      '/',
-      '',
+      'a wrong token for the API',
+      '/v1/budgets',
+      {},
       { 'X-Auth-Token': 'SECRET' },
       401,
-      '/',
+      '/v1/budgets',
       'expected a valid token in the header X-Auth-Token',
     ],
     [
@@ -108,7 +108,7 @@ describe('a request that is not judged', () => {
       { 'Content-Type': 'application/x-www-form-urlencoded' },
       401,
       '/login',
-      'expected a valid token to log in to the page',
+      'expected a valid token to log in to the console',
     ],
   ])(
     'for %s leaves a line with address, path and reason, and without what was sent',

@@ -31,7 +31,10 @@ async function recorded(
   const log = join(temporaryFolder(), 'decisions.jsonl');
   const service = await runSkypilot(policies, { ...options, service: { decision_log: log } });
   await use(service);
-  const [{ text: metrics }, { text: page }] = [await service.request('/metrics'), await service.request('/')];
+  const [{ text: metrics }, { text: page }] = [
+    await service.request('/metrics'),
+    await service.request('/decisions'),
+  ];
   await service.service.close();
   const records = decisionsInFile(log);
   return { records, text: JSON.stringify(records), metrics, page, service };

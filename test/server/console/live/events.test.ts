@@ -3,7 +3,6 @@ import { Listeners } from '../../../../src/server/console/live/listeners.ts';
 import type { Person } from '../../../../src/server/people/person.ts';
 import { createLasting } from '../../../support/requests.ts';
 import { runService } from '../../../support/running-service.ts';
-import { visitor } from '../visitor.ts';
 
 /** What comes, until it ends. */
 async function listen(url: string, headers: Record<string, string> = {}) {
