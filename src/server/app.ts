@@ -52,8 +52,11 @@ export function createApp(parts: AppParts): Koa {
   });
   const endpoints = blazarEndpoints(doors.blazar, recorder);
   const sessions = new Sessions();
-  const people = createPeople({ tokens: doors.people, sessions });
-  const login = loginRoutes({ tokens: doors.people, sessions, logger });
+  const people = createPeople({
+    ...{ tokens: doors.people, sessions },
+    configuration: () => generations.current.configuration,
+  });
+  const login = loginRoutes({ people, tokens: doors.people, sessions, logger });
   const { showLogin } = login;
   const line = new PeopleLine();
   const api = apiRoutes(API_ROUTES, { people, line, logger });

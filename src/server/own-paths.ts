@@ -21,7 +21,14 @@ export const CONSOLE_PATHS = ['/', '/decisions', '/configuration', '/events'] as
 const OWN_FOLDERS: readonly string[] = ['/assets', '/budgets', '/decisions', '/login', '/projects'];
 
 /** Where people log in and out. */
-export const LOGIN_PATHS = ['/login', '/login/keystone', '/login/project', '/logout'] as const;
+export const LOGIN_PATHS = [
+  '/login',
+  '/login/keystone',
+  '/login/project',
+  '/login/oidc',
+  '/login/oidc/callback',
+  '/logout',
+] as const;
 
 /** The paths of the service, whatever its configuration. Metrics count them by name, and no option may name one of them. */
 export const OWN_PATHS: readonly string[] = [

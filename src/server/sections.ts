@@ -17,6 +17,8 @@ import {
 import type { DoorName, DoorTokens } from './doors.ts';
 import { serviceSection } from './options.ts';
 import { isOwnPath } from './own-paths.ts';
+import { KUBERNETES_PATHS, OWN_PATHS } from './own-paths.ts';
+import { oidcSection } from './people/oidc-options.ts';
 
 /** The sections of a configuration other than `[enforcement]`, for the service and for commands that check a configuration. */
 export const SECTIONS = [
@@ -24,6 +26,7 @@ export const SECTIONS = [
   ledgerSection,
   keystoneSection,
   blazarSection,
+  oidcSection,
   notificationsSection,
   {
     ...skypilotSection,

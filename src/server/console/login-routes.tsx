@@ -5,6 +5,7 @@ import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import type { Logger } from '../../logger.ts';
 import { EXACT } from '../own-paths.ts';
+import type { People } from '../people/contract.ts';
 import type { FixedTokens } from '../people/fixed-tokens.ts';
 import {
   type LoginOutcome,
@@ -14,16 +15,19 @@ import {
   switchScope,
 } from '../people/keystone-login.ts';
 import { LoginAttempts } from '../people/login-attempts.ts';
+import { OidcLogins, OidcProof, oidcOptionsOf } from '../people/oidc-login.ts';
 import { FixedProof, KeystoneProof } from '../people/proofs.ts';
 import { isCsrf, type Proof, type Sessions } from '../people/sessions.ts';
 import { stateOf } from '../request-state.ts';
 import { PAGE_HEADERS } from './document.tsx';
 import { readForm } from './form.ts';
 import { LoginPage, type LoginWays, type Refused } from './login.tsx';
+import { addOidcRoutes, LoggedOutPage } from './oidc-routes.tsx';
 import { returnPath } from './return-path.ts';
 import { SwitchPage } from './switch-project.tsx';
 
 export interface LoginParts {
+  readonly people: People;
   readonly tokens: FixedTokens;
   readonly sessions: Sessions;
   readonly logger: Logger;
@@ -35,8 +39,9 @@ export type ShowLogin = (ctx: Context, error?: string) => void;
 /** In bytes, encoded: a token of Keystone, or a password, with a path. */
 const FORM_LIMIT = 16_384;
 export function loginRoutes(parts: LoginParts): { router: Router; showLogin: ShowLogin } {
-  const { tokens, sessions, logger } = parts;
+  const { people, tokens, sessions, logger } = parts;
   const attempts = new LoginAttempts();
+  const logins = new OidcLogins(logger);
 
   const show = (ctx: Context, status: number, next: string, refused?: Refused) => {
     render(ctx, status, <LoginPage ways={waysOf(ctx, tokens)} next={next} refused={refused} />);
@@ -72,7 +77,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     }
     const next = returnPath(form.get('next'));
     const token = form.get('token') ?? '';
-    if (!tokens.required) {
+    if (people.anybody !== undefined) {
       seeOther(ctx, next);
       return;
     }
@@ -143,6 +148,10 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       await showProjects(ctx, proof, outcome.status, outcome.message);
     }
   });
+  addOidcRoutes(router, {
+    ...{ sessions, attempts, logins, render },
+    refuse: (ctx, status, next, message) => show(ctx, status, next, { way: 'provider', message }),
+  });
   // After a wrong token, the address bar shows these: a browser may request them.
   for (const path of ['/login', '/login/keystone']) {
     router.get(path, (ctx) => seeOther(ctx, '/'));
@@ -150,8 +159,13 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   // Without the token of the session: all that another site could do is to end it, and its forms are refused anyway.
   router.post('/logout', async (ctx) => {
     await readForm(ctx, FORM_LIMIT);
+    const url = sessions.proofOf(ctx) instanceof OidcProof ? await logins.logoutUrl(ctx) : undefined;
     sessions.end(ctx);
-    seeOther(ctx, '/');
+    if (url === undefined) {
+      seeOther(ctx, '/');
+    } else {
+      render(ctx, 200, <LoggedOutPage title={oidcOptionsOf(ctx).title} url={url} />);
+    }
   });
   return {
     router,
@@ -189,10 +203,11 @@ async function switchable(ctx: Context, sessions: Sessions): Promise<KeystonePro
 
 function waysOf(ctx: Context, tokens: FixedTokens): LoginWays {
   const { keystone } = stateOf(ctx).generation;
+  const { issuer, title } = oidcOptionsOf(ctx);
   return {
     token: !tokens.isEmpty || keystone !== undefined,
     password: keystone !== undefined,
-    provider: undefined,
+    provider: issuer === undefined ? undefined : title,
   };
 }
 

@@ -2,9 +2,11 @@
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { DoorTokens } from '../doors.ts';
 import { serviceSection } from '../options.ts';
+import { oidcSection } from './oidc-options.ts';
 
 /** With any way to prove who one is, everybody must. */
 export function asksPeople({ blazar, people }: DoorTokens, configuration: Configuration): boolean {
   const tokens = [...blazar, ...people.operator, ...people.reader];
-  return tokens.length > 0 || sectionOf(configuration, serviceSection).keystone_auth;
+  const { keystone_auth } = sectionOf(configuration, serviceSection);
+  return tokens.length > 0 || keystone_auth || sectionOf(configuration, oidcSection).issuer !== undefined;
 }

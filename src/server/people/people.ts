@@ -1,9 +1,11 @@
 /** Who asks: by a token of the configuration, a token of Keystone, or the session of a browser. */
 import type { Context } from 'koa';
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { stateOf } from '../request-state.ts';
 import type { People } from './contract.ts';
 import type { FixedTokens } from './fixed-tokens.ts';
 import { expectedRoles, keystonePerson } from './keystone-person.ts';
+import { oidcSection } from './oidc-options.ts';
 import { ANYBODY } from './person.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -12,9 +14,12 @@ const EXPECTED = 'expected a valid token in the header X-Auth-Token';
 export interface PeopleParts {
   readonly tokens: FixedTokens;
   readonly sessions: Sessions;
+  /** The current one. */
+  readonly configuration: () => Configuration;
 }
 
-export function createPeople({ tokens, sessions }: PeopleParts): People {
+export function createPeople({ tokens, sessions, configuration }: PeopleParts): People {
+  const isAsked = () => tokens.required || sectionOf(configuration(), oidcSection).issuer !== undefined;
   return {
     byToken: async (ctx) => {
       const token = shownToken(ctx);
@@ -33,11 +38,11 @@ export function createPeople({ tokens, sessions }: PeopleParts): People {
           personOf: (valid) => keystonePerson(valid, options),
         });
       }
-      return tokens.required ? ctx.throw(401, EXPECTED) : undefined;
+      return isAsked() ? ctx.throw(401, EXPECTED) : undefined;
     },
     bySession: (ctx) => sessions.personOf(ctx),
     get anybody() {
-      return tokens.required ? undefined : ANYBODY;
+      return isAsked() ? undefined : ANYBODY;
     },
     csrfOf: (ctx) => sessions.csrfOf(ctx),
   };

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import { onTestFinished } from 'vitest';
+import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { createSharedServices } from '../../../src/enforcement/services.ts';
 import { keystoneOptions } from '../../../src/openstack/options.ts';
 import { AcceptedTokens, type PeopleTokens } from '../../../src/server/credentials.ts';
@@ -12,6 +13,7 @@ import { serviceOptions } from '../../../src/server/options.ts';
 import { FixedTokens } from '../../../src/server/people/fixed-tokens.ts';
 import { createPeople } from '../../../src/server/people/people.ts';
 import { Sessions } from '../../../src/server/people/sessions.ts';
+import { SECTIONS } from '../../../src/server/sections.ts';
 import { recordingLogger } from '../../support/logger.ts';
 
 export interface Asked {
@@ -42,7 +44,8 @@ export async function peopleOf({ blazar = [], operator = [], reader = [], servic
   const held = await gates.open(1, options, keystoneOptions.parse({ ...keystone }));
   ofBlazar.requiredAnyway = held !== undefined;
   onTestFinished(() => held?.release());
-  const people = createPeople({ tokens, sessions: new Sessions() });
+  const configuration = await requireConfiguration({ environment: {}, configFiles: [] }, SECTIONS);
+  const people = createPeople({ tokens, sessions: new Sessions(), configuration: () => configuration });
   const app = new Koa();
   app.silent = true;
   app.use(async (ctx) => {

@@ -1,0 +1,133 @@
+/** Logging in with OpenID Connect: out to the issuer, and back with its word. */
+import { hash } from 'node:crypto';
+import type { Context } from 'koa';
+import { inTime, withinDeadline } from '../../deadline.ts';
+import { sectionOf } from '../../enforcement/configuration.ts';
+import { errorText } from '../../errors.ts';
+import type { Logger } from '../../logger.ts';
+import { stateOf } from '../request-state.ts';
+import { isSecure } from './cookies.ts';
+import type { OidcClient } from './oidc-client.ts';
+import { CALLBACK_PATH, type OidcOptions, oidcSection } from './oidc-options.ts';
+import { oidcPerson } from './oidc-person.ts';
+import type { Person } from './person.ts';
+import type { PreSession } from './pre-session.ts';
+import type { Proof } from './sessions.ts';
+
+/** A refusal is a sentence for the person. `isWrong`: it counts as a guess. */
+export type OidcOutcome =
+  | { readonly proof: OidcProof; readonly isWrong?: never }
+  | { readonly status: 401 | 403 | 503; readonly message: string; readonly isWrong: boolean };
+
+/** What an issuer has said, for as long as `[oidc]` stays as it is: it cannot be asked again without the person. */
+export class OidcProof implements Proof {
+  readonly userId: string;
+  readonly #person: Person;
+  readonly #key: string;
+
+  constructor(person: Person, options: OidcOptions) {
+    this.userId = `oidc ${person.userId}`;
+    this.#person = person;
+    this.#key = keyOf(options);
+  }
+
+  async owner(ctx: Context): Promise<Person | undefined> {
+    return keyOf(oidcOptionsOf(ctx)) === this.#key ? this.#person : undefined;
+  }
+}
+
+export class OidcLogins {
+  readonly #logger: Logger;
+  #client: { readonly key: string; readonly client: Promise<OidcClient> } | undefined;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** Where the browser goes; a sentence if the issuer does not answer. */
+  begin(ctx: Context, begun: PreSession): Promise<{ readonly url: string } | { readonly message: string }> {
+    return this.#within(ctx, async (client, redirectUrl) => ({
+      url: await client.authorizationUrl(begun, redirectUrl),
+    }));
+  }
+
+  /** Whom the issuer has sent back. Whatever does not fit lets nobody in. */
+  finish(ctx: Context, begun: PreSession): Promise<OidcOutcome> {
+    const options = oidcOptionsOf(ctx);
+    return this.#within(ctx, async (client, redirectUrl): Promise<OidcOutcome> => {
+      const person = oidcPerson(await client.claims(ctx.querystring, begun, redirectUrl), options);
+      return person === undefined
+        ? { status: 403, message: 'Your account has neither a role nor a project here.', isWrong: false }
+        : { proof: new OidcProof(person, options) };
+    });
+  }
+
+  /** Where somebody logs out at the issuer, too; `undefined` = nowhere. */
+  async logoutUrl(ctx: Context): Promise<string | undefined> {
+    const answer = await this.#within(ctx, async (client, redirectUrl) => ({
+      url: await client.logoutUrl(new URL('/', redirectUrl).href),
+    }));
+    return 'url' in answer ? answer.url : undefined;
+  }
+
+  async #within<Result>(
+    ctx: Context,
+    work: (client: OidcClient, redirectUrl: string) => Promise<Result>,
+  ): Promise<Result | { status: 401; message: string; isWrong: true }> {
+    const { generation, requestId } = stateOf(ctx);
+    const options = oidcOptionsOf(ctx);
+    try {
+      return await withinDeadline(generation.options.deadline, async (deadline) =>
+        inTime(
+          this.#clientFor(options).then((client) => work(client, redirectUrlOf(ctx, options))),
+          deadline,
+        ),
+      );
+    } catch (thrown) {
+      // The text of an error may hold what the issuer has written, but no code, token or secret.
+      this.#logger.warn(
+        { request_id: requestId, error: causesOf(thrown) },
+        'somebody could not be logged in with OpenID Connect',
+      );
+      const message = 'The identity provider did not confirm who you are. Please try again.';
+      return { status: 401, message, isWrong: true };
+    }
+  }
+
+  #clientFor(options: OidcOptions): Promise<OidcClient> {
+    const key = keyOf(options);
+    if (this.#client?.key !== key) {
+      const before = this.#client?.client;
+      before?.then((client) => client.close()).catch(() => undefined);
+      const client = import('./oidc-client.ts').then(({ OidcClient: Client }) => new Client(options));
+      this.#client = { key, client };
+    }
+    return this.#client.client;
+  }
+}
+
+/** Of the current configuration; without `issuer` there is no such login. */
+export function oidcOptionsOf(ctx: Context): OidcOptions {
+  return sectionOf(stateOf(ctx).generation.configuration, oidcSection);
+}
+
+/** A digest, since the options may hold a secret. */
+function keyOf(options: OidcOptions): string {
+  return hash('sha256', JSON.stringify(options));
+}
+
+/** The issuer leads back only to addresses that are registered there, so a forged Host leads nowhere. */
+function redirectUrlOf(ctx: Context, { redirect_url }: OidcOptions): string {
+  return redirect_url ?? `${isSecure(ctx) ? 'https' : 'http'}://${ctx.host}${CALLBACK_PATH}`;
+}
+
+const MAX_CAUSES = 3;
+
+function causesOf(thrown: unknown): string {
+  const texts: string[] = [];
+  for (let one: unknown = thrown; one !== undefined && texts.length < MAX_CAUSES; ) {
+    texts.push(errorText(one).slice(0, 300));
+    one = one instanceof Error ? one.cause : undefined;
+  }
+  return texts.join(': ');
+}

@@ -1,0 +1,184 @@
+/** Logging in with a real provider of OpenID Connect, run by this process. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Provider from 'oidc-provider';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { temporaryFile } from '../../support/files.ts';
+import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
+import { Browser } from './browser.ts';
+
+const SECRET = 'the-secret-of-the-client-0123456789';
+const CLAIMS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  alice: {
+    preferred_username: 'alice',
+    groups: ['/projects/c11/manager', '/projects/physics/member', '/staff'],
+  },
+  olga: { preferred_username: 'olga', realm_access: { roles: ['cloud-admin'] } },
+  rita: { preferred_username: 'rita', realm_access: { roles: ['auditor', 'cloud'] } },
+  nobody: {
+    preferred_username: 'nobody',
+    groups: ['/projects/c11/owner', '/projects/c11', 'projects/c11/member'],
+  },
+};
+
+/** A server on a port that is known before it answers. */
+async function reserved(): Promise<{ server: Server; url: string }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+async function sites({ isPublic = false, secretFile }: { isPublic?: boolean; secretFile?: string } = {}) {
+  const { server, url: issuer } = await reserved();
+  const conf = temporaryFile('oidc.conf', '');
+  const secret =
+    secretFile === undefined ? `client_secret = ${SECRET}` : `client_secret_file = ${secretFile}`;
+  const write = (...lines: readonly string[]) =>
+    writeFileSync(conf, `[service]\nport = 0\n${lines.join('\n')}\n`);
+  const oidc = [
+    ...['[oidc]', `issuer = ${issuer}`, 'client_id = console', isPublic ? '' : secret],
+    ...['roles_claim = realm_access.roles', 'operator_values = cloud-admin', 'reader_values = auditor'],
+    'project_ids = physics:p44',
+  ];
+  write(...oidc);
+  const running: RunningPolicyService = await runServiceOn({ environment: {}, configFiles: [conf] });
+  const provider = new Provider(issuer, {
+    clients: [
+      {
+        client_id: 'console',
+        ...(isPublic
+          ? { token_endpoint_auth_method: 'none' as const }
+          : { client_secret: SECRET, token_endpoint_auth_method: 'client_secret_basic' as const }),
+        redirect_uris: [`${running.url}/login/oidc/callback`],
+        post_logout_redirect_uris: [`${running.url}/`],
+        grant_types: ['authorization_code'],
+        response_types: ['code'],
+      },
+    ],
+    conformIdTokenClaims: false,
+    claims: { openid: ['sub'], profile: ['preferred_username', 'groups', 'realm_access'] },
+    findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: `sub-${id}`, ...CLAIMS[id] }) as never }),
+    pkce: { required: () => true },
+    cookies: { keys: ['k'] },
+  });
+  server.on('request', provider.callback());
+  const browser = new Browser();
+  /** To the page that comes back from the provider, which is not asked for yet. */
+  const toCallback = async (login: string, next = '/login/project', by = browser) => {
+    const asked = await by.get(`${running.url}/login/oidc?next=${encodeURIComponent(next)}`);
+    expect(asked.url).toMatch(/\/interaction\//);
+    const consent = await by.post(asked.url, { prompt: 'login', login, password: 'x' });
+    const back = await by.post(consent.url, { prompt: 'consent' }, /\/login\/oidc\/callback/);
+    return back.url;
+  };
+  const logIn = async (login: string, next?: string) => browser.get(await toCallback(login, next));
+  return { ...running, issuer, provider, server, browser, toCallback, logIn, write, oidc };
+}
+
+const isIn = async (browser: Browser, url: string) =>
+  (await browser.get(`${url}/`)).html.includes('Latest decisions');
+
+describe('[oidc]', () => {
+  it('an operator logs in, and comes to the page that was asked for', async () => {
+    const { logIn, browser, url, logger } = await sites();
+    const login = await browser.get(`${url}/`);
+    expect(login.html).toMatch(/href="\/login\/oidc\?next=%2F"[^>]*>Log in with/);
+    const page = await logIn('olga', '/decisions?limit=1');
+    expect([page.status, page.headers.get('Refresh')]).toEqual([200, '0; url=/decisions?limit=1']);
+    expect(await isIn(browser, url)).toBe(true);
+    expect(browser.cookieOf(url, 'blazar-enforcement-login')).toBeUndefined();
+    expect(JSON.stringify(logger.lines)).not.toMatch(/code=|eyJ|olga/);
+  });
+
+  it('a reader logs in with an account of a public client, too', async () => {
+    const { logIn, browser, url } = await sites({ isPublic: true });
+    await logIn('rita');
+    expect(await isIn(browser, url)).toBe(true);
+  });
+
+  it('the secret may be in a file, and claims may come from userinfo', async () => {
+    const secretFile = temporaryFile('secret', `${SECRET}\n`);
+    const { logIn, browser, url, write, oidc, service } = await sites({ secretFile });
+    write(...oidc, 'userinfo = true');
+    expect(await service.reload()).toBe(true);
+    await logIn('olga');
+    expect(await isIn(browser, url)).toBe(true);
+  });
+
+  it('somebody without a role or a project does not get in', async () => {
+    const { logIn, browser, url } = await sites();
+    const page = await logIn('nobody');
+    expect([page.status, page.html.includes('neither a role nor a project here')]).toEqual([403, true]);
+    expect(browser.cookieOf(url, 'blazar-enforcement-session')).toBeUndefined();
+  });
+
+  it('a session ends when [oidc] changes, and with the logout, which leads to that of the provider', async () => {
+    const { logIn, browser, url, issuer, write, oidc, service } = await sites();
+    await logIn('olga');
+    const out = await browser.post(`${url}/logout`, {});
+    expect(out.html.replaceAll('&amp;', '&')).toContain(`href="${issuer}/session/end?`);
+    expect(out.html).not.toContain('id_token_hint');
+    expect(await isIn(browser, url)).toBe(false);
+    const again = await browser.get(`${url}/login/oidc`);
+    // The provider remembers who it is.
+    expect([again.status, await isIn(browser, url)]).toEqual([200, true]);
+    write(...oidc, 'title = Keycloak');
+    expect(await service.reload()).toBe(true);
+    expect(await isIn(browser, url)).toBe(false);
+  });
+
+  it('lets nobody come back twice, with the state of another, or without a beginning', async () => {
+    const { toCallback, browser, url } = await sites();
+    const callback = await toCallback('olga');
+    const begun = browser.cookieOf(url, 'blazar-enforcement-login') ?? '';
+    expect((await browser.get(callback)).status).toBe(200);
+    const thief = new Browser();
+    expect((await thief.get(callback)).status).toBe(401);
+    thief.setCookie(url, 'blazar-enforcement-login', begun);
+    expect((await thief.get(callback)).status, 'the same beginning').toBe(401);
+    // A victim who is led to the callback of somebody else would be logged in as that one.
+    const victim = new Browser();
+    await victim.get(`${url}/login/oidc`, /^http.*interaction|auth/);
+    const other = await toCallback('olga', '/', new Browser());
+    expect((await victim.get(other)).status, 'the state of another').toBe(401);
+    for (const [name, value] of [
+      ['blazar-enforcement-login', ''],
+      ['blazar-enforcement-login', 'x'],
+      ['blazar-enforcement-login', `${begun.slice(0, -2)}AA`],
+      ['blazar-enforcement-login', 'A'.repeat(3000)],
+    ] as const) {
+      const forger = new Browser();
+      forger.setCookie(url, name, value);
+      expect((await forger.get(callback)).status, value.slice(0, 9)).toBe(401);
+      expect(await isIn(forger, url)).toBe(false);
+    }
+  });
+
+  it('shows a sentence, and no text of the address, if the provider says no', async () => {
+    const { browser, url } = await sites();
+    const asked = await browser.get(`${url}/login/oidc`, /\/interaction\//);
+    expect(asked.headers.get('Location')).toContain('/interaction/');
+    const page = await browser.get(
+      `${url}/login/oidc/callback?error=access_denied&error_description=<b>evil</b>&state=x`,
+    );
+    expect(page.status).toBe(401);
+    expect(page.html).toContain('did not confirm who you are');
+    expect(page.html).not.toContain('evil');
+  });
+
+  it('asks for a login everywhere once it is configured, and a reload without it is refused', async () => {
+    const { request, service, write } = await sites();
+    expect((await request('/')).status).toBe(401);
+    expect((await request('/v1/projects')).status).toBe(401);
+    expect((await request('/v1/projects', { headers: { 'X-Auth-Token': 'x' } })).status).toBe(401);
+    write();
+    expect(await service.reload()).toBe(false);
+    expect((await request('/')).status).toBe(401);
+  });
+});
