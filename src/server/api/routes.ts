@@ -2,6 +2,7 @@
 import { BUDGET_CHANGE_ROUTES } from './budget-change-routes.ts';
 import { BUDGET_FILE_ROUTES } from './budget-file-routes.ts';
 import { BUDGET_ROUTES } from './budget-routes.ts';
+import { decisionRoute, decisionsRoute, projectDecisionsRoute } from './decisions.ts';
 import { ESTIMATE } from './estimate.ts';
 import { projectLeasesRoute } from './project-leases.ts';
 import { projectsRoute } from './projects.ts';
@@ -12,6 +13,9 @@ export const API_ROUTES: readonly ApiRoute[] = [
   projectsRoute,
   projectLeasesRoute,
   ESTIMATE,
+  projectDecisionsRoute,
+  decisionsRoute,
+  decisionRoute,
   ...BUDGET_CHANGE_ROUTES,
   ...BUDGET_FILE_ROUTES,
   ...BUDGET_ROUTES,

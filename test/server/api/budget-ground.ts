@@ -7,6 +7,7 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { apiRoutes } from '../../../src/server/api/router.ts';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';
+import { DecisionStores } from '../../../src/server/decision-stores.ts';
 import { Generation } from '../../../src/server/generation.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import type { Person } from '../../../src/server/people/person.ts';
@@ -113,13 +114,14 @@ async function served(
     },
     SECTIONS,
   );
-  const generation = await Generation.create(1, configuration, { logger });
   const metrics = new Metrics({
     underWay: () => 0,
     queued: () => 0,
     generation: () => 1,
     configurationIsValid: () => true,
   });
+  const stores = new DecisionStores(logger, metrics.decisionStore);
+  const generation = await Generation.create(1, configuration, { logger, stores });
   const people = {
     byToken: async (ctx: Koa.Context) => PEOPLE[ctx.get('X-Auth-Token')],
     bySession: async () => undefined,

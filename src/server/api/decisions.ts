@@ -1,0 +1,236 @@
+/** `GET /v1/decisions`, `/v1/decisions/{request_id}` and `/v1/projects/{project_id}/decisions`. */
+import { z } from 'zod';
+import type { Deadline } from '../../deadline.ts';
+import { decisionRecordSchema } from '../../decisions/record.ts';
+import { OPERATIONS } from '../../decisions/recorded-operation.ts';
+import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
+import { LedgerUnavailableError } from '../../errors.ts';
+import type { PageOf } from '../../ledger/views/pages.ts';
+import type { Generation } from '../generation.ts';
+import { visibleProjects } from '../people/access.ts';
+import type { Person } from '../people/person.ts';
+import { requireOrder } from './project-leases.ts';
+import { ApiError, type ApiExample, route } from './route.ts';
+import {
+  type Accounts,
+  accountSchema,
+  accountsOf,
+  ERROR,
+  pageJson,
+  pageParameters,
+  pageQueryOf,
+  pageSchema,
+  pathId,
+  textParameter,
+  timeParameter,
+  timeSchema,
+  timeText,
+} from './shown.ts';
+
+const OUTCOMES = decisionRecordSchema.shape.outcome.options;
+
+const parameters = {
+  ...pageParameters,
+  user_id: textParameter('Only of this user, by id or `name@domain`.'),
+  lease_id: textParameter('Only about this lease.'),
+  filter: textParameter('Only where this filter did more than allow.'),
+  outcome: z
+    .enum([...OUTCOMES, 'refused'], `expected one of ${OUTCOMES.join(', ')}, refused`)
+    .optional()
+    .meta({ description: 'Only with this outcome. `refused` = rejected and failed.' }),
+  operation: z
+    .enum(OPERATIONS, `expected one of ${OPERATIONS.join(', ')}`)
+    .optional()
+    .meta({ description: 'Only of this operation.' }),
+  from: timeParameter('Only from this time on.'),
+  until: timeParameter('Only before this time.'),
+};
+const projectQuery = z.strictObject(parameters);
+const query = z.strictObject({
+  ...parameters,
+  project_id: textParameter('Only of this project, by id or `name@domain`.'),
+});
+
+const FOR_ALL = 'null for members.';
+const decision = z.strictObject({
+  time: timeSchema,
+  request_id: z.string(),
+  operation: z.enum(OPERATIONS),
+  project: accountSchema.nullable(),
+  user: accountSchema.nullable(),
+  lease_id: z.string().nullable(),
+  lease_name: z.string().nullable(),
+  asked: z.strictObject({ start: timeSchema, end: timeSchema }).nullable().meta({
+    description: 'The dates of a refused lease.',
+  }),
+  allowed: z.boolean(),
+  outcome: z.enum(OUTCOMES),
+  filter: z.string().nullable().meta({ description: 'The filter that caused the outcome.' }),
+  message: z.string().nullable().meta({ description: 'What the user was told; null = allowed.' }),
+  warnings: z.array(z.string()).meta({ description: 'Empty for members.' }),
+  filters: z.array(
+    z.strictObject({
+      filter: z.string(),
+      outcome: z.enum(decisionRecordSchema.shape.filters.element.shape.outcome.options),
+      audit: z.boolean(),
+      message: z.string().nullable(),
+      duration_ms: z.number().nullable().meta({ description: FOR_ALL }),
+    }),
+  ),
+  replica: z
+    .string()
+    .nullable()
+    .meta({ description: `The process that decided. ${FOR_ALL}` }),
+  generation: z
+    .int()
+    .nullable()
+    .meta({ description: `Its configuration. ${FOR_ALL}` }),
+  duration_ms: z.number().nullable().meta({ description: FOR_ALL }),
+});
+
+const ANSWERS: readonly ApiExample[] = [
+  { status: 200, description: 'A page of decisions.', schema: pageSchema(decision), name: 'Decisions' },
+];
+const NOT_STORED: ApiExample = { status: 404, description: 'No decisions are stored.', ...ERROR };
+const LIST =
+  'The newest first, of all replicas. Which decisions are stored, and how long, is set by `[service] decision_store`. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` tells whether there are more. Members see decisions about leases of their projects, without filters that are only tried.';
+
+export const decisionsRoute = route({
+  id: 'listDecisions',
+  method: 'GET',
+  path: '/v1/decisions',
+  action: 'see-decisions',
+  summary: 'Search decisions',
+  description: LIST,
+  query,
+  answers: [...ANSWERS, NOT_STORED],
+  async answer({ generation, person, query: { project_id, ...asked }, deadline }) {
+    const projects = project_id === undefined ? undefined : [project_id];
+    return { json: await listed(generation, person, { ...selectionOf(asked), projects }, deadline) };
+  },
+});
+
+export const projectDecisionsRoute = route({
+  id: 'listProjectDecisions',
+  method: 'GET',
+  path: '/v1/projects/{project_id}/decisions',
+  action: 'see-decisions',
+  summary: 'Search the decisions of a project',
+  description: LIST,
+  query: projectQuery,
+  answers: [...ANSWERS, NOT_STORED],
+  async answer({ generation, person, params, query: asked, deadline }) {
+    const projects = [pathId(params, 'project_id')];
+    return { json: await listed(generation, person, { ...selectionOf(asked), projects }, deadline) };
+  },
+});
+
+export const decisionRoute = route({
+  id: 'getDecisions',
+  method: 'GET',
+  path: '/v1/decisions/{request_id}',
+  action: 'see-decisions',
+  summary: 'Show the decisions of a request',
+  description:
+    'A request id may have several decisions, such as a check and its commit, and clients may send an id again. The newest first, with the answer of every filter.',
+  query: z.strictObject(pageParameters),
+  answers: [
+    ...ANSWERS,
+    {
+      status: 404,
+      description: 'No decisions are stored, or none of this id that the person may see.',
+      ...ERROR,
+    },
+  ],
+  async answer({ generation, person, params, query: asked, deadline }) {
+    const requestId = pathId(params, 'request_id');
+    const found = await listed(generation, person, { ...pageQueryOf(asked), requestId }, deadline);
+    if (found.items.length === 0 && asked.after === undefined) {
+      throw new ApiError(404, 'no decision with this request id is stored');
+    }
+    return { json: found };
+  },
+});
+
+function selectionOf(asked: z.infer<typeof projectQuery>): DecisionsQuery {
+  const { user_id, lease_id, filter, outcome, operation, from, until } = asked;
+  requireOrder(from, until);
+  return {
+    ...pageQueryOf(asked),
+    users: listOf(user_id),
+    filters: listOf(filter),
+    outcomes: outcome === 'refused' ? ['rejected', 'failed'] : listOf(outcome),
+    operations: listOf(operation),
+    leaseId: lease_id,
+    since: millisecond(from),
+    until: millisecond(until),
+  };
+}
+
+function listOf<Value>(value: Value | undefined): Value[] | undefined {
+  return value === undefined ? undefined : [value];
+}
+
+/** Decisions have milliseconds: the first one that is not before. */
+function millisecond(instant: bigint | undefined): number | undefined {
+  return instant === undefined ? undefined : Math.ceil(Number(instant) / 1000);
+}
+
+/** @throws ApiError 404 if decisions are not stored; LedgerUnavailableError */
+async function listed(generation: Generation, person: Person, wanted: DecisionsQuery, deadline: Deadline) {
+  const source = generation.decisions?.source;
+  if (source === undefined) {
+    throw new ApiError(404, 'this service stores no decisions: see [service] decision_store');
+  }
+  const visible = visibleProjects(person);
+  const page: PageOf<StoredDecision> = await source
+    .search({ ...wanted, visible }, deadline)
+    .catch((thrown: unknown) => {
+      throw deadline.milliseconds === 0
+        ? new LedgerUnavailableError('the search took too long', { cause: thrown })
+        : thrown;
+    });
+  const accounts = await accountsOf(
+    generation,
+    {
+      projects: page.items.flatMap(({ record }) => record.project_id ?? []),
+      users: page.items.flatMap(({ record }) => record.user_id ?? []),
+    },
+    deadline,
+  );
+  return pageJson(page, (stored) => decisionJson(stored, accounts, visible !== undefined));
+}
+
+/** As it was called when it was decided; else as it is called now. */
+function accountJson(
+  of: Accounts['project'],
+  id: string | null,
+  name: string | null | undefined,
+  domain: string | null | undefined,
+) {
+  return id === null ? null : name ? { id, name, domain: domain ?? null } : of(id);
+}
+
+function decisionJson({ record, asked, replica }: StoredDecision, accounts: Accounts, isMember: boolean) {
+  const { project_id, project_name, project_domain, user_id, user_name, user_domain } = record;
+  const hidden = <Value>(value: Value) => (isMember ? null : value);
+  return {
+    time: record.time,
+    request_id: record.request_id,
+    operation: record.operation,
+    project: accountJson(accounts.project, project_id, project_name, project_domain),
+    user: accountJson(accounts.user, user_id, user_name, user_domain),
+    lease_id: record.lease_id,
+    lease_name: record.lease_name,
+    asked: asked === undefined ? null : { start: timeText(asked.start), end: timeText(asked.end) },
+    allowed: record.allowed,
+    outcome: record.outcome,
+    filter: record.filter,
+    message: record.message,
+    warnings: record.warnings,
+    filters: record.filters.map((one) => ({ ...one, duration_ms: hidden(one.duration_ms) })),
+    replica: hidden(replica),
+    generation: hidden(record.generation),
+    duration_ms: hidden(record.duration_ms),
+  };
+}

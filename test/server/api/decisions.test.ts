@@ -1,0 +1,171 @@
+/** The routes of decisions: who finds what, and what they see of it. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { DecisionRecord } from '../../../src/decisions/record.ts';
+import { rowJson } from '../../../src/decisions/store/rows.ts';
+import { DecisionTable } from '../../../src/decisions/store/table.ts';
+import { expectEachDescribed } from '../../support/api-answers.ts';
+import { leaseDescription } from '../../support/api-description.ts';
+import { aRecord } from '../../support/decision-logs.ts';
+import { breakLedger, DIALECTS, ledgerAt, NO_WAIT, newLedger } from '../../support/ledgers.ts';
+import { budgetGrounds, serving, type Told } from './budget-ground.ts';
+
+const ground = budgetGrounds();
+
+const refusal: Partial<DecisionRecord> = {
+  ...{ allowed: false, outcome: 'rejected', filter: 'MaxLeasesFilter', message: 'At most 1 lease.' },
+  warnings: ['TriedFilter: not yet'],
+  filters: [
+    { filter: 'TriedFilter', outcome: 'rejected', audit: true, message: 'not yet', duration_ms: 1 },
+    {
+      filter: 'MaxLeasesFilter',
+      outcome: 'rejected',
+      audit: false,
+      message: 'At most 1 lease.',
+      duration_ms: 1,
+    },
+  ],
+};
+const at = (second: number) => `2026-11-20T08:00:0${second}.000Z`;
+const RECORDS = [
+  aRecord({
+    request_id: 'req-1',
+    time: at(1),
+    user_name: 'alice',
+    user_domain: 'Default',
+    lease_id: 'lease-1',
+  }),
+  aRecord({ request_id: 'req-1', time: at(2), operation: 'commit-create', ...refusal }),
+  aRecord({ request_id: 'req-2', time: at(3), project_id: 'physics', user_id: 'bob', ...refusal }),
+  aRecord({ request_id: 'req-3', time: at(4), operation: 'kubernetes.admission', ...refusal }),
+  aRecord({ request_id: 'req-4', time: at(5), project_id: 'secret', ...refusal }),
+];
+const ids = ({ json }: Told) => json.items.map((one: { request_id: string }) => one.request_id);
+
+describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
+  beforeAll(async () => {
+    const ledger = await ledgerAt(ground(dialect).connection);
+    const asked = { start: 1_796_119_200_000_000n, end: 1_796_122_800_000_000n };
+    const rows = RECORDS.map((record) => rowJson(record, record.allowed ? undefined : asked));
+    await new DecisionTable(ledger.database, 'host/7').write(rows, NO_WAIT);
+    await ledger.close();
+  });
+  const get = (who: Parameters<ReturnType<typeof ground>['ask']>[0], path: string) =>
+    ground(dialect).ask(who, 'GET', path);
+
+  it('are all there for operators and readers, with everything', async () => {
+    for (const who of ['operator', 'reader'] as const) {
+      const all = await get(who, '/v1/decisions');
+      expect(ids(all)).toEqual(['req-4', 'req-3', 'req-2', 'req-1', 'req-1']);
+      expect(all.json.items[3]).toEqual({
+        ...{ time: '2026-11-20T08:00:02.000Z', request_id: 'req-1', operation: 'commit-create' },
+        project: { id: 'climate', name: null, domain: null },
+        user: { id: 'alice', name: null, domain: null },
+        ...{ lease_id: null, lease_name: 'ocean-model' },
+        asked: { start: '2026-12-01T10:00:00Z', end: '2026-12-01T11:00:00Z' },
+        ...{ allowed: false, outcome: 'rejected', filter: 'MaxLeasesFilter', message: 'At most 1 lease.' },
+        ...{ warnings: ['TriedFilter: not yet'], filters: refusal.filters },
+        ...{ replica: 'host/7', generation: 1, duration_ms: 0.5 },
+      });
+      expect(all.json.items[4].user).toEqual({ id: 'alice', name: 'alice', domain: 'Default' });
+    }
+  });
+
+  it('are those of their projects for members, without what is only tried', async () => {
+    const seen = await get('mona', '/v1/decisions');
+    expect(ids(seen)).toEqual(['req-2', 'req-1', 'req-1']);
+    expect(seen.text).not.toContain('Tried');
+    expect(seen.json.items[0]).toMatchObject({
+      replica: null,
+      generation: null,
+      duration_ms: null,
+      warnings: [],
+    });
+    expect(ids(await get('meg', '/v1/decisions'))).toEqual(['req-1', 'req-1']);
+    expect(ids(await get('meg', '/v1/projects/climate/decisions'))).toEqual(['req-1', 'req-1']);
+    expect(ids(await get('meg', '/v1/decisions?filter=TriedFilter'))).toEqual([]);
+    expect(ids(await get('meg', '/v1/decisions?project_id=physics'))).toEqual([]);
+  });
+
+  it('of another project cannot be told from none', async () => {
+    const hidden = await get('meg', '/v1/decisions/req-4');
+    const none = await get('meg', '/v1/decisions/req-none');
+    expect([hidden.status, hidden.json]).toEqual([none.status, none.json]);
+    expect(hidden.status).toBe(404);
+    const [foreign, absent] = [
+      await get('meg', '/v1/projects/secret/decisions'),
+      await get('meg', '/v1/projects/nowhere/decisions'),
+    ];
+    expect([foreign.status, foreign.text]).toEqual([absent.status, absent.text]);
+    expect(foreign.status).toBe(403);
+    // Nor by an id that a stranger has sent as well.
+    expect((await get('meg', '/v1/decisions/req-1')).json.items).toHaveLength(2);
+  });
+
+  it.each([
+    ['outcome=refused', ['req-4', 'req-3', 'req-2', 'req-1']],
+    ['outcome=allowed', ['req-1']],
+    ['project_id=physics', ['req-2']],
+    ['user_id=bob', ['req-2']],
+    ['user_id=alice%40Default', ['req-1']],
+    ['lease_id=lease-1', ['req-1']],
+    ['filter=TriedFilter', ['req-4', 'req-3', 'req-2', 'req-1']],
+    ['operation=commit-create', ['req-1']],
+    ['from=2026-11-20T08:00:03Z&until=2026-11-20T08:00:05Z', ['req-3', 'req-2']],
+    ['from=2026-11-20T08:00:03.0001Z', ['req-4', 'req-3']],
+    ['limit=2', ['req-4', 'req-3']],
+  ])('are found by %s', async (query, expected) => {
+    expect(ids(await get('operator', `/v1/decisions?${query}`))).toEqual(expected);
+  });
+
+  it('come in pages', async () => {
+    const first = await get('mona', '/v1/decisions?limit=1');
+    const second = await get('mona', `/v1/decisions?limit=1&after=${first.json.next}`);
+    const third = await get('mona', `/v1/decisions?limit=1&after=${second.json.next}`);
+    expect([first, second, third].flatMap(ids)).toEqual(['req-2', 'req-1', 'req-1']);
+    expect(third.json.next).toBeNull();
+  });
+
+  it.each([
+    ['limit=0', 'limit'],
+    ['limit=1001', 'limit'],
+    ['after=x', 'after'],
+    ['outcome=maybe', 'outcome'],
+    ['operation=delete', 'operation'],
+    ['user_id=%00', 'user_id'],
+    ['user_id=', 'user_id'],
+    ['from=soon', 'from'],
+    ['from=2026-01-02&until=2026-01-01', 'until'],
+    ['project=climate', 'project'],
+    ['outcome=failed&outcome=rejected', 'outcome'],
+  ])('refuse %s with the field', async (query, field) => {
+    const answer = await get('operator', `/v1/decisions?${query}`);
+    expect([answer.status, answer.json.field]).toEqual([400, field]);
+  });
+});
+
+describe('the answers of decisions', () => {
+  it('are as they are described, also where nothing is stored or the ledger is away', async () => {
+    const { ask } = ground('sqlite');
+    const without = await serving(await newLedger(), { service: { decision_store: 'none' } });
+    const connection = await newLedger();
+    const broken = await serving(connection);
+    breakLedger(connection, 'decisions');
+    const paths = ['/v1/decisions', '/v1/decisions/{request_id}', '/v1/projects/{project_id}/decisions'];
+    const answers = await Promise.all(
+      paths.flatMap((path) => {
+        const filled = path.replace('{request_id}', 'req-1').replace('{project_id}', 'climate');
+        return [
+          ask('operator', 'GET', filled),
+          without.ask('operator', 'GET', filled),
+          broken.ask('operator', 'GET', filled),
+          ask('operator', 'GET', `${filled}?limit=x`),
+          ask('nobody' as never, 'GET', filled),
+        ].map(async (told) => ({ method: 'get', path, ...(await told) }));
+      }),
+    );
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses).toEqual(paths.flatMap(() => [200, 404, 503, 400, 401]));
+    expectEachDescribed(leaseDescription, answers);
+    expect(broken.logger.lines.map(({ message }) => message)).toContain('a request of the API failed');
+  });
+});
