@@ -2,7 +2,9 @@
 import type { DurationQuantiles } from '../decisions/durations.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
 import type { Listed, StatisticsSummary } from '../decisions/statistics.ts';
+import type { StoredDecision } from '../decisions/store/contract.ts';
 import type { TallyRow, UserCount } from '../decisions/tally.ts';
+import { formatInstant } from '../lease/dates.ts';
 import { jsonLine, onOneLine, printTable } from './output.ts';
 
 /** Decisions in columns as wide as the widest cell so far, since printed lines cannot be aligned again. */
@@ -45,6 +47,45 @@ function cellsOf(record: DecisionRecord): string[] {
     filter ?? '',
     why,
   ];
+}
+
+/** One decision, with the answer of every filter. */
+export async function printDecision(stored: StoredDecision, format: 'table' | 'json'): Promise<void> {
+  const { record, asked, replica } = stored;
+  const dates = asked && { start: formatInstant(asked.start), end: formatInstant(asked.end) };
+  if (format === 'json') {
+    process.stdout.write(jsonLine({ ...record, asked: dates ?? null, replica }));
+    return;
+  }
+  const facts: [string, string | null | undefined][] = [
+    ['TIME', record.time],
+    ['OUTCOME', record.outcome],
+    ['OPERATION', record.operation],
+    ['PROJECT', namedCell(record.project_id, record.project_name, record.project_domain)],
+    ['USER', namedCell(record.user_id, record.user_name, record.user_domain)],
+    ['LEASE', [record.lease_name, record.lease_id].filter(Boolean).join(' ')],
+    ['DATES', dates && `${dates.start} to ${dates.end}`],
+    ['FILTER', record.filter],
+    ['MESSAGE', record.message],
+    ['WARNINGS', record.warnings.join(' ')],
+    ['REPLICA', `${replica}, configuration ${record.generation}`],
+    ['TIME TAKEN', `${record.duration_ms} ms`],
+  ];
+  await printTable(
+    ['REQUEST', record.request_id],
+    facts.flatMap(([name, value]) => (value ? [[name, value]] : [])),
+  );
+  process.stdout.write('\n');
+  await printTable(
+    ['FILTER', 'ANSWER', 'MS', 'MESSAGE'],
+    record.filters.map(({ filter, outcome, audit, message, duration_ms }) => [
+      filter,
+      audit ? `${outcome} (tried)` : outcome,
+      String(duration_ms),
+      message ?? '',
+    ]),
+  );
+  process.stdout.write('\n');
 }
 
 type Text = string | null | undefined;

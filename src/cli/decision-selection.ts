@@ -59,8 +59,14 @@ export function addSelectionFlags(command: Command): Command {
 
 /** Returns whether a decision is selected. @throws UsageError */
 export function selector(flags: SelectionFlags): (record: DecisionRecord) => boolean {
+  const selection = selectionOf(flags);
+  return (record) => isSelected(record, selection);
+}
+
+/** @throws UsageError */
+export function selectionOf(flags: SelectionFlags): Selection {
   const now = Date.now();
-  const selection: Selection = {
+  return {
     projects: flags.project,
     users: flags.user,
     filters: flags.filter,
@@ -69,7 +75,6 @@ export function selector(flags: SelectionFlags): (record: DecisionRecord) => boo
     since: flags.since === undefined ? undefined : parseTime('--since', flags.since, now),
     until: flags.until === undefined ? undefined : parseTime('--until', flags.until, now),
   };
-  return (record) => isSelected(record, selection);
 }
 
 function oneOf<Value extends string>(values: readonly Value[]) {

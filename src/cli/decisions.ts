@@ -1,4 +1,4 @@
-/** `decisions`: reads decision logs. */
+/** `decisions`: reads decision logs, and the decisions in the ledger. */
 import { once } from 'node:events';
 import { addAbortSignal } from 'node:stream';
 import { Command, Option } from 'commander';
@@ -6,19 +6,24 @@ import { systemErrorText } from '../config/read-file.ts';
 import type { FollowedChunk } from '../decisions/files.ts';
 import type { DecisionReader } from '../decisions/reader.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
-import { DecisionTable, printStatistics } from './decision-output.ts';
-import { addSelectionFlags, type SelectionFlags, selector } from './decision-selection.ts';
+import { DecisionTable, printDecision, printStatistics } from './decision-output.ts';
+import { addSelectionFlags, type SelectionFlags, selectionOf, selector } from './decision-selection.ts';
+import { NO_DEADLINE } from './ledger-access.ts';
 import { jsonLine, UsageError } from './output.ts';
-import { formatFlag } from './sources.ts';
+import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
 
-interface TailFlags extends SelectionFlags {
+interface TailFlags extends SelectionFlags, SourceFlags {
   readonly follow?: boolean;
   readonly lines: number;
   readonly format: 'table' | 'json';
 }
 
-interface StatsFlags extends SelectionFlags {
+interface StatsFlags extends SelectionFlags, SourceFlags {
   readonly top: number;
+  readonly format: 'table' | 'json';
+}
+
+interface ShowFlags extends SourceFlags {
   readonly format: 'table' | 'json';
 }
 
@@ -29,10 +34,15 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 export function decisionsCommand(): Command {
   return new Command('decisions')
-    .description('Read a decision log ([service] decision_log).')
+    .description(
+      'Read decisions: of a log ([service] decision_log), or of all replicas, in the ledger ([service] decision_store).',
+    )
     .addCommand(
-      addSelectionFlags(new Command('tail').description('Print the latest decisions.'))
-        .argument('<file>', 'The log; - for standard input. A name that ends in .gz is unpacked.')
+      addSourceFlags(addSelectionFlags(new Command('tail').description('Print the latest decisions.')))
+        .argument(
+          '[file]',
+          'The log; - for standard input. A name that ends in .gz is unpacked. Default: the ledger of the configuration.',
+        )
         .option('--follow', 'Print what is appended, across rotations, until SIGINT.')
         .addOption(
           new Option('--lines <number>', 'Number of decisions to begin with.')
@@ -43,10 +53,15 @@ export function decisionsCommand(): Command {
         .action(tail),
     )
     .addCommand(
-      addSelectionFlags(
-        new Command('stats').description('Count who was refused, by which filter, how often and why.'),
+      addSourceFlags(
+        addSelectionFlags(
+          new Command('stats').description('Count who was refused, by which filter, how often and why.'),
+        ),
       )
-        .argument('<file...>', 'Logs; - for standard input. Names that end in .gz are unpacked.')
+        .argument(
+          '[file...]',
+          'Logs; - for standard input. Names that end in .gz are unpacked. Default: the ledger of the configuration.',
+        )
         .addOption(
           new Option('--top <number>', 'Number of projects, users and messages to list.')
             .argParser(wholeNumber('--top', 1, MAX_TOP))
@@ -54,17 +69,28 @@ export function decisionsCommand(): Command {
         )
         .addOption(formatFlag('table', 'json'))
         .action(stats),
+    )
+    .addCommand(
+      addSourceFlags(
+        new Command('show').description(
+          'Print the decisions of a request, with the answer of every filter, from the ledger.',
+        ),
+      )
+        .argument('<request-id>', 'What the client got as X-Openstack-Request-Id.')
+        .addOption(formatFlag('table', 'json'))
+        .action(show),
     );
 }
 
-async function tail(file: string, flags: TailFlags): Promise<void> {
+async function tail(file: string | undefined, flags: TailFlags): Promise<void> {
+  if (file === undefined) {
+    return tailStored(flags);
+  }
+  refuseBoth(flags);
   const { DecisionReader } = await import('../decisions/reader.ts');
   const selected = selector(flags);
   const reader = new DecisionReader();
-  const table = flags.format === 'table' ? new DecisionTable() : undefined;
-  const textOf = (records: readonly DecisionRecord[]) =>
-    table === undefined ? records.map(jsonLine).join('') : table.lines(records);
-
+  const textOf = printer(flags.format);
   const latest = new Latest(flags.lines);
   if (flags.follow) {
     await follow(file, reader, { latest, selected, textOf });
@@ -85,38 +111,46 @@ interface Following {
 }
 
 /** Prints until a signal comes, or standard input ends. */
-async function follow(
+function follow(
   file: string,
   reader: DecisionReader,
   { latest, selected, textOf }: Following,
+): Promise<void> {
+  return untilSignal(async (signal, print) => {
+    let caughtUp = false;
+    for await (const chunk of followedChunks(file, signal)) {
+      if (chunk === 'caught up') {
+        await print(textOf(caughtUp ? [] : latest.list()));
+        caughtUp = true;
+        continue;
+      }
+      const records = (chunk === 'begins anew' ? reader.end() : reader.push(chunk)).filter(selected);
+      if (caughtUp) {
+        await print(textOf(records));
+      } else {
+        latest.add(records);
+      }
+    }
+    await print(textOf(reader.end().filter(selected)));
+  });
+}
+
+/** Runs something that prints, until it ends or a signal comes. */
+async function untilSignal(
+  work: (signal: AbortSignal, print: (text: string) => Promise<void>) => Promise<void>,
 ): Promise<void> {
   const ended = new AbortController();
   const end = () => ended.abort();
   for (const signal of SIGNALS) {
     process.once(signal, end);
   }
-  const print = async (records: readonly DecisionRecord[]) => {
-    const text = textOf(records);
+  const print = async (text: string) => {
     if (text !== '' && !process.stdout.write(text)) {
       await once(process.stdout, 'drain', { signal: ended.signal });
     }
   };
-  let caughtUp = false;
   try {
-    for await (const chunk of followedChunks(file, ended.signal)) {
-      if (chunk === 'caught up') {
-        await print(caughtUp ? [] : latest.list());
-        caughtUp = true;
-        continue;
-      }
-      const records = (chunk === 'begins anew' ? reader.end() : reader.push(chunk)).filter(selected);
-      if (caughtUp) {
-        await print(records);
-      } else {
-        latest.add(records);
-      }
-    }
-    await print(reader.end().filter(selected));
+    await work(ended.signal, print);
   } catch (thrown) {
     if (!ended.signal.aborted) {
       throw thrown;
@@ -129,6 +163,10 @@ async function follow(
 }
 
 async function stats(files: readonly string[], flags: StatsFlags): Promise<void> {
+  if (files.length === 0) {
+    return statsStored(flags);
+  }
+  refuseBoth(flags);
   if (files.filter((file) => file === '-').length > 1) {
     throw new UsageError('standard input (-) can be read once');
   }
@@ -154,6 +192,63 @@ async function stats(files: readonly string[], flags: StatsFlags): Promise<void>
   }
   await printStatistics(statistics.summary(flags.top), flags.format);
   warnOfSkipped(readers);
+}
+
+async function tailStored(flags: TailFlags): Promise<void> {
+  const { latestOf, newerOf, withStoredDecisions } = await import('./decisions-stored.ts');
+  const selection = selectionOf(flags);
+  const textOf = printer(flags.format);
+  await withStoredDecisions(flags, async (source) => {
+    const last = flags.follow ? await source.newest(NO_DEADLINE) : 0n;
+    process.stdout.write(textOf(await latestOf(source, selection, flags.lines)));
+    if (flags.follow) {
+      await untilSignal(async (signal, print) => {
+        for await (const records of newerOf(source, selection, last, signal)) {
+          await print(textOf(records));
+        }
+      });
+    }
+  });
+}
+
+async function statsStored(flags: StatsFlags): Promise<void> {
+  const { pagesOf, withStoredDecisions } = await import('./decisions-stored.ts');
+  const { Statistics } = await import('../decisions/statistics.ts');
+  const selection = selectionOf(flags);
+  await withStoredDecisions(flags, async (source) => {
+    const statistics = new Statistics();
+    for await (const page of pagesOf(source, selection)) {
+      for (const { record } of page) {
+        statistics.add(record);
+      }
+    }
+    await printStatistics(statistics.summary(flags.top), flags.format);
+  });
+}
+
+async function show(requestId: string, flags: ShowFlags): Promise<void> {
+  const { pagesOf, withStoredDecisions } = await import('./decisions-stored.ts');
+  await withStoredDecisions(flags, async (source) => {
+    for await (const page of pagesOf(source, { requestId })) {
+      if (page.length === 0) {
+        throw new UsageError(`no decision of the request ${requestId} is stored`);
+      }
+      for (const stored of page) {
+        await printDecision(stored, flags.format);
+      }
+    }
+  });
+}
+
+function refuseBoth({ configFile, configDir, config }: SourceFlags): void {
+  if (configFile !== undefined || configDir !== undefined || config !== undefined) {
+    throw new UsageError('expected a log or a configuration with a ledger, got both');
+  }
+}
+
+function printer(format: 'table' | 'json'): (records: readonly DecisionRecord[]) => string {
+  const table = format === 'table' ? new DecisionTable() : undefined;
+  return (records) => (table === undefined ? records.map(jsonLine).join('') : table.lines(records));
 }
 
 async function* chunksOf(file: string): AsyncGenerator<Buffer> {

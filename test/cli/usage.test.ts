@@ -10,7 +10,15 @@ const ON_LEDGER = ['ledger upgrade', 'ledger reconcile', 'budget set', 'budget h
 const COMMANDS = [
   ...ON_LEDGER,
   ...['', 'check', 'serve', 'config', 'config show', 'config validate', 'config sample'],
-  ...['filters', 'filters list', 'conformance', 'decisions', 'decisions tail', 'decisions stats'],
+  ...[
+    'filters',
+    'filters list',
+    'conformance',
+    'decisions',
+    'decisions tail',
+    'decisions stats',
+    'decisions show',
+  ],
   ...['skypilot', 'skypilot review', 'skypilot config'],
   ...['check', 'merge', 'validate'].map((name) => `scheduling-policy ${name}`),
   'scheduling-policy',
