@@ -13,7 +13,7 @@ import type { HttpCallErrorCode } from '../../src/http/call-error.ts';
 import { startService } from '../../src/server/service.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { newLedger } from '../support/ledgers.ts';
+import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { createLasting } from '../support/requests.ts';
@@ -33,9 +33,13 @@ function observed() {
 async function observe() {
   const external = await policyServer({ status: 204 });
   const log = join(temporaryFolder(), 'decisions.jsonl');
+  const connection = await newLedger();
+  const ledger = await ledgerAt(connection);
+  await giveBudget(ledger, { amount: '10' });
+  await ledger.close();
   const values = {
     service: { port: 0, decision_log: log },
-    ledger: { connection: await newLedger() },
+    ledger: { connection },
     enforcement: {
       enabled_filters: ['ExternalServiceFilter', 'MaxLeasesFilter', 'MaxLeaseDurationFilter'],
       external_service_base_endpoint: external.url,

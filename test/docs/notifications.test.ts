@@ -1,0 +1,45 @@
+/** docs/reference/notifications.md against the events that are sent. */
+import { expect, it } from 'vitest';
+import { Corrections } from '../../src/notifications/corrections.ts';
+import { correctedEvent, refusedEvent, thresholdEvent } from '../../src/notifications/events.ts';
+import { type CloudEvent, eventIn } from '../notifications/cloud-events.ts';
+import { pageNamed } from './markdown.ts';
+
+const page = pageNamed('docs/reference/notifications.md');
+
+/** The names of a value, with those of what is in it. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.slice(0, 1).map(shapeOf);
+  }
+  return typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([name, part]) => [name, shapeOf(part)]))
+    : 'a value';
+}
+
+function sent(): CloudEvent[] {
+  const corrections = new Corrections();
+  const owner = { projectId: 'climate', userId: 'alice' };
+  const times = { start: 0n, end: 0n };
+  corrections.add({ outcome: 'released', row: 1n, leaseId: 'a', ...owner, name: 'a', ...times, note: 'x' });
+  const last = { requestId: 'a', operation: 'create', outcome: 'rejected', message: 'a' };
+  const budget = { id: 1n, projectId: 'climate', userId: null, validFrom: 0n, validUntil: 1n, amount: 1n };
+  const named = { id: 'a', name: 'a', domain: 'a' };
+  return [
+    thresholdEvent('/', 'a', {
+      ...{ budget, threshold: 80, before: 0n, taken: 1n, at: 0n },
+      ...{ cause: 'create', who: 'alice', requestId: 'a' },
+    }),
+    refusedEvent('/', 'a', {
+      ...{ project: named, user: named, filter: 'a', count: 1, firstAt: 'a', lastAt: '2026-11-21T09:00:30Z' },
+      last: { ...last, leaseId: null, leaseName: 'a' },
+    }),
+    correctedEvent('/', 'a', { who: 'a', reason: null, at: new Date(0), corrections }),
+  ].map(eventIn);
+}
+
+it('shows each event as it is sent', () => {
+  const shown = page.blocks.filter(({ language }) => language === 'json').map(({ text }) => eventIn(text));
+  expect(shown.map(({ type }) => type)).toEqual(sent().map(({ type }) => type));
+  expect(shown.map(shapeOf)).toEqual(sent().map(shapeOf));
+});
