@@ -65,7 +65,7 @@ export async function callOnEnd(
   return outcomeOf(member, result, performance.now() - started);
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 

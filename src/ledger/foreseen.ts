@@ -29,17 +29,15 @@ interface Total {
   readonly precision: Precision;
 }
 
-export interface Foreseen {
-  readonly charges: readonly ForeseenCharge[];
-  /** When the lease might end to fit, with the same start; and when it might start, as long as it is. Guesses: ask the filters. */
+/** When a lease might end to fit, with the same start; and when it might start, as long as it is. Guesses: ask the filters. */
+export interface FittingTimes {
   readonly ends: readonly Instant[];
   readonly starts: readonly Instant[];
 }
 
-export function foreseen(prospect: Prospect): Foreseen {
-  const charges = chargesOf(prospect);
+export function fittingTimes(prospect: Prospect): FittingTimes {
   const room = new Map(
-    charges.flatMap(({ account, amount, left }) =>
+    foreseenCharges(prospect).flatMap(({ account, amount, left }) =>
       left !== null && left < 0n ? [[account, left + amount > 0n ? left + amount : 0n] as const] : [],
     ),
   );
@@ -57,7 +55,7 @@ export function foreseen(prospect: Prospect): Foreseen {
     const until = budgets.find((budget) => budgetAccount(budget) === claim.account)?.validUntil;
     starts.push((until ?? claim.until) - seconds);
   }
-  return { charges, ends: instants(ends), starts: instants(starts) };
+  return { ends: instants(ends), starts: instants(starts) };
 }
 
 function instants(seconds: readonly bigint[]): Instant[] {
@@ -65,7 +63,7 @@ function instants(seconds: readonly bigint[]): Instant[] {
 }
 
 /** In the order of the filters and of their claims. Of several limits of one account, the smallest. */
-function chargesOf({ wanted, overdue, balances }: Prospect): ForeseenCharge[] {
+export function foreseenCharges({ wanted, overdue, balances }: Prospect): ForeseenCharge[] {
   const totals = new Map<string, Total>();
   for (const { filter, claims } of wanted.byFilter) {
     for (const claim of claims) {

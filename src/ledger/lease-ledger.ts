@@ -8,7 +8,6 @@ import { allow, reject, type Verdict } from '../filter/verdict.ts';
 import type { Logger } from '../logger.ts';
 import type { CheckMemory } from './check-memory.ts';
 import type { Claimant } from './claimant.ts';
-import { type Foreseen, foreseen } from './foreseen.ts';
 import { claimantOf, endedLease, ledgerRequest } from './lease-request.ts';
 import type { Ledger } from './ledger.ts';
 import type { CrossingWatch } from './notices/crossings.ts';
@@ -16,6 +15,7 @@ import type { LedgerObserver } from './observer.ts';
 import { type Opened, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';
 import type { Author } from './posting.ts';
+import type { Prospect } from './prospect.ts';
 import { requestMistake } from './texts.ts';
 import type { Recording, Undo } from './transactions.ts';
 
@@ -82,17 +82,17 @@ export class LeaseLedger {
     return refusal === undefined ? allow() : reject(refusal.message);
   }
 
-  /** Empty if the lease cannot be recorded. */
+  /** What recording a new lease would do. `undefined` = it cannot be recorded. */
   async foresee(
     request: LeaseRequest,
     claimants: readonly Claimant[],
     wait: Wait,
     memory: CheckMemory,
-  ): Promise<Foreseen> {
+  ): Promise<Prospect | undefined> {
     const ledger = await this.ledger(wait);
     return requestMistake(request) === undefined
-      ? foreseen(await ledger.foresee(ledgerRequest(request, claimants), wait, memory))
-      : { charges: [], ends: [], starts: [] };
+      ? ledger.foresee(ledgerRequest(request, claimants), wait, memory)
+      : undefined;
   }
 
   async commit(

@@ -9,11 +9,11 @@ import { toInstant } from '../lease/dates.ts';
 import type { Lease } from '../lease/lease.ts';
 import { CheckMemory } from './check-memory.ts';
 import type { Claimant } from './claimant.ts';
-import type { Foreseen } from './foreseen.ts';
 import type { LeaseLedger, LeaseLedgerParts } from './lease-ledger.ts';
 import type { Ledger } from './ledger.ts';
 import type { LedgerSettings } from './options.ts';
 import type { Author } from './posting.ts';
+import type { Prospect } from './prospect.ts';
 import type { Recording, Undo } from './transactions.ts';
 
 export class ChainLedger implements LedgerService {
@@ -50,8 +50,12 @@ export class ChainLedger implements LedgerService {
     this.#memories.set(call, (like && this.#memories.get(like)) ?? new CheckMemory());
   }
 
-  /** What a new lease would take from each account. Records nothing. @throws LedgerUnavailableError */
-  async foresee(request: LeaseRequest, claimants: readonly Claimant[], call: Call): Promise<Foreseen> {
+  /** What recording a new lease would do; `undefined` = it cannot be recorded. Records nothing. @throws LedgerUnavailableError */
+  async foresee(
+    request: LeaseRequest,
+    claimants: readonly Claimant[],
+    call: Call,
+  ): Promise<Prospect | undefined> {
     const ledger = await this.#opened();
     const memory = this.#memories.get(call) ?? new CheckMemory();
     return ledger.foresee({ ...request, names: call.names }, claimants, waitOf(call), memory);

@@ -1,7 +1,7 @@
 /** Leases with other dates. In whole minutes, as Blazar has them. */
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import { type Lease, leaseEnd, leaseStart } from '../../lease/lease.ts';
-import type { Foreseen } from '../../ledger/foreseen.ts';
+import type { FittingTimes } from '../../ledger/foreseen.ts';
 import { type Line, spread } from './nearest.ts';
 import type { Way } from './way.ts';
 
@@ -16,7 +16,7 @@ export const LATEST = 366;
 const MAX_INSTANT = toInstant('9999-12-31 23:59') ?? 0n;
 
 /** The same start, an earlier end. */
-export function shorter(lease: Lease, { ends }: Foreseen): Way | undefined {
+export function shorter(lease: Lease, { ends }: FittingTimes): Way | undefined {
   const [start, end] = [leaseStart(lease), leaseEnd(lease)];
   if (start === undefined || end === undefined) {
     return undefined;
@@ -36,7 +36,7 @@ export function shorter(lease: Lease, { ends }: Foreseen): Way | undefined {
 }
 
 /** As long as it is, with a later start. */
-export function later(lease: Lease, { starts }: Foreseen): Way | undefined {
+export function later(lease: Lease, { starts }: FittingTimes): Way | undefined {
   const [start, end] = [leaseStart(lease), leaseEnd(lease)];
   if (start === undefined || end === undefined) {
     return undefined;

@@ -2,14 +2,13 @@
 import { LedgerUnavailableError } from '../../errors.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
 import { type Decision, reject } from '../../filter/verdict.ts';
-import type { CreateRequest } from '../../lease/lease.ts';
+import type { CreateRequest, Lease } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/claimant.ts';
-import type { Foreseen } from '../../ledger/foreseen.ts';
+import { foreseenCharges } from '../../ledger/foreseen.ts';
+import type { Prospect } from '../../ledger/prospect.ts';
 import type { Estimate } from './contract.ts';
 import { instead } from './instead.ts';
 import { type EstimateOptions, type EstimateParts, Trial } from './trial.ts';
-
-const NOTHING: Foreseen = { charges: [], ends: [], starts: [] };
 
 /** `request`: one that was parsed. */
 export async function estimate(
@@ -27,20 +26,21 @@ export async function estimate(
     return { decision: named(exemption), charges: [], suggestions: [], searched: null };
   }
   const decision = await trial.explain(lease);
-  const foreseen = await foreseenIn(trial, decision.lease);
-  const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, foreseen);
-  return { decision: named(decision), charges: foreseen.charges, ...result };
+  const prospect = await foreseenIn(trial, decision.lease);
+  const charges = prospect === undefined ? [] : foreseenCharges(prospect);
+  const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, prospect);
+  return { decision: named(decision), charges, ...result };
 }
 
 const NOT_SEARCHED = { suggestions: [], searched: null };
 
 /** Nothing if the ledger does not answer: the decision says so already. */
-async function foreseenIn(trial: Trial, lease: CreateRequest['lease']): Promise<Foreseen> {
+async function foreseenIn(trial: Trial, lease: Lease): Promise<Prospect | undefined> {
   try {
     return await trial.foresee(lease);
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {
-      return NOTHING;
+      return undefined;
     }
     throw thrown;
   }

@@ -1,7 +1,8 @@
 /** What would be allowed instead of a lease that is refused, and what was looked for. */
 import { LedgerUnavailableError } from '../../errors.ts';
 import type { Decision } from '../../filter/verdict.ts';
-import type { Foreseen } from '../../ledger/foreseen.ts';
+import { type FittingTimes, fittingTimes, foreseenCharges } from '../../ledger/foreseen.ts';
+import type { Prospect } from '../../ledger/prospect.ts';
 import type { Estimate, Suggestion } from './contract.ts';
 import { LATEST, SHORTEST } from './dates.ts';
 import { type Candidate, halves, search } from './search.ts';
@@ -9,13 +10,19 @@ import { type Trial, TrialFailedError, TrialOverError } from './trial.ts';
 
 type Instead = Pick<Estimate, 'suggestions' | 'searched'>;
 
+const NO_TIMES: FittingTimes = { ends: [], starts: [] };
+
 const CHANGES = ['shorter', 'smaller', 'later'] as const;
 
 const FAILED = 'A filter could not decide, so nothing else was looked for.';
 const LOOKED = `Looked for the nearest lease that is shorter (at least ${SHORTEST} minutes, or less if less was asked for), smaller (not below min, and at least 1) or later (by up to ${LATEST} days).`;
 
-/** Every suggestion was allowed by every filter, after the ledger was read once more. */
-export async function instead(trial: Trial, decision: Decision, foreseen: Foreseen): Promise<Instead> {
+/** Every suggestion was allowed by every filter. `prospect`: of the lease that is refused; `undefined` = there is no ledger. */
+export async function instead(
+  trial: Trial,
+  decision: Decision,
+  prospect: Prospect | undefined,
+): Promise<Instead> {
   const { lease, outcomes } = decision;
   const enforced = outcomes.filter(({ audit }) => !audit);
   if (decision.failed || enforced.some(({ failed }) => failed)) {
@@ -25,6 +32,7 @@ export async function instead(trial: Trial, decision: Decision, foreseen: Forese
   if (decision.filter !== null) {
     refusers.add(decision.filter);
   }
+  const times = prospect === undefined ? NO_TIMES : fittingTimes(prospect);
   const elsewhere = [...refusers].filter((name) => trial.isElsewhere(name));
   const suggestions: Suggestion[] = [];
   const said: string[] = [];
@@ -33,13 +41,17 @@ export async function instead(trial: Trial, decision: Decision, foreseen: Forese
       said.push(
         `${elsewhere.join(', ')} does not answer here: it was asked only about half the time, and about half the resources.`,
       );
-      await confirm(trial, halves(lease, foreseen), suggestions, said);
+      await confirm(trial, halves(lease, times), suggestions, said);
     } else {
-      const { candidates, isCutShort } = await search(trial, lease, foreseen, refusers);
+      const { candidates, isCutShort } = await search(trial, lease, times, refusers);
       said.push(LOOKED, ...(isCutShort ? ['The search ended before everything was looked at.'] : []));
       const missing = CHANGES.filter((change) => !candidates.some((one) => one.change === change));
       said.push(...missing.map((change) => `Found none that is ${change}.`));
-      await confirm(trial, candidates, suggestions, said);
+      if (trial.isElsewhere()) {
+        await confirm(trial, candidates, suggestions, said);
+      } else {
+        suggestions.push(...candidates.map((one) => suggestionOf(one, one.prospect)));
+      }
     }
   } catch (thrown) {
     if (thrown instanceof TrialFailedError || thrown instanceof LedgerUnavailableError) {
@@ -53,28 +65,32 @@ export async function instead(trial: Trial, decision: Decision, foreseen: Forese
   return { suggestions, searched: said.join(' ') };
 }
 
-/** Adds those that every filter allows. */
+/** Adds those that every filter allows, wherever it asks. The ledger is read once more: the search may be a while ago. */
 async function confirm(
   trial: Trial,
   candidates: readonly Candidate[],
   suggestions: Suggestion[],
   said: string[],
 ): Promise<void> {
-  for (const [index, { change, lease, text }] of candidates.entries()) {
+  for (const [index, candidate] of candidates.entries()) {
+    const { lease, change } = candidate;
     if (index === 0) {
       trial.refresh(lease);
     }
-    const allowed = await trial.isAllowed(lease);
-    if (allowed === undefined) {
+    const tried = await trial.askAll(lease);
+    if (tried === undefined) {
       const rest = candidates.slice(index).map((one) => `a ${one.change} one`);
       said.push(`Another service was not asked about ${rest.join(' and ')}: it was asked often enough.`);
       return;
     }
-    if (allowed) {
-      const { charges } = await trial.foresee(lease);
-      suggestions.push({ change, lease, text, charges });
+    if (tried.allowed) {
+      suggestions.push(suggestionOf(candidate, tried.prospect));
     } else {
       said.push(`One that is ${change} was refused in the end.`);
     }
   }
+}
+
+function suggestionOf({ change, lease, text }: Candidate, prospect: Prospect | undefined): Suggestion {
+  return { change, lease, text, charges: prospect === undefined ? [] : foreseenCharges(prospect) };
 }

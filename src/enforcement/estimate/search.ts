@@ -1,7 +1,8 @@
 /** Looks for leases near a refused one that the filters which answer in this process allow. */
 import { breathing } from '../../breath.ts';
 import type { Lease } from '../../lease/lease.ts';
-import type { Foreseen } from '../../ledger/foreseen.ts';
+import type { FittingTimes } from '../../ledger/foreseen.ts';
+import type { Prospect } from '../../ledger/prospect.ts';
 import { later, shorter } from './dates.ts';
 import { nearest } from './nearest.ts';
 import { smaller } from './sizes.ts';
@@ -14,6 +15,8 @@ export interface Candidate {
   readonly lease: Lease;
   readonly text: string;
   readonly loss: number;
+  /** What it would take, if it was tried already and there is a ledger. */
+  readonly prospect?: Prospect | undefined;
 }
 
 export interface Found {
@@ -32,42 +35,51 @@ const RESERVATIONS_TRIED = 8000;
 export async function search(
   trial: Trial,
   lease: Lease,
-  foreseen: Foreseen,
+  times: FittingTimes,
   refusers: ReadonlySet<string>,
 ): Promise<Found> {
   const size = 1 + (lease.reservations?.length ?? 0);
   let left = Math.max(FEWEST_TRIALS, Math.min(MOST_TRIALS, Math.floor(RESERVATIONS_TRIED / size)));
   const breathe = breathing();
-  const isAllowed = async (tried: Lease) => {
+  const ask = async (tried: Lease) => {
     if (left === 0) {
       throw new TrialOverError('too many leases were tried');
     }
     left -= 1;
     await breathe();
-    return trial.isAllowedHere(tried, refusers);
+    return trial.askHere(tried, refusers);
   };
   const best = async (way: Way | undefined): Promise<Candidate | undefined> => {
     if (way === undefined) {
       return undefined;
     }
-    const step = await nearest(way.line, (at) => isAllowed(way.leaseAt(at)));
+    const allowed = new Map<number, Candidate>();
+    const isAllowed = async (step: number) => {
+      const candidate = candidateAt(way, step);
+      const tried = await ask(candidate.lease);
+      if (tried.allowed) {
+        allowed.set(step, { ...candidate, prospect: tried.prospect });
+      }
+      return tried.allowed;
+    };
+    const step = await nearest(way.line, isAllowed);
     const easier = step === undefined ? undefined : way.easier?.(step);
-    const isEasier = easier !== undefined && easier <= way.line.far && (await isAllowed(way.leaseAt(easier)));
-    return step === undefined ? undefined : candidateAt(way, isEasier ? easier : step);
+    const isEasier = easier !== undefined && easier <= way.line.far && (await isAllowed(easier));
+    return step === undefined ? undefined : allowed.get(isEasier ? easier : step);
   };
   const candidates: (Candidate | undefined)[] = [];
   const { apart, together } = smaller(lease);
   try {
-    candidates.push(await best(shorter(lease, foreseen)));
+    candidates.push(await best(shorter(lease, times)));
     const alone: (Candidate | undefined)[] = [];
     for (const way of apart) {
       // Where even the smallest is refused, none in between is looked at.
-      if (await isAllowed(way.leaseAt(way.line.far))) {
+      if ((await ask(way.leaseAt(way.line.far))).allowed) {
         alone.push(await best(way));
       }
     }
     candidates.push(sorted(alone)[0] ?? (await best(together)));
-    candidates.push(await best(later(lease, foreseen)));
+    candidates.push(await best(later(lease, times)));
   } catch (thrown) {
     if (thrown instanceof TrialOverError) {
       return { candidates: sorted(candidates), isCutShort: true };
@@ -78,9 +90,9 @@ export async function search(
 }
 
 /** For a lease that is refused elsewhere only: half as long, and half as large. Nobody here can tell what would be allowed. */
-export function halves(lease: Lease, foreseen: Foreseen): Candidate[] {
+export function halves(lease: Lease, times: FittingTimes): Candidate[] {
   const { apart, together } = smaller(lease);
-  const ways = [shorter(lease, foreseen), together ?? apart[0]];
+  const ways = [shorter(lease, times), together ?? apart[0]];
   return sorted(
     ways.map(
       (way) => way && candidateAt(way, Math.max(1, Math.min(way.line.far, Math.floor(way.line.far / 2)))),

@@ -5,9 +5,10 @@ import type { RequestNames } from '../../filter/request-names.ts';
 import type { Decision } from '../../filter/verdict.ts';
 import type { Context, CreateRequest, Lease } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/claimant.ts';
-import type { Foreseen } from '../../ledger/foreseen.ts';
+import type { Prospect } from '../../ledger/prospect.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { Logger } from '../../logger.ts';
+import { isThenable } from '../call-hook.ts';
 import type { ChainedFilter } from '../chain.ts';
 import type { CheckOptions } from '../check-options.ts';
 import { decide } from '../decide.ts';
@@ -27,6 +28,14 @@ export interface EstimateParts {
 /** How often a filter that asks elsewhere is asked in one estimate. */
 const MOST_CALLS = 3;
 
+/** The answer to a lease that was tried. */
+export type Tried =
+  | { readonly allowed: false }
+  /** `undefined` = no filter has a ledger. */
+  | { readonly allowed: true; readonly prospect: Prospect | undefined };
+
+const REFUSED: Tried = { allowed: false };
+
 /** A filter could not decide. */
 export class TrialFailedError extends Error {
   override readonly name = 'TrialFailedError';
@@ -44,6 +53,10 @@ export class Trial {
   readonly #names: RequestNames | undefined;
   /** Filters that did not answer at once: they may have asked another service. Each with the number of its calls. */
   readonly #elsewhere = new Map<BaseFilter, number>();
+  /** The enforced filters; and those of them that do more than the ledger does for them. */
+  readonly #members: readonly ChainedFilter[];
+  readonly #others: readonly ChainedFilter[];
+  readonly #usesLedger: boolean;
   #request: HookRequest;
 
   constructor(
@@ -56,6 +69,9 @@ export class Trial {
     this.#context = request.context;
     this.#options = options;
     this.#names = names;
+    this.#members = parts.chain.filter(({ audit }) => !audit);
+    this.#others = this.#members.filter(({ filter }) => !isOfTheLedger(filter));
+    this.#usesLedger = parts.claimants.some(({ audit }) => !audit);
     this.#request = this.#newRequest(request.lease);
   }
 
@@ -74,56 +90,67 @@ export class Trial {
     return this.#parts.exemptions.of(lease, this.#request);
   }
 
-  /**
-   * Whether the enforced filters that answer in this process allow a lease as it is. `first`: the names of those to ask first.
-   * @throws TrialFailedError, TrialOverError
-   */
-  async isAllowedHere(lease: Lease, first: ReadonlySet<string>): Promise<boolean> {
-    const here = this.#enforced.filter(({ filter }) => !this.#elsewhere.has(filter));
-    const likely = here.filter(({ name }) => first.has(name));
-    const others = here.filter(({ name }) => !first.has(name));
-    return this.#allows([...likely, ...others], lease);
+  /** Asks the enforced filters that answer in this process. `first`: those to ask first. @throws TrialFailedError, TrialOverError */
+  askHere(lease: Lease, first: ReadonlySet<string>): Promise<Tried> {
+    const isFirst = this.#members.some(({ name, filter }) => first.has(name) && isOfTheLedger(filter));
+    const others = this.#others.filter(({ filter }) => !this.#elsewhere.has(filter));
+    const likely = others.filter(({ name }) => first.has(name));
+    const rest = others.filter(({ name }) => !first.has(name));
+    return this.#ask(lease, isFirst ? [[], [...likely, ...rest]] : [[...likely, ...rest], []], this.#request);
   }
 
-  /** Whether every enforced filter allows a lease as it is. `undefined` = those that ask elsewhere were asked too often already. */
-  async isAllowed(lease: Lease): Promise<boolean | undefined> {
-    if (!this.mayAskElsewhere) {
+  /**
+   * Asks all enforced filters. `undefined` = those that ask elsewhere were asked too often already.
+   * @throws TrialFailedError, TrialOverError, LedgerUnavailableError
+   */
+  async askAll(lease: Lease): Promise<Tried | undefined> {
+    if ([...this.#elsewhere.values()].some((calls) => calls >= MOST_CALLS)) {
       return undefined;
     }
-    // Those that ask elsewhere come last: a call that is not needed is one less.
     const isElsewhere = ({ filter }: ChainedFilter) => this.#elsewhere.has(filter);
-    const chain = this.#enforced;
-    return this.#allows(
-      [...chain.filter((one) => !isElsewhere(one)), ...chain.filter(isElsewhere)],
-      lease,
-      true,
+    // Those that ask elsewhere come last: a call that is not needed is one less.
+    const last = this.#others.filter(isElsewhere);
+    const here = this.#others.filter((one) => !isElsewhere(one));
+    // A service tells requests apart by their key.
+    return this.#ask(lease, [here, last], this.#newRequest(lease, this.#request));
+  }
+
+  /** Whether a filter has asked elsewhere. Without a name: whether any enforced one has. */
+  isElsewhere(name?: string): boolean {
+    return this.#others.some(
+      (one) => this.#elsewhere.has(one.filter) && (name === undefined || name === one.name),
     );
   }
 
-  get mayAskElsewhere(): boolean {
-    return this.#enforced.every(({ filter }) => (this.#elsewhere.get(filter) ?? 0) < MOST_CALLS);
-  }
-
-  isElsewhere(name: string): boolean {
-    return this.#enforced.some((one) => one.name === name && this.#elsewhere.has(one.filter));
-  }
-
-  /** @throws LedgerUnavailableError */
-  async foresee(lease: Lease): Promise<Foreseen> {
+  /** `undefined` = no filter has a ledger, or the lease cannot be recorded. @throws LedgerUnavailableError */
+  async foresee(lease: Lease, request = this.#request): Promise<Prospect | undefined> {
     const { claimants, ledger } = this.#parts;
     return claimants.length === 0
-      ? { charges: [], ends: [], starts: [] }
-      : ledger.foresee({ context: this.#context, lease }, claimants, this.#request.call);
+      ? undefined
+      : ledger.foresee({ context: this.#context, lease }, claimants, request.call);
   }
 
-  get #enforced(): ChainedFilter[] {
-    return this.#parts.chain.filter(({ audit }) => !audit);
-  }
-
-  async #allows(chain: readonly ChainedFilter[], lease: Lease, isOwnRequest = false): Promise<boolean> {
+  /** Some filters, then the ledger for all of its filters at once, then other filters. */
+  async #ask(
+    lease: Lease,
+    [before, after]: readonly [readonly ChainedFilter[], readonly ChainedFilter[]],
+    request: HookRequest,
+  ): Promise<Tried> {
     this.#refuseWhenOver();
-    // A service tells requests apart by their key.
-    const request = isOwnRequest ? this.#newRequest(lease, this.#request) : this.#request;
+    if (!(await this.#allow(before, lease, request))) {
+      return REFUSED;
+    }
+    const prospect = await this.foresee(lease, request);
+    if (this.#usesLedger && (prospect === undefined || prospect.reckoning.refusal !== undefined)) {
+      return REFUSED;
+    }
+    return (await this.#allow(after, lease, request)) ? { allowed: true, prospect } : REFUSED;
+  }
+
+  async #allow(chain: readonly ChainedFilter[], lease: Lease, request: HookRequest): Promise<boolean> {
+    if (chain.length === 0) {
+      return true;
+    }
     const decision = await this.#decide(chain, lease, { acceptsChanges: false }, request);
     if (decision.failed) {
       throw new TrialFailedError(`${decision.filter} failed`);
@@ -156,7 +183,7 @@ export class Trial {
 
   #counted(filter: BaseFilter, returned: unknown): unknown {
     const calls = this.#elsewhere.get(filter);
-    if (calls !== undefined || (returned instanceof Promise && !isOfTheLedger(filter))) {
+    if (calls !== undefined || (isThenable(returned) && !isOfTheLedger(filter))) {
       this.#elsewhere.set(filter, (calls ?? 0) + 1);
     }
     return returned;
