@@ -17,7 +17,6 @@ import {
 import type { DoorName, DoorTokens } from './doors.ts';
 import { serviceSection } from './options.ts';
 import { isOwnPath } from './own-paths.ts';
-import { KUBERNETES_PATHS, OWN_PATHS } from './own-paths.ts';
 import { oidcSection } from './people/oidc-options.ts';
 
 /** The sections of a configuration other than `[enforcement]`, for the service and for commands that check a configuration. */
