@@ -4,7 +4,7 @@ import type { Amount } from '../../filter/amount.ts';
 import { budgetAccount } from '../../filter/budget.ts';
 import { rows, type Work } from '../database.ts';
 import type { Ledger } from '../ledger.ts';
-import { type ChargedRow, type Share, sharesOf, tellsItsCharge } from './charges.ts';
+import { type ChargedRow, type Share, tellsItsCharge } from './charges.ts';
 import { rowsTable } from './many.ts';
 
 /** Budgets of a project and its users, of all times, that are known here; of more, those of the project and the latest of users. */
@@ -71,17 +71,11 @@ export function* chargesOf(
 }
 
 /**
- * What a lease takes from the project's own budgets; if it takes nothing of them, from those of its user: both pay for the same usage, and
+ * Of what a lease takes from budgets, that of the project's own budgets; if it takes nothing of them, that of its user's: both pay for the same usage, and
  * it counts once. Usage that no budget pays for is of none.
  */
-export function projectShares(
-  row: ChargedRow & { readonly id: bigint },
-  charges: ReadonlyMap<bigint, ReadonlyMap<string, Amount>>,
-  budgets: BudgetAccounts,
-): Share[] {
-  const shares = sharesOf(row, charges.get(row.id), budgets).filter(
-    ({ account }) => !account.startsWith('usage_budget/uncovered'),
-  );
+export function projectShares(charges: readonly Share[], budgets: BudgetAccounts): Share[] {
+  const shares = charges.filter(({ account }) => !account.startsWith('usage_budget/uncovered'));
   const ofProject = shares.filter(({ account }) => budgets.get(account)?.isOfUser === false);
   return ofProject.length > 0 ? ofProject : shares;
 }

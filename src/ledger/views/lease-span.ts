@@ -6,14 +6,16 @@ import { rows, type Work } from '../database.ts';
 import type { Ledger } from '../ledger.ts';
 import { resourcePeriods } from '../resources.ts';
 import type { LeaseRow, LeaseState } from '../schema.ts';
-import { type ChargedRow, endedBefore, type Share } from './charges.ts';
+import { type ChargedRow, endedBefore, type Share, sharesOf } from './charges.ts';
 import { type BudgetAccounts, budgetAccounts, CHARGED, chargesOf, projectShares } from './lease-rows.ts';
 import { type ReadPiece, reading } from './reading.ts';
 
 export interface SpanLease {
   readonly userId: string;
-  /** What it takes from budgets: see `projectShares`; not cut to the span. */
+  /** What counts for the project: see `projectShares`; not cut to the span. */
   readonly shares: readonly Share[];
+  /** What it takes of all budgets. */
+  readonly charges: readonly Share[];
   /** What it reserves, in seconds of each resource type. `undefined` = nobody knows: it was recorded by an older version. */
   readonly resources: readonly Share[] | undefined;
   /** Seconds of the epoch. */
@@ -166,12 +168,13 @@ function* piece(
   );
   const charges = yield* chargesOf(ledger, found);
   return {
-    leases: found.map((row) => spanLease(row, projectShares(row, charges, budgets))),
+    leases: found.map((row) => spanLease(row, sharesOf(row, charges.get(row.id), budgets), budgets)),
     last: found.length < PIECE ? undefined : found.at(-1),
   };
 }
 
-function spanLease(row: Row, shares: readonly Share[]): SpanLease {
+function spanLease(row: Row, charges: readonly Share[], budgets: BudgetAccounts): SpanLease {
+  const shares = projectShares(charges, budgets);
   const from = row.starts_at / MICROSECONDS_PER_SECOND;
   const over = endedBefore(row);
   const end = over ?? (row.ends_at + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
@@ -180,7 +183,7 @@ function spanLease(row: Row, shares: readonly Share[]): SpanLease {
   const { user_id: userId } = row;
   // The dearest of its alternatives may be at another time.
   return {
-    ...{ userId, shares, resources },
+    ...{ userId, shares, charges, resources },
     from: shares.reduce((time, share) => smaller(time, share.from), from),
     until: shares.reduce((time, share) => larger(time, share.until), until),
   };

@@ -6,6 +6,7 @@ import { rows, type Work } from '../database.ts';
 import type { Ledger } from '../ledger.ts';
 import { resourcePeriods } from '../resources.ts';
 import type { LeaseRow } from '../schema.ts';
+import { sharesOf } from './charges.ts';
 import { type BudgetAccounts, budgetAccounts, chargesOf, projectShares } from './lease-rows.ts';
 import { rowsTable } from './many.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery } from './pages.ts';
@@ -81,7 +82,10 @@ interface Found {
 function* openIds(ledger: Ledger, query: LeasesQuery, before: bigint | undefined): Work<Found> {
   const now = ledger.now();
   const { state, limit } = query;
-  let found = filtered(ledger, query).where('state', '=', 'open').where('ends_at', '>', now);
+  let found = filtered(ledger, query)
+    .where('project_id', '=', query.projectId)
+    .where('state', '=', 'open')
+    .where('ends_at', '>', now);
   if (state !== 'open') {
     found = found.where('starts_at', state === 'pending' ? '>' : '<=', now);
   }
@@ -155,8 +159,9 @@ function hasSpan({ from, until }: LeasesQuery): boolean {
   return from !== undefined || until !== undefined;
 }
 
-function filtered({ database }: Ledger, { projectId, userId, from, until }: LeasesQuery) {
-  let query = database.queries.selectFrom('leases').select('id').where('project_id', '=', projectId);
+/** Without the project: where the rows are known, no index may be tempting. */
+function filtered({ database }: Ledger, { userId, from, until }: LeasesQuery) {
+  let query = database.queries.selectFrom('leases').select('id');
   if (userId !== undefined) {
     query = query.where('user_id', '=', userId);
   }
@@ -181,7 +186,10 @@ function* rowViews(ledger: Ledger, budgets: BudgetAccounts, ids: readonly bigint
   const charges = yield* chargesOf(ledger, found);
   return found.map((row) => ({
     ...viewOf(row, now),
-    cost: projectShares(row, charges, budgets).reduce((total, { amount }) => total + amount, 0n),
+    cost: projectShares(sharesOf(row, charges.get(row.id), budgets), budgets).reduce(
+      (total, { amount }) => total + amount,
+      0n,
+    ),
   }));
 }
 

@@ -5,7 +5,7 @@ import type { Amount } from '../../filter/amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { type Share, usedBefore } from './charges.ts';
 import { Cumulative, firstAtLeast } from './cumulative.ts';
-import { leaseSpan, type SpanLease } from './lease-span.ts';
+import { type LeaseSpan, leaseSpan, type SpanLease } from './lease-span.ts';
 
 export interface UsageQuery {
   readonly projectId: string;
@@ -51,7 +51,25 @@ const PIECE = 100;
  * of it, as long as nothing was charged to it outside that time. @throws LedgerUnavailableError
  */
 export async function usageOf(ledger: Ledger, query: UsageQuery, wait: Wait): Promise<UsageReport> {
-  const { leases, completeFrom: from } = await leaseSpan(ledger, query, wait);
+  return grouped(await leaseSpan(ledger, query, wait), query);
+}
+
+/** By several keys at once, of leases that are read once. @throws LedgerUnavailableError */
+export async function usagesOf<const Keys extends readonly UsageQuery['groupBy'][]>(
+  ledger: Ledger,
+  query: Omit<UsageQuery, 'groupBy'>,
+  keys: Keys,
+  wait: Wait,
+): Promise<{ readonly [Key in Keys[number]]: UsageReport }> {
+  const span = await leaseSpan(ledger, query, wait);
+  const reports: Partial<Record<UsageQuery['groupBy'], UsageReport>> = {};
+  for (const groupBy of keys) {
+    reports[groupBy] = await grouped(span, { ...query, groupBy });
+  }
+  return reports as { readonly [Key in Keys[number]]: UsageReport };
+}
+
+async function grouped({ leases, completeFrom: from }: LeaseSpan, query: UsageQuery): Promise<UsageReport> {
   const { until, groupBy } = query;
   const sums = groupBy === 'day' ? new DaySums(from, until) : new KeySums(from, until, groupBy === 'user');
   const breath = breathing();

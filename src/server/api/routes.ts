@@ -4,14 +4,20 @@ import { BUDGET_FILE_ROUTES } from './budget-file-routes.ts';
 import { BUDGET_ROUTES } from './budget-routes.ts';
 import { decisionRoute, decisionsRoute, projectDecisionsRoute } from './decisions.ts';
 import { ESTIMATE } from './estimate.ts';
+import { ledgerEntriesRoute } from './ledger-entries.ts';
+import { projectRoute } from './project.ts';
 import { projectLeasesRoute } from './project-leases.ts';
+import { projectUsageRoute } from './project-usage.ts';
 import { projectsRoute } from './projects.ts';
 import type { ApiRoute } from './route.ts';
 
 /** By topic, each in a file of its own. Where two paths fit, the first counts. */
 export const API_ROUTES: readonly ApiRoute[] = [
   projectsRoute,
+  projectRoute,
   projectLeasesRoute,
+  projectUsageRoute,
+  ledgerEntriesRoute,
   ESTIMATE,
   projectDecisionsRoute,
   decisionsRoute,
