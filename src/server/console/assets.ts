@@ -28,6 +28,8 @@ const ASSETS = {
   'style.css': { type: 'text/css; charset=utf-8', read: () => STYLE },
   'icon.svg': { type: 'image/svg+xml', read: () => ICON },
   'main.js': { type: 'text/javascript; charset=utf-8', read: script('main.js') },
+  'files.js': { type: 'text/javascript; charset=utf-8', read: script('files.js') },
+  'lanes.js': { type: 'text/javascript; charset=utf-8', read: script('lanes.js') },
   'live.js': { type: 'text/javascript; charset=utf-8', read: script('live.js') },
   'morph.js': { type: 'text/javascript; charset=utf-8', read: script('morph.js') },
   'chart.js': { type: 'text/javascript; charset=utf-8', read: script('chart.js') },

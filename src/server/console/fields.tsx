@@ -8,6 +8,8 @@ interface Described {
   readonly hint?: string;
   /** What is wrong with what was sent. */
   readonly mistake?: string | undefined;
+  /** Whether it has the focus when the page opens: the first mistake. */
+  readonly hasFocus?: boolean | undefined;
 }
 
 interface FieldProps extends Described {
@@ -126,7 +128,7 @@ function Labelled({ name, label, hint, mistake, children }: LabelledProps) {
   );
 }
 
-function described({ name, hint, mistake }: Described) {
+function described({ name, hint, mistake, hasFocus }: Described) {
   const ids = [
     mistake === undefined ? [] : `${name}-mistake`,
     hint === undefined ? [] : `${name}-hint`,
@@ -134,6 +136,7 @@ function described({ name, hint, mistake }: Described) {
   return {
     'aria-describedby': ids.length === 0 ? undefined : ids.join(' '),
     'aria-invalid': mistake === undefined ? undefined : ('true' as const),
+    autofocus: hasFocus === true,
   };
 }
 

@@ -1,3 +1,5 @@
+import { PROJECT_STYLE } from './project/project-style.ts';
+
 /** The look of the console. Scripts read the colours of pictures from its variables. */
 export const STYLE = `
 :root {
@@ -213,7 +215,7 @@ svg .refusal { fill: var(--bad); }
 .u-hz .u-cursor-y, .u-vt .u-cursor-x { width: 100%; border-bottom: 1px dashed var(--muted); }
 .u-cursor-pt { position: absolute; top: 0; left: 0; border-radius: 50%; border: 0 solid; pointer-events: none; }
 .u-axis.u-off, .u-select.u-off, .u-cursor-x.u-off, .u-cursor-y.u-off, .u-cursor-pt.u-off { display: none; }
-@media (max-width: 40rem) {
+${PROJECT_STYLE}@media (max-width: 40rem) {
   .wide, .tick.odd text { display: none; }
   .top, main { padding-left: 0.75rem; padding-right: 0.75rem; }
   .top { justify-content: space-between; }

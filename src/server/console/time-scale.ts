@@ -36,8 +36,16 @@ export function timeScale(
   const [first, last] = [Math.min(...times), Math.max(...times)];
   const missing = Math.max(0, SHORTEST - (last - first)) / 2;
   const margin = MARGIN * Math.max(SHORTEST, last - first);
-  const from = first - missing - margin;
-  const until = last + missing + margin;
+  return scaleBetween(first - missing - margin, last + missing + margin);
+}
+
+/** A scale of a window of time: its edges are those of the picture. */
+export function windowScale({ from, until }: { readonly from: Instant; readonly until: Instant }): TimeScale {
+  return scaleBetween(milliseconds(from), milliseconds(until));
+}
+
+/** In milliseconds. */
+function scaleBetween(from: number, until: number): TimeScale {
   const percent = (time: number) => Math.min(100, Math.max(0, (100 * (time - from)) / (until - from)));
   return {
     place: (instant) => shown(percent(milliseconds(instant))),
@@ -69,7 +77,7 @@ interface TimeTick {
   readonly label: string;
 }
 
-const DAY_STEPS = [6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY];
+const DAY_STEPS = [HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY];
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const MONTH_STEPS = [1, 2, 3, 6, 12];
 /** The first Monday of the epoch: weeks begin on Mondays. */

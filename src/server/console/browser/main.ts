@@ -4,6 +4,14 @@ if (document.querySelector('[data-chart]') !== null) {
   const { drawCharts } = await import('./chart.js');
   drawCharts(document);
 }
+if (document.querySelector('[data-file-into]') !== null) {
+  const { readFilesIntoFields } = await import('./files.js');
+  readFilesIntoFields();
+}
+if (document.querySelector('.lanes') !== null) {
+  const { moveLanes } = await import('./lanes.js');
+  moveLanes();
+}
 if (document.querySelector('[data-live]') !== null) {
   const { keepUpToDate } = await import('./live.js');
   keepUpToDate();

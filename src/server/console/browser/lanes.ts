@@ -1,0 +1,186 @@
+/**
+ * Time lines that are moved and zoomed by drag, wheel and keys. The server draws every window of time: this asks it for another one, as the
+ * links above the time line do.
+ */
+
+/** In pixels: a shorter drag is a click. */
+const SHORTEST_DRAG = 4;
+/** In milliseconds, after the last turn of a wheel. */
+const PAUSE = 150;
+/** How much a pixel of a wheel zooms. */
+const ZOOM_PER_PIXEL = 0.002;
+const KEYS: Readonly<Record<string, string>> = {
+  ArrowLeft: 'earlier',
+  ArrowRight: 'later',
+  '+': 'narrower',
+  '=': 'narrower',
+  '-': 'wider',
+  '0': 'now',
+};
+
+interface Window {
+  /** Milliseconds of the epoch. */
+  readonly from: number;
+  readonly until: number;
+}
+
+let loading: AbortController | undefined;
+
+export function moveLanes(): void {
+  prepare(document);
+  document.addEventListener('keydown', (event) => {
+    const lanes = lanesOf(event.target);
+    const move = KEYS[event.key];
+    if (lanes === undefined || event.target !== lanes || move === undefined || hasModifier(event)) {
+      return;
+    }
+    const link = lanes.querySelector<HTMLAnchorElement>(`[data-move="${move}"]`);
+    if (link !== null) {
+      event.preventDefault();
+      void load(new URL(link.href));
+    }
+  });
+  document.addEventListener('pointerdown', drag);
+  document.addEventListener('wheel', turn, { passive: false });
+}
+
+/** What can be moved by keys can be focused. */
+function prepare(within: ParentNode): void {
+  for (const lanes of within.querySelectorAll<HTMLElement>('.lanes')) {
+    lanes.tabIndex = 0;
+    lanes.setAttribute('role', 'group');
+    lanes.setAttribute('aria-label', 'Time line: the arrow keys move it, + and - zoom');
+    lanes.classList.add('movable');
+  }
+}
+
+function drag(down: PointerEvent): void {
+  const track = down.target instanceof Element ? down.target.closest<SVGElement>('.track') : null;
+  const lanes = lanesOf(down.target);
+  if (track === null || lanes === undefined || down.button !== 0 || down.pointerType === 'touch') {
+    return;
+  }
+  const { width } = track.getBoundingClientRect();
+  const moved = new AbortController();
+  const shift = (event: PointerEvent) => event.clientX - down.clientX;
+  const show = (pixels: number) => {
+    for (const one of lanes.querySelectorAll<SVGElement>('.track > *')) {
+      one.style.transform = pixels === 0 ? '' : `translateX(${pixels}px)`;
+    }
+  };
+  document.addEventListener('pointermove', (event) => show(shift(event)), { signal: moved.signal });
+  for (const name of ['pointerup', 'pointercancel'] as const) {
+    document.addEventListener(
+      name,
+      (event) => {
+        moved.abort();
+        const pixels = shift(event);
+        if (name === 'pointercancel' || Math.abs(pixels) < SHORTEST_DRAG || width === 0) {
+          show(0);
+          return;
+        }
+        const { from, until } = windowOf(lanes);
+        const by = (-pixels / width) * (until - from);
+        void load(addressOf({ from: from + by, until: until + by }));
+      },
+      { signal: moved.signal },
+    );
+  }
+  down.preventDefault();
+  lanes.focus({ preventScroll: true });
+}
+
+let turned: Window | undefined;
+let pause: ReturnType<typeof setTimeout> | undefined;
+
+/** With Ctrl (also two fingers on a touchpad) it zooms, sideways or with Shift it moves; else the page scrolls. */
+function turn(event: WheelEvent): void {
+  const lanes = lanesOf(event.target);
+  const track = event.target instanceof Element ? event.target.closest('.track') : null;
+  const isSideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+  if (lanes === undefined || track === null || (!event.ctrlKey && !isSideways)) {
+    return;
+  }
+  event.preventDefault();
+  const { from, until } = turned ?? windowOf(lanes);
+  const { width, left } = track.getBoundingClientRect();
+  const length = until - from;
+  if (event.ctrlKey) {
+    const factor = Math.exp(event.deltaY * ZOOM_PER_PIXEL);
+    const at = from + ((event.clientX - left) / width) * length;
+    turned = { from: at - (at - from) * factor, until: at + (until - at) * factor };
+  } else {
+    const by = ((event.deltaX || event.deltaY) / width) * length;
+    turned = { from: from + by, until: until + by };
+  }
+  clearTimeout(pause);
+  pause = setTimeout(() => {
+    const wanted = turned;
+    turned = undefined;
+    if (wanted !== undefined) {
+      void load(addressOf(wanted));
+    }
+  }, PAUSE);
+}
+
+function lanesOf(target: EventTarget | null): HTMLElement | undefined {
+  return (target instanceof Element ? target.closest<HTMLElement>('.lanes') : null) ?? undefined;
+}
+
+function windowOf({ dataset }: HTMLElement): Window {
+  return { from: Date.parse(dataset.from ?? ''), until: Date.parse(dataset.until ?? '') };
+}
+
+/** Of this page with another window; it begins with the first page of its list. */
+function addressOf({ from, until }: Window): URL {
+  const address = new URL(location.href);
+  for (const name of ['after', 'before', 'page']) {
+    address.searchParams.delete(name);
+  }
+  address.searchParams.set('from', text(from));
+  address.searchParams.set('until', text(until));
+  return address;
+}
+
+/** To the second, from 1970 on, in four digits for the year. */
+function text(milliseconds: number): string {
+  const within = Math.min(253_000_000_000_000, Math.max(0, milliseconds));
+  return `${new Date(within).toISOString().slice(0, 19)}Z`;
+}
+
+/** Replaces the part of the page with the time line, and leaves the rest where it is; or opens the page, if that fails. */
+async function load(address: URL): Promise<void> {
+  loading?.abort();
+  loading = new AbortController();
+  const { signal } = loading;
+  const here = document.querySelector('.lanes')?.closest('[data-live]');
+  try {
+    const answer = await fetch(address, { signal, headers: { Accept: 'text/html' } });
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const there = page.querySelector('.lanes')?.closest('[data-live]');
+    if (!answer.ok || answer.redirected || !here || !there) {
+      location.assign(address);
+      return;
+    }
+    const hadFocus = document.activeElement?.closest('.lanes') !== null;
+    here.replaceChildren(...there.childNodes);
+    prepare(here);
+    history.replaceState(history.state, '', address);
+    const lanes = here.querySelector<HTMLElement>('.lanes');
+    if (hadFocus) {
+      lanes?.focus({ preventScroll: true });
+    }
+    const status = document.querySelector('[data-live-status]');
+    if (status !== null && lanes !== null) {
+      status.textContent = `Leases from ${lanes.dataset.from} until ${lanes.dataset.until}`;
+    }
+  } catch {
+    if (!signal.aborted) {
+      location.assign(address);
+    }
+  }
+}
+
+function hasModifier({ ctrlKey, altKey, metaKey }: KeyboardEvent): boolean {
+  return ctrlKey || altKey || metaKey;
+}

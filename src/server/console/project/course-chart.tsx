@@ -1,0 +1,44 @@
+/** Budgets over time: taken, planned and left, as a chart and as a table. */
+import { formatUnitHours } from '../../../filter/amount.ts';
+import type { BudgetCourse } from '../../../ledger/views/courses.ts';
+import { Chart } from '../chart.tsx';
+import { Message } from '../message.tsx';
+import { courseRows, courseSeries } from './course-series.ts';
+
+interface CourseChartProps {
+  readonly courses: readonly BudgetCourse[];
+  readonly unit: string;
+}
+
+export function CourseChart({ courses, unit }: CourseChartProps) {
+  const rows = courseRows(courses);
+  const last = rows.at(-1);
+  if (last === undefined) {
+    return <p>The project has no budget of its own in this time.</p>;
+  }
+  const { times, taken, planned, left, budget } = courseSeries(rows);
+  const end = `At the end of what is shown, ${formatUnitHours(last.used)} of ${formatUnitHours(last.amount)} ${unit} are taken or planned, and ${formatUnitHours(last.left, 'down')} left.`;
+  return (
+    <>
+      {courses.some(({ isPartial }) => isPartial) && (
+        <Message kind="notice">
+          There are too many leases in this time to add all of them up: this is a part.
+        </Message>
+      )}
+      <Chart
+        id="budget-course"
+        title="Budgets of the project over time"
+        description={end}
+        times={times}
+        unit={unit}
+        now={Number(courses[0]?.now ?? 0n)}
+        series={[
+          { label: 'Taken', look: 'used', form: 'area', values: taken },
+          { label: 'Planned', look: 'planned', form: 'area', values: planned },
+          { label: 'Left', look: 'left', form: 'line', values: left },
+          { label: 'Budget', look: 'limit', form: 'steps', values: budget },
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,186 @@
+/**
+ * Leases on a time line: words on one side, bars on the other, so that no text ever lies across a bar, at any width and with any name. It
+ * can be moved and zoomed by links; scripts add drag, wheel and keys.
+ */
+import type { VNode } from 'preact';
+import type { Instant } from '../../../lease/dates.ts';
+import { Account } from '../account.tsx';
+import { Legend, type Look } from '../patterns.tsx';
+import { Text } from '../text.tsx';
+import { shownDate, type TimeScale, windowScale } from '../time-scale.ts';
+import { MOVES, type Move, moved, type TimeWindow, windowParameters } from './time-window.ts';
+
+/** A row. */
+export interface Lane {
+  readonly name: string;
+  readonly userId: string | null;
+  readonly start: Instant;
+  readonly end: Instant;
+  readonly look: Extract<Look, 'pending' | 'active' | 'ended' | 'refused'>;
+  /** Why it was refused. */
+  readonly reason?: string | undefined;
+}
+
+interface LanesProps {
+  readonly window: TimeWindow;
+  readonly now: Instant;
+  readonly lanes: readonly Lane[];
+  /** The address of the page with another window. */
+  readonly href: (parameters: Readonly<Record<string, string>>) => string;
+}
+
+/** In pixels. */
+const AXIS = 36;
+const TRACK = 30;
+const BAR_TOP = 9;
+const BAR_HEIGHT = 12;
+/** In percent: a label of a mark further right would be cut off. */
+const LAST_LABEL = 88;
+
+const MOVE_TEXTS: Readonly<Record<Move, string>> = {
+  earlier: 'Earlier',
+  later: 'Later',
+  wider: 'Wider',
+  narrower: 'Narrower',
+};
+
+export function Lanes({ window, now, lanes, href }: LanesProps) {
+  const scale = windowScale(window);
+  const { from, until } = windowParameters(window);
+  const isNowInside = now >= window.from && now < window.until;
+  return (
+    <div class="lanes" data-from={from} data-until={until}>
+      <nav aria-label="Time line" class="moves">
+        {MOVES.map((move) => (
+          <a href={href(windowParameters(moved(window, move)))} data-move={move}>
+            {MOVE_TEXTS[move]}
+          </a>
+        ))}
+        <a href={href({})} data-move="now">
+          Around now
+        </a>
+        <span class="hint">
+          {shownDate(window.from)} to {shownDate(window.until)}
+        </span>
+      </nav>
+      <Legend
+        entries={[
+          ['active', 'active'],
+          ['pending', 'pending'],
+          ['ended', 'ended'],
+          ['refused', 'refused'],
+        ]}
+      />
+      <Grid scale={scale} now={isNowInside ? now : undefined} />
+      <div class="lane axis" aria-hidden="true">
+        <div />
+        <Axis scale={scale} now={isNowInside ? now : undefined} />
+      </div>
+      {lanes.length === 0 ? (
+        <p>No leases and no refusals in this time.</p>
+      ) : (
+        <ol>
+          {lanes.map((lane) => (
+            <LaneRow lane={lane} scale={scale} window={window} />
+          ))}
+        </ol>
+      )}
+    </div>
+  );
+}
+
+function LaneRow({
+  lane,
+  scale,
+  window,
+}: {
+  readonly lane: Lane;
+  readonly scale: TimeScale;
+  readonly window: TimeWindow;
+}) {
+  const { name, userId, start, end, look, reason } = lane;
+  const isInside = end > window.from && start < window.until;
+  return (
+    <li class="lane">
+      <div class="words">
+        <p>
+          {name === '' ? <span class="none">no name</span> : <Text>{name}</Text>}
+          <span class={`lane-state ${look}`}>{look}</span>
+        </p>
+        <small>
+          {shownDate(start)} to {shownDate(end)}
+          {userId !== null && (
+            <>
+              {' · '}
+              <Account kind="user" id={userId} />
+            </>
+          )}
+        </small>
+        {reason !== undefined && (
+          <small class="reason">
+            <Text>{reason}</Text>
+          </small>
+        )}
+      </div>
+      <svg width="100%" height={TRACK} class="track" aria-hidden="true">
+        <use href="#lane-grid" />
+        {isInside && (
+          <rect {...scale.bar(start, end)} y={BAR_TOP} height={BAR_HEIGHT} rx="3" class={`bar ${look}`} />
+        )}
+      </svg>
+    </li>
+  );
+}
+
+interface ScaleProps {
+  readonly scale: TimeScale;
+  /** `undefined` = outside of the window. */
+  readonly now: Instant | undefined;
+}
+
+/** The lines behind the bars: written once, shown in each row. */
+function Grid({ scale, now }: ScaleProps) {
+  return (
+    <svg width="0" height="0" class="patterns" aria-hidden="true">
+      <defs>
+        <g id="lane-grid">
+          {scale.ticks.map(({ x }) => (
+            <line x1={x} x2={x} y1="0" y2="100%" class="lane-tick" />
+          ))}
+          {now !== undefined && (
+            <line x1={scale.place(now)} x2={scale.place(now)} y1="0" y2="100%" class="lane-now" />
+          )}
+        </g>
+      </defs>
+    </svg>
+  );
+}
+
+/** "now" has a line of its own above the dates: the two never meet. */
+function Axis({ scale, now }: ScaleProps): VNode {
+  return (
+    <svg width="100%" height={AXIS} class="track" aria-hidden="true">
+      {now !== undefined && (
+        <text x={scale.place(now)} y="12" class="lane-now-text" {...anchor(scale.place(now))}>
+          now
+        </text>
+      )}
+      {scale.ticks.map(({ x, label }, index) => (
+        <g class={index % 2 === 1 ? 'lane-label odd' : 'lane-label'}>
+          <line x1={x} x2={x} y1={AXIS - 16} y2={AXIS} class="lane-tick" />
+          {Number.parseFloat(x) <= LAST_LABEL && (
+            <text x={x} y={AXIS - 5} dx="3">
+              {label}
+            </text>
+          )}
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+/** Keeps the text inside the picture. */
+function anchor(x: string): { readonly 'text-anchor': 'start' | 'middle' | 'end' } {
+  const percent = Number.parseFloat(x);
+  return { 'text-anchor': percent < 10 ? 'start' : percent > 90 ? 'end' : 'middle' };
+}

@@ -1,0 +1,93 @@
+import { budgetUnit } from '../../../enforcement/budget-unit.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import { pageOfBudgets } from '../../../ledger/budget-view.ts';
+import { budgetCourses } from '../../../ledger/views/courses.ts';
+import { listProjectLeases } from '../../../ledger/views/leases.ts';
+import { usageOf } from '../../../ledger/views/usage.ts';
+import { ledgerFor } from '../../budgets/asker.ts';
+import { may } from '../../people/access.ts';
+import { isExempt, projectLimits } from '../../project-limits.ts';
+import { learnNames, nameOfFor } from '../known-names.tsx';
+import type { ConsolePage, PageRequest } from '../page.ts';
+import { listPage } from '../pager.tsx';
+import { pathWith } from '../paths.ts';
+import { ProjectView } from './project-view.tsx';
+import { refusalsOf } from './refusals.ts';
+import { timeWindow } from './time-window.ts';
+
+/** Leases of a page. */
+const LEASES = 50;
+const BUDGETS = 20;
+/** Of each budget: as many as a picture can show. */
+const POINTS = 120;
+const MAX_ID = 255;
+
+export const projectPage: ConsolePage = {
+  method: 'GET',
+  path: '/projects/{project_id}',
+  action: 'see-project',
+  answer: async (request) => {
+    const { person, params, query, generation, deadline } = request;
+    const projectId = (params.project_id ?? '').slice(0, MAX_ID);
+    const ledger = await ledgerFor(request);
+    const now = ledger.now();
+    const window = timeWindow(query, now);
+    const { after } = listPage(query);
+    // One after the other: a page must not take several connections from those who ask for leases.
+    const wanted = { projectId, limit: LEASES, after, from: window.from, until: window.until };
+    const leases = await listProjectLeases(ledger, wanted, deadline);
+    const inForce = { projectIds: [projectId], validAt: now / MICROSECONDS_PER_SECOND };
+    const budgets = await pageOfBudgets(ledger, { ...inForce, limit: BUDGETS, after: undefined }, deadline);
+    const seconds = {
+      projectId,
+      from: window.from / MICROSECONDS_PER_SECOND,
+      until: window.until / MICROSECONDS_PER_SECOND,
+    };
+    const courses = await budgetCourses(ledger, { ...seconds, points: POINTS }, deadline);
+    const usage = {
+      byUser: await usageOf(ledger, { ...seconds, groupBy: 'user' }, deadline),
+      byType: await usageOf(ledger, { ...seconds, groupBy: 'resource_type' }, deadline),
+    };
+    const refusals = await refusalsOf(request, projectId);
+    await learnNames(
+      generation,
+      [projectId],
+      [
+        ...[...budgets.items, ...leases.items].flatMap(({ userId }) => userId ?? []),
+        ...usage.byUser.groups.map(({ key }) => key),
+        ...refusals.flatMap(({ record }) => record.user_id ?? []),
+      ],
+    );
+    const nameOf = nameOfFor(generation, person);
+    return {
+      title: titleOf(projectId, nameOf('project', projectId)?.name),
+      main: (
+        <ProjectView
+          {...{ projectId, nameOf, now, window, budgets, courses, leases, query, usage, refusals }}
+          unit={budgetUnit(generation.configuration)}
+          allRefusalsPath={pathWith('/decisions', { project: projectId })}
+          {...limitsOf(request, projectId)}
+          may={{
+            estimate: may(person, 'estimate', projectId),
+            seeConfiguration: may(person, 'see-configuration'),
+            setBudgets: may(person, 'set-user-budget', projectId),
+          }}
+        />
+      ),
+    };
+  },
+};
+
+function titleOf(projectId: string, name: string | undefined): string {
+  return `Project ${name ?? projectId}`;
+}
+
+function limitsOf({ generation, person }: PageRequest, projectId: string) {
+  const { configuration, enforcement } = generation;
+  const names = enforcement.names?.known({ project_id: projectId, user_id: person.userId ?? '' });
+  const viewer = { isMember: person.kind === 'member', userId: person.userId };
+  return {
+    limits: projectLimits(configuration, projectId, names, viewer),
+    isExempt: isExempt(configuration, projectId, names),
+  };
+}

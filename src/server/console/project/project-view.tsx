@@ -1,0 +1,151 @@
+/** The page of a project. */
+import { formatUnitHours } from '../../../filter/amount.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import { Account } from '../account.tsx';
+import { BudgetBar } from '../budget-bar.tsx';
+import { WithNames } from '../known-names.tsx';
+import { LivePart } from '../live-part.tsx';
+import { Message } from '../message.tsx';
+import { Pager } from '../pager.tsx';
+import { pathWith, projectPath } from '../paths.ts';
+import { Patterns } from '../patterns.tsx';
+import { Table } from '../table.tsx';
+import { shownDate } from '../time-scale.ts';
+import { CourseChart } from './course-chart.tsx';
+import { type Lane, Lanes } from './lanes.tsx';
+import { LeasesTable } from './leases-table.tsx';
+import { LimitsTable } from './limits-table.tsx';
+import type { ProjectData, Refusal } from './project-data.ts';
+import { RefusalsTable } from './refusals-table.tsx';
+import { UsageTables } from './usage-tables.tsx';
+
+export function ProjectView(data: ProjectData) {
+  const { projectId, nameOf, window, may } = data;
+  return (
+    <WithNames nameOf={nameOf}>
+      <Patterns />
+      <section>
+        <p>
+          <b>
+            <Account kind="project" id={projectId} />
+          </b>
+        </p>
+        <nav aria-label="This project" class="pages">
+          {may.estimate && <a href={pathWith('/try', { project: projectId })}>Try a lease</a>}
+          <a href={pathWith('/budgets', { project: projectId })}>
+            {may.setBudgets ? 'Set budgets' : 'All budgets'}
+          </a>
+          <a href="/projects">All projects</a>
+        </nav>
+        {window.mistake !== undefined && <Message kind="error">{window.mistake}</Message>}
+      </section>
+      <LivePart name="budgets">
+        <BudgetsNow {...data} />
+      </LivePart>
+      <section aria-labelledby="course">
+        <h2 id="course">Budgets over time</h2>
+        <CourseChart courses={data.courses} unit={data.unit} />
+      </section>
+      <LivePart name="leases">
+        <LeasesSection {...data} />
+      </LivePart>
+      <section aria-labelledby="usage">
+        <h2 id="usage">Usage</h2>
+        <p class="hint">
+          Past and planned, from {shownDate(window.from)} to {shownDate(window.until)}.
+        </p>
+        <UsageTables {...data.usage} unit={data.unit} />
+      </section>
+      <section aria-labelledby="refusals">
+        <h2 id="refusals">Refusals</h2>
+        {data.refusals.length === 0 ? (
+          <p>No refusal is recorded.</p>
+        ) : (
+          <RefusalsTable refusals={data.refusals} />
+        )}
+        <p>
+          <a href={data.allRefusalsPath}>Search decisions of this project</a>
+        </p>
+      </section>
+      <section aria-labelledby="limits">
+        <h2 id="limits">Limits</h2>
+        <LimitsTable limits={data.limits} isExempt={data.isExempt} showsOrigins={may.seeConfiguration} />
+      </section>
+    </WithNames>
+  );
+}
+
+function BudgetsNow({ projectId, budgets, unit }: ProjectData) {
+  return (
+    <section aria-labelledby="budgets">
+      <h2 id="budgets">Budgets in force</h2>
+      {budgets.items.length === 0 ? (
+        <p>There is none for this project, or for a user in it.</p>
+      ) : (
+        <Table label="Budgets in force" head={['Whose', 'Left', `Budget (${unit})`, 'Valid (UTC)']}>
+          {budgets.items.map(({ userId, amount, taken, left, validFrom, validUntil }) => (
+            <tr>
+              <th scope="row" class="who">
+                {userId === null ? 'Project' : <Account kind="user" id={userId} />}
+              </th>
+              <td>
+                <BudgetBar amount={amount} taken={taken} left={left} unit={unit} />
+              </td>
+              <td class="number">{formatUnitHours(amount)}</td>
+              <td class="time">
+                {shownDate(validFrom * MICROSECONDS_PER_SECOND)} to
+                <br />
+                {shownDate(validUntil * MICROSECONDS_PER_SECOND)}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {budgets.next !== undefined && (
+        <p>
+          <a href={pathWith('/budgets', { project: projectId })}>All budgets of this project</a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function LeasesSection(data: ProjectData) {
+  const { projectId, window, now, leases, refusals, unit } = data;
+  const here = projectPath(projectId);
+  return (
+    <section aria-labelledby="leases" data-part="leases">
+      <h2 id="leases">Leases</h2>
+      <Lanes
+        window={window}
+        now={now}
+        lanes={[...leases.items.map(laneOf), ...refusedLanes(refusals, window)]}
+        href={(parameters) => pathWith(here, parameters, 'leases')}
+      />
+      {leases.items.length > 0 && <LeasesTable leases={leases.items} unit={unit} />}
+      <Pager label="leases" path={here} query={data.query} next={leases.next} />
+    </section>
+  );
+}
+
+function laneOf({ name, userId, start, end, state }: ProjectData['leases']['items'][number]): Lane {
+  return { name, userId, start, end, look: state };
+}
+
+/** Maximum number of refusals on the time line. */
+const DRAWN = 10;
+
+function refusedLanes(refusals: readonly Refusal[], window: ProjectData['window']): Lane[] {
+  return refusals
+    .flatMap(({ record, start, end }): Lane[] =>
+      start === undefined || end === undefined || end <= window.from || start >= window.until
+        ? []
+        : [
+            {
+              ...{ name: record.lease_name ?? '', userId: record.user_id, start, end },
+              ...{ look: 'refused', reason: record.message ?? undefined },
+            },
+          ],
+    )
+    .slice(0, DRAWN);
+}

@@ -1,0 +1,83 @@
+/** The part of time that a page shows: from its URL, and the windows beside it. */
+import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../../lease/dates.ts';
+
+/** Microseconds of the epoch. */
+export interface TimeWindow {
+  readonly from: Instant;
+  readonly until: Instant;
+}
+
+const HOUR = 3600n * MICROSECONDS_PER_SECOND;
+const DAY = 24n * HOUR;
+const BEFORE = 30n * DAY;
+const AFTER = 60n * DAY;
+const SHORTEST = 6n * HOUR;
+/** What is read of the ledger for a page is bounded by it. */
+export const LONGEST_DAYS = 400n;
+const LONGEST = LONGEST_DAYS * DAY;
+/** Four digits for the year, whatever is asked. */
+const EARLIEST: Instant = 0n;
+const LATEST: Instant = 253_000_000_000n * MICROSECONDS_PER_SECOND;
+
+/** `mistake`: for people; the window is then the usual one, a month before now and two after it. */
+export function timeWindow(
+  query: URLSearchParams,
+  now: Instant,
+): TimeWindow & { readonly mistake?: string | undefined } {
+  const usual = bounded({ from: now - BEFORE, until: now + AFTER });
+  const [from, until] = [query.get('from') ?? '', query.get('until') ?? ''];
+  if (from === '' && until === '') {
+    return usual;
+  }
+  const start = from === '' ? usual.from : toInstant(from);
+  const end = until === '' ? usual.until : toInstant(until);
+  if (start === undefined || end === undefined) {
+    return { ...usual, mistake: 'Expected dates such as 2026-12-01 as from and until.' };
+  }
+  if (end <= start) {
+    return { ...usual, mistake: 'Expected an until that is after from.' };
+  }
+  return bounded({ from: start, until: end });
+}
+
+export const MOVES = ['earlier', 'later', 'wider', 'narrower'] as const;
+export type Move = (typeof MOVES)[number];
+
+/** The window after a move: half of its length along, twice or half as long around its middle. */
+export function moved({ from, until }: TimeWindow, move: Move): TimeWindow {
+  const length = until - from;
+  switch (move) {
+    case 'earlier':
+      return bounded({ from: from - length / 2n, until: until - length / 2n });
+    case 'later':
+      return bounded({ from: from + length / 2n, until: until + length / 2n });
+    case 'wider':
+      return bounded({ from: from - length / 2n, until: until + length / 2n });
+    case 'narrower':
+      return bounded({ from: from + length / 4n, until: until - length / 4n });
+  }
+}
+
+/** As parameters of a URL, to the second. */
+export function windowParameters({ from, until }: TimeWindow): Record<'from' | 'until', string> {
+  return { from: formatInstant(toSecond(from)), until: formatInstant(toSecond(until)) };
+}
+
+/** Its middle stays where it is, as far as the bounds of time and of its length allow. */
+function bounded({ from, until }: TimeWindow): TimeWindow {
+  const length = least(LONGEST, most(SHORTEST, until - from));
+  const start = least(LATEST - length, most(EARLIEST, (from + until - length) / 2n));
+  return { from: start, until: start + length };
+}
+
+function toSecond(instant: Instant): Instant {
+  return (instant / MICROSECONDS_PER_SECOND) * MICROSECONDS_PER_SECOND;
+}
+
+function least(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}
+
+function most(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}

@@ -1,0 +1,229 @@
+/** The answer to a wish, in plain words: allowed or not, what it costs, what would be allowed, and how to get it. */
+import type { Estimate, EstimatedCharge, Suggestion } from '../../../enforcement/estimate/contract.ts';
+import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
+import type { Outcome as FilterAnswer } from '../../../filter/verdict.ts';
+import type { Lease } from '../../../lease/lease.ts';
+import { ChangeForm } from '../fields.tsx';
+import { Message } from '../message.tsx';
+import { Outcome } from '../outcome.tsx';
+import { Table } from '../table.tsx';
+import { Text } from '../text.tsx';
+import { leaseCommand } from './client-syntax.ts';
+import type { WantedLease } from './lease-of-wish.ts';
+import { type Wish, wishFields } from './wish.ts';
+
+export interface TryAnswerProps {
+  readonly wanted: WantedLease;
+  readonly estimate: Estimate;
+  /** For each suggestion, the wish that it makes of the one that was sent. */
+  readonly wishes: readonly Wish[];
+  readonly csrf: string;
+  readonly unit: string;
+  /** What accounts of the ledger stand for, for people. */
+  readonly accountText: (account: string) => string;
+}
+
+export function TryAnswer({ wanted, estimate, wishes, csrf, unit, accountText }: TryAnswerProps) {
+  const { decision, charges, suggestions, searched } = estimate;
+  const { allowed, failed, exempt, filter, message, outcomes, changed } = decision;
+  return (
+    <section aria-labelledby="answer" class={`verdict ${allowed ? 'allowed' : 'rejected'}`} tabIndex={-1}>
+      <h2 id="answer">
+        <Outcome outcome={allowed ? 'allowed' : failed ? 'failed' : 'rejected'} />{' '}
+        {allowed ? 'This lease would be allowed now' : 'This lease would be refused'}
+        {!allowed && filter !== null && (
+          <>
+            {' by '}
+            <Text>{filter}</Text>
+          </>
+        )}
+      </h2>
+      {message !== null && (
+        <p>
+          <Text>{message}</Text>
+        </p>
+      )}
+      {exempt && <p>The project is exempt: no filter is asked about its leases.</p>}
+      {allowed && changed && <Message kind="notice">Filters would change the lease.</Message>}
+      <p class="hint">Nothing was recorded. Others may take what is left before you ask for the lease.</p>
+      {allowed && <HowToGet wanted={wanted} />}
+      {charges.length > 0 && <Charges charges={charges} unit={unit} accountText={accountText} />}
+      {!allowed && (
+        <Suggestions
+          suggestions={suggestions}
+          wishes={wishes}
+          csrf={csrf}
+          unit={unit}
+          accountText={accountText}
+        />
+      )}
+      {searched !== null && (
+        <p class="hint">
+          <Text>{searched}</Text>
+        </p>
+      )}
+      {outcomes.length > 0 && <Filters outcomes={outcomes} />}
+    </section>
+  );
+}
+
+/** The exact command, or why there is none. */
+export function HowToGet({ wanted: { asked, lease } }: { readonly wanted: WantedLease }) {
+  const command = leaseCommand(asked);
+  return (
+    <>
+      <h3>How to get it</h3>
+      {command === undefined ? (
+        <>
+          <p>
+            The openstack client cannot ask for exactly this lease. Send this to Blazar's API, as POST
+            /v1/leases:
+          </p>
+          <pre class="command">{jsonText(lease)}</pre>
+        </>
+      ) : (
+        <>
+          <p>In a shell, as this user in this project:</p>
+          <pre class="command">{command}</pre>
+        </>
+      )}
+    </>
+  );
+}
+
+function jsonText(lease: Lease): string {
+  return JSON.stringify({ ...lease, events: [] }, null, 2);
+}
+
+interface ChargesProps {
+  readonly charges: readonly EstimatedCharge[];
+  readonly unit: string;
+  readonly accountText: (account: string) => string;
+}
+
+const PRECISION: Readonly<Record<EstimatedCharge['precision'], string>> = {
+  exact: '',
+  'at-most': 'at most ',
+  about: 'about ',
+};
+
+function Charges({ charges, unit, accountText }: ChargesProps) {
+  return (
+    <>
+      <h3>What it takes, and what is left after it</h3>
+      <Table label="Cost" head={['From', 'It takes', 'Limit', 'Taken before', 'Left after it']}>
+        {charges.map((charge) => {
+          const { filter, account, kind, amount, precision, limit, taken, left } = charge;
+          const shown = (value: Amount | null, rounding: 'up' | 'down' = 'up') =>
+            value === null ? 'no limit' : kind === 'usage' ? formatUnitHours(value, rounding) : String(value);
+          return (
+            <tr class={left !== null && left < 0n ? 'short' : undefined}>
+              <th scope="row">
+                <Text>{accountText(account)}</Text>
+                <small>
+                  <Text>{filter}</Text>
+                  {kind === 'usage' && ` · ${unit}`}
+                </small>
+              </th>
+              <td class="number">
+                {PRECISION[precision]}
+                {shown(amount)}
+              </td>
+              <td class="number">{shown(limit)}</td>
+              <td class="number">{shown(taken)}</td>
+              <td class="number">
+                {left !== null && left < 0n ? (
+                  <b class="change-removed">{shown(-left)} too little</b>
+                ) : (
+                  shown(left, 'down')
+                )}
+              </td>
+            </tr>
+          );
+        })}
+      </Table>
+    </>
+  );
+}
+
+interface SuggestionsProps {
+  readonly suggestions: readonly Suggestion[];
+  readonly wishes: readonly Wish[];
+  readonly csrf: string;
+  readonly unit: string;
+  readonly accountText: (account: string) => string;
+}
+
+function Suggestions({ suggestions, wishes, csrf, unit, accountText }: SuggestionsProps) {
+  if (suggestions.length === 0) {
+    return null;
+  }
+  return (
+    <>
+      <h3>What would be allowed now</h3>
+      <ol class="suggestions">
+        {suggestions.map(({ text, charges }, index) => {
+          const wish = wishes[index];
+          return (
+            <li>
+              <p>
+                <Text>{text}</Text>
+              </p>
+              {charges.length > 0 && (
+                <small>
+                  {charges
+                    .filter(({ kind }) => kind === 'usage')
+                    .map(
+                      ({ account, amount, precision, left }) =>
+                        `${accountText(account)}: ${PRECISION[precision]}${formatUnitHours(amount)} ${unit}${
+                          left === null ? '' : `, ${formatUnitHours(left, 'down')} left after it`
+                        }`,
+                    )
+                    .join('; ')}
+                </small>
+              )}
+              {wish !== undefined && (
+                <ChangeForm action="/try" csrf={csrf}>
+                  {wishFields(wish).map(([name, value]) => (
+                    <input type="hidden" name={name} value={value} />
+                  ))}
+                  <button type="submit" name="do" value="try">
+                    Fill in {changeText(index)}
+                  </button>
+                </ChangeForm>
+              )}
+            </li>
+          );
+        })}
+      </ol>
+    </>
+  );
+}
+
+function changeText(index: number): string {
+  return `suggestion ${index + 1}`;
+}
+
+function Filters({ outcomes }: { readonly outcomes: readonly FilterAnswer[] }) {
+  return (
+    <details>
+      <summary>What every filter says</summary>
+      <Table label="What every filter says" head={['Verdict', 'Filter', 'Message']}>
+        {outcomes.map(({ filter, allowed, failed, onError, audit, message }) => (
+          <tr>
+            <td>
+              <Outcome
+                outcome={failed ? 'failed' : !allowed ? 'rejected' : onError ? 'allowed-on-error' : 'allowed'}
+              />
+            </td>
+            <th scope="row">
+              <Text>{filter}</Text>
+              {audit && <small>audit: tried, not enforced</small>}
+            </th>
+            <td class="why">{message !== null && <Text>{message}</Text>}</td>
+          </tr>
+        ))}
+      </Table>
+    </details>
+  );
+}

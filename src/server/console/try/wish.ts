@@ -1,0 +1,129 @@
+/** A wish for a lease as the form of "Try it" has it: texts, as they were written. */
+
+/** Types of reservations with fields of their own; others have a number and further attributes. */
+export const FORM_TYPES = [
+  'physical:host',
+  'virtual:instance',
+  'flavor:instance',
+  'virtual:floatingip',
+] as const;
+
+/** How many reservations the form takes. */
+export const MOST_RESERVATIONS = 5;
+/** How many simple comparisons of properties a reservation has. */
+export const COMPARISONS = 3;
+
+/** Fields of a reservation: name in the form → where they are needed. */
+export const RESERVATION_FIELDS = [
+  'type',
+  'min',
+  'max',
+  'amount',
+  'vcpus',
+  'memory_mb',
+  'disk_gb',
+  'affinity',
+  'flavor_id',
+  'network_id',
+  'addresses',
+  'hypervisor',
+  'properties',
+  'more',
+] as const;
+export type ReservationField = (typeof RESERVATION_FIELDS)[number];
+
+/** A simple comparison: `gpu`, `==`, `A100`. */
+export interface Comparison {
+  readonly name: string;
+  readonly operator: string;
+  readonly value: string;
+}
+
+export interface WishedReservation {
+  readonly fields: Readonly<Record<ReservationField, string>>;
+  readonly comparisons: readonly Comparison[];
+}
+
+export interface Wish {
+  readonly project: string;
+  readonly user: string;
+  readonly name: string;
+  /** Empty = now. */
+  readonly start: string;
+  readonly end: string;
+  readonly reservations: readonly WishedReservation[];
+}
+
+/** In characters: longer texts are cut, and then refused. */
+const LONGEST = 4096;
+
+/** Reads the fields of a form or of a URL. `types` = those that may be chosen; another is replaced by the first. */
+export function readWish(form: URLSearchParams, types: readonly string[]): Wish {
+  const text = (name: string) => (form.get(name) ?? '').slice(0, LONGEST + 1);
+  const reservations: WishedReservation[] = [];
+  for (let index = 0; index < MOST_RESERVATIONS; index += 1) {
+    const type = text(fieldName(index, 'type'));
+    if (types.includes(type)) {
+      reservations.push({
+        fields: Object.fromEntries(
+          RESERVATION_FIELDS.map((field) => [field, text(fieldName(index, field)).trim()]),
+        ) as Record<ReservationField, string>,
+        comparisons: Array.from({ length: COMPARISONS }, (_, row) => ({
+          name: text(comparisonName(index, row, 'name')).trim(),
+          operator: text(comparisonName(index, row, 'operator')).trim() || '==',
+          value: text(comparisonName(index, row, 'value')).trim(),
+        })),
+      });
+    }
+  }
+  return {
+    project: text('project').trim(),
+    user: text('user').trim(),
+    name: text('name').trim(),
+    start: text('start').trim(),
+    end: text('end').trim(),
+    reservations,
+  };
+}
+
+/** `r0_min` */
+export function fieldName(index: number, field: ReservationField): string {
+  return `r${index}_${field}`;
+}
+
+/** `r0_p0_name` */
+export function comparisonName(index: number, row: number, part: keyof Comparison): string {
+  return `r${index}_p${row}_${part}`;
+}
+
+/** A reservation with nothing filled in, but one of it. */
+export function newReservation(type: string): WishedReservation {
+  const fields = Object.fromEntries(RESERVATION_FIELDS.map((field) => [field, ''])) as Record<
+    ReservationField,
+    string
+  >;
+  const one = type === 'physical:host' ? { min: '1', max: '1' } : { amount: '1' };
+  return {
+    fields: { ...fields, type, ...one },
+    comparisons: Array.from({ length: COMPARISONS }, () => ({ name: '', operator: '==', value: '' })),
+  };
+}
+
+/** The wish as fields of a form; what is empty is left out. */
+export function wishFields({ reservations, ...plain }: Wish): [string, string][] {
+  const fields: [string, string][] = [
+    ...Object.entries(plain),
+    ...reservations.flatMap(({ fields: of, comparisons }, index) => [
+      ...RESERVATION_FIELDS.map((field): [string, string] => [fieldName(index, field), of[field]]),
+      ...comparisons.flatMap((one, row) =>
+        one.name === '' && one.value === ''
+          ? []
+          : (['name', 'operator', 'value'] as const).map((part): [string, string] => [
+              comparisonName(index, row, part),
+              one[part],
+            ]),
+      ),
+    ]),
+  ];
+  return fields.filter(([, value]) => value !== '');
+}
