@@ -1,6 +1,7 @@
 /** All pages of the console, in the order of the navigation. */
 import { BUDGET_PAGES } from './budgets/pages.ts';
 import { configurationPage } from './configuration.tsx';
+import { decisionPage } from './decisions/decision-page.tsx';
 import { decisionsPage } from './decisions/decisions-page.tsx';
 import { overviewPage } from './overview/overview-page.tsx';
 import type { ConsolePage } from './page.ts';
@@ -17,4 +18,5 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   ...BUDGET_PAGES,
   decisionsPage,
   configurationPage,
+  decisionPage,
 ];

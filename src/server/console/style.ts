@@ -89,6 +89,7 @@ main section.notice, p.notice { background: var(--care-ground); border-color: va
 p.done { background: var(--good-ground); border-color: var(--good); }
 .error ul, .notice ul { margin: 0.25rem 0 0; padding-left: 1.25rem; }
 .filters { padding-left: 1.5rem; }
+.limits { list-style: none; padding: 0; margin: 0.15rem 0 0.5rem; color: var(--muted); font-size: 0.875rem; }
 .mode, .outcome { display: inline-block; padding: 0 0.5rem; border-radius: 1rem; font-size: 0.875rem; white-space: nowrap; }
 .mode { border: 1px solid var(--line); color: var(--muted); }
 .outcome { border: 1px solid; font-weight: 600; color: var(--muted); }

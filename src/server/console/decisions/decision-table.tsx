@@ -30,7 +30,7 @@ function DecisionRow(decision: DecisionRecord) {
   const project = named(decision.project_name, decision.project_domain);
   const user = named(decision.user_name, decision.user_domain);
   return (
-    <tr>
+    <tr data-key={`${request_id} ${operation} ${time}`}>
       <td class="time">
         <time dateTime={time}>
           {time.slice(0, 10)} <b>{time.slice(11, 19)}</b>

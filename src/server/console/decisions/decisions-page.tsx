@@ -1,31 +1,131 @@
-/** What was decided lately, and by which filter. */
+/** What was decided, and a form to look for it. */
+import { visibleProjects } from '../../people/access.ts';
+import { Field, Select } from '../fields.tsx';
 import { LivePart } from '../live-part.tsx';
-import type { ConsolePage } from '../page.ts';
+import { Message } from '../message.tsx';
+import type { ConsolePage, PageRequest } from '../page.ts';
+import { listPage, Pager } from '../pager.tsx';
+import { type AskedDecisions, askedDecisions, FIELDS, OUTCOMES } from './decision-query.ts';
 import { DecisionTable } from './decision-table.tsx';
+import { type FoundDecisions, findDecisions } from './found-decisions.ts';
+
+const PATH = '/decisions';
+const LIMIT = 50;
 
 export const decisionsPage: ConsolePage = {
   method: 'GET',
-  path: '/decisions',
+  path: PATH,
   action: 'see-decisions',
   label: 'Decisions',
-  answer: async ({ recorder, person }) => {
-    const ids = person.kind === 'member' ? person.memberships.map(({ projectId }) => projectId) : undefined;
-    const decisions = recorder.recent
-      .list()
-      .filter(({ project_id }) => ids === undefined || (project_id !== null && ids.includes(project_id)));
+  answer: async (request) => {
+    const asked = askedDecisions(request.query);
+    const isWrong = Object.keys(asked.mistakes).length > 0;
+    const { after } = listPage(request.query);
+    const found = isWrong
+      ? undefined
+      : await findDecisions(request, { wish: asked.wish, limit: LIMIT, after });
     return {
+      status: isWrong ? 400 : 200,
       title: 'Decisions',
       main: (
-        <LivePart name="decisions">
-          <section aria-label="Decisions">
-            {decisions.length === 0 ? (
-              <p>None since this process started.</p>
-            ) : (
-              <DecisionTable label="Latest decisions" decisions={decisions} />
-            )}
-          </section>
-        </LivePart>
+        <>
+          <SearchForm asked={asked} request={request} />
+          {found !== undefined && (
+            <LivePart name="decisions">
+              <Found {...found} query={request.query} />
+            </LivePart>
+          )}
+        </>
       ),
     };
   },
 };
+
+interface SearchFormProps {
+  readonly asked: AskedDecisions;
+  readonly request: PageRequest;
+}
+
+function SearchForm({ asked, request }: SearchFormProps) {
+  const { texts, mistakes } = asked;
+  const { filters } = request.generation.configuration;
+  const field = (name: keyof typeof texts) => ({ name, value: texts[name], mistake: mistakes[name] });
+  const isAsked = FIELDS.some((name) => texts[name] !== '');
+  return (
+    <section aria-labelledby="search">
+      <h2 id="search">Search</h2>
+      {Object.keys(mistakes).length > 0 && (
+        <Message kind="error">Nothing was looked for: some fields below are not valid.</Message>
+      )}
+      <form method="get" action={PATH}>
+        <div class="fields">
+          <Field
+            {...field('project')}
+            label="Project"
+            hint="Its id, or name@domain."
+            suggestions={ownProjects(request)}
+          />
+          <Field {...field('user')} label="User" hint="The id, or name@domain." />
+          <Field {...field('lease')} label="Lease id" />
+          <Field
+            {...field('filter')}
+            label="Filter"
+            hint="One that refused, or would have."
+            suggestions={filters.map(({ installed }) => installed.name)}
+          />
+          <Select
+            {...field('outcome')}
+            label="Outcome"
+            options={[
+              ['', 'any'],
+              ['refused', 'refused: rejected or failed'],
+              ...OUTCOMES.map((one) => [one, one] as const),
+            ]}
+          />
+          <Field {...field('since')} label="From (UTC)" type="datetime-local" />
+          <Field {...field('until')} label="Until (UTC)" type="datetime-local" />
+          <Field
+            {...field('request')}
+            label="Request id"
+            hint="As in the answer that the user saw, or in a log."
+          />
+        </div>
+        <div class="actions">
+          <button type="submit">Search</button>
+          {isAsked && <a href={PATH}>Show all</a>}
+        </div>
+      </form>
+    </section>
+  );
+}
+
+function ownProjects({ person }: PageRequest): readonly string[] {
+  return visibleProjects(person) ?? [];
+}
+
+function Found({ decisions, next, isShared, query }: FoundDecisions & { readonly query: URLSearchParams }) {
+  const label = 'Decisions, the newest first';
+  return (
+    <section aria-labelledby="found">
+      <h2 id="found">Found</h2>
+      <p class="hint">
+        {isShared
+          ? 'Of all replicas.'
+          : 'Of the last 50 decisions of this process alone: decisions are not stored ([service] decision_store).'}{' '}
+        <b>exempt</b>: the project is in exempt_projects, so no filter was asked. <b>audit</b>: allowed, but
+        an audited filter would have rejected it. <b>allowed-on-error</b>: allowed by a filter that failed.{' '}
+        <b>changed</b>: allowed, but changed by a filter.
+      </p>
+      {decisions.length === 0 ? (
+        <p>
+          {next === undefined
+            ? 'There is none.'
+            : 'None among those looked at so far; go on to the next page.'}
+        </p>
+      ) : (
+        <DecisionTable label={label} decisions={decisions.map(({ record }) => record)} />
+      )}
+      <Pager label={label} path={PATH} query={query} next={next} />
+    </section>
+  );
+}

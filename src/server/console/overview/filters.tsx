@@ -8,11 +8,10 @@ interface FiltersProps {
   readonly settings: readonly Setting[];
 }
 
-/** The filters in the order in which they run, and the exempt projects. */
+/** The filters in the order in which they run, each with what is set for it, and the exempt projects. */
 export function Filters({ filters, settings }: FiltersProps) {
-  const exempt = settings.find(
-    ({ option }) => option.section === 'enforcement' && option.name === 'exempt_projects',
-  );
+  const own = settings.filter(({ option }) => option.section === 'enforcement');
+  const exempt = own.find(({ option }) => option.name === 'exempt_projects');
   const projects = exempt === undefined ? '' : shownValue(exempt);
   return (
     <section aria-labelledby="filters">
@@ -29,6 +28,7 @@ export function Filters({ filters, settings }: FiltersProps) {
               <span class={audit ? 'mode audit' : 'mode'}>
                 {audit ? 'audit: tried, not enforced' : 'enforced'}
               </span>
+              <Limits settings={settingsOf(installed.options, own)} />
             </li>
           ))}
         </ol>
@@ -37,5 +37,29 @@ export function Filters({ filters, settings }: FiltersProps) {
         <b>Exempt projects:</b> {projects ? <Text>{projects}</Text> : 'none'}
       </p>
     </section>
+  );
+}
+
+/** Those that are set; what is a default stands on the page of the configuration. */
+function settingsOf(
+  options: ConfiguredFilter['installed']['options'],
+  settings: readonly Setting[],
+): readonly Setting[] {
+  const names = new Set(options.map(({ name }) => name));
+  return settings.filter(({ option, origin }) => names.has(option.name) && origin.kind !== 'default');
+}
+
+function Limits({ settings }: { readonly settings: readonly Setting[] }) {
+  return settings.length === 0 ? null : (
+    <ul class="limits">
+      {settings.map((setting) => (
+        <li>
+          {setting.option.name} = <Text>{shownValue(setting) ?? 'not set'}</Text>
+          {typeof setting.value === 'number' &&
+            setting.option.unit !== undefined &&
+            ` ${setting.option.unit}`}
+        </li>
+      ))}
+    </ul>
   );
 }

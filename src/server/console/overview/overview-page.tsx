@@ -1,25 +1,40 @@
 /** The first page of whoever keeps the service running: what is enforced, and what is refused. */
+import { sectionOf } from '../../../enforcement/configuration.ts';
 import { formatProblem, type Problem } from '../../../errors.ts';
-import { DecisionTable } from '../decisions/decision-table.tsx';
+import { blazarSection } from '../../../openstack/options.ts';
+import type { Generation } from '../../generation.ts';
 import { LivePart } from '../live-part.tsx';
 import { Message } from '../message.tsx';
 import type { ConsolePage, PageRequest } from '../page.ts';
 import { Text } from '../text.tsx';
 import { Filters } from './filters.tsx';
+import { type InStep, inStep } from './in-step.ts';
+import { InStepSection } from './in-step-section.tsx';
+import { type Refusals, refusalsNow } from './refusals.ts';
+import { RefusalsSection } from './refusals-section.tsx';
 
 export const overviewPage: ConsolePage = {
   method: 'GET',
   path: '/',
   action: 'see-service',
   label: 'Overview',
-  answer: async (request) => ({ title: 'Overview', main: <Overview {...request} /> }),
+  answer: async (request) => {
+    const [refusals, state] = await Promise.all([refusalsNow(request), inStep(request.generation)]);
+    return { title: 'Overview', main: <Overview request={request} refusals={refusals} state={state} /> };
+  },
 };
 
-function Overview({ generation, problems, isDraining, recorder }: PageRequest) {
+interface OverviewProps {
+  readonly request: PageRequest;
+  readonly refusals: Refusals | undefined;
+  readonly state: InStep | 'none' | 'away';
+}
+
+function Overview({ request, refusals, state }: OverviewProps) {
+  const { generation, problems, isDraining } = request;
   const { number, configuration } = generation;
   const { filters, settings } = configuration;
   const warnings = configuration.problems.filter(({ severity }) => severity === 'warning');
-  const refused = recorder.recent.list().filter(({ allowed }) => !allowed);
   return (
     <>
       <LivePart name="state">
@@ -42,17 +57,21 @@ function Overview({ generation, problems, isDraining, recorder }: PageRequest) {
       </LivePart>
       <Filters filters={filters} settings={settings} />
       <LivePart name="refused">
-        <section aria-labelledby="refused">
-          <h2 id="refused">Refused lately</h2>
-          {refused.length === 0 ? (
-            <p>Nothing.</p>
-          ) : (
-            <DecisionTable label="Refused lately" decisions={refused} />
-          )}
-        </section>
+        <RefusalsSection refusals={refusals} />
+      </LivePart>
+      <LivePart name="in-step">
+        <InStepSection state={state} every={comparedEvery(generation)} />
       </LivePart>
     </>
   );
+}
+
+/** In seconds; `undefined` = the ledger is not compared with Blazar. */
+function comparedEvery({ configuration, enforcement }: Generation): number | undefined {
+  const { reconcile_interval: every } = sectionOf(configuration, blazarSection);
+  return every > 0 && enforcement.keystone !== undefined && enforcement.claimants.length > 0
+    ? every
+    : undefined;
 }
 
 /** In the words of /readyz. */

@@ -1,0 +1,169 @@
+/** One request: what every filter said of it, who asked for what, and when. */
+import type { FilterRecord } from '../../../decisions/record.ts';
+import type { EntryView } from '../../../ledger/views/entries.ts';
+import { ApiError } from '../../api/route.ts';
+import { NamedId } from '../account.tsx';
+import { Milliseconds, Outcome } from '../outcome.tsx';
+import type { ConsolePage } from '../page.ts';
+import { Table } from '../table.tsx';
+import { Text } from '../text.tsx';
+import { shownDate } from '../time-scale.ts';
+import { named, Warnings } from './decision-table.tsx';
+import { decisionsOf, type FoundDecision } from './found-decisions.ts';
+import { RecordedEntries, recordedEntries } from './recorded-entries.tsx';
+
+/** A request may be decided more than once: checked, and committed. */
+const LIMIT = 20;
+
+export const decisionPage: ConsolePage = {
+  method: 'GET',
+  path: '/decisions/{request_id}',
+  action: 'see-decisions',
+  answer: async (request) => {
+    const { request_id: id = '' } = request.params;
+    const { decisions } = await decisionsOf(request, id, LIMIT);
+    if (decisions.length === 0) {
+      throw new ApiError(
+        404,
+        'there is no decision with this request id, or it concerns a project that you may not see, or it is not kept any more',
+      );
+    }
+    const shown = await Promise.all(
+      decisions.map(async (one) => ({ ...one, entries: await recordedEntries(request, one.record) })),
+    );
+    return {
+      title: decisions.length === 1 ? 'Decision' : `${decisions.length} decisions of one request`,
+      main: (
+        <>
+          <p>
+            Request <code class="id">{<Text>{id}</Text>}</code> · <a href="/decisions">All decisions</a>
+          </p>
+          {shown.map((one, index) => (
+            <OneDecision {...one} number={index + 1} />
+          ))}
+        </>
+      ),
+    };
+  },
+};
+
+interface OneDecisionProps extends FoundDecision {
+  readonly number: number;
+  /** `undefined` = unknown, or none. */
+  readonly entries: readonly EntryView[] | undefined;
+}
+
+function OneDecision({ record, asked, replica, number, entries }: OneDecisionProps) {
+  const { outcome, operation, filter, message, filters, warnings, time } = record;
+  const { project_id, user_id, lease_id, lease_name, generation, duration_ms } = record;
+  const id = `decision-${number}`;
+  return (
+    <section class="verdict" aria-labelledby={id}>
+      <h2 id={id}>
+        <Outcome outcome={outcome} />
+        {filter !== null && (
+          <>
+            {' '}
+            by <Text>{filter}</Text>
+          </>
+        )}
+      </h2>
+      {message !== null && (
+        <p class="message">
+          <Text>{message}</Text>
+        </p>
+      )}
+      <Warnings warnings={warnings} />
+      <dl class="facts">
+        <dt>Decided</dt>
+        <dd>
+          <time dateTime={time}>{time.replace('T', ' ').replace('Z', '')}</time> UTC, in{' '}
+          <Milliseconds value={duration_ms} />
+        </dd>
+        <dt>Operation</dt>
+        <dd>{operation}</dd>
+        <dt>Project</dt>
+        <dd>
+          <Owner id={project_id} name={record.project_name} domain={record.project_domain} />
+          {project_id !== null && !operation.includes('.') && (
+            <>
+              {' · '}
+              <a href={`/decisions?${new URLSearchParams({ project: project_id })}`}>its decisions</a>
+            </>
+          )}
+        </dd>
+        <dt>User</dt>
+        <dd>
+          <Owner id={user_id} name={record.user_name} domain={record.user_domain} />
+        </dd>
+        <dt>Lease</dt>
+        <dd>
+          {lease_name === null ? <span class="none">no name</span> : <Text>{lease_name}</Text>}
+          {lease_id !== null && (
+            <small class="id">
+              <a href={`/decisions?${new URLSearchParams({ lease: lease_id })}`}>
+                <Text>{lease_id}</Text>
+              </a>
+            </small>
+          )}
+        </dd>
+        {asked !== undefined && (
+          <>
+            <dt>Asked for</dt>
+            <dd>
+              {shownDate(asked.start)} to {shownDate(asked.end)} UTC
+            </dd>
+          </>
+        )}
+        <dt>Decided by</dt>
+        <dd>
+          {replica === undefined ? 'this process' : <Text>{replica}</Text>}, generation {generation} of its
+          configuration
+        </dd>
+      </dl>
+      {filters.length === 0 ? (
+        <p>No filter was asked.</p>
+      ) : (
+        <Table
+          label={`What every filter said${number > 1 ? ` (${number})` : ''}`}
+          head={['Filter', 'Said', 'Message', 'Took']}
+        >
+          {filters.map((one) => (
+            <FilterRow {...one} />
+          ))}
+        </Table>
+      )}
+      {entries !== undefined && entries.length > 0 && (
+        <RecordedEntries label={`What it took${number > 1 ? ` (${number})` : ''}`} entries={entries} />
+      )}
+    </section>
+  );
+}
+
+interface OwnerProps {
+  readonly id: string | null;
+  readonly name: string | null | undefined;
+  readonly domain: string | null | undefined;
+}
+
+function Owner({ id, name, domain }: OwnerProps) {
+  return id === null ? <span class="none">not known</span> : <NamedId id={id} named={named(name, domain)} />;
+}
+
+function FilterRow({ filter, outcome, audit, message, duration_ms }: FilterRecord) {
+  return (
+    <tr>
+      <th scope="row">
+        <Text>{filter}</Text>
+        {audit && <small>audit: tried, not enforced</small>}
+      </th>
+      <td>
+        <Outcome outcome={outcome} />
+      </td>
+      <td class="why">{message !== null && <Text>{message}</Text>}</td>
+      <td>
+        <Milliseconds value={duration_ms} />
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,68 @@
+/** Decisions of all replicas where they are stored, else those that this process has made lately. */
+
+import type { AskedTime } from '../../../decisions/recent.ts';
+import type { DecisionRecord } from '../../../decisions/record.ts';
+import { visibleProjects } from '../../people/access.ts';
+import type { PageRequest } from '../page.ts';
+import { isWished, type Wish } from './decision-query.ts';
+import { decisionSource } from './decision-source.ts';
+
+export interface FoundDecision {
+  readonly record: DecisionRecord;
+  readonly asked: AskedTime | undefined;
+  /** `undefined` = this process. */
+  readonly replica: string | undefined;
+}
+
+export interface FoundDecisions {
+  readonly decisions: readonly FoundDecision[];
+  readonly next: string | undefined;
+  /** Whether other replicas, and the time before the start, are known. */
+  readonly isShared: boolean;
+}
+
+type Asker = Pick<PageRequest, 'person' | 'generation' | 'recorder' | 'deadline'>;
+
+interface Wanted {
+  readonly wish: Wish;
+  readonly limit: number;
+  /** Default: the newest. */
+  readonly after?: string | undefined;
+}
+
+/** The newest first, only those that the person may see. @throws LedgerUnavailableError, CursorError */
+export async function findDecisions(
+  { person, generation, recorder, deadline }: Asker,
+  { wish, limit, after }: Wanted,
+): Promise<FoundDecisions> {
+  const visible = visibleProjects(person);
+  const source = decisionSource(generation);
+  if (source === undefined) {
+    const refused = new Map(recorder.recent.refused().map(({ record, ...asked }) => [record, asked]));
+    const decisions = recorder.recent
+      .list()
+      .filter((record) => isWished(record, wish, visible))
+      .map((record) => ({ record, asked: refused.get(record), replica: undefined }));
+    return { decisions: decisions.slice(0, limit), next: undefined, isShared: false };
+  }
+  const { items, next } = await source.search({ ...wish, visible, limit, after }, deadline);
+  return { decisions: items, next, isShared: true };
+}
+
+/**
+ * All decisions of one request, the newest first: those that this process has just made too, which the store may not have yet, or never
+ * gets. @throws LedgerUnavailableError
+ */
+export async function decisionsOf(asker: Asker, requestId: string, limit: number): Promise<FoundDecisions> {
+  const wish: Wish = { requestId };
+  const found = await findDecisions(asker, { wish, limit });
+  if (found.decisions.length > 0 || !found.isShared) {
+    return found;
+  }
+  const visible = visibleProjects(asker.person);
+  const own = asker.recorder.recent.list().filter((record) => isWished(record, wish, visible));
+  return {
+    ...found,
+    decisions: own.slice(0, limit).map((record) => ({ record, asked: undefined, replica: undefined })),
+  };
+}

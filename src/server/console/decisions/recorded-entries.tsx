@@ -1,0 +1,69 @@
+/** What a decision has taken from limits and budgets, as the ledger has recorded it. */
+import { inTime } from '../../../deadline.ts';
+import type { DecisionRecord } from '../../../decisions/record.ts';
+import { LedgerUnavailableError } from '../../../errors.ts';
+import { type Amount, formatUnitHours } from '../../../filter/amount.ts';
+import { isBudgetAccount } from '../../../ledger/reports.ts';
+import { type EntryView, listEntries } from '../../../ledger/views/entries.ts';
+import type { PageRequest } from '../page.ts';
+import { Table } from '../table.tsx';
+import { Text } from '../text.tsx';
+
+const LIMIT = 50;
+
+/** `undefined` = the ledger is not used, or does not answer; a decision that refused has taken nothing. */
+export async function recordedEntries(
+  { generation, deadline }: PageRequest,
+  { allowed, operation, request_id, project_id, lease_id }: DecisionRecord,
+): Promise<readonly EntryView[] | undefined> {
+  const { ledger } = generation.enforcement;
+  if (ledger === undefined || !allowed || project_id === null || operation.includes('.')) {
+    return undefined;
+  }
+  try {
+    const query = { projectId: project_id, requestId: request_id, leaseId: lease_id ?? undefined };
+    const read = ledger.read((opened) =>
+      listEntries(opened, { ...query, limit: LIMIT, after: undefined }, deadline),
+    );
+    return (await inTime(read, deadline)).items;
+  } catch (thrown) {
+    if (thrown instanceof LedgerUnavailableError) {
+      return undefined;
+    }
+    throw thrown;
+  }
+}
+
+export function RecordedEntries({
+  label,
+  entries,
+}: {
+  readonly label: string;
+  readonly entries: readonly EntryView[];
+}) {
+  return (
+    <Table label={label} head={['Account', 'Taken', 'Why']}>
+      {entries.map(({ account, delta, operation, reason }) => (
+        <tr>
+          <th scope="row">
+            <Text>{account}</Text>
+          </th>
+          <td class="number">{isBudgetAccount(account) ? `${hours(delta)} unit-hours` : String(delta)}</td>
+          <td>
+            {operation}
+            {reason !== null && (
+              <small>
+                <Text>{reason}</Text>
+              </small>
+            )}
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** Less than 0 = it was given back. */
+function hours(delta: Amount): string {
+  return delta < 0n ? `-${formatUnitHours(-delta, 'down')}` : formatUnitHours(delta);
+}

@@ -1,0 +1,33 @@
+/** Whether ledger, outbox and Blazar are in step. */
+import { inTime, withinDeadline } from '../../../deadline.ts';
+import { LedgerUnavailableError } from '../../../errors.ts';
+import { countOutbox, type OutboxCounts } from '../../../ledger/outbox/reports.ts';
+import { type LedgerStanding, ledgerStanding } from '../../../ledger/standing.ts';
+import type { Generation } from '../../generation.ts';
+
+export type InStep = { readonly outbox: OutboxCounts } & LedgerStanding;
+
+/** A slow ledger must not delay the page for longer, in seconds. */
+const PATIENCE = 2;
+
+/** `none` = no filter needs a ledger; `away` = it does not answer. */
+export async function inStep({ enforcement }: Generation): Promise<InStep | 'none' | 'away'> {
+  const { ledger } = enforcement;
+  if (ledger === undefined) {
+    return 'none';
+  }
+  return withinDeadline(PATIENCE, async (deadline) => {
+    try {
+      const read = ledger.read(async (opened) => ({
+        ...(await ledgerStanding(opened, deadline)),
+        outbox: await countOutbox(opened, deadline),
+      }));
+      return await inTime(read, deadline);
+    } catch (thrown) {
+      if (thrown instanceof LedgerUnavailableError || deadline.signal.aborted) {
+        return 'away';
+      }
+      throw thrown;
+    }
+  });
+}
