@@ -9,6 +9,7 @@ import type { LeaseRow } from '../../src/ledger/schema.ts';
 import { Follower } from '../../src/server/follower.ts';
 import { FollowerMetrics } from '../../src/server/follower-metrics.ts';
 import { SECTIONS } from '../../src/server/sections.ts';
+import { eventIn } from '../notifications/cloud-events.ts';
 import { recorded } from '../openstack/blazar-world.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -58,7 +59,7 @@ function cutOff(response: ServerResponse): void {
 }
 
 /** A ledger that has the recorded leases, and the service's follower of a Blazar with these answers. */
-async function world({ rate = 1, timeout = 30 } = {}) {
+async function world({ rate = 1, timeout = 30, notifications = {} } = {}) {
   const answers: Answers = {};
   const blazar = await policyServer((request, response) => {
     const path = request.url ?? '';
@@ -70,6 +71,7 @@ async function world({ rate = 1, timeout = 30 } = {}) {
   const connection = await newLedger();
   const values = {
     ledger: { connection },
+    notifications,
     keystone: { ...keystone.account, region_name: 'RegionOne', timeout },
     blazar: { endpoint: `${blazar.url}/v1`, reconcile_interval: 1, reconcile_grace: 0 },
     enforcement: {
@@ -137,6 +139,22 @@ async function world({ rate = 1, timeout = 30 } = {}) {
   const asked = () => blazar.requests.length;
   return { answers, round, open, outcome, logger, enforcement, keystone, unfollow, asked };
 }
+
+it('tells a webhook what a round has changed, once', async () => {
+  const receiver = await policyServer({ status: 204 });
+  const { round, enforcement } = await world({ notifications: { webhook_url: receiver.url } });
+  enforcement.deliver();
+  await round();
+  await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 10_000, interval: 5 });
+  const event = eventIn(receiver.requests[0]?.body ?? '');
+  expect(event.type).toBe('io.blazar-enforcement.ledger.corrected');
+  expect(event.data).toMatchObject({ changed_by: 'blazar-enforcement', released: 0, corrected: 0 });
+  expect(event.data.recorded).toBeGreaterThan(0);
+  expect(event.data.leases).toHaveLength(Number(event.data.recorded));
+  await round();
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  expect(receiver.requests).toHaveLength(1);
+});
 
 describe('a Blazar or Keystone that does not answer as it should', () => {
   it.each<[string, Answers, 'failed' | 'doubtful', RegExp]>([
