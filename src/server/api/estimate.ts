@@ -92,8 +92,9 @@ export const ESTIMATE: ApiRoute = route({
     const { user_id, ...wanted } = body;
     const projectId = params.project_id ?? '';
     const userId = forWhom(person, user_id);
+    const forMember = person.kind === 'member';
     try {
-      return { json: await estimateLease({ generation, requestId, projectId, userId, wanted }) };
+      return { json: await estimateLease({ generation, requestId, projectId, userId, wanted, forMember }) };
     } catch (thrown) {
       if (thrown instanceof UnusableLeaseError) {
         throw new ApiError(400, thrown.message, { field: thrown.field });

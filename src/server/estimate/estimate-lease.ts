@@ -1,5 +1,6 @@
 /** Estimates a lease for a person: the one function behind the API and the console. */
 import { type DecisionRecord, decisionRecord } from '../../decisions/record.ts';
+import { memberView } from '../../decisions/store/member-view.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import type { EstimatedCharge, Suggestion } from '../../enforcement/estimate/contract.ts';
 import { formatUnitHours } from '../../filter/amount.ts';
@@ -16,6 +17,8 @@ export interface EstimateAsked {
   /** For whom the lease would be. */
   readonly userId: string;
   readonly wanted: WantedLease;
+  /** Whether a member asks, who does not see filters that are only tried. Default true. */
+  readonly forMember?: boolean;
 }
 
 /** In the form of the API. Usage in unit-hours; what is held, such as leases, as a number. */
@@ -65,7 +68,7 @@ interface ShownAccount {
  * `InvalidRequestError`, and `OverloadedError` when there is no room.
  */
 export async function estimateLease(asked: EstimateAsked): Promise<ShownEstimate> {
-  const { generation, requestId, projectId, userId, wanted } = asked;
+  const { generation, requestId, projectId, userId, wanted, forMember = true } = asked;
   const { enforcement, configuration, number } = generation;
   const { auth_url = null, region_name = null } = sectionOf(configuration, keystoneSection);
   const context = { user_id: userId, project_id: projectId, auth_url, region_name };
@@ -78,20 +81,24 @@ export async function estimateLease(asked: EstimateAsked): Promise<ShownEstimate
     const { decision, charges, suggestions, searched } = await enforcement.estimate(request, how);
     const milliseconds = performance.now() - started;
     const facts = { requestId, generation: number, milliseconds, request };
-    const { allowed, outcome, filter, message, warnings, filters } = decisionRecord(decision, facts);
+    const record = decisionRecord(decision, facts);
+    const { allowed, outcome, filter, message, warnings, filters } = forMember ? memberView(record) : record;
+    const tried = decision.outcomes.filter(({ audit }) => audit).map((one) => one.filter);
+    const seen = (all: readonly EstimatedCharge[]) =>
+      all.filter((one) => !forMember || !tried.includes(one.filter));
     return {
       project: account(projectId, decision.names?.project),
       user: account(userId, decision.names?.user),
       ...{ allowed, outcome, filter, message, warnings, filters },
-      charges: charges.map(shown),
+      charges: seen(charges).map(shown),
       suggestions: suggestions.map(({ change, text, lease, charges: its }) => ({
         change,
         text,
         lease: asSentToBlazar(wanted, request, lease),
-        charges: its.map(shown),
+        charges: seen(its).map(shown),
       })),
       searched,
-      notes: notesOn(charges),
+      notes: notesOn(seen(charges)),
     };
   });
 }
