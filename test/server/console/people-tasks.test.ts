@@ -233,3 +233,82 @@ describe('a manager', () => {
     expect(textOf((await ground.get('mona', '/budgets')).html)).not.toContain('id-of-eve');
   });
 });
+
+describe('an operator', () => {
+  const header = 'project_id,user_id,valid_from,valid_until,amount';
+  const csv = [header, 'chem,,2027-01-01,2028-01-01,10', 'chem,zoe,2027-01-01,2028-01-01,5'].join('\r\n');
+
+  it('imports budgets after seeing what would change', async () => {
+    const seen = await ground.send('operator', '/budgets/import', { csv, reason: 'the year', do: 'check' });
+    expect(seen.status).toBe(200);
+    expect(textOf(seen.html)).toContain('It would set 2 new budgets, change 0, and leave 0 as they are.');
+    expect(rowsOf(seen.html, 'What the import would change').map((row) => row.slice(1, 5))).toEqual([
+      ['+ new', 'chem', 'Project', '10'],
+      ['+ new', 'chem', 'zoe', '5'],
+    ]);
+    expect(textOf((await ground.get('operator', '/budgets?project=chem')).html)).toContain('There are none.');
+    const digest = hidden(seen.html, 'digest');
+    const done = await ground.send('operator', '/budgets/import', {
+      csv,
+      reason: 'the year',
+      digest,
+      do: 'import',
+    });
+    expect(done).toMatchObject({ status: 303, location: '/budgets?done=imported' });
+    const { html } = await ground.get('operator', '/budgets/history?project=chem');
+    expect(rowsOf(html, 'Changes of budgets').map((row) => row[2])).toEqual(['the year', 'the year']);
+  });
+
+  it('confirms exactly what was shown: another text, or another ledger, is shown again first', async () => {
+    const first = [header, 'geo,,2027-01-01,2028-01-01,10'].join('\n');
+    const seen = await ground.send('operator', '/budgets/import', { csv: first, reason: 'r', do: 'check' });
+    const digest = hidden(seen.html, 'digest');
+    const other = first.replace(',10', ',1000');
+    for (const [text, sent] of [
+      [other, digest],
+      [first, ''],
+    ] as const) {
+      const fields = { csv: text, reason: 'r', digest: sent, do: 'import' };
+      expect((await ground.send('operator', '/budgets/import', fields)).status).toBe(412);
+    }
+    await ground.send('operator', '/budgets/new', {
+      ...{ project_id: 'geo', user_id: '', amount: '7', reason: 'meanwhile' },
+      ...{ valid_from: '2027-01-01', valid_until: '2028-01-01' },
+    });
+    const late = await ground.send('operator', '/budgets/import', {
+      csv: first,
+      reason: 'r',
+      digest,
+      do: 'import',
+    });
+    expect(late.status).toBe(412);
+    expect(rowsOf(late.html, 'What the import would change')[0]?.slice(1, 6)).toEqual([
+      '✎ changed',
+      'geo',
+      'Project',
+      '10',
+      '7',
+    ]);
+  });
+
+  it('reads every mistake with its line, and nothing is set', async () => {
+    const wrong = [header, 'bio,,2027-01-01,2028-01-01,10', 'bio,,soon,2028-01-01,-1', ''].join('\n');
+    const { status, html } = await ground.send('operator', '/budgets/import', {
+      csv: wrong,
+      reason: 'r',
+      do: 'import',
+    });
+    expect(status).toBe(422);
+    expect(rowsOf(html, 'Mistakes').every(([line]) => line === '3')).toBe(true);
+    expect(html).not.toContain('value="import"');
+    expect(textOf((await ground.get('operator', '/budgets?project=bio')).html)).toContain('There are none.');
+    for (const text of ['', 'x', '"', 'a,b\n'.repeat(20_000)]) {
+      const answer = await ground.send('operator', '/budgets/import', {
+        csv: text,
+        reason: 'r',
+        do: 'import',
+      });
+      expect([413, 422]).toContain(answer.status);
+    }
+  });
+});

@@ -8,6 +8,7 @@ import {
   removeBudgetForm,
   removeBudgetPage,
 } from './form-pages.tsx';
+import { importForm, importPage } from './import-pages.tsx';
 import { budgetHistoryPage, budgetsPage } from './list-pages.tsx';
 
 export const BUDGET_PAGES: readonly ConsolePage[] = [
@@ -15,6 +16,8 @@ export const BUDGET_PAGES: readonly ConsolePage[] = [
   budgetHistoryPage,
   newBudgetPage,
   newBudgetForm,
+  importPage,
+  importForm,
   changeBudgetPage,
   changeBudgetForm,
   removeBudgetPage,
