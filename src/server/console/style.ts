@@ -120,8 +120,8 @@ tbody th { font-weight: 600; overflow-wrap: normal; }
 .why p { margin: 0; }
 .why > bdi + p, .why p + p { margin-top: 0.35rem; }
 .request { min-width: 11.5rem; }
-/* A name may be long and a message longer: neither pushes the next rows out of sight. */
-.what > bdi, .who bdi, .why > bdi { display: block; max-height: 10rem; overflow: auto; }
+/* A name may be long and a message longer: none pushes the next rows of a list out of sight. Its own page shows all of it. */
+.long .what > bdi, .long .who bdi, .long .why > bdi { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 8; overflow: hidden; }
 .value { min-width: 16rem; }
 .origin { min-width: 12rem; }
 .default > * { color: var(--muted); font-weight: 400; }

@@ -9,7 +9,7 @@ import type { DecisionsQuery } from '../../../decisions/store/contract.ts';
 
 export const OUTCOMES: readonly DecisionOutcome[] = decisionRecordSchema.shape.outcome.options;
 
-/** The fields of the form, in their order: they are texts, as they were written. */
+/** The fields of the form, in their order: they are texts as they were written, but valid times as browsers write them. */
 export const FIELDS = ['project', 'user', 'lease', 'filter', 'outcome', 'since', 'until', 'request'] as const;
 type FieldName = (typeof FIELDS)[number];
 
@@ -43,7 +43,11 @@ export function askedDecisions(query: URLSearchParams): AskedDecisions {
     if (text !== '' && Number.isNaN(at)) {
       mistakes[name] = 'Expected a date, perhaps with a time, such as 2026-12-01 09:30.';
     }
-    return Number.isNaN(at) ? undefined : at;
+    if (Number.isNaN(at)) {
+      return undefined;
+    }
+    texts[name] = inUtc(text).slice(0, -1);
+    return at;
   };
   const outcome = OUTCOMES.find((one) => one === texts.outcome);
   if (texts.outcome !== '' && texts.outcome !== 'refused' && outcome === undefined) {

@@ -49,6 +49,8 @@ interface SearchFormProps {
 function SearchForm({ asked, request }: SearchFormProps) {
   const { texts, mistakes } = asked;
   const { filters } = request.generation.configuration;
+  // A browser shows no date that is not valid.
+  const typeOf = (name: 'since' | 'until') => (mistakes[name] === undefined ? 'datetime-local' : 'text');
   const field = (name: keyof typeof texts) => ({ name, value: texts[name], mistake: mistakes[name] });
   const isAsked = FIELDS.some((name) => texts[name] !== '');
   return (
@@ -82,8 +84,8 @@ function SearchForm({ asked, request }: SearchFormProps) {
               ...OUTCOMES.map((one) => [one, one] as const),
             ]}
           />
-          <Field {...field('since')} label="From (UTC)" type="datetime-local" />
-          <Field {...field('until')} label="Until (UTC)" type="datetime-local" />
+          <Field {...field('since')} label="From (UTC)" type={typeOf('since')} />
+          <Field {...field('until')} label="Until (UTC)" type={typeOf('until')} />
           <Field
             {...field('request')}
             label="Request id"
