@@ -14,7 +14,7 @@ interface LeasesTableProps {
 export function LeasesTable({ leases, unit }: LeasesTableProps) {
   return (
     <Table
-      label="Leases"
+      label="These leases"
       head={['Lease', 'User', 'Start (UTC)', 'End (UTC)', 'State', 'Resources', `Cost (${unit})`]}
       isLong
     >

@@ -24,7 +24,7 @@ export function LimitsTable({ limits, isExempt, showsOrigins }: LimitsTableProps
     return <p>No filter in use has a limit in its options. Filters may have rules of their own.</p>;
   }
   return (
-    <Table label="Limits" head={['Filter', 'Limit', 'Value', ...(showsOrigins ? ['Origin'] : [])]}>
+    <Table label="Limits that apply" head={['Filter', 'Limit', 'Value', ...(showsOrigins ? ['Origin'] : [])]}>
       {rows.map(({ filter, audit, option: { option, value, unit, origin } }) => (
         <tr>
           <th scope="row">

@@ -1,5 +1,10 @@
 /** The look of the pages of projects, Try it and Budgets. As in `STYLE`: no `"`, `&` and `<`. */
 export const PROJECT_STYLE = `
+/* What is unseen within a table must not make the page wider. */
+.scrolls { position: relative; }
+.what > bdi { max-height: none; }
+select { max-width: 100%; }
+.lanes.movable .track { cursor: grab; touch-action: pan-y; }
 .lanes ol { list-style: none; margin: 0; padding: 0; }
 .lane { display: grid; grid-template-columns: minmax(0, 17rem) minmax(0, 1fr); gap: 0 1rem; align-items: center; border-top: 1px solid var(--line); }
 .lane.axis { border-top: 0; }

@@ -82,7 +82,7 @@ function BudgetsNow({ projectId, budgets, unit }: ProjectData) {
       {budgets.items.length === 0 ? (
         <p>There is none for this project, or for a user in it.</p>
       ) : (
-        <Table label="Budgets in force" head={['Whose', 'Left', `Budget (${unit})`, 'Valid (UTC)']}>
+        <Table label="Budgets in force now" head={['Whose', 'Left', `Budget (${unit})`, 'Valid (UTC)']}>
           {budgets.items.map(({ userId, amount, taken, left, validFrom, validUntil }) => (
             <tr>
               <th scope="row" class="who">

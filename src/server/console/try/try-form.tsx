@@ -1,7 +1,7 @@
 /** The form of "Try it": a lease in fields. Each type of resource has its own; buttons add and remove reservations without a script. */
 import type { Person } from '../../people/person.ts';
 import { ChangeForm, Field, LongField, Select } from '../fields.tsx';
-import { Text } from '../text.tsx';
+import { Text, visible } from '../text.tsx';
 import type { Mistakes } from './lease-of-wish.ts';
 import {
   comparisonName,
@@ -63,7 +63,7 @@ export function TryForm(props: TryFormProps) {
             name="project"
             label="Project"
             value={wish.project}
-            options={projects}
+            options={projects.map(([id, text]) => [id, visible(text)] as const)}
             {...mistake('project')}
           />
         )}
@@ -118,7 +118,7 @@ export function TryForm(props: TryFormProps) {
           <span>Add to the lease:</span>
           {types.map((type) => (
             <button type="submit" name="do" value={`add ${type}`} class="plain" formnovalidate>
-              {typeName(type)}
+              {visible(typeName(type))}
             </button>
           ))}
         </p>
