@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LoginLimit } from '../../../src/server/people/login-limit.ts';
+import { AccountLimit, LoginLimit } from '../../../src/server/people/login-limit.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: 0 });
@@ -49,5 +49,40 @@ describe('LoginLimit', () => {
       limit.count(`10.0.${index >> 8}.${index & 255}`);
     }
     expect([limit.wait('first'), limit.wait('second')]).toEqual([0, 60]);
+  });
+});
+
+describe('AccountLimit', () => {
+  const guess = (limit: AccountLimit, account: string) => {
+    for (let count = 0; count < 10; count += 1) {
+      limit.count(account);
+    }
+  };
+
+  it('counts for one account, whatever the addresses, until a minute is over', () => {
+    const limit = new AccountLimit();
+    guess(limit, 'alice');
+    expect([limit.wait('alice', '192.0.2.1'), limit.wait('ALICE', '192.0.2.2')]).toEqual([60, 60]);
+    expect(limit.wait('bob', '192.0.2.1')).toBe(0);
+    vi.setSystemTime(60_000);
+    expect(limit.wait('alice', '192.0.2.1')).toBe(0);
+  });
+
+  it('keeps nobody out at an address from which they have logged in before', () => {
+    const limit = new AccountLimit();
+    limit.count('alice');
+    limit.forgive('alice', '192.0.2.1');
+    guess(limit, 'alice');
+    expect([limit.wait('alice', '192.0.2.1'), limit.wait('alice', '192.0.2.2')]).toEqual([0, 60]);
+    expect(limit.wait('bob', '192.0.2.1')).toBe(0);
+  });
+
+  it('takes back what was not wrong', () => {
+    const limit = new AccountLimit();
+    for (let count = 0; count < 30; count += 1) {
+      limit.count('alice');
+      limit.forgive('alice');
+    }
+    expect(limit.wait('alice', '192.0.2.1')).toBe(0);
   });
 });

@@ -1,0 +1,196 @@
+/** An issuer that is wrong, slow, huge or hostile: nobody gets in, and nothing waits for ever. */
+import { createHmac, createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { confFile } from '../../support/files.ts';
+import { runServiceOn } from '../../support/running-service.ts';
+import { Browser } from './browser.ts';
+
+const ours = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const theirs = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+function signed(claims: object, key: KeyObject = ours.privateKey, header: object = {}): string {
+  const text = `${part({ alg: 'RS256', kid: 'k', typ: 'JWT', ...header })}.${part(claims)}`;
+  return `${text}.${createSign('RSA-SHA256').update(text).sign(key).toString('base64url')}`;
+}
+
+type Answers = Partial<
+  Record<'/.well-known/openid-configuration' | '/jwks' | '/token', (response: ServerResponse) => void>
+>;
+
+/** An issuer that is as it should be, but for what a test changes. */
+async function issuerWith({
+  idToken,
+  answers = {},
+  metadata = {},
+}: {
+  readonly idToken?: ((claims: Record<string, unknown>) => string) | undefined;
+  readonly answers?: Answers;
+  readonly metadata?: object;
+} = {}) {
+  let nonce = '';
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    const path = new URL(request.url ?? '', url).pathname as keyof Answers;
+    asked.push(path);
+    const now = Math.floor(Date.now() / 1000);
+    const claims = { iss: url, aud: 'console', sub: 's1', iat: now, exp: now + 300, nonce, roles: ['root'] };
+    const json = (value: object) =>
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
+    const instead = answers[path];
+    if (instead !== undefined) {
+      instead(response);
+    } else if (path === '/.well-known/openid-configuration') {
+      json({
+        issuer: url,
+        authorization_endpoint: `${url}/auth`,
+        token_endpoint: `${url}/token`,
+        jwks_uri: `${url}/jwks`,
+        response_types_supported: ['code'],
+        id_token_signing_alg_values_supported: ['RS256'],
+        ...metadata,
+      });
+    } else if (path === '/jwks') {
+      json({ keys: [{ ...ours.publicKey.export({ format: 'jwk' }), kid: 'k', use: 'sig', alg: 'RS256' }] });
+    } else {
+      json({ access_token: 'a', token_type: 'Bearer', id_token: (idToken ?? signed)(claims) });
+    }
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const conf = confFile(
+    `[service]\nport = 0\ndeadline = 5\n[oidc]\nissuer = ${url}\nclient_id = console\noperator_values = root\ntimeout = 1\n`,
+  );
+  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
+  const browser = new Browser();
+  const begin = async () => {
+    const page = await browser.get(`${running.url}/login/oidc`, /\/auth\?/);
+    const sent = new URL(page.url).searchParams;
+    nonce = sent.get('nonce') ?? '';
+    return { page, state: sent.get('state') ?? '' };
+  };
+  const logIn = async () => {
+    const { state } = await begin();
+    return browser.get(`${running.url}/login/oidc/callback?code=c&state=${state}`);
+  };
+  const isIn = () => browser.cookieOf(running.url, 'blazar-enforcement-session') !== undefined;
+  return { ...running, browser, begin, logIn, isIn, asked };
+}
+
+describe('an issuer', () => {
+  it('that is as it should be lets in', async () => {
+    const { logIn, isIn } = await issuerWith();
+    expect((await logIn()).status).toBe(200);
+    expect(isIn()).toBe(true);
+  });
+
+  const hour = 3600;
+  const wrong: Record<string, (claims: Record<string, unknown>) => string> = {
+    'signed by another': (claims) => signed(claims, theirs.privateKey),
+    'not signed': (claims) => `${part({ alg: 'none' })}.${part(claims)}.`,
+    'signed with the public key as a secret': (claims) => {
+      const text = `${part({ alg: 'HS256', kid: 'k' })}.${part(claims)}`;
+      const pem = ours.publicKey.export({ type: 'spki', format: 'pem' });
+      return `${text}.${createHmac('sha256', pem).update(text).digest('base64url')}`;
+    },
+    'changed after it was signed': (claims) => {
+      const [head, , end] = signed(claims).split('.');
+      return `${head}.${part({ ...claims, sub: 's2' })}.${end}`;
+    },
+    'signed by a key that it brings along': (claims) =>
+      signed(claims, theirs.privateKey, { jwk: theirs.publicKey.export({ format: 'jwk' }) }),
+    'for another audience': (claims) => signed({ ...claims, aud: 'other' }),
+    'for others, too, and not for us': (claims) => signed({ ...claims, aud: ['other', 'third'] }),
+    'from another issuer': (claims) => signed({ ...claims, iss: 'https://evil.example.org' }),
+    expired: (claims) =>
+      signed({ ...claims, exp: Number(claims.iat) - hour, iat: Number(claims.iat) - 2 * hour }),
+    'without an end': (claims) => signed({ ...claims, exp: undefined }),
+    'with another nonce': (claims) => signed({ ...claims, nonce: 'other' }),
+    'without a nonce': (claims) => signed({ ...claims, nonce: undefined }),
+    'without a user': (claims) => signed({ ...claims, sub: undefined }),
+    'that is none': () => 'x.y.z',
+    'that is empty': () => '',
+  };
+  it.for(Object.entries(wrong))('lets nobody in by an ID token %s', async ([, idToken]) => {
+    const { logIn, isIn, logger } = await issuerWith({ idToken });
+    const page = await logIn();
+    expect([page.status, isIn()]).toEqual([401, false]);
+    expect(page.html).toContain('did not confirm who you are');
+    expect(JSON.stringify(logger.lines)).not.toMatch(/eyJ/);
+  });
+
+  const endless = (response: ServerResponse) => {
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    const more = () => {
+      while (!response.destroyed && response.write(' '.repeat(65_536)));
+    };
+    response.on('drain', more);
+    more();
+  };
+  const silent = () => {};
+  const dripping = (response: ServerResponse) => {
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    const timer = setInterval(() => response.write(' '), 100);
+    response.on('close', () => clearInterval(timer));
+  };
+  const leading = (response: ServerResponse) =>
+    response.writeHead(302, { Location: 'http://127.0.0.1:1/' }).end();
+  const broken = (response: ServerResponse) => response.writeHead(500).end('<html>');
+
+  it.for(
+    (['/.well-known/openid-configuration', '/jwks', '/token'] as const).flatMap((path) =>
+      Object.entries({ endless, silent, dripping, leading, broken }).map(
+        ([name, answer]) => [path, name, answer] as const,
+      ),
+    ),
+  )('lets nobody in, and keeps nobody waiting, if %s is %s', async ([path, , answer]) => {
+    const { begin, browser, url, isIn } = await issuerWith({ answers: { [path]: answer } });
+    const { page, state } = await begin();
+    if (path === '/.well-known/openid-configuration') {
+      expect([page.status, page.html.includes('does not answer now')]).toEqual([503, true]);
+    } else {
+      expect((await browser.get(`${url}/login/oidc/callback?code=c&state=${state}`)).status).toBe(401);
+    }
+    expect(isIn()).toBe(false);
+    const { status } = await browser.get(`${url}/healthz`);
+    expect(status).toBe(200);
+  });
+
+  it('lets nobody in if it calls itself otherwise', async () => {
+    const { begin, isIn } = await issuerWith({ metadata: { issuer: 'https://evil.example.org' } });
+    expect((await begin()).page.status).toBe(503);
+    expect(isIn()).toBe(false);
+  });
+
+  it('lets nobody in if it comes back as another: its name in the address is checked', async () => {
+    const { begin, browser, url, isIn } = await issuerWith({
+      metadata: { authorization_response_iss_parameter_supported: true },
+    });
+    const { state } = await begin();
+    const other = encodeURIComponent('https://evil.example.org');
+    const page = await browser.get(`${url}/login/oidc/callback?code=c&state=${state}&iss=${other}`);
+    expect([page.status, isIn()]).toEqual([401, false]);
+  });
+
+  it('is asked about itself once by many', async () => {
+    const { url, asked } = await issuerWith({ answers: { '/.well-known/openid-configuration': broken } });
+    await Promise.all(Array.from({ length: 20 }, () => new Browser().get(`${url}/login/oidc`)));
+    expect(asked).toEqual(['/.well-known/openid-configuration']);
+  });
+
+  it('is asked about no more than ten wrong codes of one address', async () => {
+    const { begin, browser, url, asked } = await issuerWith({ idToken: wrong['without a nonce'] });
+    for (let count = 0; count < 15; count += 1) {
+      const { state } = await begin();
+      await browser.get(`${url}/login/oidc/callback?code=c&state=${state}`);
+    }
+    expect(asked.filter((path) => path === '/token')).toHaveLength(10);
+  });
+});
