@@ -82,7 +82,7 @@ async function sites({ isPublic = false, secretFile }: { isPublic?: boolean; sec
 }
 
 const isIn = async (browser: Browser, url: string) =>
-  (await browser.get(`${url}/`)).html.includes('Latest decisions');
+  (await browser.get(`${url}/`)).html.includes('action="/logout"');
 
 describe('[oidc]', () => {
   it('an operator logs in, and comes to the page that was asked for', async () => {
