@@ -14,6 +14,8 @@ export {
 } from './enforcement/budget-ledger.ts';
 export type { CheckOptions } from './enforcement/check-options.ts';
 export { UsageEnforcement } from './enforcement/enforcement.ts';
+export type { Estimate, EstimatedCharge, Suggestion } from './enforcement/estimate/contract.ts';
+export type { EstimateOptions } from './enforcement/estimate/trial.ts';
 export type { EnforcementServices } from './enforcement/services.ts';
 export {
   ConfigurationError,

@@ -1,0 +1,46 @@
+/** The function behind the API and the console: who sees what. */
+import { expect, it, onTestFinished } from 'vitest';
+import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
+import { estimateLease } from '../../../src/server/estimate/estimate-lease.ts';
+import { Generation } from '../../../src/server/generation.ts';
+import { SECTIONS } from '../../../src/server/sections.ts';
+import { giveBudget, ledgerAt, newLedger } from '../../support/ledgers.ts';
+import { recordingLogger } from '../../support/logger.ts';
+
+it('hides from members what is only tried, and what it would take', async () => {
+  const connection = await newLedger();
+  const ledger = await ledgerAt(connection);
+  await giveBudget(ledger, { projectId: 'climate', amount: '1', from: '2026-01-01', until: '2030-01-01' });
+  await ledger.close();
+  const configuration = await requireConfiguration(
+    {
+      environment: {},
+      configFiles: [],
+      values: {
+        ledger: { connection },
+        enforcement: {
+          enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter'],
+          audit_filters: ['UsageBudgetFilter'],
+        },
+      },
+    },
+    SECTIONS,
+  );
+  const generation = await Generation.create(1, configuration, { logger: recordingLogger() });
+  onTestFinished(() => generation.retire());
+  const asked = {
+    generation,
+    ...{ requestId: 'req-1', projectId: 'climate', userId: 'alice' },
+    wanted: {
+      start_date: '2027-01-11 09:00',
+      end_date: '2027-01-15 09:00',
+      reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
+    },
+  };
+  const shown = await estimateLease({ ...asked, forMember: false });
+  expect(shown).toMatchObject({ allowed: true, outcome: 'audit', filter: 'UsageBudgetFilter' });
+  expect(shown.charges.map(({ filter }) => filter)).toContain('UsageBudgetFilter');
+  const seen = await estimateLease(asked);
+  expect(seen).toMatchObject({ allowed: true, outcome: 'allowed', filter: null, warnings: [] });
+  expect(JSON.stringify(seen)).not.toContain('UsageBudgetFilter');
+});
