@@ -33,7 +33,9 @@ const ROOMS = {
     'yaml',
   ],
   conformance: ['http'],
+  client: [],
   cli: [
+    'client',
     'server',
     'conformance',
     'decisions',

@@ -6,7 +6,8 @@ import type { BudgetChange, BudgetStanding } from '../ledger/budgets.ts';
 import { charge } from '../ledger/recorded-claim.ts';
 import type { LeaseReport } from '../ledger/reports.ts';
 import type { CommandNames } from './command-names.ts';
-import { secondText, usageObject } from './ledger-output.ts';
+import { amountText, leaseObject, secondText, usageObject } from './ledger-output.ts';
+import { printJson, printTable } from './output.ts';
 
 export function budgetRow(budget: BudgetStanding, unit: string, names: CommandNames): string[] {
   const { id, projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
@@ -73,4 +74,99 @@ function percentOf(part: Amount, whole: Amount): string | null {
   }
   const tenths = (part * 1000n) / whole;
   return `${tenths / 10n}.${(tenths < 0n ? -tenths : tenths) % 10n}`;
+}
+
+const BUDGET_COLUMNS = [
+  'BUDGET',
+  'PROJECT',
+  'USER',
+  'FROM',
+  'UNTIL',
+  'AMOUNT',
+  'TAKEN',
+  'LEFT',
+  '%',
+] as const;
+
+export function printBudgets(
+  budgets: readonly BudgetStanding[],
+  unit: string,
+  names: CommandNames,
+): Promise<void> {
+  return printTable(
+    BUDGET_COLUMNS,
+    budgets.map((budget) => budgetRow(budget, unit, names)),
+  );
+}
+
+interface ShownProject {
+  readonly budgets: readonly BudgetStanding[];
+  readonly leases: readonly {
+    readonly lease: LeaseReport;
+    readonly charges: readonly { account: string; amount: Amount; from: bigint; until: bigint }[];
+  }[];
+  readonly unit: string;
+  readonly names: CommandNames;
+}
+
+/** `budget show` */
+export async function printShown(
+  { budgets, leases, unit, names }: ShownProject,
+  format: 'table' | 'json',
+): Promise<void> {
+  if (format === 'json') {
+    printJson({
+      unit,
+      budgets: budgets.map((budget) => budgetStandingObject(budget, names)),
+      leases: leases.map(({ lease, charges }) => ({
+        ...leaseObject(lease, names),
+        charges: charges.map(({ account, amount, from, until }) => ({
+          account,
+          ...usageObject(amount),
+          from: secondText(from),
+          until: secondText(until),
+        })),
+      })),
+    });
+    return;
+  }
+  if (budgets.length === 0 && leases.length === 0) {
+    return;
+  }
+  await printBudgets(budgets, unit, names);
+  process.stdout.write('\n');
+  await printTable(
+    ['ROW', 'LEASE', 'USER', 'NAME', 'CHARGED TO', 'AMOUNT', 'FROM', 'UNTIL'],
+    leases.flatMap(({ lease, charges }) =>
+      charges.map(({ account, amount, from, until }) => [
+        `#${lease.row}`,
+        lease.leaseId ?? '',
+        names.user(lease.userId),
+        lease.name,
+        account,
+        amountText(amount, true, unit),
+        secondText(from),
+        secondText(until),
+      ]),
+    ),
+  );
+}
+
+/** `budget history` */
+export function printChanges(changes: readonly BudgetChange[], unit: string): Promise<void> {
+  return printTable(
+    ['AT', 'OPERATION', 'BUDGET', 'PROJECT', 'USER', 'FROM', 'UNTIL', 'AMOUNT', 'WHO', 'REASON'],
+    changes.map((change) => [
+      formatInstant(change.at),
+      change.operation,
+      String(change.budget),
+      change.projectId,
+      change.userId ?? '',
+      secondText(change.validFrom),
+      secondText(change.validUntil),
+      amountText(change.amount, true, unit),
+      change.who,
+      change.reason ?? '',
+    ]),
+  );
 }

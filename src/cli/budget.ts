@@ -1,44 +1,24 @@
 /** `budget`: sets, removes and prints budgets of projects and users. */
 import { Command } from 'commander';
+import type { ApiClient } from '../client/client.ts';
 import { budgetUnit } from '../enforcement/budget-unit.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
-import { InvalidRequestError } from '../errors.ts';
-import { formatInstant } from '../lease/dates.ts';
 import { overlapText, whoseText } from '../ledger/budget-texts.ts';
-import { budgetRow, budgetStandingObject, changeObject } from './budget-output.ts';
+import {
+  type AuthorFlags,
+  type ExportFlags,
+  type FormatFlags,
+  type ImportFlags,
+  inFlags,
+  type SetFlags,
+} from './budget-flags.ts';
+import { budgetStandingObject, changeObject, printBudgets, printChanges } from './budget-output.ts';
 import { commandNames, typedId } from './command-names.ts';
+import { addEndpointFlags, type EndpointFlags } from './endpoint.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './ledger-access.ts';
-import { leaseObject, secondText, usageObject } from './ledger-output.ts';
-import { onOneLine, printJson, printTable, UsageError } from './output.ts';
+import { secondText } from './ledger-output.ts';
+import { onOneLine, printJson, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
-
-interface FormatFlags extends SourceFlags {
-  readonly format: 'table' | 'json';
-}
-
-interface AuthorFlags extends SourceFlags {
-  readonly user?: string;
-  readonly from: string;
-  readonly who?: string;
-  readonly reason?: string;
-}
-
-interface SetFlags extends AuthorFlags {
-  readonly amount: string;
-  readonly until: string;
-}
-
-const BUDGET_COLUMNS = [
-  'BUDGET',
-  'PROJECT',
-  'USER',
-  'FROM',
-  'UNTIL',
-  'AMOUNT',
-  'TAKEN',
-  'LEFT',
-  '%',
-] as const;
 
 export function budgetCommand(): Command {
   return new Command('budget')
@@ -62,7 +42,7 @@ export function budgetCommand(): Command {
       ).action(remove),
     )
     .addCommand(
-      addSourceFlags(
+      addLocalOrRemote(
         new Command('show').description(
           'Print the budgets of a project, and the open leases that are charged to them.',
         ),
@@ -72,20 +52,86 @@ export function budgetCommand(): Command {
         .action(show),
     )
     .addCommand(
-      addSourceFlags(new Command('list').description('Print all budgets.'))
+      addLocalOrRemote(new Command('list').description('Print all budgets.'))
         .addOption(formatFlag('table', 'json'))
         .action(list),
     )
     .addCommand(
-      addSourceFlags(new Command('history').description('Print all changes of budgets, oldest first.'))
+      addLocalOrRemote(new Command('history').description('Print all changes of budgets, oldest first.'))
         .argument('[project]', 'The project: its id, or name@domain. Default: all projects.')
         .addOption(formatFlag('table', 'json'))
         .action(history),
+    )
+    .addCommand(
+      addLocalOrRemote(
+        new Command('import').description(
+          'Set the budgets of a file, CSV or JSON: all, or none. Budgets that the file does not name stay.',
+        ),
+      )
+        .argument('<file>', 'A file as budget export writes it. JSON if its name ends in .json.')
+        .option('--dry-run', 'Only tell what would be set, and every mistake.')
+        .option('--who <name>', 'Who makes the change. Default: the system user.')
+        .option('--reason <text>', 'Why, for budget history.')
+        .addOption(formatFlag('table', 'json'))
+        .action(importFile),
+    )
+    .addCommand(
+      addLocalOrRemote(new Command('export').description('Print all budgets as a file for budget import.'))
+        .argument('[project]', 'The project: its id, or name@domain. Default: all projects.')
+        .addOption(formatFlag('csv', 'json'))
+        .action(exportFile),
     );
 }
 
+function addLocalOrRemote(command: Command): Command {
+  return addEndpointFlags(addSourceFlags(command));
+}
+
+type Remote = typeof import('./budget-remote-commands.ts');
+
+/** Asks a service if there is one to ask. Resolves to whether there is. */
+async function remotely(
+  flags: EndpointFlags & SourceFlags,
+  work: (commands: Remote, api: ApiClient['api']) => Promise<void>,
+): Promise<boolean> {
+  const { endpoint, tokenFile, osCloud, caFile } = flags;
+  if (endpoint === undefined) {
+    if (tokenFile !== undefined || osCloud !== undefined || caFile !== undefined) {
+      throw new UsageError('--token-file, --os-cloud and --ca-file need --endpoint');
+    }
+    return false;
+  }
+  const { withEndpoint } = await import('./endpoint-client.ts');
+  const commands = await import('./budget-remote-commands.ts');
+  await withEndpoint(endpoint, flags, (api) => work(commands, api));
+  return true;
+}
+
+async function importFile(path: string, flags: ImportFlags): Promise<void> {
+  if (await remotely(flags, (remote, api) => remote.importRemotely(api, path, flags))) {
+    return;
+  }
+  const { importLocally, openBudgetFile, printImport } = await import('./budget-files.ts');
+  const file = openBudgetFile(path);
+  await withLedger(flags, async (access) => {
+    const how = { ...authorOf(flags), isDryRun: flags.dryRun ?? false };
+    await printImport(file, await importLocally(access, file, how), flags.format);
+  });
+}
+
+async function exportFile(project: string | undefined, flags: ExportFlags): Promise<void> {
+  if (await remotely(flags, (remote, api) => remote.exportRemotely(api, flags.format, project))) {
+    return;
+  }
+  const { exportLocally } = await import('./budget-files.ts');
+  await withLedger(flags, async (access) => {
+    const projectId = project && (await typedId(access.configuration, 'project', project));
+    await exportLocally(access, flags.format, projectId);
+  });
+}
+
 function addAuthorFlags(command: Command): Command {
-  return addSourceFlags(command)
+  return addLocalOrRemote(command)
     .argument('<project>', 'The project: its id, or name@domain with [keystone] resolve_names.')
     .option(
       '--user <id>',
@@ -97,6 +143,9 @@ function addAuthorFlags(command: Command): Command {
 }
 
 async function set(project: string, flags: SetFlags): Promise<void> {
+  if (await remotely(flags, (remote, api) => remote.setRemotely(api, project, flags))) {
+    return;
+  }
   await withLedger(flags, async (access) => {
     const { ledger, configuration } = access;
     const { parseBudget } = await import('../ledger/budget-terms.ts');
@@ -113,11 +162,14 @@ async function set(project: string, flags: SetFlags): Promise<void> {
       }
       throw new UsageError(overlapText(thrown.other));
     }
-    await printBudgets(access, projectId);
+    await printLedger(access, projectId);
   });
 }
 
 async function remove(project: string, flags: AuthorFlags): Promise<void> {
+  if (await remotely(flags, (remote, api) => remote.removeRemotely(api, project, flags))) {
+    return;
+  }
   await withLedger(flags, async (access) => {
     const { ledger, configuration } = access;
     const { parseBudgetKey } = await import('../ledger/budget-terms.ts');
@@ -131,24 +183,20 @@ async function remove(project: string, flags: AuthorFlags): Promise<void> {
         `${whoseText(which)} has no budget that starts at ${secondText(which.validFrom)}; budget show prints its budgets`,
       );
     }
-    await printBudgets(access, projectId);
+    await printLedger(access, projectId);
   });
 }
 
 type Ledger = import('../ledger/ledger.ts').Ledger;
 
-async function printBudgets(
+async function printLedger(
   { ledger, configuration }: Pick<LedgerAccess, 'ledger' | 'configuration'>,
   projectId?: string,
 ): Promise<void> {
   const { listBudgets } = await import('../ledger/budgets.ts');
   const budgets = await listBudgets(ledger, projectId, NO_DEADLINE);
   const names = await commandNames(configuration, budgets);
-  const unit = budgetUnit(configuration);
-  await printTable(
-    BUDGET_COLUMNS,
-    budgets.map((budget) => budgetRow(budget, unit, names)),
-  );
+  await printBudgets(budgets, budgetUnit(configuration), names);
 }
 
 async function typedIds(
@@ -163,9 +211,12 @@ async function typedIds(
 }
 
 async function list(flags: FormatFlags): Promise<void> {
+  if (await remotely(flags, (remote, api) => remote.listRemotely(api, flags))) {
+    return;
+  }
   await withLedger(flags, async (access) => {
     if (flags.format === 'table') {
-      await printBudgets(access);
+      await printLedger(access);
       return;
     }
     const { listBudgets } = await import('../ledger/budgets.ts');
@@ -176,6 +227,9 @@ async function list(flags: FormatFlags): Promise<void> {
 }
 
 async function show(project: string, flags: FormatFlags): Promise<void> {
+  if (await remotely(flags, (remote, api) => remote.showRemotely(api, project, flags))) {
+    return;
+  }
   await withLedger(flags, async ({ ledger, configuration }) => {
     const projectId = await typedId(configuration, 'project', project);
     const { listBudgets } = await import('../ledger/budgets.ts');
@@ -186,48 +240,10 @@ async function show(project: string, flags: FormatFlags): Promise<void> {
     if (budgets.length === 0) {
       await warnOfNoBudget(ledger, projectId);
     }
-    const { chargesOf } = await import('./budget-output.ts');
+    const { chargesOf, printShown } = await import('./budget-output.ts');
     const names = await commandNames(configuration, [...budgets, ...leases]);
-    if (flags.format === 'json') {
-      printJson({
-        unit,
-        budgets: budgets.map((budget) => budgetStandingObject(budget, names)),
-        leases: leases.map((lease) => ({
-          ...leaseObject(lease, names),
-          charges: chargesOf(lease).map(({ account, amount, from, until }) => ({
-            account,
-            ...usageObject(amount),
-            from: secondText(from),
-            until: secondText(until),
-          })),
-        })),
-      });
-      return;
-    }
-    if (budgets.length === 0 && leases.length === 0) {
-      return;
-    }
-    await printTable(
-      BUDGET_COLUMNS,
-      budgets.map((budget) => budgetRow(budget, unit, names)),
-    );
-    process.stdout.write('\n');
-    const { amountText } = await import('./ledger-output.ts');
-    await printTable(
-      ['ROW', 'LEASE', 'USER', 'NAME', 'CHARGED TO', 'AMOUNT', 'FROM', 'UNTIL'],
-      leases.flatMap((lease) =>
-        chargesOf(lease).map(({ account, amount, from, until }) => [
-          `#${lease.row}`,
-          lease.leaseId ?? '',
-          names.user(lease.userId),
-          lease.name,
-          account,
-          amountText(amount, true, unit),
-          secondText(from),
-          secondText(until),
-        ]),
-      ),
-    );
+    const charged = leases.map((lease) => ({ lease, charges: chargesOf(lease) }));
+    await printShown({ budgets, leases: charged, unit, names }, flags.format);
   });
 }
 
@@ -240,6 +256,9 @@ async function warnOfNoBudget(ledger: Ledger, projectId: string): Promise<void> 
 }
 
 async function history(project: string | undefined, flags: FormatFlags): Promise<void> {
+  if (await remotely(flags, (remote, api) => remote.historyRemotely(api, project, flags))) {
+    return;
+  }
   await withLedger(flags, async ({ ledger, configuration }) => {
     const projectId = project && (await typedId(configuration, 'project', project));
     const { budgetHistory } = await import('../ledger/budgets.ts');
@@ -248,49 +267,13 @@ async function history(project: string | undefined, flags: FormatFlags): Promise
       printJson(changes.map(changeObject));
       return;
     }
-    const { amountText } = await import('./ledger-output.ts');
-    const unit = budgetUnit(configuration);
-    await printTable(
-      ['AT', 'OPERATION', 'BUDGET', 'PROJECT', 'USER', 'FROM', 'UNTIL', 'AMOUNT', 'WHO', 'REASON'],
-      changes.map((change) => [
-        formatInstant(change.at),
-        change.operation,
-        String(change.budget),
-        change.projectId,
-        change.userId ?? '',
-        secondText(change.validFrom),
-        secondText(change.validUntil),
-        amountText(change.amount, true, unit),
-        change.who,
-        change.reason ?? '',
-      ]),
-    );
+    await printChanges(changes, budgetUnit(configuration));
   });
 }
 
-/** The flag or argument that a property of a budget comes from. */
-const FLAGS: Readonly<Record<string, string>> = {
-  projectId: 'project',
-  userId: '--user',
-  from: '--from',
-  until: '--until',
-  amount: '--amount',
-};
-
-/** A mistake in a budget, reported under the name of its flag. */
-function inFlags<Result>(parse: () => Result): Result {
-  try {
-    return parse();
-  } catch (thrown) {
-    if (!(thrown instanceof InvalidRequestError)) {
-      throw thrown;
-    }
-    throw new UsageError(
-      `${FLAGS[thrown.field] ?? thrown.field}${thrown.message.slice(thrown.field.length)}`,
-    );
-  }
-}
-
-function authorOf({ who, reason }: AuthorFlags): { who: string; reason: string | null } {
+function authorOf({ who, reason }: Pick<AuthorFlags, 'who' | 'reason'>): {
+  who: string;
+  reason: string | null;
+} {
   return { who: who ?? systemUser(), reason: reason ?? null };
 }

@@ -29,7 +29,7 @@ const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
     [
       ...['upgrade', 'list', 'show', 'export', 'verify', 'reconcile'].map((name) => `ledger ${name}`),
       ...['list', 'show', 'retry', 'discard'].map((name) => `outbox ${name}`),
-      ...['set', 'remove', 'show', 'list', 'history'].map((name) => `budget ${name}`),
+      ...['set', 'remove', 'show', 'list', 'history', 'import', 'export'].map((name) => `budget ${name}`),
     ].map((name) => [name, ['ledger']]),
   ),
 };

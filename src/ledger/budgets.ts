@@ -127,10 +127,12 @@ function* list(ledger: Ledger, projectId: string | undefined): Work<BudgetStandi
       .orderBy('valid_from')
       .compile(),
   );
-  const taken = new Map((yield* rows(balances.compile())).map(({ name, balance }) => [name, balance]));
+  const taken = new Map(
+    (yield* rows(balances.compile())).map((row) => [`${row.project_id}\0${row.name}`, row.balance]),
+  );
   return budgets.map((row) => {
     const budget = budgetOf(row);
-    const balance = taken.get(budgetAccount(budget)) ?? 0n;
+    const balance = taken.get(`${budget.projectId}\0${budgetAccount(budget)}`) ?? 0n;
     return { ...budget, taken: balance, left: budget.amount - balance };
   });
 }

@@ -157,7 +157,7 @@ function* details(ledger: Ledger, key: string | bigint): Work<LeaseDetails[]> {
   return result;
 }
 
-function reportOf(row: LeaseRow, now: bigint): LeaseReport {
+export function reportOf(row: LeaseRow, now: bigint): LeaseReport {
   const isOver = row.ends_at <= now;
   return {
     row: row.id,

@@ -2,15 +2,14 @@
 import { z } from 'zod';
 import { readBudgetCsv } from '../../ledger/budget-csv.ts';
 import { BUDGET_COLUMNS, MAX_LINES, readBudgetDocument } from '../../ledger/budget-file.ts';
-import type { ImportPlan, PlannedLine } from '../../ledger/budget-plan.ts';
-import { budgetAmountText } from '../../ledger/budget-texts.ts';
+import { importReport } from '../../ledger/budget-report.ts';
 import { exportFor } from '../budgets/budget-export.ts';
 import { importFor } from '../budgets/budget-importing.ts';
 import { projectsAsked } from '../budgets/budget-lists.ts';
 import { refusedAs } from './budget-routes.ts';
 import { WITHOUT_LEDGER } from './projects.ts';
 import { type ApiRoute, route } from './route.ts';
-import { amountSchema, secondText, textParameter, timeParameter, timeSchema } from './shown.ts';
+import { amountSchema, textParameter, timeParameter, timeSchema } from './shown.ts';
 
 const CSV = 'text/csv';
 const lineNumber = z
@@ -121,8 +120,8 @@ const importBudgets = route({
     const file = typeof body === 'string' ? await readBudgetCsv(body) : readBudgetDocument(body);
     const isDryRun = query.dry_run === 'true';
     const plan = await importFor(request, file, { isDryRun, reason: query.reason ?? '' });
-    const isRefused = !isDryRun && plan.mistakes.length > 0;
-    return { status: isRefused ? 422 : 200, json: reportJson(plan, isDryRun, isRefused) };
+    const report = importReport(plan, isDryRun);
+    return { status: report.message === undefined ? 200 : 422, json: report };
   },
 });
 
@@ -166,31 +165,3 @@ const exportBudgets = route({
 });
 
 export const BUDGET_FILE_ROUTES: readonly ApiRoute[] = [importBudgets, exportBudgets];
-
-function reportJson({ lines, mistakes }: ImportPlan, isDryRun: boolean, isRefused: boolean) {
-  const count = (wanted: PlannedLine['outcome']) => lines.filter(({ outcome }) => outcome === wanted).length;
-  return {
-    ...(isRefused && { message: refusalText(mistakes.length) }),
-    dry_run: isDryRun,
-    ...{ set: count('set'), changed: count('changed'), unchanged: count('unchanged') },
-    mistakes,
-    lines: lines.map(lineJson),
-  };
-}
-
-function refusalText(mistakes: number): string {
-  return `the file has ${mistakes} ${mistakes === 1 ? 'mistake' : 'mistakes'}: nothing was set`;
-}
-
-function lineJson({ line, outcome, before, wanted }: PlannedLine) {
-  return {
-    ...{ line, outcome, project_id: wanted.projectId, user_id: wanted.userId },
-    valid_from: secondText(wanted.validFrom),
-    valid_until: secondText(wanted.validUntil),
-    amount: budgetAmountText(wanted.amount),
-    before:
-      before === undefined || before.isRemoved
-        ? null
-        : { valid_until: secondText(before.validUntil), amount: budgetAmountText(before.amount) },
-  };
-}

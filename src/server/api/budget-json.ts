@@ -44,6 +44,9 @@ export const budgetSchema = z.strictObject({
   left: amountSchema.meta({
     description: 'Rounded down. Less than 0 = it was made smaller than what was already taken.',
   }),
+  exact: z
+    .strictObject({ amount: z.string(), taken: z.string() })
+    .meta({ description: 'The same in millionths of a unit times seconds: whole numbers.' }),
   etag: z.string().meta({
     description: 'For `If-Match`: another one after each change.',
     examples: ['"42-1796083200000000"'],
@@ -60,6 +63,9 @@ export const budgetChangeSchema = z.strictObject({
   budget_id: idSchema,
   ...owner,
   unit,
+  exact: z
+    .strictObject({ amount: z.string() })
+    .meta({ description: 'The amount in millionths of a unit times seconds.' }),
   who: z.string(),
   reason,
 });
@@ -71,6 +77,7 @@ export function budgetJson(budget: BudgetView, accounts: Accounts, unitText: str
     unit: unitText,
     taken: costText(budget.taken),
     left: leftText(budget.left),
+    exact: { amount: String(budget.amount), taken: String(budget.taken) },
     etag: budgetEtag(budget),
     changed: { at: timeText(budget.changedAt), who: budget.changedBy, reason: budget.reason },
   };
@@ -84,6 +91,7 @@ export function budgetChangeJson(change: BudgetChange, accounts: Accounts, unitT
     budget_id: String(change.budget),
     ...ownerJson(change, accounts),
     unit: unitText,
+    exact: { amount: String(change.amount) },
     who: change.who,
     reason: change.reason,
   };

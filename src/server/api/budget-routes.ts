@@ -49,6 +49,9 @@ const CHANGED = [
 const reason = z
   .string()
   .meta({ description: 'Why, for the history.', examples: ['Second half of the grant'] });
+const IF_MATCH = {
+  'If-Match': { description: 'The ETag of the budget, as the person has seen it.' },
+};
 const amount = z.union([z.string(), z.number()]).meta({
   description: 'In unit-hours: a decimal number, 0 or more, with up to six decimals.',
   examples: ['1000'],
@@ -159,6 +162,7 @@ const amendBudget = route({
   summary: 'Change the size or the end of a budget.',
   description:
     'With the ETag of the budget in `If-Match`: of two who change it at the same time, one succeeds. Whose it is and when it starts cannot change. For managers the rule of createBudget applies to the result.',
+  headers: IF_MATCH,
   body: {
     name: 'BudgetAmendment',
     schema: z.strictObject({ amount: amount.optional(), valid_until: date(UNTIL).optional(), reason }),
@@ -183,6 +187,7 @@ const removeBudget = route({
   summary: 'Remove a budget.',
   description:
     'With the ETag of the budget in `If-Match`. What was charged to it stays charged, and counts again if a budget of the same owner is set from the same second on.',
+  headers: IF_MATCH,
   query: z.strictObject({ reason: reason.max(4000) }),
   answers: [
     { status: 204, description: 'It is removed.' },

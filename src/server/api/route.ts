@@ -57,6 +57,8 @@ export interface ApiRoute<Query = unknown, Body = unknown> {
   readonly description: string;
   /** Each parameter with a `meta({ description })`. Unknown ones are refused. Default: none. */
   readonly query?: z.ZodType<Query>;
+  /** Headers that it reads, by name. Default: none. */
+  readonly headers?: Readonly<Record<string, { readonly description: string }>>;
   readonly body?: {
     /** Its name in /openapi.json. */
     readonly name: string;

@@ -1,5 +1,6 @@
 /** All routes of the API. */
 import { BUDGET_CHANGE_ROUTES } from './budget-change-routes.ts';
+import { BUDGET_CHARGE_ROUTES } from './budget-charge-routes.ts';
 import { BUDGET_FILE_ROUTES } from './budget-file-routes.ts';
 import { BUDGET_ROUTES } from './budget-routes.ts';
 import { decisionRoute, decisionsRoute, projectDecisionsRoute } from './decisions.ts';
@@ -23,6 +24,7 @@ export const API_ROUTES: readonly ApiRoute[] = [
   decisionsRoute,
   decisionRoute,
   ...BUDGET_CHANGE_ROUTES,
+  ...BUDGET_CHARGE_ROUTES,
   ...BUDGET_FILE_ROUTES,
   ...BUDGET_ROUTES,
 ];

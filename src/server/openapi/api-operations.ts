@@ -56,6 +56,13 @@ export function apiOperation(
         schema: { type: 'string', maxLength: 255 },
       })),
       ...queryParameters(route, jsonSchema),
+      ...Object.entries(route.headers ?? {}).map(([name, { description: what }]) => ({
+        name,
+        in: 'header',
+        required: true,
+        description: what,
+        schema: { type: 'string' },
+      })),
     ],
     ...(body && {
       requestBody: {

@@ -23,6 +23,7 @@ describe.each(DIALECTS)('budgets over the API, on %s', (dialect) => {
       user: null,
       ...{ valid_from: '2027-01-01T00:00:00Z', valid_until: '2028-01-01T00:00:00Z' },
       ...{ amount: '100', unit: 'node-hours', taken: '0', left: '100' },
+      exact: { amount: '360000000000', taken: '0' },
       etag: set.headers.get('ETag'),
       changed: { at: expect.stringMatching(/Z$/), who: 'operator token', reason: 'the grant' },
     });

@@ -1,0 +1,87 @@
+/** The client of commands that ask a service: `--endpoint`. */
+import type { ApiClient } from '../client/client.ts';
+import { isReadByEveryone } from '../config/file-modes.ts';
+import { readTextFile, systemErrorText } from '../config/read-file.ts';
+import { errorText } from '../errors.ts';
+import { type EndpointFlags, TOKEN_VARIABLE } from './endpoint.ts';
+import { ExitCode, onOneLine, UsageError } from './output.ts';
+
+/** Asks a service. When it does not answer as it should, prints one line and sets exit code 3. */
+export async function withEndpoint(
+  endpoint: string,
+  flags: EndpointFlags,
+  work: (client: ApiClient['api'], origin: string) => Promise<void>,
+): Promise<void> {
+  const { createApiClient } = await import('../client/client.ts');
+  const { EndpointError } = await import('../client/endpoint-error.ts');
+  const token = await tokenOf(flags);
+  const ca = flags.caFile === undefined ? undefined : fileText('--ca-file', flags.caFile);
+  let client: ApiClient;
+  try {
+    client = createApiClient({ endpoint, token, ca });
+  } catch (thrown) {
+    throw new UsageError(`--endpoint: ${errorText(thrown)}`);
+  }
+  try {
+    await work(client.api, new URL(endpoint).origin);
+  } catch (thrown) {
+    if (!(thrown instanceof EndpointError)) {
+      throw thrown;
+    }
+    if (thrown.kind === 'refused') {
+      throw new UsageError(thrown.message);
+    }
+    process.stderr.write(`error: ${onOneLine(thrown.message)}\n`);
+    process.exitCode = ExitCode.failed;
+  } finally {
+    await client.close();
+  }
+}
+
+/** `undefined` = none: the service may need none. */
+async function tokenOf({ tokenFile, osCloud }: EndpointFlags): Promise<string | undefined> {
+  const { env } = process;
+  if (tokenFile !== undefined) {
+    const token = fileText('--token-file', tokenFile).trim();
+    if (isReadByEveryone(tokenFile)) {
+      throw new UsageError(`--token-file: everyone may read ${tokenFile}; remove that permission: chmod o-r`);
+    }
+    return checked('--token-file', token);
+  }
+  if (osCloud === undefined && env[TOKEN_VARIABLE]) {
+    return checked(`$${TOKEN_VARIABLE}`, env[TOKEN_VARIABLE]);
+  }
+  const cloud = osCloud ?? (env.OS_CLOUD || env.OS_AUTH_URL ? 'envvars' : undefined);
+  return cloud === undefined ? undefined : keystoneToken(cloud);
+}
+
+function checked(where: string, token: string): string {
+  if (!/^[\x21-\x7e]{1,16384}$/.test(token)) {
+    throw new UsageError(`${where}: expected a token: one line of ASCII without spaces`);
+  }
+  return token;
+}
+
+async function keystoneToken(cloud: string): Promise<string> {
+  const { keystoneOptions } = await import('../openstack/options.ts');
+  const { createKeystone } = await import('../openstack/keystone.ts');
+  const { createSharedServices } = await import('../enforcement/services.ts');
+  const quiet = () => {};
+  const logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+  const keystone = createKeystone(keystoneOptions.parse({ cloud }), createSharedServices({ logger }));
+  try {
+    return await keystone.token({});
+  } catch (thrown) {
+    throw new UsageError(`no token of Keystone: ${errorText(thrown)}`);
+  } finally {
+    await keystone.close();
+  }
+}
+
+function fileText(flag: string, path: string): string {
+  try {
+    return readTextFile(path);
+  } catch (thrown) {
+    throw new UsageError(`${flag}: ${path}: ${systemErrorText(thrown)}`);
+  }
+}

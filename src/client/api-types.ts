@@ -1,0 +1,3045 @@
+/** The types of the API. Written by `npm run client:types`; do not change it by hand. */
+export interface paths {
+    "/v1/budgets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List budgets.
+         * @description Budgets in force or expired, sorted by project, user (those of the whole project first) and time. Members see those of their projects.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["listBudgets"];
+        put?: never;
+        /**
+         * Give a project, or one user in it, a budget for a time.
+         * @description Replaces nothing: sent twice, the second is answered with 409. Operators give to everybody; managers to users of their projects, within the budgets of the project: each second of it lies in one of them, and it is at most the sum of those that it overlaps with.
+         *
+         *     For: operator, manager.
+         */
+        post: operations["createBudget"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/budgets/{budget_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One budget.
+         * @description Its ETag is what a change of it must show.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["getBudget"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove a budget.
+         * @description With the ETag of the budget in `If-Match`. What was charged to it stays charged, and counts again if a budget of the same owner is set from the same second on.
+         *
+         *     For: operator, manager.
+         */
+        delete: operations["removeBudget"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the size or the end of a budget.
+         * @description With the ETag of the budget in `If-Match`: of two who change it at the same time, one succeeds. Whose it is and when it starts cannot change. For managers the rule of createBudget applies to the result.
+         *
+         *     For: operator, manager.
+         */
+        patch: operations["amendBudget"];
+        trace?: never;
+    };
+    "/v1/budgets/{budget_id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Every change of one budget.
+         * @description Also of one that was removed. Empty = there never was one, or it is of a project that the person may not see.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["listChangesOfBudget"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/budgets/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Every change of budgets.
+         * @description Also of removed budgets. Members see those of their projects.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["listBudgetChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/budgets/charges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which open leases of a project are charged to its budgets.
+         * @description Sorted by end. A page may have fewer items than `limit`, even none: only `next` tells whether there are more.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["listBudgetCharges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/budgets/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All budgets as a file, which importBudgets takes.
+         * @description Sorted like listBudgets; expired ones too, removed ones not. Each thousand is as of one moment. In CSV, ids that a spreadsheet would run as a formula have an apostrophe in front, which an import takes away.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["exportBudgets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/budgets/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Set many budgets at once: all, or none.
+         * @description As JSON or CSV, with the columns project_id, user_id, valid_from, valid_until, amount, of at most 10000 lines. CSV may be separated by commas, semicolons or tabs, and begins with the names of the columns; what an export has besides (taken, left) is not read. A budget in force of the same owner that starts at the same second is changed; others stay. Leases of these projects wait until it is done.
+         *
+         *     For: operator.
+         */
+        post: operations["importBudgets"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search decisions
+         * @description The newest first, of all replicas. Which decisions are stored, and how long, is set by `[service] decision_store`. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` tells whether there are more. Members see decisions about leases of their projects, without filters that are only tried.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["listDecisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/decisions/{request_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the decisions of a request
+         * @description A request id may have several decisions, such as a check and its commit, and clients may send an id again. The newest first, with the answer of every filter.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["getDecisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledger/entries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the entries of the ledger
+         * @description Every change of a balance, the newest first: who, when and why. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` tells whether there are more.
+         *
+         *     For: operator, reader.
+         */
+        get: operations["listLedgerEntries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List projects
+         * @description Projects with leases or budgets, sorted by id. Members see their own, and only those that have some.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["listProjects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{project_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a project
+         * @description Its budgets, what it used, its open leases and the limits that apply to it. A project of which the ledger knows nothing has empty lists.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["getProject"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{project_id}/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search the decisions of a project
+         * @description The newest first, of all replicas. Which decisions are stored, and how long, is set by `[service] decision_store`. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` tells whether there are more. Members see decisions about leases of their projects, without filters that are only tried.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["listProjectDecisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{project_id}/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What would this lease cost, and would it be allowed?
+         * @description Asks every filter about a lease that is not created, and records nothing. Filters that call other services are asked at most three times.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        post: operations["estimateLease"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{project_id}/leases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the leases of a project
+         * @description The newest first, as they were recorded. A page may have fewer items than `limit`, even none, where few of many leases match: only `next` tells whether there are more.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["listProjectLeases"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{project_id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what a project used
+         * @description What its leases took of its budgets, and which resources they had, within a time. Leases that Blazar has not confirmed count with the most that they may take.
+         *
+         *     For: operator, reader, manager, member.
+         */
+        get: operations["getProjectUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /** @description An OpenAPI 3.1 document. */
+        ApiDescription: {
+            info: {
+                [key: string]: unknown;
+            };
+            openapi: string;
+            paths: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        Budget: {
+            /**
+             * @description Its size in unit-hours, exactly as it was set.
+             * @example 1000
+             */
+            amount: string;
+            /** @description Its latest change. */
+            changed: {
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                at: string;
+                /** @description null = none was given. */
+                reason: string | null;
+                who: string;
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * @description For `If-Match`: another one after each change.
+             * @example "42-1796083200000000"
+             */
+            etag: string;
+            /** @description The same in millionths of a unit times seconds: whole numbers. */
+            exact: {
+                amount: string;
+                taken: string;
+            } & {
+                [key: string]: unknown;
+            };
+            /** @example 17 */
+            id: string;
+            /**
+             * @description Rounded down. Less than 0 = it was made smaller than what was already taken.
+             * @example 1234.5
+             */
+            left: string;
+            /** @description A project or a user. */
+            project: {
+                /** @description The name of the account's domain. */
+                domain: string | null;
+                id: string;
+                /** @description As Keystone has it; null = it does not tell. */
+                name: string | null;
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * @description What leases have used, and are still to use; rounded up.
+             * @example 1234.5
+             */
+            taken: string;
+            /**
+             * @description `usage_budget_unit`, for people.
+             * @example node-hours
+             */
+            unit: string;
+            /** @description null = it is the budget of the whole project. */
+            user: ({
+                /** @description The name of the account's domain. */
+                domain: string | null;
+                id: string;
+                /** @description As Keystone has it; null = it does not tell. */
+                name: string | null;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            /**
+             * @description ISO 8601, UTC.
+             * @example 2026-12-01T09:00:00Z
+             */
+            valid_from: string;
+            /**
+             * @description The first second that it does not pay for.
+             * @example 2026-12-01T09:00:00Z
+             */
+            valid_until: string;
+        } & {
+            [key: string]: unknown;
+        };
+        BudgetAmendment: {
+            /**
+             * @description In unit-hours: a decimal number, 0 or more, with up to six decimals.
+             * @example 1000
+             */
+            amount?: string | number;
+            /**
+             * @description Why, for the history.
+             * @example Second half of the grant
+             */
+            reason: string;
+            /**
+             * @description The first second that the budget does not pay for. ISO 8601, to the second; without an offset it means UTC.
+             * @example 2026-12-01T00:00:00Z
+             */
+            valid_until?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        BudgetChanges: {
+            items: ({
+                /**
+                 * @description Its size in unit-hours, exactly as it was set.
+                 * @example 1000
+                 */
+                amount: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                at: string;
+                /** @example 17 */
+                budget_id: string;
+                /** @description The amount in millionths of a unit times seconds. */
+                exact: {
+                    amount: string;
+                } & {
+                    [key: string]: unknown;
+                };
+                /**
+                 * @description Rises with each change.
+                 * @example 17
+                 */
+                id: string;
+                /** @enum {string} */
+                operation: "set" | "removed";
+                /** @description A project or a user. */
+                project: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+                /** @description null = none was given. */
+                reason: string | null;
+                /**
+                 * @description `usage_budget_unit`, for people.
+                 * @example node-hours
+                 */
+                unit: string;
+                /** @description null = it is the budget of the whole project. */
+                user: ({
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                valid_from: string;
+                /**
+                 * @description The first second that it does not pay for.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                valid_until: string;
+                who: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        BudgetCharges: {
+            items: ({
+                charges: ({
+                    /** @example usage_budget/17 */
+                    account: string;
+                    /**
+                     * @description Unit-hours, such as node-hours: a decimal number.
+                     * @example 1234.5
+                     */
+                    amount: string;
+                    /** @description The amount in millionths of a unit times seconds. */
+                    exact: string;
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    from: string;
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    until: string;
+                } & {
+                    [key: string]: unknown;
+                })[];
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                end: string;
+                /** @description Blazar's id; null = it has not told it yet. */
+                lease_id: string | null;
+                name: string;
+                /** @description A project or a user. */
+                project: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                recorded_at: string;
+                region: string;
+                /** @description The number of the lease in the ledger. */
+                row: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                start: string;
+                /** @enum {string} */
+                state: "open" | "ended";
+                /** @description A project or a user. */
+                user: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        BudgetFile: {
+            budgets: ({
+                amount: string | number;
+                project_id: string;
+                user_id?: string | null;
+                valid_from: string;
+                valid_until: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Not read. */
+            unit?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        Budgets: {
+            items: components["schemas"]["Budget"][];
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The user who sent the request. Blazar also sends `auth_url` and `region_name`. */
+        Context: {
+            project_id: string;
+            user_id: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A lease that is about to be created. It has a start and an end. */
+        CreateRequest: ({
+            context: components["schemas"]["Context"];
+            lease: components["schemas"]["Lease"];
+        } & {
+            [key: string]: unknown;
+        }) & {
+            lease: {
+                reservations?: unknown;
+            };
+        };
+        Decisions: {
+            items: ({
+                allowed: boolean;
+                /** @description The dates of a refused lease. */
+                asked: ({
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    end: string;
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    start: string;
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+                /** @description null for members. */
+                duration_ms: number | null;
+                /** @description The filter that caused the outcome. */
+                filter: string | null;
+                filters: ({
+                    audit: boolean;
+                    /** @description null for members. */
+                    duration_ms: number | null;
+                    filter: string;
+                    message: string | null;
+                    /** @enum {string} */
+                    outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error";
+                } & {
+                    [key: string]: unknown;
+                })[];
+                /** @description Its configuration. null for members. */
+                generation: number | null;
+                lease_id: string | null;
+                lease_name: string | null;
+                /** @description What the user was told; null = allowed. */
+                message: string | null;
+                /** @enum {string} */
+                operation: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "kubernetes.admission" | "kubernetes.validation";
+                /** @enum {string} */
+                outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "exempt" | "audit";
+                project: ({
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+                /** @description The process that decided. null for members. */
+                replica: string | null;
+                request_id: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                time: string;
+                user: ({
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+                /** @description Empty for members. */
+                warnings: string[];
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A lease that has ended. Its dates may be missing. */
+        EndRequest: {
+            context: components["schemas"]["Context"];
+            lease: components["schemas"]["Lease"];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description What every filter answers, what the lease costs, and for a refused one leases near it that would be allowed, the nearest first. searched: for a refused lease, what was looked for. */
+        Estimate: {
+            allowed: boolean;
+            charges: ({
+                /**
+                 * @example usage_budget/17
+                 * @example max_leases/project
+                 */
+                account: string;
+                amount: string;
+                filter: string;
+                /** @enum {string} */
+                kind: "usage" | "held";
+                left: string | null;
+                limit: string | null;
+                /** @enum {string} */
+                precision: "exact" | "at-most" | "about";
+                taken: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            filter: string | null;
+            filters: ({
+                audit: boolean;
+                duration_ms: number;
+                filter: string;
+                message: string | null;
+                /** @enum {string} */
+                outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error";
+            } & {
+                [key: string]: unknown;
+            })[];
+            message: string | null;
+            notes: string[];
+            /** @enum {string} */
+            outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "exempt" | "audit";
+            project: {
+                domain: string | null;
+                id: string;
+                name: string | null;
+            } & {
+                [key: string]: unknown;
+            };
+            searched: string | null;
+            suggestions: ({
+                /** @enum {string} */
+                change: "shorter" | "smaller" | "later";
+                charges: ({
+                    /**
+                     * @example usage_budget/17
+                     * @example max_leases/project
+                     */
+                    account: string;
+                    amount: string;
+                    filter: string;
+                    /** @enum {string} */
+                    kind: "usage" | "held";
+                    left: string | null;
+                    limit: string | null;
+                    /** @enum {string} */
+                    precision: "exact" | "at-most" | "about";
+                    taken: string;
+                } & {
+                    [key: string]: unknown;
+                })[];
+                /** @description A lease as it is sent to Blazar. */
+                lease: {
+                    /**
+                     * @description In UTC, to the minute.
+                     * @example 2026-12-01 09:00
+                     * @example now
+                     */
+                    end_date: string;
+                    name?: string;
+                    /** @default [] */
+                    reservations: ({
+                        /** @description The number of instances or addresses. */
+                        amount?: number | string;
+                        /** @description The largest number of hosts. */
+                        max?: number;
+                        /** @description The least number of hosts. */
+                        min?: number;
+                        /** @description physical:host, virtual:instance, flavor:instance, virtual:floatingip, or another that Blazar has a plug-in for. */
+                        resource_type: string;
+                    } & {
+                        [key: string]: unknown;
+                    })[];
+                    /**
+                     * @description In UTC, to the minute; `now` = the current minute.
+                     * @example 2026-12-01 09:00
+                     * @example now
+                     */
+                    start_date: string;
+                } & {
+                    [key: string]: unknown;
+                };
+                text: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            user: {
+                domain: string | null;
+                id: string;
+                name: string | null;
+            } & {
+                [key: string]: unknown;
+            };
+            warnings: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        ExportedBudgets: string;
+        /** @description A fault of the service. Only the log has the cause. */
+        Fault: {
+            /** @description The log has the cause under this id. */
+            request_id: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The process answers. */
+        Health: {
+            /** @constant */
+            status: "ok";
+        } & {
+            [key: string]: unknown;
+        };
+        ImportRefusal: {
+            changed?: number;
+            dry_run?: boolean;
+            field?: string;
+            lines?: ({
+                amount: string;
+                /** @description The budget in force that is changed. */
+                before: ({
+                    amount: string;
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    valid_until: string;
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+                /** @description Of CSV the line; of JSON the number of the budget, from 1. */
+                line: number;
+                /** @enum {string} */
+                outcome: "set" | "changed" | "unchanged";
+                project_id: string;
+                user_id: string | null;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                valid_from: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                valid_until: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Why nothing was set. */
+            message?: string;
+            /** @description If there are any, nothing is set. */
+            mistakes?: ({
+                field: string | null;
+                line: number | null;
+                message: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description How many are new. */
+            set?: number;
+            unchanged?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        ImportReport: {
+            changed: number;
+            dry_run: boolean;
+            lines: ({
+                amount: string;
+                /** @description The budget in force that is changed. */
+                before: ({
+                    amount: string;
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    valid_until: string;
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+                /** @description Of CSV the line; of JSON the number of the budget, from 1. */
+                line: number;
+                /** @enum {string} */
+                outcome: "set" | "changed" | "unchanged";
+                project_id: string;
+                user_id: string | null;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                valid_from: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                valid_until: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Why nothing was set. */
+            message?: string;
+            /** @description If there are any, nothing is set. */
+            mistakes: ({
+                field: string | null;
+                line: number | null;
+                message: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description How many are new. */
+            set: number;
+            unchanged: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description What was expected, and what came. */
+        InvalidRequest: {
+            /**
+             * @description The first wrong field; empty for the whole body. Absent if the body is not JSON.
+             * @example lease.start_date
+             */
+            field?: string;
+            message: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description What is leased, and from when to when. */
+        Lease: {
+            end_date?: components["schemas"]["LeaseDate"] | null;
+            /** @description The end, if there is no `end_date`. */
+            end_time?: components["schemas"]["LeaseDate"] | null;
+            reservations?: components["schemas"]["Reservation"][] | null;
+            start_date?: components["schemas"]["LeaseDate"] | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * @description An ISO 8601 date, or `YYYY-MM-DD HH:MM`. Without an offset it is UTC. Week dates, ordinal dates and the basic format are accepted too.
+         * @example 2026-12-01T09:00:00
+         * @example 2026-12-01 09:00
+         * @example 2026-12-01T10:00:00.000000+01:00
+         * @example 2026-12-01
+         */
+        LeaseDate: string;
+        Leases: {
+            items: ({
+                /**
+                 * @description Unit-hours that it takes from budgets; the most that it may be, until Blazar has confirmed it.
+                 * @example 1234.5
+                 */
+                cost: string;
+                /**
+                 * @description The real end, if it ended before its end date.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                end: string;
+                /** @description Blazar's id; null = it has not told it yet. */
+                lease_id: string | null;
+                name: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                recorded_at: string;
+                /** @description Empty = the request named none. */
+                region: string;
+                /** @description How many of each resource type were asked for. Empty = it was recorded by a version that did not note it. */
+                resources: {
+                    [key: string]: unknown;
+                };
+                /** @description The number of the lease in the ledger. */
+                row: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                start: string;
+                /** @enum {string} */
+                state: "pending" | "active" | "ended";
+                /** @description A project or a user. */
+                user: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        LedgerEntries: {
+            items: ({
+                account: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                at: string;
+                /** @description The change of the balance: a whole number. */
+                delta: string;
+                /** @description Its number: entries are only ever added. */
+                entry: string;
+                lease_id: string | null;
+                /** @description The number of the lease in the ledger. */
+                lease_row: string;
+                operation: string;
+                /** @description A project or a user. */
+                project: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+                reason: string | null;
+                request_id: string | null;
+                /** @description The same in unit-hours, for accounts of budgets; null for others. */
+                unit_hours: string | null;
+                /** @description Whose lease it is. */
+                user: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+                who: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The text format of Prometheus. */
+        Metrics: string;
+        NewBudget: {
+            /**
+             * @description In unit-hours: a decimal number, 0 or more, with up to six decimals.
+             * @example 1000
+             */
+            amount: string | number;
+            /** @description The id, or name@domain if Keystone is configured. */
+            project_id: string;
+            /**
+             * @description Why, for the history.
+             * @example Second half of the grant
+             */
+            reason: string;
+            /** @description The id, or name@domain. Default: the budget is the whole project's. */
+            user_id?: string | null;
+            /**
+             * @description The start. ISO 8601, to the second; without an offset it means UTC.
+             * @example 2026-12-01T00:00:00Z
+             */
+            valid_from: string;
+            /**
+             * @description The first second that the budget does not pay for. ISO 8601, to the second; without an offset it means UTC.
+             * @example 2026-12-01T00:00:00Z
+             */
+            valid_until: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description HTML, without scripts. */
+        Page: string;
+        Project: {
+            /** @description Those in force now, of the project first; at most 100. */
+            budgets: ({
+                /**
+                 * @description Its size in unit-hours, exactly as it was set.
+                 * @example 1000
+                 */
+                amount: string;
+                /** @description Its latest change. */
+                changed: {
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    at: string;
+                    /** @description null = none was given. */
+                    reason: string | null;
+                    who: string;
+                } & {
+                    [key: string]: unknown;
+                };
+                /**
+                 * @description For `If-Match`: another one after each change.
+                 * @example "42-1796083200000000"
+                 */
+                etag: string;
+                /** @description The same in millionths of a unit times seconds: whole numbers. */
+                exact: {
+                    amount: string;
+                    taken: string;
+                } & {
+                    [key: string]: unknown;
+                };
+                /** @example 17 */
+                id: string;
+                /**
+                 * @description Rounded down. Less than 0 = it was made smaller than what was already taken.
+                 * @example 1234.5
+                 */
+                left: string;
+                /** @description The part of `taken` that pending and active leases are still to use. null = there are too many of them to tell. */
+                planned: string | null;
+                /** @description A project or a user. */
+                project: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+                /**
+                 * @description What leases have used, and are still to use; rounded up.
+                 * @example 1234.5
+                 */
+                taken: string;
+                /**
+                 * @description `usage_budget_unit`, for people.
+                 * @example node-hours
+                 */
+                unit: string;
+                /** @description null = it is the budget of the whole project. */
+                user: ({
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                valid_from: string;
+                /**
+                 * @description The first second that it does not pay for.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                valid_until: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Whether its leases are allowed without checks. */
+            exempt: boolean;
+            has_more_budgets: boolean;
+            has_more_open_leases: boolean;
+            /** @description The enabled filters, in their order, with the options that apply. */
+            limits: ({
+                /** @description true = it only warns. */
+                audit: boolean;
+                filter: string;
+                options: ({
+                    /** @description Whether nothing sets it. */
+                    default: boolean;
+                    description: string;
+                    /** @description Whether a member may not see the value. */
+                    hidden: boolean;
+                    option: string;
+                    /**
+                     * @description Where it is set; null for members.
+                     * @example /etc/blazar/blazar.conf:7
+                     */
+                    origin: string | null;
+                    unit: string | null;
+                    /** @description null = not set, or hidden. Of limits of single accounts, those that concern the project. Secrets are ****. */
+                    value: unknown;
+                } & {
+                    [key: string]: unknown;
+                })[];
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description The newest 20 pending and active leases. */
+            open_leases: ({
+                /**
+                 * @description Unit-hours that it takes from budgets; the most that it may be, until Blazar has confirmed it.
+                 * @example 1234.5
+                 */
+                cost: string;
+                /**
+                 * @description The real end, if it ended before its end date.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                end: string;
+                /** @description Blazar's id; null = it has not told it yet. */
+                lease_id: string | null;
+                name: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                recorded_at: string;
+                /** @description Empty = the request named none. */
+                region: string;
+                /** @description How many of each resource type were asked for. Empty = it was recorded by a version that did not note it. */
+                resources: {
+                    [key: string]: unknown;
+                };
+                /** @description The number of the lease in the ledger. */
+                row: string;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                start: string;
+                /** @enum {string} */
+                state: "pending" | "active" | "ended";
+                /** @description A project or a user. */
+                user: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description A project or a user. */
+            project: {
+                /** @description The name of the account's domain. */
+                domain: string | null;
+                id: string;
+                /** @description As Keystone has it; null = it does not tell. */
+                name: string | null;
+            } & {
+                [key: string]: unknown;
+            };
+            /**
+             * @description What budgets count.
+             * @example node-hours
+             */
+            unit: string;
+            /** @description Over the validity of the project's budget in force, of which at most 400 days around now; without one, over the last 30 days. */
+            usage: {
+                by_resource_type: components["schemas"]["Usage"];
+                by_user: components["schemas"]["Usage"];
+            } & {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        Projects: {
+            items: ({
+                /** @description The project's own budget that is in force now; null = there is none. */
+                budget: ({
+                    /**
+                     * @description Unit-hours, such as node-hours: a decimal number.
+                     * @example 1234.5
+                     */
+                    amount: string;
+                    /**
+                     * @description Unit-hours, such as node-hours: a decimal number.
+                     * @example 1234.5
+                     */
+                    left: string;
+                    /**
+                     * @description Unit-hours, such as node-hours: a decimal number.
+                     * @example 1234.5
+                     */
+                    taken: string;
+                    /**
+                     * @description ISO 8601, UTC.
+                     * @example 2026-12-01T09:00:00Z
+                     */
+                    until: string;
+                } & {
+                    [key: string]: unknown;
+                }) | null;
+                /** @description Pending and active leases; at most 1000 are counted. */
+                open_leases: number;
+                /** @description A project or a user. */
+                project: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Whether to send requests to this service. */
+        Readiness: {
+            /** @description The number of the configuration that decides: 1 since the start. */
+            generation: number;
+            /** @description The mistakes, each with its file and line. */
+            problems: string[];
+            /**
+             * @description `draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the one before it decides.
+             * @enum {string}
+             */
+            status: "ready" | "draining" | "configuration not valid";
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The reason. */
+        Refusal: {
+            /** @description The message of a `403` is for the user who wants the lease. */
+            message: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Resources of one kind. */
+        Reservation: {
+            /** @description The hosts, addresses, … that were found for it, each with its attributes. */
+            allocations?: {
+                [key: string]: unknown;
+            }[] | null;
+            /**
+             * @description The kind of resource; its plug-in defines further attributes. Required, except in an end, and in an update for a reservation whose `id` is in the current lease.
+             * @example physical:host
+             * @example virtual:instance
+             * @example flavor:instance
+             * @example virtual:floatingip
+             * @example network
+             */
+            resource_type?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A lease that is about to be changed. One of the two leases has a start, and one an end. */
+        UpdateRequest: ({
+            context: components["schemas"]["Context"];
+            /** @description The lease before the update. */
+            current_lease: components["schemas"]["Lease"];
+            /** @description The lease after the update. What does not change may be missing. */
+            lease: components["schemas"]["Lease"];
+        } & {
+            [key: string]: unknown;
+        }) & {
+            current_lease: {
+                reservations?: unknown;
+            };
+            lease: {
+                reservations?: unknown;
+            };
+        };
+        Usage: {
+            /**
+             * @description Everything from then on is counted.
+             * @example 2026-12-01T09:00:00Z
+             */
+            from: string;
+            /** @enum {string} */
+            group_by: "user" | "resource_type" | "day";
+            /** @description Days by date, others the most first. */
+            groups: ({
+                /** @description Unit-hours taken from budgets in that time, past and planned. null for resource types. */
+                amount: string | null;
+                /**
+                 * @description With group_by=day.
+                 * @example 2026-12-01
+                 */
+                day?: string;
+                leases: number;
+                /**
+                 * @description Hosts, instances and addresses times hours: a decimal number.
+                 * @example 48
+                 */
+                resource_hours: string;
+                /** @description With group_by=resource_type. */
+                resource_type?: string;
+                /** @description With group_by=user. */
+                user?: {
+                    /** @description The name of the account's domain. */
+                    domain: string | null;
+                    id: string;
+                    /** @description As Keystone has it; null = it does not tell. */
+                    name: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            })[];
+            /** @description Whether there are too many leases: then `from` is later than asked, and the figures are exact from there on. */
+            is_partial: boolean;
+            /** @description Leases in that time that were recorded by a version that did not note resources: they are not in `resource_hours`. */
+            leases_of_unknown_resources: number;
+            /** @description The sum of what is beyond 1000 groups; null = there are fewer. */
+            others: ({
+                /** @description Unit-hours taken from budgets in that time, past and planned. null for resource types. */
+                amount: string | null;
+                leases: number;
+                /**
+                 * @description Hosts, instances and addresses times hours: a decimal number.
+                 * @example 48
+                 */
+                resource_hours: string;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            /**
+             * @description ISO 8601, UTC.
+             * @example 2026-12-01T09:00:00Z
+             */
+            until: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A lease as it is sent to Blazar (POST /v1/leases). Other attributes pass through. */
+        WantedLease: {
+            /**
+             * @description In UTC, to the minute.
+             * @example 2026-12-01 09:00
+             * @example now
+             */
+            end_date: string;
+            name?: string;
+            /** @default [] */
+            reservations: ({
+                /** @description The number of instances or addresses. */
+                amount?: number | string;
+                /** @description The largest number of hosts. */
+                max?: number;
+                /** @description The least number of hosts. */
+                min?: number;
+                /** @description physical:host, virtual:instance, flavor:instance, virtual:floatingip, or another that Blazar has a plug-in for. */
+                resource_type: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            /**
+             * @description In UTC, to the minute; `now` = the current minute.
+             * @example 2026-12-01 09:00
+             * @example now
+             */
+            start_date: string;
+            /** @description For whom the lease would be: for operators and readers. Default: who asks. */
+            user_id?: string;
+        } & {
+            [key: string]: unknown;
+        };
+    };
+    responses: {
+        /** @description The lease is allowed. */
+        Allowed: {
+            headers: {
+                "X-Enforcement-Generation": components["headers"]["X-Enforcement-Generation"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description The request did not arrive within `deadline`. The connection is closed. */
+        ArrivedTooSlowly: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description The lease is recorded. */
+        Committed: {
+            headers: {
+                "X-Enforcement-Generation": components["headers"]["X-Enforcement-Generation"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description This document. */
+        Described: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ApiDescription"];
+            };
+        };
+        /** @description A fault of the service. Nothing was decided, and nothing is allowed. */
+        Faulty: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
+            };
+        };
+        /** @description The token of Keystone has none of `service_roles`. */
+        Forbidden: {
+            headers: {
+                "X-Enforcement-Generation": components["headers"]["X-Enforcement-Generation"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        /** @description The headers are longer than 16 KiB. The connection is closed. */
+        HeadersTooLarge: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description The process answers. */
+        Healthy: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Health"];
+            };
+        };
+        /** @description The filters were notified. */
+        Heard: {
+            headers: {
+                "X-Enforcement-Generation": components["headers"]["X-Enforcement-Generation"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description The service has tokens, and neither `X-Auth-Token` nor a session holds one of them: a login form. */
+        Login: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": components["schemas"]["Page"];
+            };
+        };
+        /** @description The metrics. */
+        Measured: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "text/plain": components["schemas"]["Metrics"];
+            };
+        };
+        /** @description Something must be shown: a token, or the cookie of the console, and it is missing or not valid. */
+        NoPerson: {
+            headers: {
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        /** @description The body is not JSON, or not a request. */
+        NoRequest: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["InvalidRequest"];
+            };
+        };
+        /** @description The person may not do this, or belongs to no such project. */
+        NotAllowed: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        /** @description A parameter, the body or a header is not as described. `field` says which. */
+        NotAsked: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["InvalidRequest"];
+            };
+        };
+        /** @description A shared limit has been used up since the check, or the lease could not be recorded; or the token of Keystone has none of `service_roles`. */
+        NotCommitted: {
+            headers: {
+                "X-Enforcement-Generation": components["headers"]["X-Enforcement-Generation"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        /** @description The ledger or Keystone does not answer, or too much is under way. */
+        NotNow: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        /** @description The service has tokens, and `X-Auth-Token` is not one of them; nor, with `keystone_auth`, a token that Keystone knows. */
+        NoToken: {
+            headers: {
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        /** @description The configuration is not valid, or the service is about to stop. */
+        NotReady: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Readiness"];
+            };
+        };
+        /** @description Too many decisions are under way and waiting, or the request waited too long; or Keystone does not answer, and the token is not known. */
+        OverloadedOrUnproven: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        /** @description The page. */
+        Page: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "text/html": components["schemas"]["Page"];
+            };
+        };
+        /** @description The configuration is valid, and the service is not about to stop. */
+        Ready: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Readiness"];
+            };
+        };
+        /** @description A filter rejected the lease, or failed; or the token of Keystone has none of `service_roles`. */
+        Rejected: {
+            headers: {
+                "X-Enforcement-Generation": components["headers"]["X-Enforcement-Generation"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        /** @description The body is longer than `body_limit`, as sent or decompressed. */
+        TooLarge: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        /** @description The answer to other methods at this path. */
+        WrongMethod: {
+            headers: {
+                Allow: components["headers"]["Allow"];
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+        /** @description The content type is not JSON in UTF-8, or the encoding is not gzip, deflate or br. */
+        WrongType: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Refusal"];
+            };
+        };
+    };
+    parameters: {
+        /** @description The id under which both sides log the request. Any other text is ignored. */
+        RequestId: string;
+    };
+    requestBodies: never;
+    headers: {
+        /** @description The allowed methods. */
+        Allow: string;
+        /** @description Seconds. */
+        "Retry-After": number;
+        /** @description With `keystone_auth`: where to get a token. */
+        "WWW-Authenticate": string;
+        /** @description The number of the configuration that decided: 1 since the start, one more with each reload. */
+        "X-Enforcement-Generation": number;
+        /** @description The id that the client sent, or else the service's. */
+        "X-Openstack-Request-Id": string;
+    };
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    listBudgets: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+                /** @description Only of this project: its id, or name@domain. */
+                project_id?: string;
+                /** @description Only ids of projects or users that contain this text, whatever the case. */
+                search?: string;
+                /** @description Only of this user: the id, or for operators and readers name@domain. */
+                user_id?: string;
+                /** @description Only budgets in force at this time. ISO 8601; without an offset it means UTC. */
+                valid_at?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budgets"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Keystone has no account of this name. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    createBudget: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "project_id": "climate",
+                 *       "user_id": "alice",
+                 *       "valid_from": "2026-12-01T00:00:00Z",
+                 *       "valid_until": "2027-01-01T00:00:00Z",
+                 *       "amount": "50",
+                 *       "reason": "A workshop"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewBudget"];
+            };
+        };
+        responses: {
+            /** @description The budget is in force. */
+            201: {
+                headers: {
+                    /** @description For `If-Match`: another one after each change. */
+                    ETag?: string;
+                    /** @description Where it is. */
+                    Location?: string;
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budget"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Another budget of the owner is in force at that time, or the one itself: nothing is replaced. */
+            409: {
+                headers: {
+                    /** @description The other budget. */
+                    Location?: string;
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["WrongType"];
+            /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    getBudget: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                budget_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The budget. */
+            200: {
+                headers: {
+                    /** @description For `If-Match`: another one after each change. */
+                    ETag?: string;
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budget"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description There is none, it was removed, or it is of a project that the person may not see; or no filter of the configuration uses a ledger. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    removeBudget: {
+        parameters: {
+            query: {
+                /** @description Why, for the history. */
+                reason: string;
+            };
+            header: {
+                /** @description The ETag of the budget, as the person has seen it. */
+                "If-Match": string;
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                budget_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is removed. */
+            204: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description There is none, it was removed, or it is of a project that the person may not see; or no filter of the configuration uses a ledger. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Somebody has changed the budget since: the ETag is that of another version. */
+            412: {
+                headers: {
+                    /** @description For `If-Match`: another one after each change. */
+                    ETag?: string;
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            /** @description The reason is empty or too long. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            /** @description `If-Match` is missing. */
+            428: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    amendBudget: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The ETag of the budget, as the person has seen it. */
+                "If-Match": string;
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                budget_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "amount": "80",
+                 *       "reason": "More hosts than planned"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BudgetAmendment"];
+            };
+        };
+        responses: {
+            /** @description The budget as it is now. */
+            200: {
+                headers: {
+                    /** @description For `If-Match`: another one after each change. */
+                    ETag?: string;
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budget"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description There is none, it was removed, or it is of a project that the person may not see; or no filter of the configuration uses a ledger. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Another budget of the owner is in force at that time, or the one itself: nothing is replaced. */
+            409: {
+                headers: {
+                    /** @description The other budget. */
+                    Location?: string;
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            /** @description Somebody has changed the budget since: the ETag is that of another version. */
+            412: {
+                headers: {
+                    /** @description For `If-Match`: another one after each change. */
+                    ETag?: string;
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["WrongType"];
+            /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            /** @description `If-Match` is missing. */
+            428: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    listChangesOfBudget: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+                /** @description Which come first. Default: the newest. */
+                order?: "newest" | "oldest";
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                budget_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetChanges"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    listBudgetChanges: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+                /** @description Which come first. Default: the newest. */
+                order?: "newest" | "oldest";
+                /** @description Only of this project: its id, or name@domain. */
+                project_id?: string;
+                /** @description Only of this user: the id, or for operators and readers name@domain. */
+                user_id?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetChanges"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Keystone has no account of this name. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    listBudgetCharges: {
+        parameters: {
+            query: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+                /** @description Its id, or name@domain. */
+                project_id: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetCharges"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Keystone has no project of this name. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    exportBudgets: {
+        parameters: {
+            query?: {
+                /** @description Default: csv. */
+                format?: "csv" | "json";
+                /** @description Only of this project: its id, or name@domain. */
+                project_id?: string;
+                /** @description Only budgets in force at this time. ISO 8601; without an offset it means UTC. */
+                valid_at?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    /** @description The name of the file. */
+                    "Content-Disposition"?: string;
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        budgets: ({
+                            amount: string;
+                            /**
+                             * @description Unit-hours, such as node-hours: a decimal number.
+                             * @example 1234.5
+                             */
+                            left: string;
+                            project_id: string;
+                            /**
+                             * @description Unit-hours, such as node-hours: a decimal number.
+                             * @example 1234.5
+                             */
+                            taken: string;
+                            user_id: string | null;
+                            /**
+                             * @description ISO 8601, UTC.
+                             * @example 2026-12-01T09:00:00Z
+                             */
+                            valid_from: string;
+                            /**
+                             * @description ISO 8601, UTC.
+                             * @example 2026-12-01T09:00:00Z
+                             */
+                            valid_until: string;
+                        } & {
+                            [key: string]: unknown;
+                        })[];
+                        unit: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                    "text/csv": components["schemas"]["ExportedBudgets"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            /** @description Keystone has no project of this name. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    importBudgets: {
+        parameters: {
+            query?: {
+                /** @description true = only tell what would be set, and every mistake. Default: false. */
+                dry_run?: "true" | "false";
+                /** @description Why, for the history. Needed unless it is a dry run. */
+                reason?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "budgets": [
+                 *         {
+                 *           "project_id": "climate",
+                 *           "user_id": null,
+                 *           "valid_from": "2027-01-01T00:00:00Z",
+                 *           "valid_until": "2028-01-01T00:00:00Z",
+                 *           "amount": "1000"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["BudgetFile"];
+                /**
+                 * @example project_id,user_id,valid_from,valid_until,amount
+                 *     climate,,2027-01-01,2028-01-01,1000
+                 *     climate,alice,2027-01-01,2027-07-01,50
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            /** @description What was set, or would be. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportReport"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["WrongType"];
+            /** @description The file has mistakes, or there is no reason: nothing was set. */
+            422: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportRefusal"];
+                };
+            };
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    listDecisions: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Only where this filter did more than allow. */
+                filter?: string;
+                /** @description Only from this time on. ISO 8601; without an offset it means UTC. */
+                from?: string;
+                /** @description Only about this lease. */
+                lease_id?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+                /** @description Only of this operation. */
+                operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "kubernetes.admission" | "kubernetes.validation";
+                /** @description Only with this outcome. `refused` = rejected and failed. */
+                outcome?: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "exempt" | "audit" | "refused";
+                /** @description Only of this project, by id or `name@domain`. */
+                project_id?: string;
+                /** @description Only before this time. ISO 8601; without an offset it means UTC. */
+                until?: string;
+                /** @description Only of this user, by id or `name@domain`. */
+                user_id?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of decisions. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Decisions"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No decisions are stored. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    getDecisions: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of decisions. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Decisions"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No decisions are stored, or none of this id that the person may see. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    listLedgerEntries: {
+        parameters: {
+            query?: {
+                /** @description Only entries of this account, such as max_leases/project. */
+                account?: string;
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Only entries of the lease with this id, which is Blazar's. */
+                lease_id?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+                /** @description Only entries of this operation: create, update, end, end-date, undo, reconcile, reopen. */
+                operation?: string;
+                /** @description Only entries of this project. */
+                project_id?: string;
+                /** @description Only entries of this request. */
+                request_id?: string;
+                /** @description Only entries from this time on. ISO 8601; without an offset it means UTC. */
+                since?: string;
+                /** @description Only entries before this time. ISO 8601; without an offset it means UTC. */
+                until?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of entries. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LedgerEntries"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    listProjects: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+                /** @description Only projects whose id contains this text, whatever the case. */
+                search?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of projects. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Projects"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    getProject: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The project. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    listProjectDecisions: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Only where this filter did more than allow. */
+                filter?: string;
+                /** @description Only from this time on. ISO 8601; without an offset it means UTC. */
+                from?: string;
+                /** @description Only about this lease. */
+                lease_id?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+                /** @description Only of this operation. */
+                operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "kubernetes.admission" | "kubernetes.validation";
+                /** @description Only with this outcome. `refused` = rejected and failed. */
+                outcome?: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "exempt" | "audit" | "refused";
+                /** @description Only before this time. ISO 8601; without an offset it means UTC. */
+                until?: string;
+                /** @description Only of this user, by id or `name@domain`. */
+                user_id?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of decisions. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Decisions"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No decisions are stored. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    estimateLease: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "training",
+                 *       "start_date": "2027-01-11 09:00",
+                 *       "end_date": "2027-01-15 17:00",
+                 *       "reservations": [
+                 *         {
+                 *           "resource_type": "physical:host",
+                 *           "min": 1,
+                 *           "max": 4,
+                 *           "hypervisor_properties": "",
+                 *           "resource_properties": ""
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["WantedLease"];
+            };
+        };
+        responses: {
+            /** @description The estimate. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Estimate"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["WrongType"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    listProjectLeases: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string;
+                /** @description Only leases that end after this time. ISO 8601; without an offset it means UTC. */
+                from?: string;
+                /** @description Maximum number of items, 1 to 1000. Default: 50. */
+                limit?: string;
+                /** @description Only leases in this state. `open` = pending and active. */
+                state?: "pending" | "active" | "open" | "ended";
+                /** @description Only leases that start before this time. ISO 8601; without an offset it means UTC. */
+                until?: string;
+                /** @description Only leases of this user. */
+                user_id?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of leases. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Leases"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+    getProjectUsage: {
+        parameters: {
+            query?: {
+                /** @description To the second. Default: 30 days before `until`. ISO 8601; without an offset it means UTC. */
+                from?: string;
+                /** @description Default: user. Days are those of UTC. */
+                group_by?: "user" | "resource_type" | "day";
+                /** @description To the second, at most 400 days after `from`. Default: now. ISO 8601; without an offset it means UTC. */
+                until?: string;
+            };
+            header?: {
+                /** @description The id under which both sides log the request. Any other text is ignored. */
+                "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The usage. */
+            200: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+            400: components["responses"]["NotAsked"];
+            401: components["responses"]["NoPerson"];
+            403: components["responses"]["NotAllowed"];
+            /** @description No filter that needs a ledger is enabled. */
+            404: {
+                headers: {
+                    "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequest"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            408: components["responses"]["ArrivedTooSlowly"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["Faulty"];
+            503: components["responses"]["NotNow"];
+        };
+    };
+}

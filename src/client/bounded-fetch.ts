@@ -1,0 +1,71 @@
+/** `fetch`, bounded in time and size: it follows no redirect, which would carry the token away, and verifies certificates. */
+import { Agent, fetch as undiciFetch } from 'undici';
+import { EndpointError } from './endpoint-error.ts';
+
+export interface BoundedFetchOptions {
+  /** For each request, from connecting to the last byte of its answer, in seconds. */
+  readonly timeout: number;
+  /** A longer answer is an error, in bytes. */
+  readonly maxAnswerBytes: number;
+  /** PEM: the authorities to trust, instead of those that Node trusts. */
+  readonly ca?: string | undefined;
+}
+
+export interface BoundedFetch {
+  fetch(request: Request): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** Statuses whose answers have no body. */
+const EMPTY = [204, 205, 304];
+
+export function boundedFetch({ timeout, maxAnswerBytes, ca }: BoundedFetchOptions): BoundedFetch {
+  // NODE_TLS_REJECT_UNAUTHORIZED=0 would send the token to anybody.
+  const dispatcher = new Agent({ connect: { rejectUnauthorized: true, ...(ca !== undefined && { ca }) } });
+  return {
+    async fetch(request) {
+      const { origin } = new URL(request.url);
+      const signal = AbortSignal.timeout(timeout * 1000);
+      const sent = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
+      try {
+        const answer = await undiciFetch(request.url, {
+          ...{
+            method: request.method,
+            headers: [...request.headers],
+            redirect: 'manual',
+            signal,
+            dispatcher,
+          },
+          ...(sent !== undefined && { body: sent }),
+        });
+        const chunks: Uint8Array[] = [];
+        let size = 0;
+        for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+          size += chunk.length;
+          if (size > maxAnswerBytes) {
+            throw new EndpointError('failed', `${origin}: the answer is longer than ${maxAnswerBytes} bytes`);
+          }
+          chunks.push(chunk);
+        }
+        const body = EMPTY.includes(answer.status) ? null : Buffer.concat(chunks);
+        return new Response(body, { status: answer.status, headers: [...answer.headers] });
+      } catch (thrown) {
+        if (thrown instanceof EndpointError) {
+          throw thrown;
+        }
+        const why = signal.aborted ? `no whole answer within ${timeout} s` : reasonOf(thrown);
+        throw new EndpointError('failed', `${origin}: ${why}`);
+      }
+    },
+    close: () => dispatcher.destroy(),
+  };
+}
+
+/** undici says only "fetch failed"; the cause knows why. */
+function reasonOf(thrown: unknown): string {
+  const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
+  if (!(cause instanceof Error)) {
+    return String(cause);
+  }
+  return cause.message === '' && 'code' in cause ? String(cause.code) : cause.message;
+}
