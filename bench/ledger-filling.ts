@@ -73,6 +73,23 @@ export async function fillLedger(connection: string, leases: number): Promise<vo
   await database.destroy();
 }
 
+/** The same, with 10,000 projects, and with every second lease ended early. */
+export async function fillForPeople(connection: string, leases: number): Promise<void> {
+  await fillLedger(connection, leases);
+  const { dialect } = parsed(connection);
+  const database = new Kysely<never>({ dialect: await kyselyDialect(connection) });
+  const early = "state = 'ended' AND id % 2 = 0 AND lease_id LIKE 'lease-%'";
+  await sql.raw(`UPDATE leases SET ended_at = ends_at - ${SECOND} WHERE ${early}`).execute(database);
+  const users = `UPDATE leases SET user_id = 'user-' || CAST((id / 2) % 25 AS text) WHERE lease_id LIKE 'lease-%'`;
+  await sql.raw(users).execute(database);
+  const missing = `${NUMBERS(2 * OTHER_PROJECTS)} INSERT INTO projects (project_id, revision) SELECT 'project-' || i, 1 FROM numbers WHERE true ON CONFLICT DO NOTHING`;
+  await sql.raw(missing).execute(database);
+  await sql
+    .raw(dialect === 'sqlite' ? 'PRAGMA wal_checkpoint(TRUNCATE)' : 'VACUUM ANALYZE')
+    .execute(database);
+  await database.destroy();
+}
+
 /** All of it in one transaction, on one connection. */
 async function kyselyDialect(connection: string) {
   const to = parsed(connection);

@@ -13,6 +13,7 @@ import type { Run, Suite, Trial } from './harness/suite.ts';
 import { trial as ledger } from './ledger.ts';
 import { suite as outbox } from './outbox.ts';
 import { suite as peers } from './peers.ts';
+import { trial as peopleLists } from './people-lists.ts';
 import { printJsonReport, printTableReport } from './report.ts';
 import { suite as service } from './service.ts';
 import { trial as fuzz } from './service-fuzz.ts';
@@ -32,6 +33,7 @@ const MATTERS: readonly (Suite | Trial)[] = [
   admission,
   ledger,
   estimate,
+  peopleLists,
   blazarRound,
   service,
   tokens,
