@@ -2,7 +2,7 @@
 import type { Amount } from '../../filter/amount.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { type Alternative, alternativesOf, chargedBy } from '../alternatives.ts';
-import { charge, type RecordedClaim } from '../recorded-claim.ts';
+import { charge, parseClaims, type RecordedClaim } from '../recorded-claim.ts';
 import { isBudgetAccount } from '../reports.ts';
 import type { LeaseRow } from '../schema.ts';
 
@@ -57,8 +57,14 @@ export function sharesOf(
   charged: ReadonlyMap<string, Amount> | undefined,
   budgets: ReadonlyMap<string, Validity>,
 ): Share[] {
-  const alternatives = alternativesOf(row);
   const end = endedBefore(row);
+  if (charged === undefined && row.alternatives === null) {
+    // Most rows: nothing has to be weighed.
+    return parseClaims(row.claims).flatMap((claim) =>
+      isBudgetAccount(claim.account) ? shareOf(claim, claim.account, end) : [],
+    );
+  }
+  const alternatives = alternativesOf(row);
   const byAccount = new Map<string, Share[]>();
   const accounts = charged?.keys() ?? chargedBy(alternatives).keys();
   for (const account of accounts) {

@@ -30,11 +30,11 @@ export interface LeaseSpan {
 }
 
 /** Maximum number of leases that are read. */
-export const MAX_READ = 5000;
+export const MAX_READ = 3000;
 /** Leases in one piece: their claims are read and parsed at once. */
-const PIECE = 200;
+const PIECE = 100;
 /** Entries of an index that are passed in one piece. */
-const PASSED = 20_000;
+const PASSED = 10_000;
 
 /**
  * `from`, `until`: seconds of the epoch. Those that end last are read first. One that ended while it was not known whether it had been

@@ -42,11 +42,11 @@ export interface LeaseRowView {
 }
 
 /** Leases that are looked at in one piece, where not all of them may be wanted. */
-const PIECE = 1000;
+const PIECE = 500;
 /** Leases that are looked at for one page: one with few matches may be shorter than `limit`, and have a next one. */
-export const LOOKED_AT = 20_000;
+export const LOOKED_AT = 10_000;
 /** Leases whose costs are read in one piece. */
-const COSTED = 100;
+const COSTED = 50;
 
 /**
  * The newest first, as they were recorded. Only `next` tells whether there are more: a page may have fewer leases than `limit`, even none,
