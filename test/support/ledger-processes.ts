@@ -28,6 +28,8 @@ export interface ServiceSetup {
   readonly enforcement?: string;
   /** Further sections. */
   readonly sections?: string;
+  /** Further lines of `[service]`. */
+  readonly service?: string;
   /** Not the policy service, but a lease service that embeds the library. */
   readonly isEmbedded?: boolean;
 }
@@ -71,6 +73,7 @@ doubt_folder = ${doubtFolder}
 [service]
 port = 0
 deadline = ${deadline}
+${setup.service ?? ''}
 ${sections}
 `);
   const env = Object.fromEntries(

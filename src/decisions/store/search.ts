@@ -155,6 +155,9 @@ function planOf(asked: DecisionsQuery): Plan | undefined {
     if (leaseId !== undefined) {
       return plan([sql`lease_id = ${leaseId}`], ['leaseId']);
     }
+    if (users !== undefined) {
+      return plan(accountBranches('user', users, outcomes), ['users', ...unlabelled(users)]);
+    }
     if (filters !== undefined) {
       // The table of filters knows projects by their ids only.
       const ids = visible === undefined && query.projects?.some(isLabel) ? undefined : projects;
@@ -167,9 +170,6 @@ function planOf(asked: DecisionsQuery): Plan | undefined {
         ['filters', ...(ids !== undefined && areIds ? (['projects'] as const) : [])],
         'decision_filters',
       );
-    }
-    if (users !== undefined) {
-      return plan(accountBranches('user', users, outcomes), ['users', ...unlabelled(users)]);
     }
     if (projects !== undefined) {
       const done = visible === undefined || areIds ? (['projects'] as const) : [];

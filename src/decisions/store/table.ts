@@ -14,7 +14,7 @@ import { removeOld, SqliteWriting, writeToPostgres } from './statements.ts';
 const FIRST_WINDOW = 1000;
 const LARGEST_WINDOW = 32_000;
 /** Then a page is as it is, in milliseconds: its reader goes on with the next. */
-const PATIENCE = 250;
+const PATIENCE = 60;
 
 export class DecisionTable implements DecisionTarget {
   readonly #database: Database;
