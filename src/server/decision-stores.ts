@@ -111,8 +111,9 @@ export class DecisionStores {
     );
     // The filters have verified the tables of a file.
     const isKnown = !isWanted && parseConnection(connection)?.dialect === 'sqlite';
-    const wrong = await (isKnown ? Promise.resolve(undefined) : verify()).catch((thrown: unknown) => {
+    const wrong = await (isKnown ? Promise.resolve(undefined) : verify()).catch(async (thrown: unknown) => {
       if (!(thrown instanceof LedgerUnavailableError)) {
+        await target.close();
         throw thrown;
       }
       this.#logger.error(

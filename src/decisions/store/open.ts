@@ -9,6 +9,9 @@ import type { DecisionTarget } from './contract.ts';
 /** One writes, one reads. */
 const CONNECTIONS = 2;
 
+/** A thread may take a while to start on a busy machine, in seconds. */
+const STARTING = 30;
+
 export interface OpenedTarget {
   readonly target: DecisionTarget;
   /** What is wrong with the tables, or the rights on them; `undefined` = nothing. @throws LedgerUnavailableError */
@@ -32,7 +35,10 @@ export async function openTarget(
 async function inFile(file: string, replica: string, timeout: number): Promise<OpenedTarget> {
   const { DecisionThread } = await import('./thread.ts');
   const target = new DecisionThread({ file, replica }, timeout);
-  return { target, verify: () => withinDeadline(timeout, (wait: Wait) => target.verify(wait)) };
+  return {
+    target,
+    verify: () => withinDeadline(Math.max(timeout, STARTING), (wait: Wait) => target.verify(wait)),
+  };
 }
 
 async function onServer(

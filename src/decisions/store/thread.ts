@@ -1,7 +1,7 @@
 /** Decisions in a file, kept by a thread of their own: see `worker.ts`. */
 import { Worker } from 'node:worker_threads';
 import { inTime, type Wait, withinDeadline } from '../../deadline.ts';
-import { errorText } from '../../errors.ts';
+import { errorText, LedgerUnavailableError } from '../../errors.ts';
 import { CommitInDoubtError } from '../../ledger/database.ts';
 import type { PageOf } from '../../ledger/views/pages.ts';
 import type { DecisionsQuery, DecisionTarget, Retention, StoredDecision } from './contract.ts';
@@ -89,7 +89,12 @@ export class DecisionThread implements DecisionTarget {
     // Nobody may wait for it any more.
     answer.catch(() => {});
     this.#running().postMessage({ id, task, milliseconds: this.#timeout * IN_TIME });
-    return (await inTime(answer, wait)) as ThreadResults[Kind];
+    const answered = await inTime(answer, wait).catch((thrown: unknown) => {
+      throw thrown === wait.signal?.reason
+        ? new LedgerUnavailableError('the thread of the store did not answer in time', { cause: thrown })
+        : thrown;
+    });
+    return answered as ThreadResults[Kind];
   }
 
   #running(): Worker {
