@@ -57,6 +57,12 @@ const tries: Readonly<Record<string, Try>> = {
     }
   },
 
+  /** For the commands that follow. */
+  csv({ file, text }, _follower, workshop) {
+    expect(file, 'csv needs "file=…"').toBeDefined();
+    workshop.write(file ?? '', text);
+  },
+
   /** YAML as PyYAML reads it, one document or several. */
   yaml({ file, text }, _follower, workshop) {
     YamlDocument.parseAll(text);

@@ -52,6 +52,8 @@ const FLAGS = [
 
 /** Names of others, or only in the log: upstream's hook, the documented field, SkyPilot's alternatives, Blazar's flavours, parameters of PostgreSQL. */
 const FOREIGN = [
+  // A table of the ledger.
+  'decision_filters',
   'on_end',
   'end_time',
   'any_of',
