@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: certificate.sh [FOLDER]
 # Makes the certificate of the policy service. On the first run it also makes the authority that signs it, and two tokens: one
-# that the API server sends as the last part of a webhook's path, and one that opens the page of the service. Writes into FOLDER,
+# that the API server sends as the last part of a webhook's path, and one that opens the console. Writes into FOLDER,
 # by default `certificate` beside this file, and prints the authority in the form that `caBundle` needs.
 # Before the certificate expires, run it again, then `kubectl apply -k`. The authority stays, so old and new pods are trusted.
 # Only this script needs ca.key: you can keep it elsewhere.

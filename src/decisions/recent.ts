@@ -1,4 +1,4 @@
-/** The latest decisions, for the page. */
+/** The latest decisions, for the console. */
 import type { Instant } from '../lease/dates.ts';
 import type { DecisionRecord } from './record.ts';
 

@@ -54,7 +54,7 @@ export const keystoneOptions = z.object({
   }),
   resolve_names: z.boolean().default(false).meta({
     description:
-      'Whether to ask Keystone for the names of projects, domains and users, and for the tags of projects. Filters, messages, the decision log, the page and commands then show names, and limits may be written as name@domain or for a tag. Our account must be allowed to read projects, users and domains. Names are compared exactly, also in upper and lower case.',
+      'Whether to ask Keystone for the names of projects, domains and users, and for the tags of projects. Filters, messages, the decision log, the console and commands then show names, and limits may be written as name@domain or for a tag. Our account must be allowed to read projects, users and domains. Names are compared exactly, also in upper and lower case.',
   }),
   names_cache_time: z.int().min(1).max(86_400).default(300).meta({
     description: 'How long names and tags are used without asking Keystone again.',

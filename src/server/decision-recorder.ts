@@ -1,4 +1,4 @@
-/** What happens to every decision, whatever its protocol: it is written to the decision log and to the store, counted, and shown on the page. */
+/** What happens to every decision, whatever its protocol: it is written to the decision log and to the store, counted, and shown in the console. */
 
 import { withOrigin } from '../config/option-groups.ts';
 import type { Deadline } from '../deadline.ts';
@@ -15,7 +15,7 @@ export class DecisionRecorder {
   readonly #metrics: Metrics;
   readonly #log: DecisionLog | undefined;
   readonly #heard: (record: DecisionRecord, asked: AskedTime | undefined) => void;
-  /** The latest decisions, for the page. */
+  /** The latest decisions, for the console. */
   readonly recent = new RecentDecisions();
 
   /**

@@ -102,7 +102,7 @@ export const DOORS = {
     ways: ['X-Auth-Token'],
     ownCertificates: false,
     expected: 'expected a valid token in the header X-Auth-Token',
-    openTo: 'ask for leases, end them and see the page',
+    openTo: 'ask for leases, end them and look into the console',
   },
   skypilot: {
     title: 'SkyPilot',

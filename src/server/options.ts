@@ -81,7 +81,7 @@ export const serviceOptions = z
         'Start even if everyone who reaches the address may ask. Unless this is true, each protocol that is served at an address other than loopback needs a token or a certificate.',
     }),
     session_lifetime: z.int().min(60).max(2_592_000).default(28_800).meta({
-      description: 'Longest time that a login to the page lasts.',
+      description: 'Longest time that a login to the console lasts.',
       unit: 'seconds',
     }),
     tls_cert_file: path.meta({
