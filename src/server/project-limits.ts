@@ -30,7 +30,7 @@ export interface FilterLimits {
 }
 
 export interface Viewer {
-  /** A member sees values, but no places of files, and nothing that is of other projects or of the service itself. */
+  /** A member sees values of filters that are enforced, but no places of files, and nothing that is of other projects or of the service itself. */
   readonly isMember: boolean;
   /** Whether limits of this user are the member's own. */
   readonly userId: string | null;
@@ -53,7 +53,9 @@ export function projectLimits(
   viewer: Viewer,
 ): FilterLimits[] {
   const ofChain = settings.filter(({ option }) => option.section === 'enforcement');
-  return filters.map(({ installed, audit }) => {
+  // Nobody has announced to members what is only tried.
+  const shown = filters.filter(({ audit }) => !(audit && viewer.isMember));
+  return shown.map(({ installed, audit }) => {
     const own = new Set(installed.options.map(({ name }) => name));
     const options = ofChain
       .filter(({ option }) => own.has(option.name))

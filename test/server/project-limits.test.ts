@@ -64,7 +64,6 @@ const FOR_EVERYBODY = {
   max_leases_per_project: 5,
   max_leases_project_limits: { 'climate@Default': 7, 'climate/physical:host': 3 },
   max_leases_tag_limits: { big: 9 },
-  max_reservation_size: { 'physical:host': 4 },
   usage_budget_flavor_rates: { large: 2 },
 };
 
@@ -79,6 +78,7 @@ it('are those of the enabled filters that concern the project, with their places
   ]);
   expect(valuesOf(all)).toEqual({
     ...FOR_EVERYBODY,
+    max_reservation_size: { 'physical:host': 4 },
     max_leases_user_limits: { alice: 2, bob: 3 },
     external_service_base_endpoint: 'https://quota.example.org/',
     external_service_token: '****',
@@ -87,7 +87,7 @@ it('are those of the enabled filters that concern the project, with their places
   expect(duration).toMatchObject({ option: 'max_lease_duration', unit: 'seconds', origin: `${file}:5` });
 });
 
-it('tell members nothing of other projects and users, of addresses, secrets or files', async () => {
+it('tell members nothing of other projects and users, of addresses, secrets or files, or of filters that are tried', async () => {
   const { file, all } = await limits(true);
   expect(valuesOf(all)).toEqual({
     ...FOR_EVERYBODY,

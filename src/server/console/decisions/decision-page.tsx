@@ -2,6 +2,7 @@
 import type { FilterRecord } from '../../../decisions/record.ts';
 import type { EntryView } from '../../../ledger/views/entries.ts';
 import { ApiError } from '../../api/route.ts';
+import { may } from '../../people/access.ts';
 import { NamedId } from '../account.tsx';
 import { Milliseconds, Outcome } from '../outcome.tsx';
 import type { ConsolePage } from '../page.ts';
@@ -28,8 +29,13 @@ export const decisionPage: ConsolePage = {
         'there is no decision with this request id, or it concerns a project that you may not see, or it is not kept any more',
       );
     }
+    const isForMember = request.person.kind === 'member';
     const shown = await Promise.all(
-      decisions.map(async (one) => ({ ...one, entries: await recordedEntries(request, one.record) })),
+      decisions.map(async (one) => ({
+        ...one,
+        isForMember,
+        entries: may(request.person, 'see-ledger') ? await recordedEntries(request, one.record) : undefined,
+      })),
     );
     return {
       title: decisions.length === 1 ? 'Decision' : `${decisions.length} decisions of one request`,
@@ -49,11 +55,13 @@ export const decisionPage: ConsolePage = {
 
 interface OneDecisionProps extends FoundDecision {
   readonly number: number;
-  /** `undefined` = unknown, or none. */
+  /** Members see nothing of how the service works: which process decided, and how long it took. */
+  readonly isForMember: boolean;
+  /** `undefined` = unknown, none, or not for this person. */
   readonly entries: readonly EntryView[] | undefined;
 }
 
-function OneDecision({ record, asked, replica, number, entries }: OneDecisionProps) {
+function OneDecision({ record, asked, replica, number, entries, isForMember }: OneDecisionProps) {
   const { outcome, operation, filter, message, filters, warnings, time } = record;
   const { project_id, user_id, lease_id, lease_name, generation, duration_ms } = record;
   const id = `decision-${number}`;
@@ -77,8 +85,12 @@ function OneDecision({ record, asked, replica, number, entries }: OneDecisionPro
       <dl class="facts">
         <dt>Decided</dt>
         <dd>
-          <time dateTime={time}>{time.replace('T', ' ').replace('Z', '')}</time> UTC, in{' '}
-          <Milliseconds value={duration_ms} />
+          <time dateTime={time}>{time.replace('T', ' ').replace('Z', '')}</time> UTC
+          {!isForMember && (
+            <>
+              , in <Milliseconds value={duration_ms} />
+            </>
+          )}
         </dd>
         <dt>Operation</dt>
         <dd>{operation}</dd>
@@ -115,21 +127,25 @@ function OneDecision({ record, asked, replica, number, entries }: OneDecisionPro
             </dd>
           </>
         )}
-        <dt>Decided by</dt>
-        <dd>
-          {replica === undefined ? 'this process' : <Text>{replica}</Text>}, generation {generation} of its
-          configuration
-        </dd>
+        {!isForMember && (
+          <>
+            <dt>Decided by</dt>
+            <dd>
+              {replica === undefined ? 'this process' : <Text>{replica}</Text>}, generation {generation} of
+              its configuration
+            </dd>
+          </>
+        )}
       </dl>
       {filters.length === 0 ? (
         <p>No filter was asked.</p>
       ) : (
         <Table
           label={`What every filter said${number > 1 ? ` (${number})` : ''}`}
-          head={['Filter', 'Said', 'Message', 'Took']}
+          head={['Filter', 'Said', 'Message', ...(isForMember ? [] : ['Took'])]}
         >
           {filters.map((one) => (
-            <FilterRow {...one} />
+            <FilterRow one={one} isForMember={isForMember} />
           ))}
         </Table>
       )}
@@ -150,7 +166,13 @@ function Owner({ id, name, domain }: OwnerProps) {
   return id === null ? <span class="none">not known</span> : <NamedId id={id} named={named(name, domain)} />;
 }
 
-function FilterRow({ filter, outcome, audit, message, duration_ms }: FilterRecord) {
+interface FilterRowProps {
+  readonly one: FilterRecord;
+  readonly isForMember: boolean;
+}
+
+function FilterRow({ one, isForMember }: FilterRowProps) {
+  const { filter, outcome, audit, message, duration_ms } = one;
   return (
     <tr>
       <th scope="row">
@@ -161,9 +183,11 @@ function FilterRow({ filter, outcome, audit, message, duration_ms }: FilterRecor
         <Outcome outcome={outcome} />
       </td>
       <td class="why">{message !== null && <Text>{message}</Text>}</td>
-      <td>
-        <Milliseconds value={duration_ms} />
-      </td>
+      {!isForMember && (
+        <td>
+          <Milliseconds value={duration_ms} />
+        </td>
+      )}
     </tr>
   );
 }

@@ -8,9 +8,11 @@ import { Text } from '../text.tsx';
 interface DecisionTableProps {
   readonly label: string;
   readonly decisions: readonly DecisionRecord[];
+  /** Members see nothing of how the service works: which configuration decided, and how long it took. */
+  readonly isForMember?: boolean;
 }
 
-export function DecisionTable({ label, decisions }: DecisionTableProps) {
+export function DecisionTable({ label, decisions, isForMember = false }: DecisionTableProps) {
   return (
     <Table
       label={label}
@@ -18,13 +20,18 @@ export function DecisionTable({ label, decisions }: DecisionTableProps) {
       isLong
     >
       {decisions.map((decision) => (
-        <DecisionRow {...decision} />
+        <DecisionRow decision={decision} isForMember={isForMember} />
       ))}
     </Table>
   );
 }
 
-function DecisionRow(decision: DecisionRecord) {
+interface DecisionRowProps {
+  readonly decision: DecisionRecord;
+  readonly isForMember: boolean;
+}
+
+function DecisionRow({ decision, isForMember }: DecisionRowProps) {
   const { time, outcome, operation, filter, lease_name, lease_id, project_id, user_id } = decision;
   const { message, warnings, duration_ms, request_id, generation } = decision;
   const project = named(decision.project_name, decision.project_domain);
@@ -35,9 +42,11 @@ function DecisionRow(decision: DecisionRecord) {
         <time dateTime={time}>
           {time.slice(0, 10)} <b>{time.slice(11, 19)}</b>
         </time>
-        <small>
-          <Milliseconds value={duration_ms} />
-        </small>
+        {!isForMember && (
+          <small>
+            <Milliseconds value={duration_ms} />
+          </small>
+        )}
       </td>
       <td class="outcomes">
         <Outcome outcome={outcome} />
@@ -75,7 +84,7 @@ function DecisionRow(decision: DecisionRecord) {
         <a class="id" href={`/decisions/${encodeURIComponent(request_id)}`}>
           {request_id}
         </a>
-        <small>generation {generation}</small>
+        {!isForMember && <small>generation {generation}</small>}
       </td>
     </tr>
   );

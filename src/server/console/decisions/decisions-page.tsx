@@ -32,7 +32,11 @@ export const decisionsPage: ConsolePage = {
           <SearchForm asked={asked} request={request} />
           {found !== undefined && (
             <LivePart name="decisions">
-              <Found {...found} query={request.query} />
+              <Found
+                {...found}
+                query={request.query}
+                isForMember={visibleProjects(request.person) !== undefined}
+              />
             </LivePart>
           )}
         </>
@@ -48,7 +52,8 @@ interface SearchFormProps {
 
 function SearchForm({ asked, request }: SearchFormProps) {
   const { texts, mistakes } = asked;
-  const { filters } = request.generation.configuration;
+  const isMember = visibleProjects(request.person) !== undefined;
+  const filters = request.generation.configuration.filters.filter(({ audit }) => !(audit && isMember));
   // A browser shows no date that is not valid.
   const typeOf = (name: 'since' | 'until') => (mistakes[name] === undefined ? 'datetime-local' : 'text');
   const field = (name: keyof typeof texts) => ({ name, value: texts[name], mistake: mistakes[name] });
@@ -105,7 +110,9 @@ function ownProjects({ person }: PageRequest): readonly string[] {
   return visibleProjects(person) ?? [];
 }
 
-function Found({ decisions, next, isShared, query }: FoundDecisions & { readonly query: URLSearchParams }) {
+type FoundProps = FoundDecisions & { readonly query: URLSearchParams; readonly isForMember: boolean };
+
+function Found({ decisions, next, isShared, query, isForMember }: FoundProps) {
   const label = 'Decisions, the newest first';
   return (
     <section aria-labelledby="found">
@@ -114,8 +121,13 @@ function Found({ decisions, next, isShared, query }: FoundDecisions & { readonly
         {isShared
           ? 'Of all replicas.'
           : 'Of the last 50 decisions of this process alone: decisions are not stored ([service] decision_store).'}{' '}
-        <b>exempt</b>: the project is in exempt_projects, so no filter was asked. <b>audit</b>: allowed, but
-        an audited filter would have rejected it. <b>allowed-on-error</b>: allowed by a filter that failed.{' '}
+        <b>exempt</b>: the project is in exempt_projects, so no filter was asked.{' '}
+        {!isForMember && (
+          <>
+            <b>audit</b>: allowed, but an audited filter would have rejected it. <b>allowed-on-error</b>:
+            allowed by a filter that failed.{' '}
+          </>
+        )}
         <b>changed</b>: allowed, but changed by a filter.
       </p>
       {decisions.length === 0 ? (
@@ -125,7 +137,11 @@ function Found({ decisions, next, isShared, query }: FoundDecisions & { readonly
             : 'None among those looked at so far; go on to the next page.'}
         </p>
       ) : (
-        <DecisionTable label={label} decisions={decisions.map(({ record }) => record)} />
+        <DecisionTable
+          label={label}
+          decisions={decisions.map(({ record }) => record)}
+          isForMember={isForMember}
+        />
       )}
       <Pager label={label} path={PATH} query={query} next={next} />
     </section>

@@ -2,9 +2,11 @@
 
 import type { AskedTime } from '../../../decisions/recent.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
+import { memberView } from '../../../decisions/store/member-view.ts';
 import { visibleProjects } from '../../people/access.ts';
+import type { Person } from '../../people/person.ts';
 import type { PageRequest } from '../page.ts';
-import { isWished, type Wish } from './decision-query.ts';
+import { isVisible, isWished, type Wish } from './decision-query.ts';
 import { decisionSource } from './decision-source.ts';
 
 export interface FoundDecision {
@@ -35,18 +37,29 @@ export async function findDecisions(
   { person, generation, recorder, deadline }: Asker,
   { wish, limit, after }: Wanted,
 ): Promise<FoundDecisions> {
-  const visible = visibleProjects(person);
   const source = decisionSource(generation);
   if (source === undefined) {
-    const refused = new Map(recorder.recent.refused().map(({ record, ...asked }) => [record, asked]));
-    const decisions = recorder.recent
-      .list()
-      .filter((record) => isWished(record, wish, visible))
-      .map((record) => ({ record, asked: refused.get(record), replica: undefined }));
+    const decisions = ownDecisions(recorder, person, wish);
     return { decisions: decisions.slice(0, limit), next: undefined, isShared: false };
   }
+  const visible = visibleProjects(person);
   const { items, next } = await source.search({ ...wish, visible, limit, after }, deadline);
   return { decisions: items, next, isShared: true };
+}
+
+/** Of this process, as the store would show them: a member looks for what they see, and nothing else. */
+function ownDecisions({ recent }: PageRequest['recorder'], person: Person, wish: Wish): FoundDecision[] {
+  const visible = visibleProjects(person);
+  const refused = new Map(recent.refused().map(({ record, ...asked }) => [record, asked]));
+  return recent
+    .list()
+    .filter((record) => isVisible(record, visible))
+    .map((record) => ({
+      record: visible === undefined ? record : memberView(record),
+      asked: refused.get(record),
+      replica: undefined,
+    }))
+    .filter(({ record }) => isWished(record, wish, visible));
 }
 
 /**
@@ -59,10 +72,5 @@ export async function decisionsOf(asker: Asker, requestId: string, limit: number
   if (found.decisions.length > 0 || !found.isShared) {
     return found;
   }
-  const visible = visibleProjects(asker.person);
-  const own = asker.recorder.recent.list().filter((record) => isWished(record, wish, visible));
-  return {
-    ...found,
-    decisions: own.slice(0, limit).map((record) => ({ record, asked: undefined, replica: undefined })),
-  };
+  return { ...found, decisions: ownDecisions(asker.recorder, asker.person, wish).slice(0, limit) };
 }

@@ -1,5 +1,6 @@
 /** The latest refusals of a project, with the way to each decision and back to "Try it". */
 import type { DecisionRecord } from '../../../decisions/record.ts';
+import { memberView } from '../../../decisions/store/member-view.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import { decisionSource } from '../decisions/decision-source.ts';
 import type { PageRequest } from '../page.ts';
@@ -22,7 +23,7 @@ export async function refusalsOf(request: PageRequest, projectId: string): Promi
       ? request.recorder.recent
           .refused()
           .filter(({ record }) => record.project_id === projectId && isAboutLease(record.operation))
-          .map(({ record, start, end }) => ({ record, asked: { start, end } }))
+          .map(({ record, start, end }) => ({ record: memberView(record), asked: { start, end } }))
       : (await source.search({ ...refusedIn(projectId), limit: SHOWN, after: undefined }, request.deadline))
           .items;
   return found.slice(0, SHOWN).map(refusalOf);

@@ -5,6 +5,7 @@ import { InvalidRequestError } from '../../../errors.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import { ApiError } from '../../api/route.ts';
 import { accountId } from '../../budgets/named-accounts.ts';
+import { memberEstimate } from '../../estimate/member-estimate.ts';
 import type { Generation } from '../../generation.ts';
 import { may } from '../../people/access.ts';
 import type { Person } from '../../people/person.ts';
@@ -76,7 +77,8 @@ async function tried(request: PageRequest, wish: Wish): Promise<PageAnswer> {
   try {
     // As Blazar, which cannot take a changed lease.
     const how = { deadline, requestId, acceptsChanges: false };
-    const estimate = await enforcement.estimate({ context, lease: wanted.lease }, how);
+    const all = await enforcement.estimate({ context, lease: wanted.lease }, how);
+    const estimate = person.kind === 'member' ? memberEstimate(all) : all;
     const wishes = estimate.suggestions.map(({ lease }) => wishOf(lease, wish, wanted.lease));
     const accountText = await chargedTo(request, known.project, estimate);
     const unit = budgetUnit(generation.configuration);

@@ -1,0 +1,78 @@
+/** Members see no filter that is only tried, none that let a lease through by failing, and nothing of how the service works. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DecisionRecord } from '../../../src/decisions/record.ts';
+import { projectLimits } from '../../../src/server/project-limits.ts';
+import { newLedgers } from '../../support/ledgers.ts';
+import { type ConsoleGround, consoleOn } from './console-ground.ts';
+import { textOf } from './visitor.ts';
+
+const TRIED = 'MaxLeaseDurationFilter';
+const ID = 'req-7f1b2c3d-0000-4000-8000-0000000000aa';
+
+const record: DecisionRecord = {
+  ...{ time: new Date().toISOString(), request_id: ID, operation: 'create', generation: 4711 },
+  ...{ allowed: true, outcome: 'audit', failed: false, duration_ms: 4712, filter: TRIED, message: null },
+  ...{ project_id: 'climate', user_id: 'id-of-meg', lease_id: null, lease_name: 'tried-on-me' },
+  warnings: [`${TRIED} (tried, not enforced) would have rejected: too long`],
+  filters: [
+    { filter: TRIED, outcome: 'rejected', audit: true, message: 'too long', duration_ms: 1 },
+    { filter: 'QuotaFilter', outcome: 'allowed-on-error', audit: false, message: 'away', duration_ms: 1 },
+  ],
+};
+
+const newLedger = newLedgers();
+let ground: ConsoleGround;
+beforeAll(async () => {
+  ground = await consoleOn(await newLedger('sqlite'), {
+    enforcement: { audit_filters: [TRIED], max_lease_duration: 60 },
+  });
+  ground.recorder.recent.add(record);
+});
+afterAll(() => ground.close());
+
+describe('a member does not learn of a filter that is only tried', () => {
+  it('from the list of decisions, also by searching for it', async () => {
+    const { html } = await ground.get('meg', '/decisions');
+    expect(html).toContain('tried-on-me');
+    expect(html).not.toMatch(new RegExp(`${TRIED}|4711|4712|audited filter`));
+    for (const query of [`filter=${TRIED}`, 'filter=QuotaFilter', 'outcome=audit']) {
+      expect((await ground.get('meg', `/decisions?${query}`)).html).not.toContain('tried-on-me');
+    }
+    const seen = (await ground.get('reader', `/decisions?filter=${TRIED}`)).html;
+    expect(seen).toMatch(/tried-on-me.*generation 4711/s);
+  });
+
+  it('from the page of the decision', async () => {
+    const { status, html } = await ground.get('meg', `/decisions/${ID}`);
+    expect(status).toBe(200);
+    expect(html).not.toMatch(new RegExp(`${TRIED}|4711|4712|on-error|away|Decided by|Took`));
+    expect((await ground.get('reader', `/decisions/${ID}`)).html).toMatch(
+      new RegExp(`generation 4711.*${TRIED}`, 's'),
+    );
+  });
+
+  it('from trying a lease', async () => {
+    const wish = {
+      ...{ project: 'climate', user: 'u', name: 'a', start: '2099-01-01T00:00', end: '2099-01-02T00:00' },
+      ...{ r0_type: 'physical:host', r0_min: '1', r0_max: '1', do: 'try' },
+    };
+    const texts = await Promise.all(
+      (['meg', 'reader'] as const).map(async (who) => textOf((await ground.send(who, '/try', wish)).html)),
+    );
+    expect(texts.map((text) => [/This lease would be/.test(text), text.includes(TRIED)])).toEqual([
+      [true, false],
+      [true, true],
+    ]);
+  });
+
+  it('from the limits of the project', async () => {
+    expect((await ground.get('meg', '/projects/climate')).html).not.toContain(TRIED);
+    const filters = (isMember: boolean) =>
+      projectLimits(ground.generation.configuration, 'climate', undefined, {
+        isMember,
+        userId: null,
+      }).map(({ filter }) => filter);
+    expect(filters(true)).toEqual(['UsageBudgetFilter']);
+    expect(filters(false)).toContain(TRIED);
+  });
+});
