@@ -147,7 +147,8 @@ class Watch {
     const generation = this.#current();
     if (generation.number !== this.#seen.generation) {
       this.#seen = { ...this.#seen, generation: generation.number };
-      this.#listeners.changed('service');
+      // Who they are was found with the rules of the one before, whose Keystone is asked no more.
+      this.#listeners.beginAgain();
     }
     const source = decisionSource(generation);
     if (source === undefined) {

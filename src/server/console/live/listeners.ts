@@ -19,6 +19,7 @@ const MOST_PROJECTS = 10_000;
 const LONGEST = 600_000;
 /** A proxy or the service itself may close a connection on which nothing moves, in milliseconds. */
 const HEARTBEAT = 15_000;
+const CHANGE = 'event: change\ndata: \n\n';
 
 export interface Asked {
   readonly person: Person;
@@ -110,6 +111,14 @@ export class Listeners {
     }
   }
 
+  /** For a new configuration, which may say otherwise who may see what: all load again, and are asked again who they are. */
+  beginAgain(): void {
+    for (const listener of this.#open) {
+      this.#write(listener, CHANGE);
+      this.#end(listener);
+    }
+  }
+
   /** Ends all streams, and opens no more. */
   close(): void {
     this.#isClosed = true;
@@ -126,7 +135,7 @@ export class Listeners {
     for (const listener of this.#open) {
       const { projects } = listener;
       if (projects === undefined || changed.some((id) => id !== undefined && projects.has(id))) {
-        this.#write(listener, 'event: change\ndata: \n\n');
+        this.#write(listener, CHANGE);
       }
     }
   }

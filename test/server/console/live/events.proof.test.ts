@@ -72,6 +72,17 @@ describe('a page that listens', () => {
     expect((await listen(url, { Cookie: 'blazar-enforcement-session=made-up' })).status).toBe(401);
   });
 
+  it('is let go when there is a new configuration, which may say otherwise who may see what', async () => {
+    const service = await runService({ service: { tokens: ['s3cret'] } });
+    const token = { 'X-Auth-Token': 's3cret' };
+    const { events, ended } = await listen(service.url, token);
+    await expect.poll(events).toEqual(['hello']);
+    await service.service.reload();
+    await ended;
+    expect(events()).toEqual(['hello', 'change']);
+    expect((await listen(service.url, token)).status).toBe(200);
+  });
+
   it('is one of a few of the same session', async () => {
     const { url } = await runService();
     const open = await Promise.all([1, 2, 3, 4, 5, 6].map(() => listen(url)));
