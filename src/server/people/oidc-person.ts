@@ -1,5 +1,6 @@
 /** Who somebody is here, by the claims of an identity provider. */
 import { z } from 'zod';
+import { textMistake } from '../../ledger/texts.ts';
 import type { OidcOptions } from './oidc-options.ts';
 import { type Membership, type Person, whoOf } from './person.ts';
 
@@ -42,9 +43,10 @@ function membershipsOf(values: readonly string[], options: OidcOptions): readonl
     const isManager = role !== undefined && manager_values.includes(role);
     const isMember =
       !project_pattern.includes('{role}') || (role !== undefined && member_values.includes(role));
-    if (project !== undefined && (isManager || isMember)) {
-      const isNamed = Object.hasOwn(project_ids, project);
-      const projectId = (isNamed ? project_ids[project] : undefined) ?? project;
+    const isNamed = project !== undefined && Object.hasOwn(project_ids, project);
+    const projectId = (isNamed ? project_ids[project] : undefined) ?? project;
+    // No database would take the others.
+    if (projectId !== undefined && textMistake(projectId) === undefined && (isManager || isMember)) {
       const known = byId.get(projectId);
       byId.set(projectId, {
         projectId,
@@ -74,11 +76,13 @@ function patternOf(pattern: string): RegExp {
   return new RegExp(`^${source.join('')}$`, 'u');
 }
 
-/** One text; an id that is a number counts as one. */
+/** One text that can be recorded. An id that is a number counts as one, unless it is so large that others are read as the same. */
 function textAt(claims: Claims, path: string): string | undefined {
   const found = valueAt(claims, path);
-  const text = typeof found === 'number' ? String(found) : found;
-  return typeof text === 'string' && text !== '' && text.length <= MAX_LENGTH ? text : undefined;
+  const text = typeof found === 'number' && Number.isSafeInteger(found) ? String(found) : found;
+  return typeof text === 'string' && text !== '' && textMistake(text, MAX_LENGTH) === undefined
+    ? text
+    : undefined;
 }
 
 /** All texts of a claim that is a text or a list. */

@@ -52,6 +52,16 @@ describe('oidcPerson', () => {
     expect(membershipsOf(['c-c', 'c-d'], { project_pattern: '{project}-{project}' })).toEqual([['c', false]]);
   });
 
+  it('knows no ids that no database keeps, and none that are read as those of others', () => {
+    const groups = ['/projects/a\0b/manager', '/projects/a\ud800/member', '/projects/c/member'];
+    expect(membershipsOf(groups)).toEqual([['c', false]]);
+    expect(membershipsOf(['/projects/n/member'], { project_ids: { n: 'a\0' } })).toBeUndefined();
+    const ofUser = (sub: unknown) => personOf({ sub, groups })?.userId;
+    expect([7, 'u', 'u\0', '\udc00', 2 ** 53, 1e30, 1.5].map(ofUser)).toEqual([
+      ...['7', 'u', undefined, undefined, undefined, undefined, undefined],
+    ]);
+  });
+
   it('calls projects by their ids', () => {
     const person = personOf(
       { groups: ['/projects/climate/member', '/projects/other/member'] },
