@@ -5,6 +5,7 @@ import { rows } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import { type LeaseReport, reportOf } from './reports.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery } from './views/pages.ts';
+import { reading } from './views/reading.ts';
 
 /**
  * The open leases of a project that are charged for time, sorted by end. A page may have fewer than its limit, even none, and yet be followed by
@@ -30,7 +31,7 @@ export async function pageOfChargedLeases(
     .orderBy('ends_at')
     .orderBy('id')
     .limit(limit + 1);
-  const found = await ledger.read('read', () => rows(page.compile()), wait);
+  const found = await reading(ledger, wait)(() => rows(page.compile()));
   const last = found.length > limit ? found[limit - 1] : undefined;
   return {
     items: found

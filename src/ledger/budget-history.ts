@@ -6,6 +6,7 @@ import { rows } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import { textsTable } from './views/many.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery } from './views/pages.ts';
+import { reading } from './views/reading.ts';
 
 export interface BudgetChangesQuery extends PageQuery {
   /** Only of these projects; `undefined` = of all. */
@@ -41,7 +42,7 @@ export async function pageOfBudgetChanges(
     query = query.where('id', order === 'newest' ? '<' : '>', last);
   }
   const page = query.orderBy('id', order === 'newest' ? 'desc' : 'asc').limit(limit + 1);
-  const found = await ledger.read('read', () => rows(page.compile()), wait);
+  const found = await reading(ledger, wait)(() => rows(page.compile()));
   const items = found.slice(0, limit);
   const end = found.length > limit ? items.at(-1) : undefined;
   return { items: items.map(changeOf), next: end && cursorOf([end.id]) };

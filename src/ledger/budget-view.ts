@@ -8,6 +8,7 @@ import { rows, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import { textsTable } from './views/many.ts';
 import { cursorOf, keyOf, type PageOf, type PageQuery } from './views/pages.ts';
+import { reading } from './views/reading.ts';
 
 /** A budget in force, with its latest change. */
 export interface BudgetView extends BudgetStanding {
@@ -54,7 +55,7 @@ export async function pageOfBudgets(
   if (query.projectIds?.length === 0) {
     return { items: [], next: undefined };
   }
-  const found = await ledger.read('read', () => selected(ledger, pageOf(ledger, query, after)), wait);
+  const found = await reading(ledger, wait)(() => selected(ledger, pageOf(ledger, query, after)));
   const items = found.slice(0, query.limit);
   const last = found.length > query.limit ? items.at(-1) : undefined;
   return { items, next: last && cursorOf([last.projectId, last.userId ?? '', last.validFrom]) };
@@ -62,7 +63,7 @@ export async function pageOfBudgets(
 
 /** `undefined` = there is none of this id, or it was removed. @throws LedgerUnavailableError */
 export function budgetById(ledger: Ledger, id: bigint, wait: Wait): Promise<BudgetView | undefined> {
-  return ledger.read('read', () => viewOf(ledger, id), wait);
+  return reading(ledger, wait)(() => viewOf(ledger, id));
 }
 
 /** The same, within a transaction. */
