@@ -28,7 +28,8 @@ export function aroundRequests(parts: RequestParts): Middleware {
   return async (ctx, next) => {
     const generation = current();
     const requestId = requestIdOf(ctx);
-    const headers = [REQUEST_ID_HEADER, requestId];
+    // Whatever is answered, no browser may run it as a script because of what it looks like.
+    const headers = [REQUEST_ID_HEADER, requestId, 'X-Content-Type-Options', 'nosniff'];
     const state: RequestState = { generation, requestId, headers };
     ctx.state = state;
     generation.enter();

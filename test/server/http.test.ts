@@ -30,6 +30,27 @@ describe('a path', () => {
     }
   });
 
+  it('answers nothing that a browser may run as a script because of what it looks like', async () => {
+    const { url } = await runService({ service: { tokens: ['s3cret'] } });
+    const paths = [
+      '/',
+      '/v1/projects',
+      '/v1/budgets/export',
+      '/nothing',
+      '/healthz',
+      '/metrics',
+      '/openapi.json',
+    ];
+    for (const path of [...paths, '/events', '/check-create', '/assets/x/main.js', '/login']) {
+      for (const token of ['s3cret', 'wrong']) {
+        const leave = new AbortController();
+        const answer = await fetch(url + path, { headers: { 'X-Auth-Token': token }, signal: leave.signal });
+        expect([path, answer.headers.get('X-Content-Type-Options')]).toEqual([path, 'nosniff']);
+        leave.abort();
+      }
+    }
+  });
+
   it('may carry a query, which means nothing', async () => {
     const { post } = await runService();
     expect(await post('/check-create?allowed=true', FITS)).toMatchObject({ status: 204 });
