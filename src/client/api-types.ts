@@ -1427,6 +1427,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A fault of the service, for people. Only the log has the cause. */
+        UnknownFault: {
+            message: string;
+            /** @description The log has the cause under this id. */
+            request_id: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A lease that is about to be changed. One of the two leases has a start, and one an end. */
         UpdateRequest: ({
             context: components["schemas"]["Context"];
@@ -1672,7 +1680,17 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Refusal"];
+                "application/json": components["schemas"]["InvalidRequest"];
+            };
+        };
+        /** @description A fault of the service. Whether something was changed is not known: read it again. */
+        NotAnswered: {
+            headers: {
+                "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["UnknownFault"];
             };
         };
         /** @description A parameter, the body or a header is not as described. `field` says which. */
@@ -1704,7 +1722,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Refusal"];
+                "application/json": components["schemas"]["InvalidRequest"];
             };
         };
         /** @description The service has tokens, and `X-Auth-Token` is not one of them; nor, with `keystone_auth`, a token that Keystone knows. */
@@ -1884,7 +1902,7 @@ export interface operations {
                 };
             };
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -1918,9 +1936,9 @@ export interface operations {
             201: {
                 headers: {
                     /** @description For `If-Match`: another one after each change. */
-                    ETag?: string;
+                    ETag: string;
                     /** @description Where it is. */
-                    Location?: string;
+                    Location: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -1947,7 +1965,7 @@ export interface operations {
             409: {
                 headers: {
                     /** @description The other budget. */
-                    Location?: string;
+                    Location: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -1968,7 +1986,7 @@ export interface operations {
                 };
             };
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -1990,7 +2008,7 @@ export interface operations {
             200: {
                 headers: {
                     /** @description For `If-Match`: another one after each change. */
-                    ETag?: string;
+                    ETag: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -2014,7 +2032,7 @@ export interface operations {
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2064,7 +2082,7 @@ export interface operations {
             412: {
                 headers: {
                     /** @description For `If-Match`: another one after each change. */
-                    ETag?: string;
+                    ETag: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -2093,7 +2111,7 @@ export interface operations {
                 };
             };
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2127,7 +2145,7 @@ export interface operations {
             200: {
                 headers: {
                     /** @description For `If-Match`: another one after each change. */
-                    ETag?: string;
+                    ETag: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -2154,7 +2172,7 @@ export interface operations {
             409: {
                 headers: {
                     /** @description The other budget. */
-                    Location?: string;
+                    Location: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -2166,7 +2184,7 @@ export interface operations {
             412: {
                 headers: {
                     /** @description For `If-Match`: another one after each change. */
-                    ETag?: string;
+                    ETag: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -2197,7 +2215,7 @@ export interface operations {
                 };
             };
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2248,7 +2266,7 @@ export interface operations {
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2311,7 +2329,7 @@ export interface operations {
                 };
             };
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2370,7 +2388,7 @@ export interface operations {
                 };
             };
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2397,7 +2415,7 @@ export interface operations {
             200: {
                 headers: {
                     /** @description The name of the file. */
-                    "Content-Disposition"?: string;
+                    "Content-Disposition": string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -2463,7 +2481,7 @@ export interface operations {
                 };
             };
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2545,7 +2563,7 @@ export interface operations {
                 };
             };
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2608,7 +2626,7 @@ export interface operations {
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2657,7 +2675,7 @@ export interface operations {
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2718,7 +2736,7 @@ export interface operations {
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2767,7 +2785,7 @@ export interface operations {
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2811,7 +2829,7 @@ export interface operations {
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2874,7 +2892,7 @@ export interface operations {
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2930,7 +2948,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["WrongType"];
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -2987,7 +3005,7 @@ export interface operations {
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };
@@ -3038,7 +3056,7 @@ export interface operations {
             405: components["responses"]["WrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
             431: components["responses"]["HeadersTooLarge"];
-            500: components["responses"]["Faulty"];
+            500: components["responses"]["NotAnswered"];
             503: components["responses"]["NotNow"];
         };
     };

@@ -22,6 +22,8 @@ export interface RequestParts {
 
 /** In seconds. A decision takes microseconds, so there is room again soon. */
 const RETRY_AFTER = '1';
+/** For people: Blazar shows its users a text of its own. */
+const FAULT = 'this is a fault of the service; its log has the cause under the request_id';
 
 export function aroundRequests(parts: RequestParts): Middleware {
   const { current, isDraining, metrics, refusedRequests, logger, paths } = parts;
@@ -127,12 +129,12 @@ function answerError(ctx: Context, thrown: unknown, path: string, logger: Logger
     ctx.set(thrown.headers ?? {});
     ctx.body = { message: thrown.message };
   } else {
-    const { requestId: request_id } = stateOf(ctx);
+    const { requestId: request_id, route } = stateOf(ctx);
     const cause =
       thrown instanceof Error ? { error: thrown.message, stack: thrown.stack } : { error: String(thrown) };
     logger.error({ request_id, method: ctx.method, path, ...cause }, 'request failed');
     ctx.status = 500;
-    ctx.body = { request_id };
+    ctx.body = { ...(route !== undefined && { message: FAULT }), request_id };
   }
 }
 

@@ -72,9 +72,15 @@ function describedAs(
 }
 
 /** What HTTP itself says, and what a browser is told. */
-const PLUMBING = ['Content-Type', 'Content-Length', 'Connection', 'Keep-Alive', 'Date', 'Vary'].concat(
-  Object.keys(PAGE_HEADERS),
-);
+const PLUMBING = [
+  'Content-Type',
+  'Content-Length',
+  'Connection',
+  'Keep-Alive',
+  'Date',
+  'Vary',
+  'Transfer-Encoding',
+].concat(Object.keys(PAGE_HEADERS));
 
 function wrongHeaders(api: Description, { headers }: Answer, described: DescribedAnswer): string[] {
   const wrong = Object.entries(described.headers).flatMap(([name, reference]) => {

@@ -5,6 +5,7 @@ import { estimateLease } from '../estimate/estimate-lease.ts';
 import { UnusableLeaseError, wantedLeaseSchema } from '../estimate/wanted-lease.ts';
 import type { Person } from '../people/person.ts';
 import { ApiError, type ApiRoute, route } from './route.ts';
+import { pathId } from './shown.ts';
 
 const bodySchema = wantedLeaseSchema
   .extend({
@@ -90,7 +91,7 @@ export const ESTIMATE: ApiRoute = route({
   answers: [{ status: 200, description: 'The estimate.', name: 'Estimate', schema: answerSchema }],
   async answer({ person, params, body, generation, requestId }) {
     const { user_id, ...wanted } = body;
-    const projectId = params.project_id ?? '';
+    const projectId = pathId(params, 'project_id');
     const userId = forWhom(person, user_id);
     const forMember = person.kind === 'member';
     try {

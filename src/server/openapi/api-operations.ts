@@ -5,7 +5,13 @@ import { ACTIONS } from '../people/access.ts';
 import { REQUEST_ID, type ResponseName } from './responses.ts';
 
 /** What every route may answer besides its own. */
-export const API_ALWAYS: readonly ResponseName[] = ['NotAsked', 'NoPerson', 'NotAllowed', 'Faulty', 'NotNow'];
+export const API_ALWAYS: readonly ResponseName[] = [
+  'NotAsked',
+  'NoPerson',
+  'NotAllowed',
+  'NotAnswered',
+  'NotNow',
+];
 const WITH_A_BODY: readonly ResponseName[] = ['TooLarge', 'WrongType'];
 
 /** The shared answers of a route: none whose status it describes itself. */
@@ -89,7 +95,7 @@ export function apiOperation(
               ...Object.fromEntries(
                 Object.entries(answer.headers ?? {}).map(([name, { description: what }]) => [
                   name,
-                  { description: what, schema: { type: 'string' } },
+                  { description: what, required: true, schema: { type: 'string' } },
                 ]),
               ),
             },

@@ -49,6 +49,9 @@ export const bodySchemas = {
   Fault: z
     .object({ request_id: requestId })
     .meta({ description: 'A fault of the service. Only the log has the cause.' }),
+  UnknownFault: z
+    .object({ message: z.string(), request_id: requestId })
+    .meta({ description: 'A fault of the service, for people. Only the log has the cause.' }),
   Health: health,
   Readiness: readiness,
   Metrics: z.string().meta({ description: 'The text format of Prometheus.' }),

@@ -193,6 +193,18 @@ export const RESPONSES = {
     body: 'Fault',
     examples: { faulty: { request_id: 'req-7b1c5f2e-94a1-4a5e-9d5b-2f2c3f1d8e60' } },
   },
+  NotAnswered: {
+    status: 500,
+    description: 'A fault of the service. Whether something was changed is not known: read it again.',
+    headers: ANSWERED,
+    body: 'UnknownFault',
+    examples: {
+      notAnswered: {
+        message: 'this is a fault of the service; its log has the cause under the request_id',
+        request_id: 'req-7b1c5f2e-94a1-4a5e-9d5b-2f2c3f1d8e60',
+      },
+    },
+  },
   NotAsked: {
     status: 400,
     description: 'A parameter, the body or a header is not as described. `field` says which.',
@@ -212,7 +224,7 @@ export const RESPONSES = {
     status: 403,
     description: 'The person may not do this, or belongs to no such project.',
     headers: ANSWERED,
-    body: 'Refusal',
+    body: 'InvalidRequest',
     examples: {
       notAllowed: {
         message: 'expected a person with more rights: see "Who may do what" in the documentation',
@@ -223,7 +235,7 @@ export const RESPONSES = {
     status: 503,
     description: 'The ledger or Keystone does not answer, or too much is under way.',
     headers: [REQUEST_ID_HEADER, 'Retry-After'],
-    body: 'Refusal',
+    body: 'InvalidRequest',
     examples: { notNow: { message: 'the ledger does not answer; please try again' } },
   },
   NotReady: {
