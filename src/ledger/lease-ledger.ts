@@ -95,6 +95,11 @@ export class LeaseLedger {
       : undefined;
   }
 
+  /** @throws LedgerUnavailableError as long as no lease can be recorded */
+  async verifyGrants(wait: Wait): Promise<void> {
+    await (await this.ledger(wait)).verifyGrants(wait);
+  }
+
   async commit(
     request: LeaseRequest,
     claimants: readonly Claimant[],

@@ -1,7 +1,7 @@
 /** The ledger: which leases exist, what they take from shared limits, and what is left. Every transaction passes through here. */
 
 import { type Wait, withinDeadline } from '../deadline.ts';
-import { LedgerContentError } from '../errors.ts';
+import { LedgerContentError, LedgerUnavailableError } from '../errors.ts';
 import type { Clock } from '../filter/services.ts';
 import { toInstant } from '../lease/dates.ts';
 import type { Logger } from '../logger.ts';
@@ -42,6 +42,8 @@ export interface TransactionOptions<Result> {
 /** A system clock that is behind by more than this is logged, in microseconds; again after this many milliseconds. */
 const CLOCK_BEHIND = 5_000_000n;
 const WARN_AGAIN = 60_000;
+/** For how long a lease that could not be recorded tells that the next one cannot either, in milliseconds. */
+const LATELY = 30_000;
 
 export class Ledger {
   readonly database: Database;
@@ -50,6 +52,8 @@ export class Ledger {
   readonly #position = new Position();
   readonly #doubts: Doubts;
   readonly #suspension: Suspension;
+  /** When a lease could not be recorded, unless something was written since. */
+  #failedAt: number | undefined;
   #id: string | undefined;
   #warned = Number.NEGATIVE_INFINITY;
 
@@ -174,9 +178,17 @@ export class Ledger {
       wait,
       (within) => this.database.transact(begin, within, project),
       isRefused,
-    ).finally(() => {
-      this.#id ??= turn?.ledgerId;
-    });
+    )
+      .catch((thrown: unknown) => {
+        if (mayGrow && thrown instanceof LedgerUnavailableError) {
+          this.#failedAt = performance.now();
+        }
+        throw thrown;
+      })
+      .finally(() => {
+        this.#id ??= turn?.ledgerId;
+      });
+    this.#failedAt = undefined;
     if (turn !== undefined) {
       this.#position.acknowledge(turn.locked);
       this.#observeClock(turn);
@@ -218,6 +230,20 @@ export class Ledger {
   /** Why nothing is granted; `undefined` = leases are granted. @throws LedgerUnavailableError */
   suspension(wait: Wait): Promise<string | undefined> {
     return this.read('read', () => this.#suspension.read(), wait);
+  }
+
+  /**
+   * For whoever only looks: whether leases can be recorded now, as far as this process knows. A disk that is full, and a database that may only be
+   * read, answer every look. @throws LedgerUnavailableError
+   */
+  async verifyGrants(wait: Wait): Promise<void> {
+    const reason = await this.suspension(wait);
+    if (reason !== undefined) {
+      throw suspendedError(reason);
+    }
+    if (this.#failedAt !== undefined && performance.now() - this.#failedAt < LATELY) {
+      throw new LedgerUnavailableError('the last lease could not be recorded');
+    }
   }
 
   async close(): Promise<void> {

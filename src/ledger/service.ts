@@ -61,6 +61,11 @@ export class ChainLedger implements LedgerService {
     return ledger.foresee({ ...request, names: call.names }, claimants, waitOf(call), memory);
   }
 
+  /** @throws LedgerUnavailableError as long as no lease can be recorded: checks only read, and would not notice */
+  async verifyGrants(call: Call): Promise<void> {
+    await (await this.#opened()).verifyGrants(waitOf(call));
+  }
+
   async commit(
     request: LeaseRequest,
     claimants: readonly Claimant[],

@@ -6,6 +6,7 @@ import type { CreateRequest, Lease } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/claimant.ts';
 import { foreseenCharges } from '../../ledger/foreseen.ts';
 import type { Prospect } from '../../ledger/prospect.ts';
+import { failureMessage } from '../failure.ts';
 import type { Estimate } from './contract.ts';
 import { instead } from './instead.ts';
 import { type EstimateOptions, type EstimateParts, Trial } from './trial.ts';
@@ -25,8 +26,12 @@ export async function estimate(
   if (exemption !== undefined) {
     return { decision: named(exemption), charges: [], suggestions: [], searched: null };
   }
-  const decision = await trial.explain(lease);
-  const prospect = await foreseenIn(trial, decision.lease);
+  const before = await trial.whyNotRecorded();
+  const explained = await trial.explain(lease);
+  const foreseen = await foreseenIn(trial, explained.lease);
+  const broken = before ?? (foreseen instanceof LedgerUnavailableError ? foreseen : undefined);
+  const decision = broken === undefined ? explained : unrecorded(explained, parts.claimants, broken);
+  const prospect = foreseen instanceof LedgerUnavailableError ? undefined : foreseen;
   const charges = prospect === undefined ? [] : foreseenCharges(prospect);
   const result = decision.allowed ? NOT_SEARCHED : await instead(trial, decision, prospect);
   return { decision: named(decision), charges, ...result };
@@ -34,16 +39,36 @@ export async function estimate(
 
 const NOT_SEARCHED = { suggestions: [], searched: null };
 
-/** Nothing if the ledger does not answer: the decision says so already. */
-async function foreseenIn(trial: Trial, lease: Lease): Promise<Prospect | undefined> {
+/** The error if the ledger does not answer. */
+async function foreseenIn(
+  trial: Trial,
+  lease: Lease,
+): Promise<Prospect | LedgerUnavailableError | undefined> {
   try {
     return await trial.foresee(lease);
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {
-      return undefined;
+      return thrown;
     }
     throw thrown;
   }
+}
+
+/** What every filter allows is refused all the same when it cannot be recorded: by the first enforced filter with a ledger, as a commit would be. */
+function unrecorded(
+  decision: Decision,
+  claimants: readonly Claimant[],
+  thrown: LedgerUnavailableError,
+): Decision {
+  const name = claimants.find(({ audit }) => !audit)?.name;
+  if (!decision.allowed || name === undefined) {
+    return decision;
+  }
+  const message = failureMessage(thrown);
+  const outcomes = decision.outcomes.map((one) =>
+    one.filter === name ? { ...one, allowed: false, failed: true, onError: false, message } : one,
+  );
+  return { ...decision, allowed: false, failed: true, filter: name, message, outcomes };
 }
 
 /** A filter that throws has failed in the decision already. */

@@ -1,4 +1,5 @@
 /** Asks the filters of a chain about leases that nobody wants yet: nothing is recorded, however often. */
+import { LedgerUnavailableError } from '../../errors.ts';
 import type { BaseFilter } from '../../filter/base-filter.ts';
 import { isLedgerFilter, LedgerFilter } from '../../filter/ledger-filter.ts';
 import type { RequestNames } from '../../filter/request-names.ts';
@@ -128,6 +129,21 @@ export class Trial {
     return claimants.length === 0
       ? undefined
       : ledger.foresee({ context: this.#context, lease }, claimants, request.call);
+  }
+
+  /** Why no lease can be recorded; `undefined` = it can, or no enforced filter has a ledger. */
+  async whyNotRecorded(): Promise<LedgerUnavailableError | undefined> {
+    try {
+      if (this.#usesLedger) {
+        await this.#parts.ledger.verifyGrants(this.#request.call);
+      }
+      return undefined;
+    } catch (thrown) {
+      if (thrown instanceof LedgerUnavailableError) {
+        return thrown;
+      }
+      throw thrown;
+    }
   }
 
   /** Some filters, then the ledger for all of its filters at once, then other filters. */
