@@ -20,6 +20,9 @@ import { secondText } from './ledger-output.ts';
 import { onOneLine, printJson, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
 
+const WHO = 'Who makes the change. Default: the system user. Not with --endpoint: the token tells.';
+const WHY = 'Why, for budget history. Required with --endpoint.';
+
 export function budgetCommand(): Command {
   return new Command('budget')
     .description('Set, remove and print budgets.')
@@ -70,8 +73,8 @@ export function budgetCommand(): Command {
       )
         .argument('<file>', 'A file as budget export writes it. JSON if its name ends in .json.')
         .option('--dry-run', 'Only tell what would be set, and every mistake.')
-        .option('--who <name>', 'Who makes the change. Default: the system user.')
-        .option('--reason <text>', 'Why, for budget history.')
+        .option('--who <name>', WHO)
+        .option('--reason <text>', WHY)
         .addOption(formatFlag('table', 'json'))
         .action(importFile),
     )
@@ -138,8 +141,8 @@ function addAuthorFlags(command: Command): Command {
       'The budget is for this user of the project, as the project by id or name@domain. Default: for the whole project.',
     )
     .requiredOption('--from <date>', 'Start of validity, in ISO 8601; UTC without an offset.')
-    .option('--who <name>', 'Who makes the change. Default: the system user.')
-    .option('--reason <text>', 'Why, for budget history.');
+    .option('--who <name>', WHO)
+    .option('--reason <text>', WHY);
 }
 
 async function set(project: string, flags: SetFlags): Promise<void> {

@@ -13,6 +13,7 @@ import type {
   LogLevel,
 } from '../../src/index.ts';
 import { UsageEnforcement } from '../../src/index.ts';
+import { NEEDED_FOR_DECISIONS, NEEDED_FOR_OUTBOX } from '../../src/ledger/rights.ts';
 import { projectFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost, endActive } from '../support/requests.ts';
@@ -92,6 +93,23 @@ describe('docs/reference', () => {
 
   it('names every exit code', () => {
     expect(namesUnder(page('exit-codes'), 'Exit codes').map(Number)).toEqual(Object.values(ExitCode));
+  });
+});
+
+describe('docs/reference/ledger.md', () => {
+  it('names the rights that stores besides the ledger need', () => {
+    const rights = pageNamed('docs/reference/ledger.md').lines.find((line) =>
+      line.startsWith('- **Rights:**'),
+    );
+    const code = (names: readonly string[]) =>
+      names
+        .map((name) => `\`${name}\``)
+        .join(', ')
+        .replace(/, (?=[^,]*$)/, ' and ');
+    const { kysely_migration: _, ...decisions } = NEEDED_FOR_DECISIONS;
+    expect(rights).toContain(`${code(NEEDED_FOR_OUTBOX.outbox)} on \`outbox\``);
+    expect(rights).toContain(`${code(decisions.decisions)} on ${code(Object.keys(decisions))}`);
+    expect(decisions.decision_filters).toEqual(decisions.decisions);
   });
 });
 

@@ -14,6 +14,7 @@ import { schedulingPolicyCommand } from '../../src/cli/scheduling-policy.ts';
 import { serveCommand } from '../../src/cli/serve.ts';
 import { skypilotCommand } from '../../src/cli/skypilot.ts';
 import * as library from '../../src/index.ts';
+import { NEEDED_FOR_DECISIONS, NEEDED_FOR_OUTBOX } from '../../src/ledger/rights.ts';
 import { projectFile } from '../support/files.ts';
 import { codeSpans, isProjectPath, PAGES } from './markdown.ts';
 
@@ -50,6 +51,8 @@ const FLAGS = [
   { long: '--version' },
 ].map(({ long }) => long);
 
+const TABLES = Object.keys({ ...NEEDED_FOR_OUTBOX, ...NEEDED_FOR_DECISIONS });
+
 /** Names of others, or only in the log: upstream's hook, the documented field, SkyPilot's alternatives, Blazar's flavours, parameters of PostgreSQL. */
 const FOREIGN = [
   // A table of the ledger.
@@ -85,7 +88,11 @@ describe.each(pages)('$name', (page) => {
   it('names options and attributes that exist', async () => {
     const options = (await knownOptions()).options.map(({ name }) => name);
     const exists = (name: string) =>
-      options.includes(name) || isShown(name) || FOREIGN.includes(name) || METRIC.test(name);
+      options.includes(name) ||
+      isShown(name) ||
+      TABLES.includes(name) ||
+      FOREIGN.includes(name) ||
+      METRIC.test(name);
     expect(strange(/^([a-z]+(?:_[a-z]+)+)(?: = .*)?$/, exists)).toEqual([]);
   });
 
