@@ -47,11 +47,11 @@ body {
   overflow-wrap: anywhere;
 }
 .top, main { max-width: 90rem; margin: 0 auto; padding: 0 1.5rem; }
-.top { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 1.5rem; padding-top: 1rem; }
+.top { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 1rem; padding-top: 1rem; }
 .brand { font-weight: 700; color: var(--text); text-decoration: none; }
-nav { flex: 1; }
-nav ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.25rem; }
-nav a { display: inline-block; padding: 0.3rem 0.7rem; border-radius: 0.25rem; text-decoration: none; }
+nav { flex: 1; font-size: 0.95rem; }
+nav ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.15rem; }
+nav a { display: inline-block; padding: 0.3rem 0.5rem; border-radius: 0.25rem; text-decoration: none; }
 nav a:hover { text-decoration: underline; }
 nav a[aria-current] { background: var(--accent); color: var(--on-accent); font-weight: 600; }
 .account { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 0.75rem; }
@@ -78,6 +78,9 @@ main > section, main [data-live] > section, .login {
   margin: 1.25rem 0;
 }
 .login { max-width: 26rem; margin: 10vh auto 0; }
+/* A card is as far from its first line as from its last. */
+main > section > :first-child, main [data-live] > section > :first-child { margin-top: 0; }
+main > section > :last-child, main [data-live] > section > :last-child { margin-bottom: 0; }
 .state { margin: 0.75rem 0 0; }
 .hint, small, .none { color: var(--muted); }
 .hint, small { font-size: 0.875rem; }
@@ -96,9 +99,6 @@ p.done { background: var(--good-ground); border-color: var(--good); }
 .outcome.allowed, .outcome.changed { color: var(--good); background: var(--good-ground); }
 .outcome.rejected, .outcome.failed { color: var(--bad); background: var(--bad-ground); }
 .outcome.allowed-on-error, .outcome.audit, .mode.audit { color: var(--care); background: var(--care-ground); border-color: currentcolor; }
-.verdict { border: 1px solid var(--line); border-radius: 0.5rem; padding: 0.75rem 1rem; margin: 1rem 0; }
-.verdict h3 { margin: 0; font-size: 1.1rem; }
-.verdict h3 .outcome { font-size: 1.1rem; }
 .warning { color: var(--care); }
 .scrolls { overflow: auto; border: 1px solid var(--line); border-radius: 0.25rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
@@ -112,14 +112,15 @@ tbody th { font-weight: 600; overflow-wrap: normal; }
 .origin, .value { font-size: 0.8rem; }
 .id { font-size: 0.75rem; }
 .time, .number { white-space: nowrap; }
+.time time b { display: block; }
 .number { font-variant-numeric: tabular-nums; }
-.outcomes { min-width: 12rem; }
-.what { min-width: 10.5rem; }
-.who { min-width: 16rem; }
-.why { min-width: 16rem; }
+.outcomes { min-width: 13.25rem; }
+.what { min-width: 8rem; }
+.who { min-width: 10rem; }
+.why { min-width: 15rem; }
 .why p { margin: 0; }
 .why > bdi + p, .why p + p { margin-top: 0.35rem; }
-.request { min-width: 11.5rem; }
+.request { min-width: 9.5rem; }
 /* A name may be long and a message longer: none pushes the next rows of a list out of sight. Its own page shows all of it. */
 .long .what > bdi, .long .who bdi, .long .why > bdi { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 8; overflow: hidden; }
 .value { min-width: 16rem; }
@@ -148,7 +149,7 @@ legend { font-weight: 600; padding: 0 0.25rem; }
 .pager li { padding: 0.3rem 0; }
 details { margin: 0.5rem 0; }
 summary { cursor: pointer; padding: 0.25rem 0; }
-.facts { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: 0.35rem 1.25rem; margin: 0.5rem 0; }
+.facts { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: 0.35rem 1.25rem; margin: 0.75rem 0 1rem; }
 .facts dt { color: var(--muted); }
 .facts dd { margin: 0; min-width: 0; }
 .tiles { list-style: none; padding: 0; margin: 0.75rem 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 13rem), 1fr)); gap: 0.75rem; }

@@ -79,7 +79,7 @@ function optionsOf(place: HTMLElement, { times, unit, series, now }: ChartData):
     cursor: { y: false, drag: { x: true, y: false } },
     scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
     axes: [
-      { ...axis, space: 70 },
+      { ...axis, space: 70, values: (_, splits, __, ___, step) => dateTexts(splits, step) },
       { ...axis, size: 64, values: (_, splits) => splits.map(shortNumber) },
     ],
     series: [
@@ -144,6 +144,22 @@ function timeText(seconds: number | null, isLong: boolean): string {
   return isLong ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ');
 }
 
+/** Of the marks below the picture: days, or hours where marks are closer; the year or the day below the first mark that has it. */
+function dateTexts(splits: readonly number[], step: number): string[] {
+  const [from, end] = step < DAY ? ([5, 10] as const) : ([0, 4] as const);
+  let before = '';
+  return splits.map((seconds) => {
+    const text = new Date(seconds * 1000).toISOString();
+    const below = text.slice(from, end);
+    const isNew = below !== before;
+    before = below;
+    return (step < DAY ? text.slice(11, 16) : text.slice(5, 10)) + (isNew ? `\n${below}` : '');
+  });
+}
+
 function shortNumber(value: number | null): string {
-  return value === null ? '' : value.toLocaleString('en', { maximumFractionDigits: 2, notation: 'compact' });
+  const notation = Math.abs(value ?? 0) < 100_000 ? 'standard' : 'compact';
+  return value === null
+    ? ''
+    : value.toLocaleString('en', { maximumFractionDigits: 2, notation, useGrouping: false });
 }

@@ -81,7 +81,7 @@ function Rows({ page, person, unit, now }: BudgetListProps) {
   return (
     <Table
       label="Budgets"
-      head={['Project', 'Whose', `Budget (${unit})`, 'Left', 'Valid (UTC)', 'Set last', 'Actions']}
+      head={['Project', 'Whose', 'Budget', 'Left', 'Valid (UTC)', 'Set last', 'Actions']}
     >
       {page.items.map((budget) => (
         <Row budget={budget} person={person} unit={unit} second={now / MICROSECONDS_PER_SECOND} />
@@ -118,7 +118,7 @@ function Row({ budget, person, unit, second }: RowProps) {
         {shownDate(validUntil * MICROSECONDS_PER_SECOND)}
         {when !== '' && <small>{when}</small>}
       </td>
-      <td class="why">
+      <td>
         <Text>{changedBy}</Text>
         {reason !== null && (
           <small>

@@ -27,7 +27,7 @@ export function CourseChart({ courses, unit }: CourseChartProps) {
       )}
       <Chart
         id="budget-course"
-        title="Budgets of the project over time"
+        title="Taken, planned and left of the budgets of the project"
         description={end}
         times={times}
         unit={unit}

@@ -32,7 +32,6 @@ interface LanesProps {
 /** In pixels. */
 const AXIS = 36;
 const TRACK = 30;
-const BAR_TOP = 9;
 const BAR_HEIGHT = 12;
 /** In percent: a label of a mark further right would be cut off. */
 const LAST_LABEL = 88;
@@ -109,13 +108,12 @@ function LaneRow({
         </p>
         <small>
           {shownDate(start)} to {shownDate(end)}
-          {userId !== null && (
-            <>
-              {' · '}
-              <Account kind="user" id={userId} />
-            </>
-          )}
         </small>
+        {userId !== null && (
+          <small>
+            <Account kind="user" id={userId} />
+          </small>
+        )}
         {reason !== undefined && (
           <small class="reason">
             <Text>{reason}</Text>
@@ -125,7 +123,7 @@ function LaneRow({
       <svg width="100%" height={TRACK} class="track" aria-hidden="true">
         <use href="#lane-grid" />
         {isInside && (
-          <rect {...scale.bar(start, end)} y={BAR_TOP} height={BAR_HEIGHT} rx="3" class={`bar ${look}`} />
+          <rect {...scale.bar(start, end)} y="50%" height={BAR_HEIGHT} rx="3" class={`bar ${look}`} />
         )}
       </svg>
     </li>

@@ -6,12 +6,16 @@ export const PROJECT_STYLE = `
 select { max-width: 100%; }
 .lanes.movable .track { cursor: grab; touch-action: pan-y; }
 .lanes ol { list-style: none; margin: 0; padding: 0; }
-.lane { display: grid; grid-template-columns: minmax(0, 17rem) minmax(0, 1fr); gap: 0 1rem; align-items: center; border-top: 1px solid var(--line); }
+.lane { display: grid; grid-template-columns: minmax(0, 20rem) minmax(0, 1fr); gap: 0 1rem; align-items: center; border-top: 1px solid var(--line); }
 .lane.axis { border-top: 0; }
+/* The lines of the days go through from row to row; the bars are in the middle, however many words there are. */
+ol .track { height: 100%; min-height: 2rem; }
+ol .track .bar { translate: 0 -6px; }
 .lane .words { padding: 0.3rem 0; min-width: 0; }
 .lane .words p { margin: 0; display: flex; gap: 0.5rem; align-items: baseline; }
 .lane .words bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; min-width: 0; max-width: 100%; }
-.lane .words small { max-height: 4.5em; overflow: hidden; }
+.lane .words p small { flex: none; max-width: 9rem; margin-left: auto; text-overflow: ellipsis; }
+.lane .words small { max-height: 4.6em; overflow: hidden; }
 .lane .words small bdi { white-space: normal; }
 .lane .words small.id { display: inline; }
 .lane-state { flex: none; font-size: 0.8rem; color: var(--muted); }
@@ -21,8 +25,8 @@ select { max-width: 100%; }
 .lane-now-text { font-weight: 700; }
 svg.track text { font-size: 0.75rem; fill: var(--muted); stroke: none; }
 svg.track .lane-now-text { fill: var(--care); }
-.moves { align-items: center; margin: 0.5rem 0; }
-.pages { margin: 0.75rem 0; }
+/* The words of links begin where other words do. */
+.moves, .pages { margin: 0.5rem 0 0.5rem -0.5rem; }
 .share { display: grid; grid-template-columns: minmax(6rem, 1fr); gap: 0.2rem; min-width: 10rem; }
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 12rem), 1fr)); gap: 0 1rem; align-items: end; }
 fieldset { border: 1px solid var(--line); border-radius: 0.5rem; margin: 1rem 0; padding: 0.5rem 1rem 1rem; min-width: 0; }

@@ -24,12 +24,8 @@ export function ProjectView(data: ProjectData) {
   return (
     <WithNames nameOf={nameOf}>
       <Patterns />
-      <section>
-        <p>
-          <b>
-            <Account kind="project" id={projectId} />
-          </b>
-        </p>
+      <div class="state">
+        {nameOf('project', projectId) !== undefined && <Account kind="project" id={projectId} />}
         <nav aria-label="This project" class="pages">
           {may.estimate && <a href={pathWith('/try', { project: projectId })}>Try a lease</a>}
           <a href={pathWith('/budgets', { project: projectId })}>
@@ -38,7 +34,7 @@ export function ProjectView(data: ProjectData) {
           <a href="/projects">All projects</a>
         </nav>
         {window.mistake !== undefined && <Message kind="error">{window.mistake}</Message>}
-      </section>
+      </div>
       <LivePart name="budgets">
         <BudgetsNow {...data} />
       </LivePart>
