@@ -1,6 +1,6 @@
-/** The picture in README.md can be taken again. */
+/** The pictures in README.md and docs/console.md can be taken again. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { projectFile } from '../support/files.ts';
@@ -11,12 +11,17 @@ const MAX_BYTES = 150_000;
 /** Of a PNG, from its header. */
 const widthOf = (picture: Buffer) => picture.readUInt32BE(16);
 
-describe.skipIf(!existsSync('/usr/bin/chromium'))('the screenshot', () => {
-  it('is as wide as the one that README.md shows, and small enough to load at once', () => {
-    const taken = join(temporaryFolder(), 'page.png');
+describe.skipIf(!existsSync('/usr/bin/chromium'))('the screenshots', () => {
+  it('are those that the docs show, as wide, and small enough to load at once', () => {
+    const [taken, shown] = [temporaryFolder(), projectFile('docs/images')];
     execFileSync(process.execPath, [projectFile('dist/tools/screenshot.js'), taken]);
-    const [now, shown] = [readFileSync(taken), readFileSync(projectFile('docs/images/page.png'))];
-    expect(widthOf(now)).toBe(widthOf(shown));
-    expect(Math.max(now.length, shown.length)).toBeLessThan(MAX_BYTES);
-  });
+    const names = readdirSync(taken);
+    expect(names.sort()).toEqual(readdirSync(shown).sort());
+    expect(names).toContain('console-overview.png');
+    for (const name of names) {
+      const [now, before] = [readFileSync(join(taken, name)), readFileSync(join(shown, name))];
+      expect(widthOf(now), name).toBe(widthOf(before));
+      expect(Math.max(now.length, before.length), name).toBeLessThan(MAX_BYTES);
+    }
+  }, 60_000);
 });
