@@ -4,6 +4,7 @@ import { suite as admission } from './admission.ts';
 import { trial as blazarRound } from './blazar-round.ts';
 import { suite as check } from './check.ts';
 import { suite as coldStart } from './cold-start.ts';
+import { trial as decisionStore } from './decision-store.ts';
 import { trial as estimate } from './estimate.ts';
 import { suite as externalService } from './external-service.ts';
 import { trial as faults } from './faults.ts';
@@ -32,6 +33,7 @@ const MATTERS: readonly (Suite | Trial)[] = [
   skypilotReview,
   admission,
   ledger,
+  decisionStore,
   estimate,
   peopleLists,
   blazarRound,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { CAPTURED_SECONDS, ROOT } from './requests.ts';
-import { LEASE_POLICIES, LEDGER, LOG, POLICIES } from './server-files.ts';
+import { LEASE_POLICIES, LEDGER, LOG, ON_LEDGER, POLICIES } from './server-files.ts';
 import { answerAsKeystone, FIXED_TOKEN } from './tokens.ts';
 import { type Observed, Observer } from './worst-case/observed.ts';
 
@@ -90,6 +90,11 @@ const SERVERS: Readonly<Record<string, (folder: string) => Promise<Running>>> = 
     });
   },
 
+  'service, ledger': () => service(onLedger('none', ON_IT)),
+  'service, ledger, decisions': () => service(onLedger('all', ON_IT)),
+  'service, beside a ledger': () => service(onLedger('none', LIMIT.enforcement)),
+  'service, beside a ledger, decisions': () => service(onLedger('all', LIMIT.enforcement)),
+
   'service, reviews': (folder) =>
     service({
       service: { decision_log: join(folder, LOG) },
@@ -131,6 +136,17 @@ const SERVERS: Readonly<Record<string, (folder: string) => Promise<Running>>> = 
 const LIMIT = {
   enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: CAPTURED_SECONDS },
 };
+
+const ON_IT = {
+  enabled_filters: ['MaxLeaseDurationFilter', 'MaxLeasesFilter', 'UsageBudgetFilter'],
+  max_lease_duration: CAPTURED_SECONDS,
+  max_leases_per_project: 1_000_000_000,
+  usage_budget_required: false,
+};
+
+function onLedger(decision_store: 'all' | 'none', enforcement: Readonly<Record<string, unknown>>) {
+  return { enforcement, ledger: { connection: process.env[ON_LEDGER] }, service: { decision_store } };
+}
 
 async function service(
   values: Readonly<Record<string, Readonly<Record<string, unknown>>>>,

@@ -28,12 +28,17 @@ export type ServerKind =
   | 'service, decision log'
   /** Asks for a token: a fixed one, or one that a small Keystone in its process has validated. */
   | 'service, tokens'
+  /** On a ledger that the environment names: with filters that use it or without, and with its decisions stored there or not. */
+  | LedgerKind
+  | `${LedgerKind}, decisions`
   /** Parses reviews of pods, and allows them all. */
   | 'node:http, reviews'
   /** Judges them by policies, and logs what it decides. */
   | 'service, reviews'
   /** Everything that judges something is there. */
   | 'service, all of it';
+
+type LedgerKind = 'service, ledger' | 'service, beside a ledger';
 
 /** Maximum time until a decision is in the log. */
 const LOGGED_WITHIN_MS = 5000;
@@ -69,7 +74,7 @@ export class ServerProcess {
       }
       const isOurs = kind.startsWith('service');
       await (isOfReviews ? proveReviews(url, isOurs) : proveAnswers(url, isOurs, kind));
-      if (isOurs && kind !== 'service' && kind !== 'service, tokens') {
+      if (isOurs && (isOfReviews || kind === 'service, decision log' || kind === 'service, all of it')) {
         await proveLogged(join(folder, LOG));
       }
       return new ServerProcess(child, url, folder);
