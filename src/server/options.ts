@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { SectionProblem } from '../config/option-groups.ts';
 import { credentialProblems } from './credentials.ts';
 
 const path = z.string().min(1).optional();
@@ -180,10 +181,25 @@ export const serviceOptions = z
 
 export type ServiceOptions = z.infer<typeof serviceOptions>;
 
+/** With `member` among them, everybody would be an operator, and no list of members would tell. */
+function sharedRoles({ admin_roles, manager_roles, reader_roles }: ServiceOptions): SectionProblem[] {
+  return Object.entries({ manager_roles, reader_roles }).flatMap(([other, roles]) => {
+    const both = admin_roles.find((role) => roles.includes(role));
+    return both === undefined
+      ? []
+      : [
+          {
+            option: 'admin_roles',
+            message: `expected roles that are not in ${other} too, got ${JSON.stringify(both)}`,
+          },
+        ];
+  });
+}
+
 export const serviceSection = {
   section: 'service',
   schema: serviceOptions,
-  check: credentialProblems,
+  check: (options: ServiceOptions) => [...credentialProblems(options), ...sharedRoles(options)],
 } as const;
 
 /** Options that a reload cannot change: the socket and the logs are open. */

@@ -115,8 +115,8 @@ describe('[service] keystone_auth', () => {
   it('grants nothing by the roles of people', async () => {
     const { check } = await guarded({
       admin_roles: ['member'],
-      manager_roles: ['member'],
-      reader_roles: ['member'],
+      manager_roles: ['none'],
+      reader_roles: ['nobody'],
     });
     expect(await check(MEMBER)).toMatchObject(FORBIDDEN);
   });

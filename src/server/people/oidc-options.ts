@@ -130,6 +130,15 @@ function problemsOf(options: OidcOptions): SectionProblem[] {
   if (!isTrusted(issuer)) {
     add('issuer', 'expected https: over http anybody on the way could log in as anybody');
   }
+  for (const [option, url] of Object.entries({ issuer, redirect_url })) {
+    const { username, password, search, hash } = new URL(url ?? issuer);
+    if (username + password + search + hash !== '') {
+      add(option, 'expected an address without credentials, query and fragment');
+    }
+  }
+  if (redirect_url !== undefined && !isTrusted(redirect_url)) {
+    add('redirect_url', 'expected https: over http anybody on the way could take over the session');
+  }
   if (redirect_url !== undefined && new URL(redirect_url).pathname !== CALLBACK_PATH) {
     add('redirect_url', `expected an address with the path ${CALLBACK_PATH}`);
   }
@@ -139,16 +148,21 @@ function problemsOf(options: OidcOptions): SectionProblem[] {
   if (!options.project_pattern.includes('{project}')) {
     add('project_pattern', 'expected {project} in it');
   }
-  const both = options.operator_values.find((value) => options.reader_values.includes(value));
-  if (both !== undefined) {
-    add('reader_values', `expected values that are not in operator_values too, got ${JSON.stringify(both)}`);
+  for (const [higher, lower] of [
+    ['operator_values', 'reader_values'],
+    ['manager_values', 'member_values'],
+  ] as const) {
+    const both = options[higher].find((value) => options[lower].includes(value));
+    if (both !== undefined) {
+      add(lower, `expected values that are not in ${higher} too, got ${JSON.stringify(both)}`);
+    }
   }
   return problems;
 }
 
-/** Http is for an issuer on this machine alone. */
-export function isTrusted(issuer: string): boolean {
-  const { protocol, hostname } = new URL(issuer);
+/** Http is for what is on this machine alone. */
+export function isTrusted(address: string): boolean {
+  const { protocol, hostname } = new URL(address);
   return protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
 }
 

@@ -27,6 +27,22 @@ describe('[oidc]', () => {
       [ISSUER, 'client_id = x', 'redirect_url = https://x.example.org/'],
       'CONF:4: [oidc] redirect_url: expected an address with the path /login/oidc/callback',
     ],
+    [
+      ['issuer = https://u:p4ss@idp.example.org/', 'client_id = x'],
+      'CONF:2: [oidc] issuer: expected an address without credentials, query and fragment',
+    ],
+    [
+      [ISSUER, 'client_id = x', 'redirect_url = https://x.example.org/login/oidc/callback?a=b'],
+      'CONF:4: [oidc] redirect_url: expected an address without credentials, query and fragment',
+    ],
+    [
+      [ISSUER, 'client_id = x', 'redirect_url = http://x.example.org/login/oidc/callback'],
+      'CONF:4: [oidc] redirect_url: expected https: over http anybody on the way could take over the session',
+    ],
+    [
+      [ISSUER, 'client_id = x', 'member_values = a,manager'],
+      'CONF:4: [oidc] member_values: expected values that are not in manager_values too, got "manager"',
+    ],
     [[ISSUER, 'client_id = x', 'scopes = profile'], 'CONF:4: [oidc] scopes: expected openid among them'],
     [
       [ISSUER, 'client_id = x', 'project_pattern = /p/*'],

@@ -16,6 +16,21 @@ async function mistakesOf(...lines: string[]): Promise<string[]> {
   return found.map((problem) => formatProblem(problem).replaceAll(conf, 'CONF'));
 }
 
+describe('[service] admin_roles', () => {
+  it.for([
+    ['admin_roles = cloud_admin,member', 'CONF:2: [service] admin_roles: ', 'reader_roles too, got "member"'],
+    ['manager_roles = admin', 'admin_roles: ', 'manager_roles too, got "admin"'],
+  ])('%s is a mistake: members would be operators', async ([line = '', place = '', rest = '']) => {
+    expect((await mistakesOf('[service]', line)).join('\n')).toContain(
+      `${place}expected roles that are not in ${rest}`,
+    );
+  });
+
+  it('may have the roles of services', async () => {
+    expect(await mistakesOf('[service]', 'admin_roles = admin,service')).toEqual([]);
+  });
+});
+
 describe('[service] operator_tokens and reader_tokens', () => {
   it.for([
     ['operator_tokens = same', 'tokens = other,same', 'operator_tokens', 'tokens'],
