@@ -8,9 +8,23 @@ export interface CookieSettings {
   readonly sameSite: 'strict' | 'lax';
 }
 
-/** The value of a cookie; `undefined` = there is none. */
+/**
+ * The value of a cookie; `undefined` = there is none. One of two is as good as none: over http, a neighbour in the domain can add one that browsers send
+ * first, and would have people work in another session than their own.
+ */
 export function readCookie(ctx: Context, name: string): string | undefined {
-  return ctx.cookies.get(fullName(ctx, name));
+  const [value, other] = readCookies(ctx, name);
+  return other === undefined ? value : undefined;
+}
+
+/** All values that were sent under the name. */
+export function readCookies(ctx: Context, name: string): string[] {
+  const begin = `${fullName(ctx, name)}=`;
+  const pairs = ctx.get('Cookie').split(';');
+  return pairs.flatMap((pair) => {
+    const text = pair.trim();
+    return text.startsWith(begin) ? [text.slice(begin.length)] : [];
+  });
 }
 
 /** `null` deletes it. */
@@ -29,7 +43,11 @@ function fullName(ctx: Context, name: string): string {
   return isSecure(ctx) ? `__Host-${name}` : name;
 }
 
-/** A load balancer may terminate TLS. A client that forges the header only keeps its own browser from sending the cookie. */
+/**
+ * A load balancer may terminate TLS; of several, the first is that of the client. A client that forges the header only keeps its own browser from
+ * sending the cookie.
+ */
 export function isSecure(ctx: Context): boolean {
-  return ctx.secure || ctx.get('X-Forwarded-Proto') === 'https';
+  const [ofClient = ''] = ctx.get('X-Forwarded-Proto').split(',');
+  return ctx.secure || ofClient.trim().toLowerCase() === 'https';
 }

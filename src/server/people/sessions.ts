@@ -5,7 +5,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import { stateOf } from '../request-state.ts';
-import { readCookie, writeCookie } from './cookies.ts';
+import { readCookie, readCookies, writeCookie } from './cookies.ts';
 import type { Person } from './person.ts';
 
 const COOKIE = 'blazar-enforcement-session';
@@ -79,8 +79,7 @@ export class Sessions {
 
   /** Ends the session of the request, and deletes its cookie. */
   end(ctx: Context): void {
-    const id = readCookie(ctx, COOKIE);
-    if (id !== undefined) {
+    for (const id of readCookies(ctx, COOKIE)) {
       this.#open.delete(digest(id));
     }
     setCookie(ctx, null);

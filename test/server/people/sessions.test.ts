@@ -52,6 +52,38 @@ describe('Sessions', () => {
     expect(sessions.csrfOf(request(cookieOf(login)))).toBe('');
   });
 
+  it('knows nobody by two cookies, of which one may be that of a neighbour in the domain, and ends both', async () => {
+    const sessions = new Sessions();
+    const [mine, theirs] = [request(), request()];
+    sessions.open(mine, proofOf(OPERATOR));
+    sessions.open(theirs, proofOf(fixedPerson('reader', 'a neighbour')));
+    const both = `${cookieOf(theirs)}; ${cookieOf(mine)}`;
+    for (const cookie of [
+      both,
+      `${cookieOf(mine)};${cookieOf(theirs)}`,
+      `${cookieOf(mine)}; ${cookieOf(mine)}`,
+    ]) {
+      expect(await sessions.personOf(request(cookie))).toBeUndefined();
+      expect(sessions.csrfOf(request(cookie))).toBe('');
+    }
+    expect(await sessions.personOf(request(`other=1; ${cookieOf(mine)}; x`))).toBe(OPERATOR);
+    sessions.end(request(both));
+    expect(await sessions.personOf(request(cookieOf(mine)))).toBeUndefined();
+    expect(await sessions.personOf(request(cookieOf(theirs)))).toBeUndefined();
+  });
+
+  it.for(['https', 'HTTPS', 'https, http', ' https ,https'])(
+    'sends its cookie over TLS only behind proxies that say %s',
+    (proto) => {
+      const login = request('', { 'x-forwarded-proto': proto });
+      new Sessions().open(login, proofOf(OPERATOR));
+      expect(String(login.res.getHeader('set-cookie'))).toMatch(/__Host-[^;]*;.*secure/);
+      const plain = request('', { 'x-forwarded-proto': 'http, https' });
+      new Sessions().open(plain, proofOf(OPERATOR));
+      expect(String(plain.res.getHeader('set-cookie'))).not.toContain('secure');
+    },
+  );
+
   it('keeps a session whose proof cannot be asked about now', async () => {
     const sessions = new Sessions();
     const login = request();
