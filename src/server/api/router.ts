@@ -49,7 +49,7 @@ async function serve(ctx: Context, entry: ApiRoute, { people, line, logger }: Ap
   try {
     const query = parsedQuery(ctx, entry.query);
     const body = await bodyOf(ctx, entry);
-    const answer = await line.run(generation, (deadline) =>
+    const answer = await line.run(generation, person, (deadline) =>
       entry.answer({
         ...{ person, params, query, body, generation, requestId, deadline, logger },
         header: (name) => ctx.get(name),

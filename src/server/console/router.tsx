@@ -109,7 +109,7 @@ async function answerOf(
   const form =
     page.method === 'POST' ? await checkedForm(ctx, page, isBySession, people) : new URLSearchParams();
   const { generation, requestId } = stateOf(ctx);
-  return line.run(generation, (deadline) =>
+  return line.run(generation, person, (deadline) =>
     page.answer({
       ...{ person, params, form, generation, requestId, deadline, recorder },
       query: new URLSearchParams(ctx.querystring),
