@@ -1,6 +1,14 @@
 /** Importing many budgets for people: what the file says, what it would change, and every mistake with its line. */
+import { breathing } from '../../breath.ts';
 import { budgetUnit } from '../../enforcement/budget-unit.ts';
-import { type FileLine, type FileMistake, type ReadFile, wantedLines } from '../../ledger/budget-file.ts';
+import {
+  type FileLine,
+  type FileMistake,
+  type ReadFile,
+  type WantedLine,
+  type WantedLines,
+  wantedLines,
+} from '../../ledger/budget-file.ts';
 import { importBudgets, tryImport } from '../../ledger/budget-import.ts';
 import type { ImportPlan } from '../../ledger/budget-plan.ts';
 import { ApiError } from '../api/route.ts';
@@ -23,7 +31,7 @@ export async function importFor(
   const ledger = await ledgerFor(asker);
   const reason = isDryRun ? why : reasonOf(why);
   const named = await namedLines(asker, file.lines);
-  const { wanted, mistakes } = wantedLines(named.lines, budgetUnit(asker.generation.configuration));
+  const { wanted, mistakes } = await inTurns(named.lines, budgetUnit(asker.generation.configuration));
   const all = [...file.mistakes, ...named.mistakes, ...mistakes];
   const author = { who: asker.person.who, reason };
   const { deadline } = asker;
@@ -33,6 +41,22 @@ export async function importFor(
       : await importBudgets(ledger, wanted, author, deadline);
   const sorted = [...all, ...plan.mistakes].sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
   return { lines: plan.lines, mistakes: sorted };
+}
+
+/** Lines that are parsed before others have their turn. */
+const PIECE = 200;
+
+/** As `wantedLines`: ten thousand lines take longer than leases should wait. */
+async function inTurns(lines: readonly FileLine[], unit: string): Promise<WantedLines> {
+  const breath = breathing();
+  const all: { wanted: WantedLine[]; mistakes: FileMistake[] } = { wanted: [], mistakes: [] };
+  for (let at = 0; at < lines.length; at += PIECE) {
+    await breath();
+    const { wanted, mistakes } = wantedLines(lines.slice(at, at + PIECE), unit);
+    all.wanted.push(...wanted);
+    all.mistakes.push(...mistakes);
+  }
+  return all;
 }
 
 /** More names would keep Keystone busy for longer than a request may take. */
