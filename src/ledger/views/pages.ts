@@ -28,15 +28,13 @@ const MAX_CURSOR = 2000;
 const MAX_NUMBER = 2n ** 63n - 1n;
 
 /** A cursor is opaque to clients: the sort key of the last row. */
-export function cursorOf(key: readonly (string | bigint | null)[]): string {
-  const plain = key.map((part) =>
-    typeof part === 'bigint' ? `#${part}` : part === null ? null : `=${part}`,
-  );
+export function cursorOf(key: readonly (string | bigint)[]): string {
+  const plain = key.map((part) => (typeof part === 'bigint' ? `#${part}` : `=${part}`));
   return Buffer.from(JSON.stringify(plain)).toString('base64url');
 }
 
 /** The key in a cursor, of the given kinds of parts. @throws CursorError */
-export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (string | bigint | null)[] {
+export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (string | bigint)[] {
   if (cursor.length > MAX_CURSOR) {
     throw new CursorError();
   }
@@ -50,9 +48,6 @@ export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (s
     throw new CursorError();
   }
   return parsed.map((part: unknown, index) => {
-    if (part === null) {
-      return null;
-    }
     const text = typeof part === 'string' ? part : '';
     if (kinds[index] === 'number' && /^#-?\d{1,19}$/.test(text)) {
       const number = BigInt(text.slice(1));

@@ -212,6 +212,7 @@ describe.each(DIALECTS)('the leases of a project on %s', (dialect) => {
     Buffer.from(`["#${'9'.repeat(19)}"]`).toString('base64url'),
     Buffer.from('["#1","#1"]').toString('base64url'),
     Buffer.from('["__proto__"]').toString('base64url'),
+    Buffer.from('[null]').toString('base64url'),
     cursorOf(['1']),
   ])('refuse the cursor %j, which is none of theirs', async (after) => {
     const ground = await newGround(dialect);
