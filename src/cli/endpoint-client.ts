@@ -3,6 +3,7 @@ import type { ApiClient } from '../client/client.ts';
 import { isReadByEveryone } from '../config/file-modes.ts';
 import { readTextFile, systemErrorText } from '../config/read-file.ts';
 import { errorText } from '../errors.ts';
+import type { KeystoneErrorCode } from '../openstack/keystone-error.ts';
 import { type EndpointFlags, TOKEN_VARIABLE } from './endpoint.ts';
 import { ExitCode, onOneLine, UsageError } from './output.ts';
 
@@ -14,15 +15,17 @@ export async function withEndpoint(
 ): Promise<void> {
   const { createApiClient } = await import('../client/client.ts');
   const { EndpointError } = await import('../client/endpoint-error.ts');
-  const token = await tokenOf(flags);
   const ca = flags.caFile === undefined ? undefined : fileText('--ca-file', flags.caFile);
-  let client: ApiClient;
+  const clientWith = (token: string | undefined) => {
+    try {
+      return createApiClient({ endpoint, token, ca });
+    } catch (thrown) {
+      throw new UsageError(`--endpoint: ${errorText(thrown)}`);
+    }
+  };
+  let client: ApiClient | undefined;
   try {
-    client = createApiClient({ endpoint, token, ca });
-  } catch (thrown) {
-    throw new UsageError(`--endpoint: ${errorText(thrown)}`);
-  }
-  try {
+    client = clientWith(await tokenOf(flags));
     await work(client.api, new URL(endpoint).origin);
   } catch (thrown) {
     if (!(thrown instanceof EndpointError)) {
@@ -34,7 +37,7 @@ export async function withEndpoint(
     process.stderr.write(`error: ${onOneLine(thrown.message)}\n`);
     process.exitCode = ExitCode.failed;
   } finally {
-    await client.close();
+    await client?.close();
   }
 }
 
@@ -62,6 +65,9 @@ function checked(where: string, token: string): string {
   return token;
 }
 
+/** What Keystone says of what was typed. Anything else is a fault of Keystone, or on the way to it. */
+const MISTAKES: readonly KeystoneErrorCode[] = ['credentials', 'forbidden', 'configuration'];
+
 async function keystoneToken(cloud: string): Promise<string> {
   const { keystoneOptions } = await import('../openstack/options.ts');
   const { createKeystone } = await import('../openstack/keystone.ts');
@@ -72,7 +78,11 @@ async function keystoneToken(cloud: string): Promise<string> {
   try {
     return await keystone.token({});
   } catch (thrown) {
-    throw new UsageError(`no token of Keystone: ${errorText(thrown)}`);
+    const { EndpointError } = await import('../client/endpoint-error.ts');
+    const { KeystoneError } = await import('../openstack/keystone-error.ts');
+    const isMistake = thrown instanceof KeystoneError && MISTAKES.includes(thrown.code);
+    const message = `no token of Keystone: ${errorText(thrown)}`;
+    throw isMistake ? new UsageError(message) : new EndpointError('failed', message);
   } finally {
     await keystone.close();
   }

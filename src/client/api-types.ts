@@ -1852,7 +1852,7 @@ export interface operations {
                 project_id?: string;
                 /** @description Only ids of projects or users that contain this text, whatever the case. */
                 search?: string;
-                /** @description Only of this user: the id, or for operators and readers name@domain. */
+                /** @description Only of this user: the id, or name@domain, except for members who give no budgets. */
                 user_id?: string;
                 /** @description Only budgets in force at this time. ISO 8601; without an offset it means UTC. */
                 valid_at?: string;
@@ -2281,7 +2281,7 @@ export interface operations {
                 order?: "newest" | "oldest";
                 /** @description Only of this project: its id, or name@domain. */
                 project_id?: string;
-                /** @description Only of this user: the id, or for operators and readers name@domain. */
+                /** @description Only of this user: the id, or name@domain, except for members who give no budgets. */
                 user_id?: string;
             };
             header?: {

@@ -5,7 +5,7 @@ import type { BudgetsQuery, BudgetView } from '../../ledger/budget-view.ts';
 import type { BudgetChange } from '../../ledger/budgets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PageOf, PageQuery } from '../../ledger/views/pages.ts';
-import { visibleProjects } from '../people/access.ts';
+import { may, visibleProjects } from '../people/access.ts';
 import { type Asker, ledgerFor } from './asker.ts';
 import { accountId, ownProject } from './named-accounts.ts';
 
@@ -48,8 +48,9 @@ async function narrowed<Query extends Filters, Item>(
   const ledger = await ledgerFor(asker);
   const { projectId, userId, ...rest } = query;
   const projectIds = await projectsAsked(asker, projectId);
-  const isMember = visibleProjects(asker.person) !== undefined;
-  const user = userId === undefined || isMember ? userId : await typed(asker, 'user', userId);
+  // Whoever may give a budget to a user of any name finds it again by that name.
+  const mayName = visibleProjects(asker.person) === undefined || may(asker.person, 'set-user-budget');
+  const user = userId === undefined || !mayName ? userId : await typed(asker, 'user', userId);
   return page(ledger, { ...rest, projectIds, userId: user }, asker.deadline);
 }
 
