@@ -24,7 +24,7 @@ import { filterFolder } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 
 /** What has not come by then does not come. */
-const DEADLINE_MILLISECONDS = 5000;
+const DEADLINE_MILLISECONDS = 20_000;
 
 export interface ServiceAnswer {
   readonly status: number;
