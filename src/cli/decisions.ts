@@ -1,11 +1,8 @@
 /** `decisions`: reads decision logs, and the decisions in the ledger. */
-import { once } from 'node:events';
-import { addAbortSignal } from 'node:stream';
 import { Command, Option } from 'commander';
-import { systemErrorText } from '../config/read-file.ts';
-import type { FollowedChunk } from '../decisions/files.ts';
 import type { DecisionReader } from '../decisions/reader.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
+import { chunksOf, followedChunks, Latest, untilSignal, warnOfSkipped } from './decision-files.ts';
 import { DecisionTable, printDecision, printStatistics } from './decision-output.ts';
 import { addSelectionFlags, type SelectionFlags, selectionOf, selector } from './decision-selection.ts';
 import { NO_DEADLINE } from './ledger-access.ts';
@@ -30,7 +27,6 @@ interface ShowFlags extends SourceFlags {
 /** The lines of the tail, and the rows of each list, are held in memory. */
 const MAX_LINES = 10_000;
 const MAX_TOP = 10_000;
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 export function decisionsCommand(): Command {
   return new Command('decisions')
@@ -135,33 +131,6 @@ function follow(
   });
 }
 
-/** Runs something that prints, until it ends or a signal comes. */
-async function untilSignal(
-  work: (signal: AbortSignal, print: (text: string) => Promise<void>) => Promise<void>,
-): Promise<void> {
-  const ended = new AbortController();
-  const end = () => ended.abort();
-  for (const signal of SIGNALS) {
-    process.once(signal, end);
-  }
-  const print = async (text: string) => {
-    if (text !== '' && !process.stdout.write(text)) {
-      await once(process.stdout, 'drain', { signal: ended.signal });
-    }
-  };
-  try {
-    await work(ended.signal, print);
-  } catch (thrown) {
-    if (!ended.signal.aborted) {
-      throw thrown;
-    }
-  } finally {
-    for (const signal of SIGNALS) {
-      process.off(signal, end);
-    }
-  }
-}
-
 async function stats(files: readonly string[], flags: StatsFlags): Promise<void> {
   if (files.length === 0) {
     return statsStored(flags);
@@ -251,56 +220,6 @@ function printer(format: 'table' | 'json'): (records: readonly DecisionRecord[])
   return (records) => (table === undefined ? records.map(jsonLine).join('') : table.lines(records));
 }
 
-async function* chunksOf(file: string): AsyncGenerator<Buffer> {
-  const { readChunks } = await import('../decisions/files.ts');
-  try {
-    yield* file === '-' ? (process.stdin as AsyncIterable<Buffer>) : readChunks(file);
-  } catch (thrown) {
-    throw unreadable(file, thrown);
-  }
-}
-
-async function* followedChunks(file: string, signal: AbortSignal): AsyncGenerator<FollowedChunk> {
-  const { followChunks } = await import('../decisions/files.ts');
-  try {
-    if (file === '-') {
-      yield 'caught up';
-      yield* addAbortSignal(signal, process.stdin) as AsyncIterable<Buffer>;
-    } else {
-      yield* followChunks(file, signal);
-    }
-  } catch (thrown) {
-    throw unreadable(file, thrown);
-  }
-}
-
-function unreadable(file: string, thrown: unknown): UsageError {
-  const name = file === '-' ? 'standard input' : file;
-  return new UsageError(`${name}: could not be read: ${systemErrorText(thrown)}`);
-}
-
-/** The last `size` decisions that were added. */
-class Latest {
-  readonly #size: number;
-  #records: DecisionRecord[] = [];
-
-  constructor(size: number) {
-    this.#size = size;
-  }
-
-  add(records: readonly DecisionRecord[]): void {
-    this.#records.push(...records);
-    // Cutting each time would copy the whole list each time.
-    if (this.#records.length > 2 * this.#size) {
-      this.#records = this.list();
-    }
-  }
-
-  list(): DecisionRecord[] {
-    return this.#size === 0 ? [] : this.#records.slice(-this.#size);
-  }
-}
-
 function wholeNumber(flag: string, least: number, most: number) {
   return (text: string): number => {
     const number = /^\d{1,9}$/.test(text) ? Number(text) : -1;
@@ -311,14 +230,4 @@ function wholeNumber(flag: string, least: number, most: number) {
     }
     return number;
   };
-}
-
-function warnOfSkipped(readers: readonly DecisionReader[]): void {
-  const broken = readers.reduce((sum, { skipped }) => sum + skipped.broken, 0);
-  const tooLong = readers.reduce((sum, { skipped }) => sum + skipped.tooLong, 0);
-  if (broken + tooLong > 0) {
-    process.stderr.write(
-      `warning: skipped lines: ${broken} that are not decisions, ${tooLong} longer than 1 MiB\n`,
-    );
-  }
 }
