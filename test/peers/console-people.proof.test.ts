@@ -1,0 +1,191 @@
+/**
+ * Three people do their task in the console, in a real Chromium, beside a real Keystone that knows them and a real Blazar that they ask for
+ * leases: a member, a manager, an operator.
+ */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sentReservation } from '../../src/server/console/try/client-syntax.ts';
+import { expectSound, HAS_CHROMIUM, openPage, sharedBrowser } from '../support/console/browser.ts';
+import { newLedgers } from '../support/ledgers.ts';
+import { peerProgram } from '../support/peers.ts';
+import { RealKeystone } from './keystone.ts';
+import {
+  addManager,
+  dayFromNow,
+  LONGEST_DAYS,
+  leaseOf,
+  type PeopleCloud,
+  PROJECT_HOURS,
+  startPeopleCloud,
+} from './people-cloud.ts';
+
+const program = peerProgram('BLAZAR_PEER');
+const real = HAS_CHROMIUM && program !== undefined ? RealKeystone.start() : undefined;
+const newLedger = newLedgers();
+const LOOK = { viewport: { width: 1280, height: 900 } };
+/** Of a page that is to change by itself, in milliseconds. */
+const SOON = { timeout: 30_000 };
+
+afterAll(() => real?.remove());
+
+describe.skipIf(real === undefined)('in the console, beside a real Keystone and Blazar,', () => {
+  const browser = sharedBrowser();
+  let cloud: PeopleCloud;
+
+  beforeAll(async () => {
+    cloud = await startPeopleCloud(real as RealKeystone, program ?? '', newLedger);
+  }, 120_000);
+  afterAll(() => cloud?.stop());
+
+  const enter = async (url: string, user: string, project: string) => {
+    const visited = await openPage(browser(), LOOK);
+    const { page } = visited;
+    await page.goto(url);
+    await page.getByLabel('User name').fill(user);
+    await page.getByLabel('Password').fill(user);
+    await page.getByLabel('Project').fill(project);
+    await page.getByRole('button', { name: 'Log in', exact: true }).first().click();
+    await page.getByRole('button', { name: 'Log out' }).waitFor();
+    return visited;
+  };
+
+  it('a member finds out why a lease was refused, what would work, and gets that lease', async () => {
+    const alice = await cloud.keystone.token('alice');
+    const refused = await cloud.blazar.ask('POST', '/v1/leases', alice, leaseOf('training', [2, 8], 2));
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain('The lease would cost 288 node-hours');
+
+    const { page, said } = await enter(cloud.replicas[0], 'alice', 'climate');
+    await page.getByRole('link', { name: 'Projects' }).click();
+    await page
+      .getByRole('cell', { name: /climate@Default/ })
+      .or(page.getByRole('rowheader', { name: /climate@Default/ }))
+      .getByRole('link')
+      .click();
+    const row = page.getByRole('table', { name: 'Refused leases' }).getByRole('row', { name: /training/ });
+    expect(await row.textContent()).toMatch(/project climate(@Default)? has 200 node-hours left/);
+    await expectSound(page, 'the project of a member');
+    await row.getByRole('link', { name: /^Decision/ }).click();
+    await page.getByRole('heading', { name: 'rejected by UsageBudgetFilter' }).waitFor();
+    await page.getByRole('row', { name: /MaxLeaseDurationFilter.*allowed/ }).waitFor();
+    await expectSound(page, 'the decision');
+
+    await page.getByRole('link', { name: 'Try it' }).click();
+    await wish(page, { name: 'training', from: 2, until: 8, hosts: 2 });
+    await page.getByRole('heading', { name: 'This lease would be refused by UsageBudgetFilter' }).waitFor();
+    await expectSound(page, 'what would work');
+    await page.getByRole('button', { name: 'Fill in suggestion 1' }).click();
+    await page.getByRole('heading', { name: 'This lease would be allowed now' }).waitFor();
+    const wanted = leaseOfCommand((await page.locator('pre.command').textContent()) ?? '');
+
+    const other = await page.context().newPage();
+    const heard = other.waitForResponse((response) => response.url().endsWith('/events'));
+    await other.goto(`${cloud.replicas[0]}/projects/${cloud.keystone.ids.projects.climate}`);
+    await heard;
+    const leases = other.getByRole('table', { name: 'These leases' }).getByRole('row', { name: /training/ });
+    expect(await leases.count()).toBe(0);
+    const got = await cloud.blazar.ask('POST', '/v1/leases', alice, wanted);
+    expect(got.status, got.text).toBe(201);
+    await leases.waitFor(SOON);
+    const truth = (await cloud.blazar.truth()).filter(({ lease_id }) => lease_id === got.lease?.id);
+    expect(truth.map(({ resources }) => resources)).toEqual([Number(wanted.reservations[0]?.max)]);
+    expect(said).toEqual([]);
+  }, 180_000);
+
+  it('a manager gives a user 50 hours within the budget of the project, and Blazar refuses more', async () => {
+    const { keystone, blazar, replicas } = cloud;
+    await addManager(keystone, 'mona', keystone.ids.projects.physics);
+    const { page, said } = await enter(replicas[0], 'mona', 'physics');
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    await page.getByRole('link', { name: 'Set a budget' }).click();
+    await page.getByLabel('User', { exact: true }).fill('carol@Default');
+    await page.getByLabel(/^Amount/).fill(String(PROJECT_HOURS + 1));
+    await page.getByLabel('Reason').fill('a workshop');
+    await page.getByRole('button', { name: 'Set the budget' }).click();
+    await expect.poll(() => page.getByLabel(/^Amount/).getAttribute('aria-invalid')).toBe('true');
+    await expectSound(page, 'more than the project has');
+    await page.getByLabel(/^Amount/).fill('50');
+    await page.getByRole('button', { name: 'Set the budget' }).click();
+    await page.getByText('The budget is set.').waitFor();
+    await page.getByRole('row', { name: /carol@Default.*50 of 50 node-hours left/ }).waitFor();
+    await expectSound(page, 'the budgets of a manager');
+
+    const carol = await keystone.token('carol', { project: 'physics' });
+    const fits = await blazar.ask('POST', '/v1/leases', carol, leaseOf('a day and more', [40, 42]));
+    expect(fits.status, fits.text).toBe(201);
+    const more = await blazar.ask('POST', '/v1/leases', carol, leaseOf('too much', [50, 51]));
+    expect(more.status).toBe(400);
+    expect(more.text).toContain('carol@Default');
+    expect(more.text).toContain('2 node-hours left');
+    const own = await enter(replicas[0], 'carol', 'physics');
+    await own.page.goto(`${replicas[0]}/projects/${keystone.ids.projects.physics}`);
+    await own.page.getByRole('row', { name: /too much.*2 node-hours left/ }).waitFor();
+    expect([...said, ...own.said]).toEqual([]);
+  }, 180_000);
+
+  it('an operator imports 200 budgets, sees a refusal arrive, and finds it on another replica', async () => {
+    const { keystone, blazar, replicas } = cloud;
+    const { page, said } = await enter(replicas[0], 'admin', 'admin');
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    await page.getByRole('link', { name: 'Import' }).click();
+    const rows = Array.from(
+      { length: 200 },
+      (_, index) => `project-${index},,${dayFromNow(0)},${dayFromNow(365)},${100 + index}`,
+    );
+    const csv = ['project_id,user_id,valid_from,valid_until,amount', ...rows].join('\r\n');
+    const file = { name: 'budgets.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) };
+    await page.locator('input[type=file]').setInputFiles(file);
+    await page.getByLabel('Reason').fill('grants of the year');
+    await page.getByRole('button', { name: 'See what it would change' }).click();
+    await page.getByText('It would set 200 new budgets, change 0, and leave 0 as they are.').waitFor();
+    await page.getByRole('button', { name: 'Set all of these budgets' }).click();
+    await page.getByText('All budgets of the file are set.').waitFor();
+    await page.getByLabel('Id of project or user contains').fill('project-199');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('row', { name: /project-199.*299 of 299 node-hours left/ }).waitFor();
+
+    const heard = page.waitForResponse((response) => response.url().endsWith('/events'));
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await heard;
+    const bob = await keystone.token('bob');
+    const wanted = leaseOf('for long', [60, 60 + LONGEST_DAYS + 1]);
+    expect(await blazar.ask('POST', '/v1/leases', bob, wanted)).toMatchObject({ status: 400 });
+    const row = page.getByRole('table', { name: 'Refused lately' }).getByRole('row', { name: /for long/ });
+    await row.waitFor(SOON);
+    await expectSound(page, 'the overview');
+    const id = (await row.getByRole('link', { name: /^req-/ }).textContent()) ?? '';
+
+    const later = await enter(replicas[1], 'admin', 'admin');
+    await later.page.getByRole('link', { name: 'Decisions' }).click();
+    await later.page.getByLabel('Request id').fill(id);
+    await later.page.getByRole('button', { name: 'Search' }).click();
+    await later.page.getByRole('link', { name: id }).click();
+    await later.page.getByRole('heading', { name: 'rejected by MaxLeaseDurationFilter' }).waitFor();
+    await later.page.getByText('bob@Default').first().waitFor();
+    expect([...said, ...later.said]).toEqual([]);
+  }, 180_000);
+});
+
+async function wish(page: Page, asked: { name: string; from: number; until: number; hosts: number }) {
+  await page.getByLabel('Name of the lease').fill(asked.name);
+  await page.getByLabel('Start (UTC)').fill(`${dayFromNow(asked.from)}T00:00`);
+  await page.getByLabel('End (UTC)').fill(`${dayFromNow(asked.until)}T00:00`);
+  await page.getByLabel('Hosts, at least').fill(String(asked.hosts));
+  await page.getByLabel('Hosts, at most').fill(String(asked.hosts));
+  await page.getByRole('button', { name: 'Try it' }).last().click();
+}
+
+/** What the command of the page would send to Blazar. */
+function leaseOfCommand(command: string) {
+  const optionOf = (option: string) =>
+    new RegExp(`${option} '?([^'\\\\\\n]+?)'? \\\\\\n`).exec(command)?.[1] ?? '';
+  const reservation = sentReservation(optionOf('--reservation'));
+  expect(reservation, command).toBeDefined();
+  return {
+    name: command.split('\n').at(-1)?.trim() ?? '',
+    start_date: optionOf('--start-date'),
+    end_date: optionOf('--end-date'),
+    reservations: reservation === undefined ? [] : [reservation],
+    events: [],
+  };
+}

@@ -1,0 +1,116 @@
+/** A small cloud for people: a real Keystone, two policy services on one ledger in PostgreSQL, as commands, and a real Blazar that asks the first. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { giveBudget, ledgerAt, type newLedgers } from '../support/ledgers.ts';
+import { type RunningCommand, startCommand } from '../support/run-command.ts';
+import { RealBlazar } from './blazar.ts';
+import type { RealKeystone } from './keystone.ts';
+
+/** A lease of so many days may be asked for. */
+export const LONGEST_DAYS = 10;
+/** Of climate and of physics, in node-hours. */
+export const PROJECT_HOURS = 200;
+const BLAZAR_TOKEN = 'of-blazar';
+const DAY = 86_400_000;
+
+export interface PeopleCloud {
+  readonly keystone: RealKeystone;
+  readonly blazar: RealBlazar;
+  /** The policy service that Blazar asks, and another one. */
+  readonly replicas: readonly [string, string];
+  stop(): Promise<void>;
+}
+
+export async function startPeopleCloud(
+  keystone: RealKeystone,
+  blazarProgram: string,
+  newLedger: ReturnType<typeof newLedgers>,
+): Promise<PeopleCloud> {
+  const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-people-'));
+  const connection = await newLedger('postgresql');
+  const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
+  for (const projectId of [keystone.ids.projects.climate, keystone.ids.projects.physics]) {
+    const dates = { from: dayFromNow(-30), until: dayFromNow(300) };
+    await giveBudget(ledger, { projectId, amount: String(PROJECT_HOURS), ...dates });
+  }
+  await ledger.close();
+  const file = join(folder, 'blazar.conf');
+  writeFileSync(file, configuration(connection, keystone.url), { mode: 0o600 });
+  const commands = [0, 1].map(() => startCommand(['serve', '--config-file', file]));
+  const [first = '', second = ''] = await Promise.all(commands.map(addressOf));
+  const options = ['--keystone', keystone.url, '--policy-token', BLAZAR_TOKEN];
+  const blazar = await RealBlazar.start(blazarProgram, `${first}/v1/`, options);
+  return {
+    keystone,
+    blazar,
+    replicas: [first, second],
+    stop: async () => {
+      await blazar.stop();
+      for (const { process: child, ended } of commands) {
+        child.kill();
+        await ended;
+      }
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function addressOf(command: RunningCommand): Promise<string> {
+  const [, url = ''] = await command.printed(/^Listening on (http:\S+)\n/m);
+  return url;
+}
+
+function configuration(connection: string, keystone: string): string {
+  return `[enforcement]
+enabled_filters = MaxLeaseDurationFilter, UsageBudgetFilter
+max_lease_duration = ${LONGEST_DAYS * 86_400}
+[service]
+port = 0
+tokens = ${BLAZAR_TOKEN}
+keystone_auth = true
+[ledger]
+connection = ${connection}
+doubt_folder =
+[keystone]
+auth_url = ${keystone}
+username = blazar
+password = blazar
+project_name = service
+resolve_names = true
+[blazar]
+reconcile_interval = 0
+`;
+}
+
+/** `2026-12-01`: midnight in UTC. */
+export function dayFromNow(days: number): string {
+  return new Date(Date.now() + days * DAY).toISOString().slice(0, 10);
+}
+
+/** A lease of hosts as people ask Blazar for it, from midnight to midnight unless said otherwise. */
+export function leaseOf(name: string, days: readonly [from: number, until: number], hosts = 1) {
+  return {
+    name,
+    start_date: `${dayFromNow(days[0])} 00:00`,
+    end_date: `${dayFromNow(days[1])} 00:00`,
+    reservations: [
+      {
+        ...{ resource_type: 'physical:host', min: hosts, max: hosts },
+        ...{ hypervisor_properties: '', resource_properties: '' },
+      },
+    ],
+    events: [],
+  };
+}
+
+/** A user who manages a project, with the role that newer Keystones have from the start. */
+export async function addManager(keystone: RealKeystone, name: string, projectId: string): Promise<void> {
+  const idOf = (body: unknown, key: string) => (body as Record<string, { id: string }>)[key]?.id ?? '';
+  const user = { name, password: name, domain_id: 'default' };
+  const created = await keystone.ask('POST', '/users', { user });
+  const { roles } = (await keystone.ask('GET', '/roles?name=manager')).body as { roles: { id: string }[] };
+  const role =
+    roles[0]?.id ?? idOf((await keystone.ask('POST', '/roles', { role: { name: 'manager' } })).body, 'role');
+  await keystone.ask('PUT', `/projects/${projectId}/users/${idOf(created.body, 'user')}/roles/${role}`);
+}
