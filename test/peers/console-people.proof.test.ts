@@ -63,14 +63,14 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
       .getByRole('link')
       .click();
     const row = page.getByRole('table', { name: 'Refused leases' }).getByRole('row', { name: /training/ });
-    expect(await row.textContent()).toMatch(/project climate(@Default)? has 200 node-hours left/);
+    expect(await row.textContent()).toMatch(/project climate@Default \(\w+\) has 200 node-hours left/);
     await expectSound(page, 'the project of a member');
     await row.getByRole('link', { name: /^Decision/ }).click();
     await page.getByRole('heading', { name: 'rejected by UsageBudgetFilter' }).waitFor();
     await page.getByRole('row', { name: /MaxLeaseDurationFilter.*allowed/ }).waitFor();
     await expectSound(page, 'the decision');
 
-    await page.getByRole('link', { name: 'Try it' }).click();
+    await page.getByRole('link', { name: 'Try it', exact: true }).click();
     await wish(page, { name: 'training', from: 2, until: 8, hosts: 2 });
     await page.getByRole('heading', { name: 'This lease would be refused by UsageBudgetFilter' }).waitFor();
     await expectSound(page, 'what would work');
