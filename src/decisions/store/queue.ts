@@ -25,6 +25,8 @@ const LONGEST_RETRY = 10_000;
 /** How often old decisions are looked for, and what is missing is logged, in milliseconds. */
 const TRIM_EVERY = 60_000;
 const LOG_EVERY = 60_000;
+/** How many parts are removed after each batch: together more than a batch has, so that removing keeps up with writing. */
+const TRIMMED_PARTS = 8;
 
 /** Which decisions are kept. `refused`: all that are not simply allowed. */
 export type StoredKind = 'all' | 'refused' | 'none';
@@ -217,11 +219,15 @@ export class DecisionQueue {
   async #trim(): Promise<void> {
     try {
       const { timeout, days, most } = this.options;
-      const removed = await withinDeadline(timeout, (deadline) =>
-        this.#target.trim({ days, most }, deadline),
-      );
-      this.#isTrimDue = removed > 0;
-      this.#observer.removed(removed);
+      for (let part = 0; part < TRIMMED_PARTS && this.#isTrimDue; part += 1) {
+        const started = performance.now();
+        const removed = await withinDeadline(timeout, (deadline) =>
+          this.#target.trim({ days, most }, deadline),
+        );
+        this.#isTrimDue = removed > 0 && !this.#hurry.signal.aborted;
+        this.#observer.removed(removed);
+        await this.#pause((performance.now() - started) * REST);
+      }
     } catch (thrown) {
       this.#isTrimDue = false;
       this.#logger.warn({ error: errorText(thrown) }, 'old decisions could not be removed');

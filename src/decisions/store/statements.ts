@@ -12,8 +12,8 @@ type Queries = Kysely<Tables>;
 const ORDER = 7_042_615_338_120_944n;
 /** The same for those who remove: replicas do not wait for each other. */
 const REMOVAL = 7_042_615_338_120_945n;
-/** As many as are written at once: removing keeps up with writing. */
-const REMOVED = 300;
+/** Leases wait for each removal from a file: a few milliseconds on a disk of its own. */
+const REMOVED = 50;
 
 /** The rows are a list in JSON. */
 export function* writeToPostgres(queries: Queries, json: string, replica: string): Work<void> {
