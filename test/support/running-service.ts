@@ -69,7 +69,7 @@ export function runService(options: ServiceOptions = {}): Promise<RunningPolicyS
 export function sharedService(options: Omit<ServiceOptions, 'filters'> = {}): () => RunningPolicyService {
   let running: RunningPolicyService | undefined;
   beforeAll(async () => {
-    running = await start(sourcesOf(options));
+    running = await start(quiet(sourcesOf(options)));
   });
   afterAll(() => running?.service.close());
   return () => {
@@ -104,9 +104,17 @@ export async function runServiceOn(
   sources: ConfigSources,
   settings: ServiceSettings = {},
 ): Promise<RunningPolicyService> {
-  const running = await start(sources, settings);
+  const running = await start(quiet(sources), settings);
   onTestFinished(() => running.service.close());
   return running;
+}
+
+/** Without a store of decisions, unless the test says which: its thread takes longer to start than most tests. */
+function quiet(sources: ConfigSources): ConfigSources {
+  const { configFiles = [], values } = sources;
+  return configFiles.length > 0
+    ? sources
+    : { ...sources, values: { ...values, service: { decision_store: 'none', ...values?.['service'] } } };
 }
 
 async function start(sources: ConfigSources, settings: ServiceSettings = {}): Promise<RunningPolicyService> {
