@@ -28,7 +28,9 @@ const listBudgetChanges = route({
     ...pageParameters,
     order,
     project_id: textParameter('Only of this project: its id, or name@domain.'),
-    user_id: textParameter('Only of this user: the id, or name@domain, except for members who give no budgets.'),
+    user_id: textParameter(
+      'Only of this user: the id, or name@domain, except for members who give no budgets.',
+    ),
   }),
   answers: [page, WITHOUT_LEDGER, refusedAs(422, 'Keystone has no account of this name.')],
   async answer(request) {

@@ -74,7 +74,9 @@ const listBudgets = route({
   query: z.strictObject({
     ...pageParameters,
     project_id: textParameter('Only of this project: its id, or name@domain.'),
-    user_id: textParameter('Only of this user: the id, or name@domain, except for members who give no budgets.'),
+    user_id: textParameter(
+      'Only of this user: the id, or name@domain, except for members who give no budgets.',
+    ),
     valid_at: timeParameter('Only budgets in force at this time.'),
     search: textParameter('Only ids of projects or users that contain this text, whatever the case.'),
   }),
