@@ -87,6 +87,9 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     const got = await cloud.blazar.ask('POST', '/v1/leases', alice, wanted);
     expect(got.status, got.text).toBe(201);
     await leases.waitFor(SOON);
+    await other
+      .getByText(`${PROJECT_HOURS} of ${PROJECT_HOURS} node-hours are taken or planned`)
+      .waitFor(SOON);
     const truth = (await cloud.blazar.truth()).filter(({ lease_id }) => lease_id === got.lease?.id);
     expect(truth.map(({ resources }) => resources)).toEqual([Number(wanted.reservations[0]?.max)]);
     expect(said).toEqual([]);

@@ -15,7 +15,7 @@ ol .track .bar { translate: 0 -6px; }
 .lane .words p { margin: 0; display: flex; gap: 0.5rem; align-items: baseline; }
 .lane .words bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; min-width: 0; max-width: 100%; }
 .lane .words p small { flex: none; max-width: 9rem; margin-left: auto; text-overflow: ellipsis; }
-.lane .words small { max-height: 4.6em; overflow: hidden; }
+.lane .words small { max-height: 9em; overflow: hidden; }
 .lane .words small bdi { white-space: normal; }
 .lane .words small.id { display: inline; }
 .lane-state { flex: none; font-size: 0.8rem; color: var(--muted); }

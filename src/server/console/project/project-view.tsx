@@ -38,31 +38,37 @@ export function ProjectView(data: ProjectData) {
       <LivePart name="budgets">
         <BudgetsNow {...data} />
       </LivePart>
-      <section aria-labelledby="course">
-        <h2 id="course">Budgets over time</h2>
-        <CourseChart courses={data.courses} unit={data.unit} />
-      </section>
+      <LivePart name="course">
+        <section aria-labelledby="course">
+          <h2 id="course">Budgets over time</h2>
+          <CourseChart courses={data.courses} unit={data.unit} />
+        </section>
+      </LivePart>
       <LivePart name="leases">
         <LeasesSection {...data} />
       </LivePart>
-      <section aria-labelledby="usage">
-        <h2 id="usage">Usage</h2>
-        <p class="hint">
-          Past and planned, from {shownDate(window.from)} to {shownDate(window.until)}.
-        </p>
-        <UsageTables {...data.usage} unit={data.unit} />
-      </section>
-      <section aria-labelledby="refusals">
-        <h2 id="refusals">Refusals</h2>
-        {data.refusals.length === 0 ? (
-          <p>No refusal is recorded.</p>
-        ) : (
-          <RefusalsTable refusals={data.refusals} />
-        )}
-        <p>
-          <a href={data.allRefusalsPath}>Search decisions of this project</a>
-        </p>
-      </section>
+      <LivePart name="usage">
+        <section aria-labelledby="usage">
+          <h2 id="usage">Usage</h2>
+          <p class="hint">
+            Past and planned, from {shownDate(window.from)} to {shownDate(window.until)}.
+          </p>
+          <UsageTables {...data.usage} unit={data.unit} />
+        </section>
+      </LivePart>
+      <LivePart name="refusals">
+        <section aria-labelledby="refusals">
+          <h2 id="refusals">Refusals</h2>
+          {data.refusals.length === 0 ? (
+            <p>No refusal is recorded.</p>
+          ) : (
+            <RefusalsTable refusals={data.refusals} />
+          )}
+          <p>
+            <a href={data.allRefusalsPath}>Search decisions of this project</a>
+          </p>
+        </section>
+      </LivePart>
       <section aria-labelledby="limits">
         <h2 id="limits">Limits</h2>
         <LimitsTable limits={data.limits} isExempt={data.isExempt} showsOrigins={may.seeConfiguration} />

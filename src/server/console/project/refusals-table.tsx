@@ -48,7 +48,7 @@ function Row({ record, start, end, decisionPath, tryPath }: Refusal) {
         )}
         {message !== null && <Text>{message}</Text>}
       </td>
-      <td>
+      <td class="time">
         <a href={decisionPath}>
           Decision <span class="unseen">{<Text>{what}</Text>}</span>
         </a>
