@@ -12,7 +12,7 @@ type Queries = Kysely<Tables>;
 const ORDER = 7_042_615_338_120_944n;
 /** The same for those who remove: replicas do not wait for each other. */
 const REMOVAL = 7_042_615_338_120_945n;
-/** Leases wait for each removal from a file: a few milliseconds on a disk of its own. */
+/** Few: leases wait for each removal from a file. */
 const REMOVED = 50;
 
 /** The rows are a list in JSON. */
