@@ -33,7 +33,8 @@ async function runOnLedger(values: Values = {}) {
     enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter', 'MaxLeaseDurationFilter'],
     ...{ max_leases_per_project: 1, max_lease_duration: 172_800 },
   };
-  return { ...(await run({ ...values, enforcement, ledger: { connection } })), connection };
+  const service = { decision_store: 'refused' };
+  return { ...(await run({ ...values, service, enforcement, ledger: { connection } })), connection };
 }
 
 /** What can be wrong with a request to any route. */
