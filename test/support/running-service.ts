@@ -114,7 +114,7 @@ function quiet(sources: ConfigSources): ConfigSources {
   const { configFiles = [], values } = sources;
   return configFiles.length > 0
     ? sources
-    : { ...sources, values: { ...values, service: { decision_store: 'none', ...values?.['service'] } } };
+    : { ...sources, values: { ...values, service: { decision_store: 'none', ...values?.service } } };
 }
 
 async function start(sources: ConfigSources, settings: ServiceSettings = {}): Promise<RunningPolicyService> {
