@@ -89,13 +89,14 @@ export const ESTIMATE: ApiRoute = route({
     },
   },
   answers: [{ status: 200, description: 'The estimate.', name: 'Estimate', schema: answerSchema }],
-  async answer({ person, params, body, generation, requestId }) {
+  async answer({ person, params, body, generation, requestId, deadline }) {
     const { user_id, ...wanted } = body;
     const projectId = pathId(params, 'project_id');
     const userId = forWhom(person, user_id);
     const forMember = person.kind === 'member';
     try {
-      return { json: await estimateLease({ generation, requestId, projectId, userId, wanted, forMember }) };
+      const asked = { generation, requestId, projectId, userId, wanted, deadline, forMember };
+      return { json: await estimateLease(asked) };
     } catch (thrown) {
       if (thrown instanceof UnusableLeaseError) {
         throw new ApiError(400, thrown.message, { field: thrown.field });

@@ -1,4 +1,5 @@
 /** Estimates a lease for a person: the one function behind the API and the console. */
+import type { Deadline } from '../../deadline.ts';
 import { type DecisionRecord, decisionRecord } from '../../decisions/record.ts';
 import { memberView } from '../../decisions/store/member-view.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
@@ -17,6 +18,7 @@ export interface EstimateAsked {
   /** For whom the lease would be. */
   readonly userId: string;
   readonly wanted: WantedLease;
+  readonly deadline: Deadline;
   /** Whether a member asks, who does not see filters that are only tried. Default true. */
   readonly forMember?: boolean;
 }
@@ -64,43 +66,41 @@ interface ShownAccount {
 }
 
 /**
- * Asks all filters about a lease, with the bounds of a decision and without its effects: nothing is recorded. Throws `UnusableLeaseError`,
- * `InvalidRequestError`, and `OverloadedError` when there is no room.
+ * Asks all filters about a lease, without the effects of a decision: nothing is recorded. It waits in the line of people, and takes
+ * no place of a decision. Throws `UnusableLeaseError` and `InvalidRequestError`.
  */
 export async function estimateLease(asked: EstimateAsked): Promise<ShownEstimate> {
-  const { generation, requestId, projectId, userId, wanted, forMember = true } = asked;
+  const { generation, requestId, projectId, userId, wanted, deadline, forMember = true } = asked;
   const { enforcement, configuration, number } = generation;
   const { auth_url = null, region_name = null } = sectionOf(configuration, keystoneSection);
   const context = { user_id: userId, project_id: projectId, auth_url, region_name };
   const started = performance.now();
-  return generation.inTurn(async (deadline) => {
-    const now = toInstant(enforcement.clock.now()) ?? 0n;
-    const request = requestFor(wanted, context, now);
-    // As for Blazar, which cannot take a changed lease.
-    const how = { deadline, requestId, acceptsChanges: false };
-    const { decision, charges, suggestions, searched } = await enforcement.estimate(request, how);
-    const milliseconds = performance.now() - started;
-    const facts = { requestId, generation: number, milliseconds, request };
-    const record = decisionRecord(decision, facts);
-    const { allowed, outcome, filter, message, warnings, filters } = forMember ? memberView(record) : record;
-    const tried = decision.outcomes.filter(({ audit }) => audit).map((one) => one.filter);
-    const seen = (all: readonly EstimatedCharge[]) =>
-      all.filter((one) => !forMember || !tried.includes(one.filter));
-    return {
-      project: account(projectId, decision.names?.project),
-      user: account(userId, decision.names?.user),
-      ...{ allowed, outcome, filter, message, warnings, filters },
-      charges: seen(charges).map(shown),
-      suggestions: suggestions.map(({ change, text, lease, charges: its }) => ({
-        change,
-        text,
-        lease: asSentToBlazar(wanted, request, lease),
-        charges: seen(its).map(shown),
-      })),
-      searched,
-      notes: notesOn(seen(charges)),
-    };
-  });
+  const now = toInstant(enforcement.clock.now()) ?? 0n;
+  const request = requestFor(wanted, context, now);
+  // As for Blazar, which cannot take a changed lease.
+  const how = { deadline, requestId, acceptsChanges: false };
+  const { decision, charges, suggestions, searched } = await enforcement.estimate(request, how);
+  const milliseconds = performance.now() - started;
+  const facts = { requestId, generation: number, milliseconds, request };
+  const record = decisionRecord(decision, facts);
+  const { allowed, outcome, filter, message, warnings, filters } = forMember ? memberView(record) : record;
+  const tried = decision.outcomes.filter(({ audit }) => audit).map((one) => one.filter);
+  const seen = (all: readonly EstimatedCharge[]) =>
+    all.filter((one) => !forMember || !tried.includes(one.filter));
+  return {
+    project: account(projectId, decision.names?.project),
+    user: account(userId, decision.names?.user),
+    ...{ allowed, outcome, filter, message, warnings, filters },
+    charges: seen(charges).map(shown),
+    suggestions: suggestions.map(({ change, text, lease, charges: its }) => ({
+      change,
+      text,
+      lease: asSentToBlazar(wanted, request, lease),
+      charges: seen(its).map(shown),
+    })),
+    searched,
+    notes: notesOn(seen(charges)),
+  };
 }
 
 function account(id: string, named: Named | undefined): ShownAccount {

@@ -1,5 +1,6 @@
 /** The function behind the API and the console: who sees what. */
 import { expect, it, onTestFinished } from 'vitest';
+import { Deadline } from '../../../src/deadline.ts';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
 import { estimateLease } from '../../../src/server/estimate/estimate-lease.ts';
 import { Generation } from '../../../src/server/generation.ts';
@@ -28,6 +29,8 @@ it('hides from members what is only tried, and what it would take', async () => 
   );
   const generation = await Generation.create(1, configuration, { logger: recordingLogger() });
   onTestFinished(() => generation.retire());
+  const deadline = new Deadline(30);
+  onTestFinished(() => deadline.end());
   const asked = {
     generation,
     ...{ requestId: 'req-1', projectId: 'climate', userId: 'alice' },
@@ -36,6 +39,7 @@ it('hides from members what is only tried, and what it would take', async () => 
       end_date: '2027-01-15 09:00',
       reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
     },
+    deadline,
   };
   const shown = await estimateLease({ ...asked, forMember: false });
   expect(shown).toMatchObject({ allowed: true, outcome: 'audit', filter: 'UsageBudgetFilter' });
