@@ -65,7 +65,7 @@ function Account({ person, csrf }: { readonly person: Person; readonly csrf: str
   return (
     <div class="account">
       <span>
-        <Text>{person.name}</Text> <small>{person.kind}</small>
+        <Text>{person.name}</Text> <small>{roleOf(person)}</small>
       </span>
       {person.provenBy === 'keystone' && csrf !== '' && <a href="/login/project">Switch project</a>}
       {csrf !== '' && (
@@ -78,6 +78,11 @@ function Account({ person, csrf }: { readonly person: Person; readonly csrf: str
       )}
     </div>
   );
+}
+
+/** What they are in the project of the session. */
+function roleOf({ kind, memberships }: Person): string {
+  return memberships.some(({ isManager }) => isManager) ? 'manager' : kind;
 }
 
 /** The pages with a label that a person may see. */

@@ -148,6 +148,9 @@ function problemsOf(options: OidcOptions): SectionProblem[] {
   if (!options.project_pattern.includes('{project}')) {
     add('project_pattern', 'expected {project} in it');
   }
+  if (options.project_pattern.includes('}{')) {
+    add('project_pattern', 'expected a text between {project} and {role}: nothing tells where one ends');
+  }
   for (const [higher, lower] of [
     ['operator_values', 'reader_values'],
     ['manager_values', 'member_values'],

@@ -153,6 +153,7 @@ describe('a member', () => {
 describe('a manager', () => {
   it('gives a user 50 hours, within the budget of the project', async () => {
     const { html } = await ground.get('mona', '/budgets/new');
+    expect(html).toContain('<small>manager</small>');
     expect(html).toMatch(/name="valid_until"[^>]* value="2027-01-01T00:00"/);
     const fields = {
       ...{ project_id: 'climate', user_id: 'id-of-meg', amount: '50', reason: 'a workshop' },

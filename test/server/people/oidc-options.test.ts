@@ -49,6 +49,10 @@ describe('[oidc]', () => {
       'CONF:4: [oidc] project_pattern: expected {project} in it',
     ],
     [
+      [ISSUER, 'client_id = x', 'project_pattern = /p/{project}{role}'],
+      'CONF:4: [oidc] project_pattern: expected a text between {project} and {role}: nothing tells where one ends',
+    ],
+    [
       [ISSUER, 'client_id = x', 'operator_values = a,b', 'reader_values = b'],
       'CONF:5: [oidc] reader_values: expected values that are not in operator_values too, got "b"',
     ],
