@@ -238,6 +238,8 @@ const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = 'blazar-enforcement' AND datname = current_database() AND state <> 'idle'`;
 
 const TABLES = [
+  'decision_filters',
+  'decisions',
   'outbox',
   'follower',
   'ledger',

@@ -39,7 +39,8 @@ describe('the description', () => {
     expect(json).toEqual(api.document);
     expect(Object.keys(api.document.paths)).toEqual(expect.arrayContaining(PATHS));
     expect(text).not.toContain('policies.yaml');
-    expect(JSON.stringify(apiDescription.paths) + JSON.stringify(apiDescription.components)).not.toMatch(
+    const { paths, components } = apiDescription;
+    expect(String([Object.keys(paths), Object.keys(components.schemas)])).not.toMatch(
       /kubernetes|Admission/i,
     );
   });
