@@ -1,4 +1,4 @@
-/** Estimates a lease for a person: the one function behind the API and the console. */
+/** Estimates a lease for a person, in the form of the API. The console asks `UsageEnforcement.estimate` itself, for its own words. */
 import type { Deadline } from '../../deadline.ts';
 import { type DecisionRecord, decisionRecord } from '../../decisions/record.ts';
 import { memberView } from '../../decisions/store/member-view.ts';

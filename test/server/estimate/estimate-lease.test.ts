@@ -1,4 +1,4 @@
-/** The function behind the API and the console: who sees what. */
+/** The estimate of the API: who sees what. */
 import { expect, it, onTestFinished } from 'vitest';
 import { Deadline } from '../../../src/deadline.ts';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
