@@ -81,13 +81,25 @@ export class Special {
   }
 }
 
+/** As Python's `datetime`, which has no year 0, no second 60, and zones of less than a day. */
+function isMoment(text: string): boolean {
+  const [, zoneHours = '0', zoneMinutes = '0'] = /[-+](\d{1,2})(?::(\d{2}))?$/.exec(text.slice(10)) ?? [];
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = text.split(/\D+/, 6).map(Number);
+  const days = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+  const isDay = year > 0 && month >= 1 && month <= 12 && day >= 1 && day <= days;
+  return (
+    isDay && hour < 24 && minute < 60 && second < 60 && Number(zoneHours) * 60 + Number(zoneMinutes) < 24 * 60
+  );
+}
+
 /** A date or a time. The reader decides what value it becomes. */
 const timestampTag: ScalarTag = {
   tag: 'tag:yaml.org,2002:timestamp',
   default: true,
   test: /^[0-9]{4}-(?:[0-9]{2}-[0-9]{2}|[0-9]{1,2}-[0-9]{1,2}(?:[Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?(?:[ \t]*(?:Z|[-+][0-9]{1,2}(?::[0-9]{2})?))?)$/,
   identify: (value) => value instanceof Special && value.kind === 'moment',
-  resolve: (text) => new Special('moment', text),
+  resolve: (text, onError) =>
+    isMoment(text) ? new Special('moment', text) : onError('a date that does not exist'),
   stringify: ({ value }) => (value as Special).text,
 };
 
@@ -118,19 +130,35 @@ function isTextTag(tag: ScalarTag | CollectionTag): tag is ScalarTag {
   return tag.tag === 'tag:yaml.org,2002:str';
 }
 
+const plainTags = [nullTag, boolTag, intTag, floatTag, timestampTag, mergeTag, valueTag];
+
+/** What may begin a plain scalar that is no text. */
+const MAY_BE_OTHER = /^(?:[-+.\d~=<yYnNtTfFoO]|$)/;
+
+/** The value of a plain scalar; `undefined` = it is an error. */
+export function plainValue(source: string): unknown {
+  const tag = MAY_BE_OTHER.test(source) ? plainTags.find(({ test }) => test?.test(source)) : undefined;
+  if (tag === undefined) {
+    return source;
+  }
+  let isWrong = false;
+  const read: unknown = tag.resolve(
+    source,
+    () => {
+      isWrong = true;
+    },
+    dialect,
+  );
+  return isWrong ? undefined : read instanceof Scalar ? read.value : read;
+}
+
 /** For `new Document` and `new Composer`. */
 export const dialect = {
   version: '1.1',
   schema: 'failsafe',
   customTags: (tags) => [
     ...tags.map((tag) => (typeof tag === 'object' && isTextTag(tag) ? textTag(tag) : tag)),
-    nullTag,
-    boolTag,
-    intTag,
-    floatTag,
-    timestampTag,
-    mergeTag,
-    valueTag,
+    ...plainTags,
   ],
   resolveKnownTags: false,
   // As in Python, the last of them wins.

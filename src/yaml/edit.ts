@@ -20,6 +20,13 @@ export function nameOf(key: unknown): string {
   return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
 }
 
+const origins = new WeakMap<object, YAMLMap | YAMLSeq>();
+
+/** The collection from which `edited` has made a changed one. */
+export function originOf(node: unknown): YAMLMap | YAMLSeq | undefined {
+  return typeof node === 'object' && node !== null ? origins.get(node) : undefined;
+}
+
 /** A node for `after` that shares the nodes of the parts that are equal in `before`. No node is changed. */
 export function edited(node: Node | null, before: unknown, after: unknown): Node | null {
   if (isDeepStrictEqual(before, after)) {
@@ -81,10 +88,19 @@ function editedSeq(seq: YAMLSeq, before: readonly unknown[], after: readonly unk
 
 /** Gives a new collection the form of another, which is not changed. */
 function likeIt<Collection extends YAMLMap | YAMLSeq>(
-  { items: { length }, flow, tag, comment, commentBefore, spaceBefore }: YAMLMap | YAMLSeq,
+  original: YAMLMap | YAMLSeq,
   collection: Collection,
   items: Collection['items'],
 ): Collection {
+  const {
+    items: { length },
+    flow,
+    tag,
+    comment,
+    commentBefore,
+    spaceBefore,
+  } = original;
+  origins.set(collection, original);
   // An empty `{}` or `[]` says nothing about the form.
   const form = { flow: length > 0 && flow, tag, comment, commentBefore, spaceBefore, items };
   return Object.assign(collection, form);

@@ -8,8 +8,11 @@ import { setMember } from './tree.ts';
 export const MAX_DEPTH = 100;
 export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
 
-/** Scalars as the values that PyYAML reads, or as the texts that they are written as. */
-export type View = 'values' | 'texts';
+/**
+ * Scalars as the values that PyYAML reads, or as the texts that they are written as. Of `values`, a date is a text; of `typed`, it is a
+ * symbol with that text as its description, since it is of no type of JSON.
+ */
+export type View = 'values' | 'typed' | 'texts';
 
 /** A fresh copy. @throws YamlError for nodes that are nested too deep. */
 export function view(node: Node | null, as: View, depth = 0): unknown {
@@ -33,5 +36,5 @@ export function view(node: Node | null, as: View, depth = 0): unknown {
   if (as === 'texts') {
     return value === null ? '' : typeof value === 'string' ? value : (source ?? String(value));
   }
-  return value instanceof Special ? value.text : value;
+  return value instanceof Special ? (as === 'typed' ? Symbol(value.text) : value.text) : value;
 }

@@ -47,6 +47,23 @@ describe('a scalar without quotes', () => {
     expect(scalar(text)).toBe(text);
   });
 
+  it.each([
+    ...['2026-13-01', '2026-00-01', '2026-02-29', '2100-02-29', '2026-04-31', '2026-01-00', '0000-01-01'],
+    ...['2026-1-1 24:00:00', '2026-1-1 10:60:00', '2026-1-1 23:59:60', '2026-1-1 10:00:00 +24:00'],
+    ...['2026-01-01T10:00:00-23:60', 'a: 2026-13-01', '{a: [2026-13-01]}'],
+  ])('%s is refused, as by PyYAML: there is no such date', (text) => {
+    expect(() => YamlDocument.parse(text)).toThrow(/a date that does not exist/);
+  });
+
+  it.each(['2024-02-29', '2000-02-29', '9999-12-31', '2026-1-1 23:59:59.999 -23:59', '2026-1-1 10:00:00+9'])(
+    '%s is a symbol where types are asked for, and no text',
+    (text) => {
+      const typed = YamlDocument.parse(`a: [${text}, '${text}']`).typed as { a: [symbol, string] };
+      expect(typed).toEqual({ a: [expect.any(Symbol), text] });
+      expect(typed.a[0].description).toBe(text);
+    },
+  );
+
   it.each(['=', 'a: =', '0b_', '0x_', `9${'0'.repeat(4300)}`, `1${':1'.repeat(3000)}`])(
     '%.12s is refused, as by PyYAML',
     (text) => {

@@ -20,10 +20,18 @@ export interface Form {
   readonly style?: '"' | "'" | '|' | '>' | null;
   readonly width?: number | null;
   readonly unicode?: boolean;
+  /** Sets what stands at the top level apart by an empty line, as SkyPilot does. */
+  readonly isApart?: boolean;
 }
 
 const SCRIPT = `
 import datetime, json, sys, yaml
+
+class TopLevelApart(yaml.SafeDumper):
+    def write_line_break(self, data=None):
+        super().write_line_break(data)
+        if len(self.indents) == 1:
+            super().write_line_break()
 
 def scalar(value):
     if value is None:
@@ -57,7 +65,8 @@ def read(text, Loader):
 def answer(ask):
     if 'dump' in ask:
         form = {'default_style': ask['style'], 'width': ask['width'], 'allow_unicode': ask['unicode']}
-        return yaml.dump(json.loads(ask['dump']), default_flow_style=False, sort_keys=False, **form)
+        dumper = TopLevelApart if ask['apart'] else yaml.Dumper
+        return yaml.dump(json.loads(ask['dump']), Dumper=dumper, default_flow_style=False, sort_keys=False, **form)
     try:
         return read(ask['read'], yaml.CSafeLoader if ask['fast'] and yaml.__with_libyaml__ else yaml.SafeLoader)
     except Exception as error:
@@ -91,8 +100,17 @@ export class Python {
   }
 
   /** The YAML that SkyPilot writes, or in another form. */
-  async dump(value: unknown, { style = null, width = null, unicode = false }: Form = {}): Promise<string> {
-    return (await this.#ask({ dump: JSON.stringify(value), style, width, unicode })) as string;
+  async dump(
+    value: unknown,
+    { style = null, width = null, unicode = false, isApart = false }: Form = {},
+  ): Promise<string> {
+    return (await this.#ask({
+      dump: JSON.stringify(value),
+      style,
+      width,
+      unicode,
+      apart: isApart,
+    })) as string;
   }
 
   close(): void {

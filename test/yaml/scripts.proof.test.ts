@@ -74,7 +74,7 @@ describe.skipIf(!hasPyYaml)(`a random script, ${what}`, () => {
       }),
       { numRuns: RUNS, seed: SEED },
     );
-  }, 300_000);
+  }, 900_000);
 
   it('is the same text behind a change elsewhere, and written anew, in whatever form it came', async () => {
     await fc.assert(
@@ -94,5 +94,5 @@ describe.skipIf(!hasPyYaml)(`a random script, ${what}`, () => {
       }),
       { numRuns: RUNS, seed: SEED },
     );
-  }, 300_000);
+  }, 900_000);
 });

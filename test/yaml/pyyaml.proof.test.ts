@@ -42,6 +42,34 @@ describe.skipIf(!hasPyYaml)(what, () => {
     }
   });
 
+  it('a text in the form of a date is refused exactly if it is none', async () => {
+    const upTo = (most: number) => fc.integer({ min: 0, max: most });
+    const two = (most: number) => upTo(most).map((one) => String(one).padStart(2, '0'));
+    const year = fc.constantFrom('0000', '0001', '1900', '2000', '2024', '2026', '9999');
+    const date = fc.tuple(year, two(14), two(33)).map((parts) => parts.join('-'));
+    const time = fc.tuple(upTo(25), two(61), two(61)).map((parts) => parts.join(':'));
+    const zone = fc
+      .tuple(
+        fc.constantFrom('', 'Z', ' +', '-'),
+        upTo(25),
+        fc.option(
+          two(99).map((minutes) => `:${minutes}`),
+          { nil: '' },
+        ),
+      )
+      .map(([sign, hours, minutes]) => (/[-+]/.test(sign) ? `${sign}${hours}${minutes}` : sign));
+    const moment = fc.tuple(date, time, zone).map(([day, ...rest]) => `${day} ${rest.join('')}`);
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(date, moment), async (text) => {
+        expect({ text, isRead: parsed(text) !== undefined }).toEqual({
+          text,
+          isRead: (await python.read(text)) !== undefined,
+        });
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
   it('every text that both accept has the value of PyYAML', async () => {
     const piece = fc.oneof(
       fc.constantFrom(...'0179-+_:.eExobaTtZ~=# \t\n&*!|>%@`?,[]{}"\'\\'.split('')),
@@ -126,11 +154,11 @@ describe.skipIf(!hasPyYaml)(what, () => {
       fc.asyncProperty(
         fc.oneof(
           written.map((text) => ({ text })),
-          dumped.map((json) => ({ json })),
+          fc.tuple(dumped, fc.boolean()).map(([json, isApart]) => ({ json, isApart })),
         ),
         changes,
         async (source, all) => {
-          const text = 'text' in source ? source.text : await python.dump(JSON.parse(source.json));
+          const text = 'text' in source ? source.text : await python.dump(JSON.parse(source.json), source);
           const document = YamlDocument.parse(text);
           const after = changed(document.value, all);
           const result = document.with(after).toString();
@@ -140,7 +168,7 @@ describe.skipIf(!hasPyYaml)(what, () => {
           );
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 1500 },
     );
   });
 });

@@ -1,0 +1,203 @@
+/** Reads the text of a document to nodes. */
+import {
+  Composer,
+  Document,
+  isScalar,
+  Lexer,
+  LineCounter,
+  type Node,
+  type ParsedNode,
+  Parser,
+  Scalar,
+} from 'yaml';
+import { withoutAliases } from './aliases.ts';
+import { dialect, layout } from './dialect.ts';
+import { refuseAmbiguous, refuseUnreadable } from './differences.ts';
+import { readDumped } from './dumped-text.ts';
+import { YamlError } from './error.ts';
+import { type RepeatedKey, repeatedKeys } from './repeated-keys.ts';
+import { spliced } from './splice.ts';
+import { MAX_DEPTH, TOO_DEEP, view } from './view.ts';
+
+/** A configuration or a task has some hundreds. A million lines would block the process for seconds. */
+const MAX_TOKENS = 250_000;
+/** For the stack of the parser, which holds the document and the scalar too. */
+const MAX_STACK = MAX_DEPTH + 10;
+
+/** A text that has been read. */
+export interface Content {
+  /** The text that the ranges of nodes and the lines count in. */
+  readonly source: string;
+  readonly root: Node | null;
+  readonly lines: LineCounter;
+  /** The text with another root. What it shares with this one is written as it was read. */
+  readonly written: (root: Node | null) => string;
+  /** The repeated keys of a document with aliases or merge keys: once these are resolved, the repetitions are gone. */
+  readonly repeated?: readonly RepeatedKey[] | undefined;
+}
+
+/**
+ * Removes a byte order mark, which the package would count as a column of the first line. A second one would be a letter to
+ * PyYAML.
+ */
+export function withoutMark(text: string): string {
+  refuseUnreadable(text);
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
+}
+
+/** The only document of a text. @throws YamlError */
+export function read(text: string, maxTokens = MAX_TOKENS): Content {
+  return dumpedContent(text, maxTokens) ?? parsedContent(text, maxTokens);
+}
+
+function dumpedContent(text: string, maxTokens: number): Content | undefined {
+  const dumped = readDumped(text, maxTokens);
+  if (dumped === undefined) {
+    return undefined;
+  }
+  const { root, lineStarts } = dumped;
+  return {
+    source: text,
+    root,
+    lines: Object.assign(new LineCounter(), { lineStarts }),
+    written: (changed) => spliced(text, root, changed, writtenAnew),
+    repeated: [],
+  };
+}
+
+/** By the parser of the package, which reads everything. */
+export function parsedContent(text: string, maxTokens: number): Content {
+  const lines = new LineCounter();
+  let content: Content | undefined;
+  for (const document of documentsOf(text, lines, maxTokens)) {
+    if (content !== undefined) {
+      throw new YamlError('another document begins here', lines.linePos(document.range[0]).line);
+    }
+    content = contentOf(document, text, lines);
+  }
+  if (content === undefined) {
+    throw new YamlError('it contains no document');
+  }
+  return content;
+}
+
+/** A document for nodes that come from no text. */
+let blank: Document | undefined;
+
+function writtenAnew(root: Node | null): string {
+  blank ??= new Document(null, dialect);
+  return printed(blank, root);
+}
+
+/** The wanted documents of a text, each with its own part of the text. */
+export function streamOf(
+  written: string,
+  isWanted: (document: Document.Parsed) => boolean,
+): [text: string, content: Content][] {
+  const text = withoutMark(written);
+  const dumped = dumpedContent(text, MAX_TOKENS);
+  if (dumped !== undefined) {
+    return [[text, dumped]];
+  }
+  const lines = new LineCounter();
+  return [...documentsOf(text, lines)].filter(isWanted).map((document) => {
+    const [start, , end] = document.range;
+    return [text.slice(start, end), contentOf(document, text, lines)];
+  });
+}
+
+function contentOf(document: Document.Parsed, text: string, lines: LineCounter): Content {
+  const [error] = document.errors;
+  if (error !== undefined) {
+    // Its message may contain a part of the text.
+    const reason =
+      error.code === 'TAG_RESOLVE_FAILED'
+        ? 'a number without digits or with thousands of them, a date that does not exist, or a lone "="'
+        : error.code.toLowerCase().replaceAll('_', ' ');
+    throw new YamlError(reason, lines.linePos(error.pos[0]).line);
+  }
+  const { contents } = document;
+  if (contents !== null) {
+    refuseAmbiguous(contents, (offset) => lines.linePos(offset).line);
+    refuseUnindented(contents, text, lines);
+  }
+  const own = text.slice(document.range[0], document.range[2]);
+  const mayHaveAliases = own.includes('*') || own.includes('<<');
+  const repeated = mayHaveAliases ? [...repeatedKeys(contents)] : undefined;
+  const root = contents !== null && mayHaveAliases ? withoutAliases(contents) : contents;
+  // Refuses what is too deep: everything else descends the same levels.
+  view(root, 'values');
+  return { source: text, root, lines, written: (changed) => printed(document, changed), repeated };
+}
+
+/** For the package a block text that is a whole document need not be indented. For PyYAML it ends there, and `#` starts a comment. */
+function refuseUnindented(root: Node, text: string, lines: LineCounter): void {
+  if (isBlock(root)) {
+    const [start = 0, end = 0] = root.range ?? [];
+    const [, ...written] = text.slice(start, end).split(/\r\n|\r|\n/);
+    if (written.some((line) => /^\S/.test(line))) {
+      throw new YamlError('a block text that is not indented', lines.linePos(start).line);
+    }
+  }
+}
+
+function isBlock(node: Node | null): node is Scalar {
+  return isScalar(node) && (node.type === Scalar.BLOCK_LITERAL || node.type === Scalar.BLOCK_FOLDED);
+}
+
+/** Replaces the contents and restores them: a copy of the document would cost more than writing it. */
+function printed(document: Document, root: Node | null): string {
+  const { contents } = document;
+  // A block text that is a whole document would not be indented, as PyYAML requires.
+  const shown = isBlock(root) ? Object.assign(root.clone(), { type: Scalar.QUOTE_DOUBLE }) : root;
+  try {
+    document.contents = shown as ParsedNode;
+    return document.toString(layout);
+  } finally {
+    document.contents = contents;
+  }
+}
+
+/** Whether a document is empty, such as one between two `---`, or one of comments. */
+export function isNothing(contents: ParsedNode | null): boolean {
+  return contents === null || (isScalar(contents) && contents.value === null && contents.source === '');
+}
+
+/** Reads token by token, and stops when there are too many or the caller needs no more. */
+function* documentsOf(
+  text: string,
+  lineCounter: LineCounter,
+  maxTokens = MAX_TOKENS,
+): Generator<Document.Parsed> {
+  const parser = new Parser(lineCounter.addNewLine);
+  const composer = new Composer({ ...dialect, lineCounter });
+  lineCounter.addNewLine(0);
+  let tokens = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens += 1;
+    if (tokens > maxTokens) {
+      throw new YamlError(`it has more than ${maxTokens} tokens`);
+    }
+    for (const token of parser.next(lexeme)) {
+      // The composer yields a document only at the end of the next one.
+      if (token.type === 'document') {
+        tokens = 0;
+      }
+      for (const document of composer.next(token)) {
+        yield document as Document.Parsed;
+      }
+    }
+    // Before the composer recurses: when V8 compiles a regular expression without stack left, the process crashes.
+    if (parser.stack.length > MAX_STACK) {
+      throw new YamlError(TOO_DEEP);
+    }
+  }
+  for (const token of parser.end()) {
+    for (const document of composer.next(token)) {
+      yield document as Document.Parsed;
+    }
+  }
+  for (const document of composer.end(true, text.length)) {
+    yield document as Document.Parsed;
+  }
+}
