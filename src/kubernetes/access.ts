@@ -109,6 +109,11 @@ function namesIn(grants: ReadonlySet<Grant>): string[] {
   return [...new Set([...grants].flatMap((grant) => [...grant]))].sort();
 }
 
+/** Whether a role grants the use of a policy. */
+export function grantsUse(role: Role, policy: PolicyResource): boolean {
+  return usableBy(role, [policy]).size > 0;
+}
+
 /** A rule without resourceNames covers all policies of its API groups. Names have no wildcards. */
 function usableBy({ rules }: Role, policies: readonly PolicyResource[]): Grant {
   const matching = rules.filter(

@@ -5,11 +5,11 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
 import { firstMistake } from '../lease/first-mistake.ts';
+import { isMapping } from '../yaml/tree.ts';
 import { invalidRequest, type Pod, parsePod } from './pod.ts';
-import { API_GROUPS } from './policy.ts';
-
-const API_VERSION = 'admission.k8s.io/v1';
-const KIND = 'AdmissionReview';
+import { workloadKindOf } from './pod-kinds.ts';
+import { API_VERSION, KIND } from './review-version.ts';
+import { reviewedKind } from './reviewed-kind.ts';
 
 export const admissionReviewSchema = z
   .looseObject({
@@ -54,7 +54,14 @@ export const admissionAnswerSchema = z
         .optional()
         .meta({ contentEncoding: 'base64', description: 'JSON Patch operations (RFC 6902) as JSON.' }),
       status: z
-        .object({ code: z.literal(403), reason: z.literal('Forbidden'), message: z.string() })
+        .object({
+          code: z.union([z.literal(403), z.literal(500), z.literal(503)]).meta({
+            description:
+              '403: the policies reject the pod. 503: which policies apply cannot be determined now, or too many pods are being reviewed. 500: a fault of the service.',
+          }),
+          reason: z.enum(['Forbidden', 'InternalError', 'ServiceUnavailable']),
+          message: z.string(),
+        })
         .optional()
         .meta({ description: 'The reason for a rejection, shown to the user.' }),
       warnings: z
@@ -96,11 +103,26 @@ export interface BindingRequest extends Request {
   readonly node: string;
 }
 
+/** A Deployment, Job or the like to create or update. Its template is parsed later, because a warning must not fail. */
+export interface WorkloadRequest extends Request {
+  readonly kind: 'workload';
+  /** `Deployment`, … */
+  readonly workload: string;
+  /** Empty if the API server does not say it. */
+  readonly namespace: string;
+  readonly pod: undefined;
+  readonly object: unknown;
+  /** The current state; `undefined` for a new object. */
+  readonly current: unknown;
+}
+
 /** A scheduling policy to store. */
 export interface PolicyRequest extends Request {
   readonly kind: 'policy';
   readonly pod: undefined;
   readonly document: unknown;
+  /** The stored one; `undefined` for a new policy. */
+  readonly current: unknown;
 }
 
 /** A request that needs no review. */
@@ -113,14 +135,13 @@ export interface OtherRequest {
 const compiled = z.compile(admissionReviewSchema);
 
 /**
- * Parses the body of a webhook request for pods, pod templates of DaemonSets, bindings or scheduling policies. For
- * any other object, and for operations other than CREATE and UPDATE, it reads only `uid`.
+ * Parses the body of a webhook request for pods, pod templates, bindings or scheduling policies. For any other object, and for operations other than CREATE and UPDATE, it reads only `uid`.
  *
  * @throws InvalidRequestError naming the first invalid field
  */
 export function parseAdmissionReview(
   body: unknown,
-): PodRequest | BindingRequest | PolicyRequest | OtherRequest {
+): PodRequest | BindingRequest | WorkloadRequest | PolicyRequest | OtherRequest {
   const mistake = firstMistake(compiled, body);
   if (mistake !== undefined) {
     throw invalidRequest(mistake);
@@ -128,7 +149,7 @@ export function parseAdmissionReview(
   // The original, because zod would copy it.
   const { request } = body as WireReview;
   const { uid, operation, object } = request;
-  const kind = kindOf(request);
+  const kind = reviewedKind(request.resource, request.subResource);
   if (kind === undefined || !(operation === 'CREATE' || operation === 'UPDATE')) {
     return { kind: 'other', uid, pod: undefined };
   }
@@ -139,44 +160,35 @@ export function parseAdmissionReview(
     dryRun: request.dryRun === true,
     name: nameOf(object) ?? request.name ?? undefined,
   };
+  const { namespace, oldObject } = request;
+  const hasCurrent = operation === 'UPDATE' && oldObject !== undefined && oldObject !== null;
+  const current: unknown = hasCurrent ? oldObject : undefined;
   if (kind === 'policy') {
-    return { ...common, kind, pod: undefined, document: object };
+    return { ...common, kind, pod: undefined, document: object, current };
   }
-  const { namespace } = request;
+  if (kind === 'workload') {
+    const workload = workloadKindOf(request.resource.group, request.resource.resource) ?? '';
+    return { ...common, kind, workload, namespace: namespace ?? '', pod: undefined, object, current };
+  }
   if (!namespace) {
     throw new InvalidRequestError('request.namespace', 'expected the namespace of the pod');
   }
   if (kind === 'binding') {
     return { ...common, kind, namespace, pod: undefined, node: targetOf(object) };
   }
+  if (isWithoutPod(object)) {
+    const message = 'expected the pod: Kubernetes 1.22 or newer sends it with its ephemeral containers';
+    throw new InvalidRequestError('request.object', message);
+  }
   const parse = kind === 'pod' ? parsePod : parseTemplate;
-  const { oldObject } = request;
-  const hasCurrent = operation === 'UPDATE' && oldObject !== undefined && oldObject !== null;
   return {
     ...common,
     kind,
     namespace,
     pod: parse(object, 'request.object'),
-    current: hasCurrent ? parse(oldObject, 'request.oldObject') : undefined,
+    current: hasCurrent ? parse(current, 'request.oldObject') : undefined,
     isUpdate: operation === 'UPDATE',
   };
-}
-
-function kindOf({ resource, subResource }: WireReview['request']) {
-  const { group, resource: name } = resource;
-  if (group === '' && name === 'pods') {
-    return !subResource ? 'pod' : subResource === 'binding' ? 'binding' : undefined;
-  }
-  if (subResource) {
-    return undefined;
-  }
-  if (group === '' && name === 'bindings') {
-    return 'binding';
-  }
-  if (name === 'daemonsets' && (group === 'apps' || group === 'extensions')) {
-    return 'template';
-  }
-  return name === 'schedulingpolicies' && API_GROUPS.some((one) => one === group) ? 'policy' : undefined;
 }
 
 const daemonSet = z.looseObject({ spec: z.looseObject({ template: z.looseObject({}) }) });
@@ -201,6 +213,11 @@ function targetOf(object: unknown): string {
   return (object as z.infer<typeof binding>).target.name;
 }
 
+/** Until 1.21, the ephemeral containers of a pod came alone. Source: Kubernetes API, `EphemeralContainers` of core/v1. */
+function isWithoutPod(object: unknown): boolean {
+  return isMapping(object) && object.kind === 'EphemeralContainers';
+}
+
 /** Never fails: the object is validated elsewhere. */
 function nameOf(object: unknown): string | undefined {
   const { metadata } = named.safeParse(object).data ?? {};
@@ -214,12 +231,17 @@ export interface Admission {
   readonly message: string | null;
   readonly patch: readonly object[];
   readonly warnings: readonly string[];
+  /** It could not be judged: the status that says why. */
+  readonly failed?: 500 | 503;
 }
+
+const REASONS = { 403: 'Forbidden', 500: 'InternalError', 503: 'ServiceUnavailable' } as const;
 
 export function admissionAnswer(
   uid: string,
-  { allowed, message, patch, warnings }: Admission,
+  { allowed, message, patch, warnings, failed }: Admission,
 ): AdmissionAnswer {
+  const code = failed ?? 403;
   return {
     apiVersion: API_VERSION,
     kind: KIND,
@@ -230,7 +252,7 @@ export function admissionAnswer(
         patchType: 'JSONPatch',
         patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
       }),
-      ...(message !== null && { status: { code: 403, reason: 'Forbidden', message } }),
+      ...(message !== null && { status: { code, reason: REASONS[code], message } }),
       ...(warnings.length > 0 && { warnings: [...warnings] }),
     },
   };

@@ -40,6 +40,8 @@ export const policyDocument = mapping({
   Kind: z.string().optional(),
   metadata,
   spec: policySpecSchema,
+  /** In what `kubectl get -o yaml` prints. Nothing reads it. */
+  status: z.unknown().optional(),
 });
 
 const ofRbac = { apiVersion: rbacVersion, kind: z.string('a string'), metadata };

@@ -7,7 +7,7 @@ import { Cluster, type PodOrigin } from './cluster.ts';
 import { withDefaults } from './defaults.ts';
 import { byName, type MergedPolicy, type MergeStrategy, mergePolicies } from './merge.ts';
 import type { Pod } from './pod.ts';
-import type { SchedulingPolicy } from './policy.ts';
+import type { InvalidPolicy, SchedulingPolicy } from './policy.ts';
 import { conflicts } from './rules/conflicts.ts';
 import { nodeReasons } from './rules/node-name.ts';
 import type { NodeSelector } from './rules/node-selector-rules.ts';
@@ -17,6 +17,8 @@ import { topologySpreadReasons } from './rules/topology-spread.ts';
 
 /** Prefix of the `field` of a reason about a label. */
 const LABEL = 'nodeSelector ';
+/** `field` of a reason about a policy that nobody can read. */
+const UNREADABLE = 'metadata.name';
 
 export interface ReviewOptions extends PodOrigin {
   /** Whether defaults may be added. Otherwise the pod is judged as it is. */
@@ -48,7 +50,7 @@ export class EffectivePolicy {
   readonly #rules: readonly Rules[];
   /** The rules whose defaults are added. */
   readonly #defaults: Rules;
-  /** For `intersection`: requirements that no pod can meet. */
+  /** What no request can meet: policies that nobody can read; for `intersection`, requirements that exclude each other. */
   readonly conflicts: readonly Reason[];
   readonly #cluster: Cluster;
 
@@ -56,6 +58,7 @@ export class EffectivePolicy {
     policies: readonly SchedulingPolicy[],
     strategy: MergeStrategy,
     cluster: Cluster = new Cluster(),
+    invalid: readonly InvalidPolicy[] = [],
   ) {
     const sorted = [...policies].sort(byName);
     this.policies = sorted.map(({ name }) => name);
@@ -67,7 +70,14 @@ export class EffectivePolicy {
         ? sorted.map((policy) => new Rules(mergePolicies([policy], 'first')))
         : [together];
     this.merged = this.#rules.map(({ merged }) => merged);
-    this.conflicts = strategy === 'intersection' ? conflicts(this.merged) : [];
+    this.conflicts = [
+      ...invalid.map(({ name, message }) => ({
+        field: UNREADABLE,
+        expectation: `the policy is invalid: ${message}`,
+        policies: [name],
+      })),
+      ...(strategy === 'intersection' ? conflicts(this.merged) : []),
+    ];
   }
 
   /** Judges a pod and leaves the original unchanged. */
@@ -104,7 +114,9 @@ export class EffectivePolicy {
     const conflicting = this.conflicts.flatMap((reason) =>
       reason.field.startsWith(LABEL)
         ? [{ ...reason, field: `${part} ${reason.field.slice(LABEL.length)}` }]
-        : [],
+        : reason.field === UNREADABLE
+          ? [reason]
+          : [],
     );
     if (conflicting.length > 0) {
       return { added: [], reasons: conflicting };

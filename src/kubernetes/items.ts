@@ -6,6 +6,7 @@ import type { Problem } from '../errors.ts';
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
 import { formatPath, isMapping, type Mapping, type Path } from '../yaml/tree.ts';
+import { pathTo } from './hostile-keys.ts';
 
 /** Larger than all policies and roles of a cluster together. */
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -108,21 +109,6 @@ function itemsOf(file: string, document: YamlDocument, report: Report): Item[] {
   return value.items.map(
     (item: unknown, index) => new Item(file, document, ['items', index], isMapping(item) ? item : {}),
   );
-}
-
-function pathTo(name: string, value: unknown): Path | undefined {
-  const entries: [string | number, unknown][] = Array.isArray(value)
-    ? [...value.entries()]
-    : isMapping(value)
-      ? Object.entries(value)
-      : [];
-  for (const [step, below] of entries) {
-    const path = step === name ? [] : pathTo(name, below);
-    if (path !== undefined) {
-      return [step, ...path];
-    }
-  }
-  return undefined;
 }
 
 function problemAt(

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { FurtherSection } from '../config/option-groups.ts';
+import type { Setting } from '../config/resolve.ts';
 import type { Problem } from '../errors.ts';
 import { SCHEDULERS } from './cluster.ts';
 import { MERGE_STRATEGIES } from './merge.ts';
@@ -17,10 +18,80 @@ const expectedPath = 'the path of a file';
 
 /** `[kubernetes]`: the scheduling policies that pods must satisfy. */
 export const kubernetesOptions = z.object({
+  source: z.enum(['files', 'cluster']).default('files').meta({
+    description:
+      'Where policies and the rights to use them come from. files: scheduling_policies. cluster: the API server; policies are followed as they change, and SubjectAccessReviews say who may use them.',
+  }),
+  kubeconfig: path.meta({
+    description:
+      'With source = cluster: the kubeconfig of an account that may list and watch scheduling policies and create SubjectAccessReviews; etc/kubernetes has the role. Unset: the service account of the pod. It and the files that it names are read again when they change.',
+    file: true,
+    secretFile: true,
+    guard: true,
+    expected: expectedPath,
+  }),
+  cluster_stale_after: z.number().min(10).max(86_400).default(300).meta({
+    unit: 's',
+    description:
+      'With source = cluster: how long policies stay in force that can no longer be followed. After that every pod is refused until the API server answers again.',
+  }),
+  rights: z.enum(['auto', 'every']).default('auto').meta({
+    description:
+      'With source = cluster: whether one review is created for every policy. auto: up to 32 policies; where there are more, only for those that roles and bindings of the cluster name, so that a pod costs few reviews. every: always, for clusters where another authorizer than RBAC grants the use of single policies: with auto and more than 32 policies, such a grant is not seen, and what its policy requires is not required.',
+  }),
+  write_status: z.boolean().default(true).meta({
+    description:
+      'With source = cluster: whether the service writes the conditions Accepted and Enforced into the status of each policy, and events about refused pods and invalid policies.',
+  }),
+  status_lease: z
+    .string()
+    .max(253)
+    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/)
+    .default('blazar-enforcement')
+    .meta({
+      description:
+        'With source = cluster: the Lease, in the namespace of the service account or of the kubeconfig, that elects the replica which writes the status. Replicas of one installation share it; another installation in the namespace needs another name.',
+      expected: 'the name of a Lease: lower case letters, digits, - and dots',
+    }),
+  workloads: z.enum(['warn', 'refuse', 'ignore']).default('warn').meta({
+    description:
+      'What happens when a Deployment, StatefulSet, ReplicaSet, Job or CronJob is stored whose pods would be refused. DaemonSets are always judged.',
+  }),
+  certificate_secret: z.string().min(1).optional().meta({
+    description:
+      'With source = cluster: the Secret, in the namespace of the service account or of the kubeconfig, in which all replicas keep the certificate that the service makes for itself. Unset: it makes none.',
+  }),
+  certificate_folder: path.meta({
+    description:
+      'Where the service writes that certificate: server.pem, with certificate and key, which tls_cert_file and tls_key_file in [service] name. scheduling-policy certificates writes it before the first start.',
+    guard: true,
+    expected: 'the path of a folder',
+  }),
+  certificate_names: z
+    .array(z.string().regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/))
+    .default([])
+    .meta({
+      description: 'The DNS names of that certificate: SERVICE.NAMESPACE.svc, as API servers call it.',
+      expected: 'a comma-separated list of DNS names',
+    }),
+  certificate_days: z.number().int().min(1).max(3650).default(365).meta({
+    description:
+      'How many days that certificate is valid. When less than a third is left, another one takes its place.',
+  }),
+  webhook_configurations: z.array(z.string().min(1)).default([]).meta({
+    description:
+      'Names of MutatingWebhookConfigurations and ValidatingWebhookConfigurations in which the service writes the authority of that certificate, so that API servers trust it.',
+  }),
   scheduling_policies: z.array(z.string()).default([]).meta({
     watched: true,
     description:
-      'YAML files, or folders of them, with scheduling policies, roles and bindings. Empty = the Kubernetes webhooks are off.',
+      'YAML files, or folders of them, with scheduling policies, roles and bindings. Empty = the Kubernetes webhooks are off, unless source = cluster.',
+  }),
+  rules_path: path.meta({
+    watched: true,
+    description:
+      'A YAML file, or a folder of them, with rules; those with on: pod must be true for a pod to be admitted, after the scheduling policies. It may be the file of [enforcement] rules_path.',
+    expected: 'the path of a file or a folder',
   }),
   tokens: z
     .array(z.string().regex(/^[\x21-\x7e]+$/))
@@ -101,13 +172,67 @@ export function policyOptions(options: KubernetesOptions) {
   };
 }
 
+/** Whether the webhooks are served. */
+export function servesKubernetes({ source, scheduling_policies, rules_path }: KubernetesOptions): boolean {
+  return source === 'cluster' || scheduling_policies.length > 0 || rules_path !== undefined;
+}
+
+type Found = Problem | { readonly option: string; readonly message: string };
+
 /** Loads the YAML reader only if there are policies, because that takes time. */
-async function policyProblems({
+async function policyProblems(options: KubernetesOptions, settings?: readonly Setting[]): Promise<Found[]> {
+  const { rules_path: rules } = options;
+  return [
+    ...certificateProblems(options),
+    ...(await sourceProblems(options)),
+    ...(rules === undefined
+      ? []
+      : (await import('../rules/door-problems.ts')).doorProblems(rules, ['pod'], settings)),
+  ];
+}
+
+/** Options that mean something only together. */
+function certificateProblems({
+  source,
+  certificate_secret,
+  certificate_folder,
+  certificate_names,
+  webhook_configurations,
+}: KubernetesOptions): Found[] {
+  const given = {
+    certificate_secret: certificate_secret !== undefined,
+    certificate_folder: certificate_folder !== undefined,
+    certificate_names: certificate_names.length > 0,
+    webhook_configurations: webhook_configurations.length > 0,
+  };
+  const set = Object.entries(given).filter(([, isSet]) => isSet);
+  const missing = Object.entries(given).filter(([, isSet]) => !isSet);
+  const [first] = set;
+  if (first === undefined) {
+    return [];
+  }
+  if (source !== 'cluster') {
+    return set.map(([option]) => ({ option, message: 'expected nothing, unless source = cluster' }));
+  }
+  return missing.map(([option]) => ({ option, message: `expected a value, since ${first[0]} is set` }));
+}
+
+async function sourceProblems({
+  source,
+  kubeconfig,
   scheduling_policies,
   audit,
-}: KubernetesOptions): Promise<(Problem | { option: string; message: string })[]> {
+}: KubernetesOptions): Promise<Found[]> {
+  if (source === 'cluster') {
+    const message = 'expected nothing, since source = cluster reads no policies from files';
+    return scheduling_policies.length === 0 ? [] : [{ option: 'scheduling_policies', message }];
+  }
+  const unread: Found[] =
+    kubeconfig === undefined
+      ? []
+      : [{ option: 'kubeconfig', message: 'expected nothing, unless source = cluster' }];
   if (scheduling_policies.length === 0) {
-    return [];
+    return unread;
   }
   const { readPolicyDocuments } = await import('./documents.ts');
   const { nearestName } = await import('../config/nearest.ts');
@@ -117,6 +242,7 @@ async function policyProblems({
     ? []
     : audit.filter((name) => name !== '*' && !names.includes(name));
   return [
+    ...unread,
     ...problems,
     ...unknown.map((name) => ({
       option: 'audit',

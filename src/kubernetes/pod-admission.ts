@@ -1,16 +1,27 @@
 /** Reviews the pods of a cluster: selects the policies, adds defaults, handles audit mode. */
 import { isDeepStrictEqual } from 'node:util';
 import jsonPatch from 'fast-json-patch';
+import type { Wait } from '../deadline.ts';
+import type { RuleOutcomes } from '../filter/verdict.ts';
 import { type Account, serviceAccount } from './access.ts';
+import {
+  auditWords,
+  message as cutMessage,
+  messagesOf,
+  refusal,
+  triedRules,
+  warningsFor,
+} from './admission-messages.ts';
 import type { Admission, BindingRequest, PodRequest } from './admission-review.ts';
 import { SCHEDULERS } from './cluster.ts';
 import type { PodReview } from './effective-policy.ts';
 import { type Pod, serviceAccountName } from './pod.ts';
-import { formatReason, type Reason } from './rules/reason.ts';
-import type { SchedulingPolicies } from './scheduling-policies.ts';
+import type { PodRules } from './pod-rules.ts';
+import type { AccountPolicies, PolicySource } from './policy-source.ts';
+import type { Reason } from './rules/reason.ts';
 
 /** The controller sets the node of each pod of a DaemonSet. Others cannot impersonate it. */
-const DAEMON_SET_CONTROLLER = 'system:serviceaccount:kube-system:daemon-set-controller';
+export const DAEMON_SET_CONTROLLER = 'system:serviceaccount:kube-system:daemon-set-controller';
 
 /** The kubelet reports a static pod with this annotation. The pod runs whatever a webhook says. */
 const MIRROR = 'kubernetes.io/config.mirror';
@@ -28,16 +39,10 @@ export const SCHEDULING_FIELDS = [
   'topologySpreadConstraints',
 ] as const;
 
-/** These fields of a pod are immutable. */
-const ACCOUNT_FIELDS = ['serviceAccountName', 'serviceAccount'] as const;
+/** The service account of a pod: the first that is set. These fields of a pod are immutable. */
+export const ACCOUNT_FIELDS = ['serviceAccountName', 'serviceAccount'] as const;
 
 const AUDIT_ALL = '*';
-/** The API server truncates longer ones. Source: Kubernetes docs, "Dynamic Admission Control". */
-const MAX_WARNING = 256;
-const MAX_WARNINGS = 10;
-const MAX_MESSAGE = 2000;
-/** Keeps messages within `MAX_MESSAGE`. */
-const MAX_REASONS = 50;
 
 /** An admission with its subject and details. */
 export interface DecidedAdmission extends Admission {
@@ -46,8 +51,12 @@ export interface DecidedAdmission extends Admission {
   readonly isAudited: boolean;
   /** The individual reasons. Empty when allowed. */
   readonly reasons: readonly Reason[];
+  /** Why policies in audit mode would have rejected it. Empty when rejected. */
+  readonly tried: readonly Reason[];
   /** The pod as admitted; absent for a binding. */
   readonly pod?: Pod;
+  /** Rules that said no or broke, beside the policies. */
+  readonly rules?: RuleOutcomes | undefined;
 }
 
 const UNTOUCHED = {
@@ -57,6 +66,7 @@ const UNTOUCHED = {
   warnings: [],
   isAudited: false,
   reasons: [],
+  tried: [],
 } as const;
 
 export interface PodAdmissionOptions {
@@ -64,34 +74,131 @@ export interface PodAdmissionOptions {
   readonly audit?: readonly string[];
   /** Users that may assign any pod to any node. Default: the scheduler of Kubernetes. */
   readonly schedulers?: readonly string[];
+  /** Judge every pod after the policies. Default: none. */
+  readonly rules?: PodRules | undefined;
+}
+
+export interface AdmissionOptions {
+  /** Whether the response may patch the pod. Otherwise the pod is judged as it is. */
+  readonly addDefaults: boolean;
+  /** The kind of object whose controller will create the pod. Default: it is created now. */
+  readonly workload?: string | undefined;
 }
 
 /** Reviews the pods of a cluster. */
 export class PodAdmission {
   readonly #schedulers: ReadonlySet<string>;
-  readonly #policies: SchedulingPolicies;
-  /** Policies that are not in audit mode. */
-  readonly #enforced: SchedulingPolicies;
+  readonly #source: PolicySource | undefined;
   readonly #audited: ReadonlySet<string>;
+  readonly #rules: PodRules | undefined;
 
+  /** `source`: `undefined` = there are no policies, only rules. */
   constructor(
-    policies: SchedulingPolicies,
-    { audit = [], schedulers = SCHEDULERS }: PodAdmissionOptions = {},
+    source: PolicySource | undefined,
+    { audit = [], schedulers = SCHEDULERS, rules }: PodAdmissionOptions = {},
   ) {
-    this.#policies = policies;
+    this.#rules = rules;
+    this.#source = source;
     this.#schedulers = new Set(schedulers);
     this.#audited = new Set(audit);
-    this.#enforced = audit.length === 0 ? policies : policies.without(this.#audited);
   }
 
-  /** `addDefaults`: whether the response may patch the pod. Otherwise the pod is judged as it is. */
-  review(request: PodRequest, { addDefaults }: { readonly addDefaults: boolean }): DecidedAdmission {
-    const { pod, current, namespace, isUpdate, username } = request;
-    const isTemplate = request.kind === 'template';
-    const account = serviceAccount(namespace, serviceAccountName(pod));
-    if ((current !== undefined && isSameScheduling(pod, current)) || isMirror(request)) {
-      return { account, ...UNTOUCHED, pod };
+  /** Whether rules judge pods beside the policies, and may refuse them. `undefined` = there are no rules. */
+  get rulesEnforce(): boolean | undefined {
+    return this.#rules?.enforces;
+  }
+
+  /** All policies are in audit mode, and so are all rules. */
+  get refusesNothing(): boolean {
+    return this.#audited.has(AUDIT_ALL) && this.#rules?.enforces !== true;
+  }
+
+  /** Asks the source which policies apply, and judges. Rejects with `SourceUnavailableError` if it cannot be known. */
+  async admit(
+    request: PodRequest | BindingRequest,
+    { wait, ...options }: AdmissionOptions & { readonly wait?: Wait },
+  ): Promise<DecidedAdmission> {
+    const account = accountOf(request);
+    if (this.#source === undefined || this.#needsNoPolicy(request)) {
+      const untouched = { account, ...UNTOUCHED, ...(request.pod !== undefined && { pod: request.pod }) };
+      return this.#ruled(request, untouched, options);
     }
+    const policies = this.#source.policiesOf(account, wait);
+    const chosen = policies instanceof Promise ? await policies : policies;
+    return this.#ruled(request, this.#judged(request, account, chosen, options), options);
+  }
+
+  /** What rules say beside the policies: reasons of both are in the answer. */
+  #ruled(
+    request: PodRequest | BindingRequest,
+    admission: DecidedAdmission,
+    { workload }: AdmissionOptions,
+  ): DecidedAdmission {
+    if (this.#rules === undefined || request.kind === 'binding' || isMirror(request)) {
+      return admission;
+    }
+    const said = this.#rules.judge(request, admission.pod ?? request.pod, workload);
+    if (said.length === 0) {
+      return admission;
+    }
+    const refused = messagesOf(said);
+    if (refused.length > 0) {
+      const before = admission.message === null ? [] : [admission.message];
+      return {
+        ...admission,
+        ...{ allowed: false, patch: [], warnings: [], isAudited: false, tried: [], rules: said },
+        message: cutMessage([...before, ...refused].join(' ')),
+      };
+    }
+    return !admission.allowed
+      ? { ...admission, rules: said }
+      : {
+          ...admission,
+          ...{ rules: said, isAudited: true },
+          warnings: [...admission.warnings, ...triedRules('this pod', said)],
+        };
+  }
+
+  /** As `admit`, by policies that are known already: those of the account of the request. */
+  review(
+    request: PodRequest | BindingRequest,
+    policies: AccountPolicies,
+    options: AdmissionOptions,
+  ): DecidedAdmission {
+    const account = accountOf(request);
+    const admission = this.#needsNoPolicy(request)
+      ? { account, ...UNTOUCHED, ...(request.pod !== undefined && { pod: request.pod }) }
+      : this.#judged(request, account, policies, options);
+    return this.#ruled(request, admission, options);
+  }
+
+  /** Nothing changes that policies speak of, or Kubernetes itself has put the pod on its node. */
+  #needsNoPolicy(request: PodRequest | BindingRequest): boolean {
+    if (request.kind === 'binding') {
+      return this.#schedulers.has(request.username ?? '');
+    }
+    const { pod, current } = request;
+    return (current !== undefined && isSameScheduling(pod, current)) || isMirror(request);
+  }
+
+  #judged(
+    request: PodRequest | BindingRequest,
+    account: Account,
+    policies: AccountPolicies,
+    options: AdmissionOptions,
+  ): DecidedAdmission {
+    return request.kind === 'binding'
+      ? this.#binding(request, account, policies)
+      : this.#pod(request, account, policies, options);
+  }
+
+  #pod(
+    { kind, pod, current, isUpdate, username }: PodRequest,
+    account: Account,
+    policies: AccountPolicies,
+    { addDefaults }: AdmissionOptions,
+  ): DecidedAdmission {
+    const isTemplate = kind === 'template';
     // Most fields that a default would set are immutable after creation.
     const canAdd = isTemplate || !isUpdate;
     const options = {
@@ -101,7 +208,7 @@ export class PodAdmission {
       current: isTemplate ? undefined : current,
     };
     const judged = current === undefined || isTemplate ? pod : withoutBinding(pod, current);
-    const { enforced, tried } = this.#judges(account);
+    const { enforced, tried } = this.#judges(policies);
     const review: PodReview = enforced?.review(judged, options) ?? {
       allowed: true,
       pod: judged,
@@ -119,12 +226,8 @@ export class PodAdmission {
   }
 
   /** A Binding bypasses the scheduler: schedulers may create one, other users need policies that allow it. */
-  reviewBinding({ namespace, username = '', groups, node }: BindingRequest): DecidedAdmission {
-    const account = { user: username, groups, namespace };
-    if (this.#schedulers.has(username)) {
-      return { account, ...UNTOUCHED };
-    }
-    const { enforced, tried } = this.#judges(account);
+  #binding({ node }: BindingRequest, account: Account, policies: AccountPolicies): DecidedAdmission {
+    const { enforced, tried } = this.#judges(policies);
     const reasons = enforced?.reviewNode(node) ?? [];
     return this.#decided(account, 'the binding', reasons, tried?.reviewNode(node) ?? []);
   }
@@ -139,29 +242,32 @@ export class PodAdmission {
     return {
       account,
       allowed,
-      message: allowed ? null : messageOf(account, what, reasons),
+      message: allowed ? null : refusal(`${what} does not fit`, account, reasons),
       patch: [],
-      warnings: allowed ? tried.slice(0, MAX_WARNINGS).map((reason) => warning(what, reason)) : [],
+      warnings: allowed ? warningsFor(auditWords(what.replace(/^the/, 'this')), tried) : [],
       isAudited: allowed && tried.length > 0,
       reasons,
+      tried: allowed ? tried : [],
     };
   }
 
   /** Policies in audit mode change nothing: neither what they would reject nor what they would allow. */
-  #judges(account: Account) {
-    const all = this.#policies.effectiveFor(account);
+  #judges(policies: AccountPolicies) {
+    const { names, all } = policies;
     const isTried = (name: string) => this.#audited.has(name);
-    if (!isTried(AUDIT_ALL) && !all.policies.some(isTried)) {
+    if (!isTried(AUDIT_ALL) && !names.some(isTried)) {
       return { enforced: all, tried: undefined };
     }
-    const isAllTried = isTried(AUDIT_ALL) || all.policies.every(isTried);
-    return { enforced: isAllTried ? undefined : this.#enforced.effectiveFor(account), tried: all };
+    const isAllTried = isTried(AUDIT_ALL) || names.every(isTried);
+    return { enforced: isAllTried ? undefined : policies.without(this.#audited), tried: all };
   }
 }
 
-function messageOf({ user }: Account, what: string, reasons: readonly Reason[]): string {
-  const shown = reasons.slice(0, MAX_REASONS).map(formatReason).join('; ');
-  return cut(`${what} does not fit the scheduling policies of ${user}: ${shown}`, MAX_MESSAGE);
+/** The account whose policies a request must fit: that of the pod, or the user who binds it. */
+export function accountOf(request: PodRequest | BindingRequest): Account {
+  return request.kind === 'binding'
+    ? { user: request.username ?? '', groups: request.groups, namespace: request.namespace }
+    : serviceAccount(request.namespace, serviceAccountName(request.pod));
 }
 
 /** Whether the kubelet of the pod's own node creates it. Pods of other users are judged, whatever their annotations. */
@@ -186,16 +292,4 @@ function withoutBinding(pod: Pod, current: Pod): Pod {
   return pod.spec.nodeName === current.spec.nodeName
     ? { ...pod, spec: { ...pod.spec, nodeName: undefined } }
     : pod;
-}
-
-function warning(what: string, reason: Reason): string {
-  const shown = what.replace(/^the/, 'this');
-  return cut(`a scheduling policy in audit mode would reject ${shown}: ${formatReason(reason)}`, MAX_WARNING);
-}
-
-/** The first half of a surrogate pair. */
-const HALF_A_LETTER = /[\ud800-\udbff]$/;
-
-function cut(text: string, length: number): string {
-  return text.length > length ? `${text.slice(0, length - 1).replace(HALF_A_LETTER, '')}…` : text;
 }

@@ -49,6 +49,13 @@ export interface SchedulingPolicy {
   readonly default: Default;
 }
 
+/** A policy that nobody can read: it has never been valid. Whoever may use it is refused, since what it demands is unknown. */
+export interface InvalidPolicy {
+  readonly name: string;
+  /** What is wrong with it, for those whom it refuses. */
+  readonly message: string;
+}
+
 /** Normalizes a valid spec. `group` defaults to that of the proposal. */
 export function schedulingPolicy(
   name: string,

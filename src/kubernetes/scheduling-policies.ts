@@ -1,38 +1,26 @@
-/** All policies, and the accounts that may use them: decides which policies apply to a pod or a lease. */
+/** Policies and rights that were read from files: decides which policies apply to a pod or a lease. */
 import { LRUCache } from 'lru-cache';
 import { ConfigurationError, type Problem } from '../errors.ts';
 import { type AccessGrant, type Account, PolicyAccess } from './access.ts';
-import { Cluster, type ClusterOptions } from './cluster.ts';
 import { type PolicyDocuments, readPolicyDocuments } from './documents.ts';
-import { EffectivePolicy } from './effective-policy.ts';
-import { byName, type MergeStrategy } from './merge.ts';
+import type { EffectivePolicy } from './effective-policy.ts';
 import type { SchedulingPolicy } from './policy.ts';
+import { PolicySet, type PolicySetOptions } from './policy-set.ts';
+import type { AccountPolicies, PolicySource } from './policy-source.ts';
 
-/** Size of the cache of accounts. Others cost one merge of their policies. */
+/** Size of the cache of accounts. Others cost one lookup of their rights. */
 const ACCOUNTS = 10_000;
 
-export interface SchedulingPoliciesOptions extends ClusterOptions {
-  /** Default: `deep`. */
-  readonly strategy?: MergeStrategy;
-}
+export type SchedulingPoliciesOptions = PolicySetOptions;
 
-export class SchedulingPolicies {
-  /** Sorted by name. */
-  readonly policies: readonly SchedulingPolicy[];
-  readonly #documents: PolicyDocuments;
-  readonly #options: SchedulingPoliciesOptions;
-  readonly #byName: ReadonlyMap<string, SchedulingPolicy>;
+export class SchedulingPolicies implements PolicySource {
+  readonly #set: PolicySet;
   readonly #access: PolicyAccess;
-  readonly #cluster: Cluster;
-  readonly #accounts = new LRUCache<string, EffectivePolicy>({ max: ACCOUNTS });
+  readonly #accounts = new LRUCache<string, AccountPolicies>({ max: ACCOUNTS });
 
-  constructor(documents: PolicyDocuments, options: SchedulingPoliciesOptions = {}) {
-    this.policies = [...documents.policies].sort(byName);
-    this.#documents = documents;
-    this.#options = options;
-    this.#byName = new Map(this.policies.map((policy) => [policy.name, policy]));
-    this.#access = new PolicyAccess(this.policies, documents.roles, documents.bindings);
-    this.#cluster = new Cluster(options);
+  constructor({ policies, roles, bindings }: PolicyDocuments, options: SchedulingPoliciesOptions = {}) {
+    this.#set = new PolicySet(policies, options);
+    this.#access = new PolicyAccess(this.#set.policies, roles, bindings);
   }
 
   /** Reads files and folders. @throws ConfigurationError with all problems, each with file and line */
@@ -47,10 +35,9 @@ export class SchedulingPolicies {
     return { policies: new SchedulingPolicies(documents, options), warnings: documents.problems };
   }
 
-  /** A copy without the named policies. */
-  without(names: ReadonlySet<string>): SchedulingPolicies {
-    const policies = this.policies.filter(({ name }) => !names.has(name));
-    return new SchedulingPolicies({ ...this.#documents, policies }, this.#options);
+  /** Sorted by name. */
+  get policies(): readonly SchedulingPolicy[] {
+    return this.#set.policies;
   }
 
   /** The grants of all bindings. */
@@ -58,18 +45,20 @@ export class SchedulingPolicies {
     return this.#access.grants();
   }
 
-  /** The merged policies of an account. */
-  effectiveFor(account: Account): EffectivePolicy {
+  policiesOf(account: Account): AccountPolicies {
     const { user, groups, namespace } = account;
     const key = JSON.stringify([user, groups, namespace]);
     const known = this.#accounts.get(key);
     if (known !== undefined) {
       return known;
     }
-    const policies = this.#access.usableBy(account).flatMap((name) => this.#byName.get(name) ?? []);
-    const { strategy = 'deep' } = this.#options;
-    const effective = new EffectivePolicy(policies, strategy, this.#cluster);
-    this.#accounts.set(key, effective);
-    return effective;
+    const chosen = this.#set.chosen(this.#access.usableBy(account));
+    this.#accounts.set(key, chosen);
+    return chosen;
+  }
+
+  /** The merged policies of an account. */
+  effectiveFor(account: Account): EffectivePolicy {
+    return this.policiesOf(account).all;
   }
 }

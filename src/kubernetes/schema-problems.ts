@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { nearestName } from '../config/nearest.ts';
 import { formatPath, isMapping, type Mapping, type Path } from '../yaml/tree.ts';
-import { DRAFT_SPELLINGS } from './policy-schema.ts';
+import { DRAFT_SPELLINGS, policySpecSchema } from './policy-schema.ts';
 
 const AFFINITY_KINDS = ['nodeAffinities', 'podAffinities', 'podAntiAffinities'];
 const AFFINITIES = ['affinities', 'allowedAffinities'];
@@ -33,6 +33,9 @@ function unknownField(key: string, path: Path, known: readonly string[]): string
   const affinities = path.findIndex((step) => AFFINITIES.includes(String(step)));
   if (AFFINITY_KINDS.includes(key) && affinities >= 0) {
     return `nested too deep: it belongs under ${formatPath(path.slice(0, affinities + 1))}`;
+  }
+  if (path.length === 0 && Object.hasOwn(policySpecSchema.shape, key)) {
+    return 'unknown field; it belongs under spec';
   }
   return known.every((name) => name === '')
     ? 'unknown field; only {} is possible here, and it allows everything'

@@ -6,13 +6,14 @@ import {
   parseAdmissionReview,
 } from '../../src/kubernetes/admission-review.ts';
 import { readPolicyDocuments } from '../../src/kubernetes/documents.ts';
-import { PodAdmission, type PodAdmissionOptions } from '../../src/kubernetes/pod-admission.ts';
+import type { PodAdmissionOptions } from '../../src/kubernetes/pod-admission.ts';
 import {
   SchedulingPolicies,
   type SchedulingPoliciesOptions,
 } from '../../src/kubernetes/scheduling-policies.ts';
 import { temporaryFile } from '../support/files.ts';
 import { creating, grant, policies, policiesForAll, type WireReview } from '../support/kubernetes-service.ts';
+import { reviewer } from './reviewer.ts';
 
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const CONTROLLER = 'system:serviceaccount:kube-system:daemon-set-controller';
@@ -28,7 +29,7 @@ const NO_RULES = { free: { allowed: { schedulerNames: ['default-scheduler'] } } 
 function admission(text: string, options: PodAdmissionOptions = {}, more: SchedulingPoliciesOptions = {}) {
   const documents = readPolicyDocuments([temporaryFile('policies.yaml', text)]);
   expect(documents.problems).toEqual([]);
-  return new PodAdmission(new SchedulingPolicies(documents, more), options);
+  return reviewer(new SchedulingPolicies(documents, more), options);
 }
 
 function requestOf<Kind extends 'pod' | 'template' | 'binding'>(kind: Kind, review: WireReview | object) {
@@ -164,9 +165,9 @@ describe('a binding', () => {
 
   it.each(FORMS)('is allowed for schedulers: %j', (form) => {
     const judge = (user: string, options: PodAdmissionOptions = {}) =>
-      admission(text, options).reviewBinding(
-        requestOf('binding', creating({}, { ...form, ...binding(user) })),
-      );
+      admission(text, options).review(requestOf('binding', creating({}, { ...form, ...binding(user) })), {
+        addDefaults: false,
+      });
     expect(judge('system:kube-scheduler')).toMatchObject({ allowed: true, warnings: [] });
     expect(judge('lin')).toMatchObject({
       allowed: false,
@@ -183,11 +184,12 @@ describe('a binding', () => {
 
   it('is allowed for users whose policies allow it, in that namespace', () => {
     const allowed = (user: string) =>
-      admission(text).reviewBinding(requestOf('binding', creating({}, { ...FORMS[0], ...binding(user) })))
-        .allowed;
+      admission(text).review(requestOf('binding', creating({}, { ...FORMS[0], ...binding(user) })), {
+        addDefaults: false,
+      }).allowed;
     expect(['own-scheduler', 'of-shop', 'of-other', ''].map(allowed)).toEqual([true, true, false, false]);
     const nobody = creating({}, { ...FORMS[0], ...binding('own-scheduler'), userInfo: null });
-    expect(admission(text).reviewBinding(requestOf('binding', nobody)).allowed).toBe(false);
+    expect(admission(text).review(requestOf('binding', nobody), { addDefaults: false }).allowed).toBe(false);
   });
 
   it.each([{}, { target: null }, { target: {} }, null])('is rejected if it is malformed: %j', (object) => {

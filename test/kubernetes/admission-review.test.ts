@@ -60,8 +60,8 @@ describe('a parsed review', () => {
   });
 
   it('of other objects has only the uid', () => {
-    const deployments = { group: 'apps', version: 'v1', resource: 'deployments' };
-    for (const changes of [{ resource: deployments }, { subResource: 'status' }, { operation: 'DELETE' }]) {
+    const services = { group: '', version: 'v1', resource: 'services' };
+    for (const changes of [{ resource: services }, { subResource: 'status' }, { operation: 'DELETE' }]) {
       const review = creating({}, { ...changes, object: 's3cret', namespace: undefined });
       expect(parseAdmissionReview(review)).toEqual({ kind: 'other', uid: 'u-1', pod: undefined });
     }

@@ -135,7 +135,7 @@ spec:
 kind: SchedulingPolicy
 spec:
   allowedAffinity: {}
-#! spec.allowedAffinity: unknown field; the nearest right name is "allowed"
+#! spec.allowedAffinity: unknown field
   allowed: {priorityClasseName: [], schedulernames: []}
 #! spec.allowed.priorityClasseName: unknown field; the nearest right name is "priorityClassNames"
 #! spec.allowed.schedulernames: unknown field; the nearest right name is "schedulerNames"
@@ -144,8 +144,8 @@ kind: SchedulingPolicy
 Spec: {}
 #! Spec: unknown field; the nearest right name is "spec"
 spec: {}
-status: {}
-#! status: unknown field; the nearest right name is "spec"
+states: {}
+#! states: unknown field; the nearest right name is "status"
 == is a kind of affinity, nested too deep
 kind: SchedulingPolicy
 spec:
@@ -176,15 +176,15 @@ kind: SchedulingPolicy
 spec:
   required: {affinities: {nodeAffinities: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: []}]}}}}
 #! spec.required.affinities.nodeAffinities.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions: expected a list
-#! spec.required.affinities.nodeAffinities.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields: unknown field; the nearest right name is "matchExpressions"
+#! spec.required.affinities.nodeAffinities.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields: unknown field
 == has a name that every object has
 kind: SchedulingPolicy
 spec:
   constructor: 1
-#! spec.constructor: unknown field; the nearest right name is "default"
+#! spec.constructor: unknown field
   allowed: {toString: 1, hasOwnProperty: 2}
-#! spec.allowed.toString: unknown field; the nearest right name is "tolerations"
-#! spec.allowed.hasOwnProperty: unknown field; the nearest right name is "affinities"
+#! spec.allowed.toString: unknown field
+#! spec.allowed.hasOwnProperty: unknown field
 == is "__proto__", wherever it is
 kind: SchedulingPolicy
 metadata: {name: a}

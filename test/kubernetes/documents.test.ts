@@ -56,6 +56,12 @@ describe('a policy', () => {
     expect(namesIn(readFrom(folder))).toEqual(['four.v1', 'one', 'three', 'two']);
   });
 
+  it('may contain the status that `kubectl get` prints', () => {
+    for (const status of ['{observedGeneration: 1, conditions: [{type: Accepted}]}', '{}', 'null', '7']) {
+      expect(namesIn(readText(`${named('a')}status: ${status}\n`))).toEqual(['a']);
+    }
+  });
+
   it('may contain the metadata that the API server adds', () => {
     const metadata =
       '{name: a, uid: x, generation: 1, annotations: {a: b}, managedFields: [{}], namespace: x}';

@@ -34,6 +34,15 @@ const GOOD = { 'a.yaml': policiesForAll({ disks: FREE, zones: FREE }) };
 describe('the section', () => {
   it('has defaults that serve nothing', async () => {
     expect(kubernetesOptions.parse({})).toEqual({
+      source: 'files',
+      cluster_stale_after: 300,
+      rights: 'auto',
+      write_status: true,
+      status_lease: 'blazar-enforcement',
+      certificate_days: 365,
+      certificate_names: [],
+      webhook_configurations: [],
+      workloads: 'warn',
       scheduling_policies: [],
       merge_strategy: 'deep',
       audit: [],
@@ -62,6 +71,15 @@ schedulers = system:kube-scheduler, own
     const sources = { configFiles: [configFile(text)], environment: {} };
     const configuration = await requireConfiguration(sources, [kubernetesSection]);
     expect(sectionOf(configuration, kubernetesSection)).toEqual({
+      source: 'files',
+      cluster_stale_after: 300,
+      rights: 'auto',
+      write_status: true,
+      status_lease: 'blazar-enforcement',
+      certificate_days: 365,
+      certificate_names: [],
+      webhook_configurations: [],
+      workloads: 'warn',
       scheduling_policies: [folder],
       merge_strategy: 'intersection',
       audit: ['disks', 'zones'],
@@ -99,6 +117,16 @@ schedulers = system:kube-scheduler, own
       ]);
     },
   );
+});
+
+it.each([
+  [
+    ['source = cluster', 'scheduling_policies = {}'],
+    /scheduling_policies: expected nothing, since source = cluster/,
+  ],
+  [['kubeconfig = {}/a.yaml'], /kubeconfig: expected nothing, unless source = cluster/],
+])('an option of the other source is refused: %j', async (lines, message) => {
+  expect(await errorsOf(lines, GOOD)).toEqual([expect.stringMatching(message)]);
 });
 
 describe('the policies that it names', () => {

@@ -4,12 +4,13 @@ import jsonPatch, { type Operation } from 'fast-json-patch';
 import { describe, expect, it } from 'vitest';
 import { type PodRequest, parseAdmissionReview } from '../../src/kubernetes/admission-review.ts';
 import { MERGE_STRATEGIES } from '../../src/kubernetes/merge.ts';
-import { PodAdmission } from '../../src/kubernetes/pod-admission.ts';
+
 import { SchedulingPolicies } from '../../src/kubernetes/scheduling-policies.ts';
 import { creating, updating, type WireReview } from '../support/kubernetes-service.ts';
 import { deepFreeze } from '../support/requests.ts';
 import { policy } from '../support/scheduling-policies.ts';
 import { cases } from './arbitraries.ts';
+import { reviewer } from './reviewer.ts';
 
 type Specs = readonly (readonly [name: string, spec: unknown])[];
 
@@ -30,7 +31,8 @@ function admission(specs: Specs, strategy: (typeof MERGE_STRATEGIES)[number] = '
     ],
     problems: [],
   };
-  return new PodAdmission(new SchedulingPolicies(documents, { strategy }), { audit });
+  const source = new SchedulingPolicies(documents, { strategy });
+  return reviewer(source, { audit });
 }
 
 function podRequest(review: WireReview): PodRequest {
@@ -56,13 +58,13 @@ describe('for any policies and pods', () => {
         cases,
         fc.constantFrom(...MERGE_STRATEGIES),
         ({ documents, pod, isForOneNode }, strategy) => {
-          const reviewer = admission(
+          const judging = admission(
             documents.map(({ name, spec }) => [name, spec]),
             strategy,
           );
           const username = isForOneNode ? 'system:serviceaccount:kube-system:daemon-set-controller' : 'lin';
           const request = podRequest(creating({}, { object: pod, userInfo: { username } }));
-          const { allowed, patch, message } = reviewer.review(request, DEFAULTS);
+          const { allowed, patch, message } = judging.review(request, DEFAULTS);
           seen[!allowed ? 'refused' : patch.length > 0 ? 'patched' : 'untouched'] += 1;
           expect(message === null).toBe(allowed);
           if (!allowed) {
@@ -77,8 +79,8 @@ describe('for any policies and pods', () => {
             document = newDocument;
           }
           const again = { ...request, pod: document };
-          expect(reviewer.review(again, DEFAULTS)).toMatchObject({ allowed: true, patch: [] });
-          expect(reviewer.review(again, { addDefaults: false })).toMatchObject({ allowed: true, patch: [] });
+          expect(judging.review(again, DEFAULTS)).toMatchObject({ allowed: true, patch: [] });
+          expect(judging.review(again, { addDefaults: false })).toMatchObject({ allowed: true, patch: [] });
         },
       ),
       { numRuns: 200 },

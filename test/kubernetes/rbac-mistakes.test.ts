@@ -111,7 +111,7 @@ items:
 - kind: SchedulingPolicy
   metadata: {name: a}
   spec: {x: 1}
-#! spec.x: unknown field; the nearest right name is "allowed"
+#! spec.x: unknown field
 - kind: SchedulingPolicy
   metadata: {name: a}
 #! metadata.name: duplicate name: a SchedulingPolicy of this name is defined at p.yaml:3
@@ -138,7 +138,7 @@ spec:
 kind: SchedulingPolicy
 metadata: {name: b}
 spec: {z: 1}
-#! spec.z: unknown field; the nearest right name is "allowed"
+#! spec.z: unknown field
 == twice
 kind: SchedulingPolicy
 metadata: {name: a}
@@ -264,7 +264,7 @@ kind: ClusterRole
 metadata: {name: reader}
 rules:
 - {apiGroups: [extensions], resources: [schedulingpolicies], resourceNames: [a, b,
-#? rules[0].resourceNames[1]: there is no SchedulingPolicy "b"; the nearest right name is "a"
+#? rules[0].resourceNames[1]: there is no SchedulingPolicy "b"
   "*"]}
 #? rules[0].resourceNames[2]: there is no SchedulingPolicy "*"; names have no wildcards: omit resourceNames to cover all policies
 == a role that is not there
@@ -306,7 +306,7 @@ kind: SchedulingPolicy
 metadata: {name: a}
 spec:
   x: 1
-#! spec.x: unknown field; the nearest right name is "allowed"
+#! spec.x: unknown field
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

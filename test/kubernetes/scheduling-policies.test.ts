@@ -131,18 +131,18 @@ describe('what applies to an account', () => {
 
   it('are cached for the same account', () => {
     const policies = read();
-    const first = policies.effectiveFor(TEAM);
-    expect(policies.effectiveFor(serviceAccount('team', 'builder'))).toBe(first);
-    expect(policies.effectiveFor({ ...TEAM, groups: [...TEAM.groups] })).toBe(first);
+    const first = policies.policiesOf(TEAM);
+    expect(policies.policiesOf(serviceAccount('team', 'builder'))).toBe(first);
+    expect(policies.policiesOf({ ...TEAM, groups: [...TEAM.groups] })).toBe(first);
   });
 
   it('differ for another user, other groups and another namespace', () => {
     const policies = read();
-    const first = policies.effectiveFor(TEAM);
-    expect(policies.effectiveFor({ ...TEAM, user: 'x' })).not.toBe(first);
-    expect(policies.effectiveFor({ ...TEAM, groups: [] })).not.toBe(first);
-    expect(policies.effectiveFor({ ...TEAM, namespace: 'other' })).not.toBe(first);
-    expect(policies.effectiveFor({ ...TEAM, namespace: undefined })).not.toBe(first);
+    const first = policies.policiesOf(TEAM);
+    expect(policies.policiesOf({ ...TEAM, user: 'x' })).not.toBe(first);
+    expect(policies.policiesOf({ ...TEAM, groups: [] })).not.toBe(first);
+    expect(policies.policiesOf({ ...TEAM, namespace: 'other' })).not.toBe(first);
+    expect(policies.policiesOf({ ...TEAM, namespace: undefined })).not.toBe(first);
     expect(names(policies, { ...TEAM, namespace: 'other' })).toEqual(['silver']);
     expect(names(policies, { ...TEAM, groups: ['system:authenticated'] })).toEqual(['silver']);
   });
@@ -152,22 +152,25 @@ describe('what applies to an account', () => {
     const split = { user: 'a', groups: ['b', 'system:authenticated'] };
     const joined = { user: 'a,b', groups: ['system:authenticated'] };
     const quoted = { user: 'a","b', groups: ['system:authenticated'] };
-    expect(new Set([split, joined, quoted].map((account) => policies.effectiveFor(account))).size).toBe(3);
+    expect(new Set([split, joined, quoted].map((account) => policies.policiesOf(account))).size).toBe(3);
   });
 
   it('can be computed without some policies', () => {
-    const policies = read();
-    expect(names(policies, TEAM)).toEqual(['gold', 'silver']);
-    expect(names(policies.without(new Set(['gold', 'no'])), TEAM)).toEqual(['silver']);
-    expect(names(policies.without(new Set(['silver'])), TEAM)).toEqual(['gold']);
-    expect(names(policies.without(new Set()), TEAM)).toEqual(['gold', 'silver']);
-    expect(names(policies, TEAM)).toEqual(['gold', 'silver']);
+    const policies = read().policiesOf(TEAM);
+    const names = (...left: string[]) => policies.without(new Set(left)).policies;
+    expect(policies.names).toEqual(['gold', 'silver']);
+    expect(names('gold', 'no')).toEqual(['silver']);
+    expect(names('silver')).toEqual(['gold']);
+    expect(names()).toEqual(['gold', 'silver']);
+    expect(policies.all.policies).toEqual(['gold', 'silver']);
   });
 
   it('has the same options without some policies', () => {
     const strategy = 'intersection';
-    const without = read(TEXT, { strategy }).without(new Set(['no']));
-    expect(without.effectiveFor(TEAM).merged).toHaveLength(2);
+    const without = read(TEXT, { strategy })
+      .policiesOf(TEAM)
+      .without(new Set(['no']));
+    expect(without.merged).toHaveLength(2);
   });
 
   it('judges system tolerations as the options say', () => {

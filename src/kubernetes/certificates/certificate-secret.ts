@@ -1,0 +1,114 @@
+/** The Secret in which all replicas keep their certificate. Who writes it first wins: the API server refuses the others (409). */
+import { z } from 'zod';
+import { type ApiClient, ApiError } from '../api/contract.ts';
+import { type HeldCertificate, holdCertificate } from './held-certificate.ts';
+import type { IssuedCertificate } from './issued-certificate.ts';
+
+const secretSchema = z.looseObject({
+  metadata: z.looseObject({ resourceVersion: z.string().min(1) }),
+  data: z.record(z.string(), z.string()).nullish(),
+});
+
+/** What the Secret says. */
+export interface SecretState {
+  /** Its members that are not about certificates go back as they came. */
+  readonly object: z.infer<typeof secretSchema>;
+  /** What replicas serve with, or why that is of no use. */
+  readonly current: HeldCertificate | string;
+  /** What they will serve with when API servers trust it. `undefined` = no change is under way. */
+  readonly next: HeldCertificate | undefined;
+  /** PEM texts of all authorities in it. */
+  readonly authorities: string;
+  readonly isEmpty: boolean;
+}
+
+const KEYS = {
+  authorities: 'ca.crt',
+  certificate: 'tls.crt',
+  key: 'tls.key',
+  nextCertificate: 'next.crt',
+  nextKey: 'next.key',
+} as const;
+
+export class CertificateSecret {
+  readonly #client: ApiClient;
+  readonly #folder: string;
+  readonly #name: string;
+  readonly #names: readonly string[];
+
+  /** `names`: DNS names that the certificate must have. */
+  constructor(client: ApiClient, name: string, names: readonly string[]) {
+    this.#client = client;
+    this.#folder = `/api/v1/namespaces/${encodeURIComponent(client.namespace ?? 'default')}/secrets`;
+    this.#name = name;
+    this.#names = names;
+  }
+
+  /** @throws ApiError, ApiUnreachableError, Error if the answer is no Secret */
+  async read(now: number): Promise<SecretState> {
+    return this.#state(await this.#get(), now);
+  }
+
+  /**
+   * Writes into the Secret that `state` is of. @throws ApiError 409 if another replica was faster
+   */
+  async write(
+    { object }: SecretState,
+    {
+      current,
+      next,
+      authorities,
+    }: {
+      readonly current: HeldCertificate | IssuedCertificate;
+      readonly next?: HeldCertificate | IssuedCertificate | undefined;
+      readonly authorities: readonly string[];
+    },
+    now: number,
+  ): Promise<SecretState> {
+    const written: Record<string, string> = {
+      [KEYS.authorities]: authorities.join(''),
+      [KEYS.certificate]: current.certificate,
+      [KEYS.key]: current.key,
+      ...(next && { [KEYS.nextCertificate]: next.certificate, [KEYS.nextKey]: next.key }),
+    };
+    const own: readonly string[] = Object.values(KEYS);
+    const kept = Object.entries(object.data ?? {}).filter(([key]) => !own.includes(key));
+    const encoded = Object.entries(written).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+    const body = { ...object, data: Object.fromEntries([...kept, ...encoded]) };
+    const path = `${this.#folder}/${encodeURIComponent(this.#name)}`;
+    return this.#state(await this.#client.request({ method: 'PUT', path, body }), now);
+  }
+
+  /** Where nobody has made it, such as a chart, it needs the right to create Secrets. */
+  async #get(): Promise<unknown> {
+    const path = `${this.#folder}/${encodeURIComponent(this.#name)}`;
+    try {
+      return await this.#client.request({ method: 'GET', path });
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError && thrown.status === 404)) {
+        throw thrown;
+      }
+    }
+    const body = { apiVersion: 'v1', kind: 'Secret', metadata: { name: this.#name }, type: 'Opaque' };
+    return this.#client.request({ method: 'POST', path: this.#folder, body });
+  }
+
+  #state(answer: unknown, now: number): SecretState {
+    const parsed = secretSchema.safeParse(answer);
+    if (!parsed.success) {
+      throw new Error('the API server answered with something that is not a Secret');
+    }
+    const text = (key: string) => Buffer.from(parsed.data.data?.[key] ?? '', 'base64').toString();
+    const authorities = text(KEYS.authorities);
+    const hold = (certificate: string, key: string) =>
+      holdCertificate({ certificate: text(certificate), key: text(key), authorities }, this.#names, now);
+    const next = hold(KEYS.nextCertificate, KEYS.nextKey);
+    return {
+      object: parsed.data,
+      current: hold(KEYS.certificate, KEYS.key),
+      next: typeof next === 'string' ? undefined : next,
+      authorities,
+      isEmpty: text(KEYS.certificate) === '' && text(KEYS.key) === '',
+    };
+  }
+}

@@ -1,0 +1,151 @@
+/** The rules of `TolerationRules` and of `Cluster` about tolerations as CEL. */
+import type { Toleration } from '../pod.ts';
+import type { TolerationRule } from '../policy-schema.ts';
+import { EFFECTS } from '../schema-helpers.ts';
+import { SYSTEM_TOLERATION_PATTERN } from '../system-tolerations.ts';
+import {
+  and,
+  atom,
+  type Cel,
+  constant,
+  equals,
+  every,
+  FALSE,
+  isOneOf,
+  not,
+  or,
+  relation,
+  some,
+  TRUE,
+} from './cel.ts';
+import type { UsablePolicies } from './usable-policies.ts';
+
+/** The tolerations that the cluster has not added. */
+const REQUESTED = 'variables.tolerations';
+
+/** Whether each toleration is allowed. */
+export function tolerationsCondition(policies: UsablePolicies): Cel {
+  const isOfOne = (rules: readonly TolerationRule[]) => or(...rules.map(covers));
+  return every(
+    REQUESTED,
+    't',
+    or(
+      policies.allows('tolerations', (rules) => (rules.length === 0 ? TRUE : isOfOne(rules))),
+      policies.first('required', ['tolerations'], isOfOne, FALSE),
+      policies.first<readonly Toleration[]>(
+        'default',
+        ['tolerations'],
+        (added) => isOfOne(added.map(impliedRule)),
+        FALSE,
+      ),
+    ),
+  );
+}
+
+/** Whether one toleration is among those that are required. */
+export function requiredTolerationsCondition(policies: UsablePolicies): Cel {
+  return policies.first<readonly TolerationRule[]>(
+    'required',
+    ['tolerations'],
+    (rules) => some(REQUESTED, 't', or(...rules.map(covers))),
+    TRUE,
+  );
+}
+
+/** Whether tolerating every NoSchedule taint is allowed. */
+export function allowsAllNoSchedule(policies: UsablePolicies): Cel {
+  const isOfOne = (rules: readonly TolerationRule[]) => constant(rules.some(coversAllNoSchedule));
+  return or(
+    policies.allows('tolerations', (rules) => (rules.length === 0 ? TRUE : isOfOne(rules))),
+    policies.first('required', ['tolerations'], isOfOne, FALSE),
+    policies.first<readonly Toleration[]>(
+      'default',
+      ['tolerations'],
+      (added) => isOfOne(added.map(impliedRule)),
+      FALSE,
+    ),
+  );
+}
+
+/** Whether the toleration `t` is exactly one of these, in the notation of `system_tolerations`. */
+export function isExactly(written: readonly string[]): Cel {
+  return or(
+    ...written.map((text) => {
+      const [, key = '', value, effect = '', seconds] = SYSTEM_TOLERATION_PATTERN.exec(text) ?? [];
+      return and(
+        is('key', key),
+        value === undefined
+          ? is('operator', 'Exists')
+          : and(isOneOfOrUnset('operator', ['', 'Equal']), is('value', value)),
+        is('effect', effect),
+        seconds === undefined ? not(atom('has(t.tolerationSeconds)')) : lasts(Number(seconds)),
+      );
+    }),
+  );
+}
+
+/** A number that no toleration can have is not written: it would not be CEL. */
+function lasts(seconds: number): Cel {
+  return Number.isSafeInteger(seconds)
+    ? and(atom('has(t.tolerationSeconds)'), relation(`t.tolerationSeconds == ${seconds}`))
+    : FALSE;
+}
+
+/** Whether a rule covers the toleration `t`. */
+function covers({ keys = [], operators = [], values = [], effects = [] }: TolerationRule): Cel {
+  const isExists = is('operator', 'Exists');
+  return and(
+    keys.length === 0 ? TRUE : and(atom('has(t.key)'), isOneOf('t.key', keys)),
+    operators.length === 0
+      ? TRUE
+      : isOneOfOrUnset('operator', operators.includes('Equal') ? ['', ...operators] : operators),
+    values.length === 0
+      ? TRUE
+      : and(
+          operators.length === 0 ? isOneOfOrUnset('operator', ['', 'Equal']) : TRUE,
+          or(isExists, isOneOfOrUnset('value', values)),
+        ),
+    effects.length === 0
+      ? TRUE
+      : EFFECTS.every((one) => effects.includes(one))
+        ? isOneOfOrUnset('effect', ['', ...effects])
+        : and(atom('has(t.effect)'), isOneOf('t.effect', effects)),
+  );
+}
+
+function coversAllNoSchedule({
+  keys = [],
+  operators = [],
+  values = [],
+  effects = [],
+}: TolerationRule): boolean {
+  return (
+    keys.length === 0 &&
+    (operators.length === 0 ? values.length === 0 : operators.includes('Exists')) &&
+    (effects.length === 0 || effects.includes('NoSchedule'))
+  );
+}
+
+/** The rule that a default implies: exactly what it is. */
+function impliedRule({ key, operator, value, effect }: Toleration): TolerationRule {
+  return {
+    ...(key && { keys: [key] }),
+    operators: [(operator || 'Equal') as 'Equal'],
+    ...(operator !== 'Exists' && { values: [value ?? ''] }),
+    ...(effect && { effects: [effect as 'NoSchedule'] }),
+  };
+}
+
+/** An unset field is the empty text. */
+function is(field: string, text: string): Cel {
+  return text === ''
+    ? isOneOfOrUnset(field, [text])
+    : and(atom(`has(t.${field})`), equals(`t.${field}`, text));
+}
+
+function isOneOfOrUnset(field: string, texts: readonly string[]): Cel {
+  const isListed = isOneOf(`t.${field}`, texts);
+  return texts.includes('')
+    ? or(not(atom(`has(t.${field})`)), isListed)
+    : and(atom(`has(t.${field})`), isListed);
+}

@@ -1,0 +1,98 @@
+/** Merges policies without knowing which of them an account may use: each one counts under a condition. */
+import { isMapping } from '../../yaml/tree.ts';
+import type { MergeStrategy } from '../merge.ts';
+import type { Allowed, SchedulingPolicy } from '../policy.ts';
+import { and, type Cel, choose, FALSE, not, or, TRUE } from './cel.ts';
+
+/** A policy, and the condition under which it counts. */
+export interface ConditionalPolicy {
+  readonly policy: SchedulingPolicy;
+  readonly condition: Cel;
+}
+
+/** `deep` and `simple`; the others judge by one policy at a time, of which both say the same. */
+type Levels = 'all' | 'fields';
+
+/** Policies in the order of their names, merged part by part. */
+export class UsablePolicies {
+  readonly policies: readonly SchedulingPolicy[];
+  readonly #conditional: readonly ConditionalPolicy[];
+  readonly #levels: Levels;
+
+  constructor(conditional: readonly ConditionalPolicy[], levels: Levels) {
+    this.#conditional = conditional;
+    this.#levels = levels;
+    this.policies = conditional.map(({ policy }) => policy);
+  }
+
+  /**
+   * A condition on what the merged policy requires or adds at a path, such as `nodeSelectors`, `disk`: the first policy that has it
+   * decides. With the strategy `simple` this is the first one that has the whole field. `otherwise`: if no usable policy has it.
+   */
+  first<Value>(
+    section: 'required' | 'default',
+    path: readonly [string, ...string[]],
+    then: (value: Value) => Cel,
+    otherwise: Cel,
+  ): Cel {
+    return this.#conditional.reduceRight((rest, { policy, condition }) => {
+      const value = at(policy[section], path);
+      const isThere = this.#levels === 'all' ? value : at(policy[section], path.slice(0, 1));
+      if (isThere === undefined) {
+        return rest;
+      }
+      return choose(condition, value === undefined ? otherwise : then(value as Value), rest);
+    }, otherwise);
+  }
+
+  /** Whether the merged policy has a required or default part. */
+  has(section: 'required' | 'default', path: readonly [string, ...string[]]): Cel {
+    return this.first(section, path, () => TRUE, FALSE);
+  }
+
+  /** A condition on what is allowed: what one policy allows is enough; with `simple` that of the first one that has the field. */
+  allows<Field extends keyof Allowed>(field: Field, then: (value: NonNullable<Allowed[Field]>) => Cel): Cel {
+    const granting = this.#conditional.flatMap(({ policy, condition }) => {
+      const value = policy.allowed[field];
+      return value === undefined ? [] : [{ condition, granted: then(value as NonNullable<Allowed[Field]>) }];
+    });
+    return this.#levels === 'all'
+      ? or(...granting.map((one) => and(one.condition, one.granted)))
+      : granting.reduceRight((rest, one) => choose(one.condition, one.granted, rest), FALSE);
+  }
+
+  /** Names that some policy gives to the members of a mapping, such as labels. */
+  names(section: 'required' | 'allowed' | 'default', field: string): string[] {
+    const mappings = this.policies.map((policy) => at(policy[section], [field]));
+    return [...new Set(mappings.flatMap((one) => (isMapping(one) ? Object.keys(one) : [])))];
+  }
+}
+
+/** A condition that holds for what the merged policies of an account accept. `of` gives it for policies that are merged in parts. */
+export function byStrategy(
+  strategy: MergeStrategy,
+  conditional: readonly ConditionalPolicy[],
+  of: (policies: UsablePolicies) => Cel,
+): Cel {
+  const alone = (policy: SchedulingPolicy) => of(new UsablePolicies([{ policy, condition: TRUE }], 'all'));
+  switch (strategy) {
+    case 'deep':
+      return of(new UsablePolicies(conditional, 'all'));
+    case 'simple':
+      return of(new UsablePolicies(conditional, 'fields'));
+    case 'first':
+      return conditional.reduceRight(
+        (rest, { policy, condition }) => choose(condition, alone(policy), rest),
+        FALSE,
+      );
+    case 'intersection':
+      return and(...conditional.map(({ policy, condition }) => or(not(condition), alone(policy))));
+  }
+}
+
+function at(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (one, step) => (isMapping(one) && Object.hasOwn(one, step) ? one[step] : undefined),
+    value,
+  );
+}

@@ -1,0 +1,28 @@
+/** The policies of a cluster, read once. */
+import type { ApiClient } from '../api/contract.ts';
+import { listObjects } from '../api/list.ts';
+import { CLUSTER_GROUP, readPolicy } from '../live/read-policy.ts';
+import type { InvalidPolicy, SchedulingPolicy } from '../policy.ts';
+
+export const POLICIES_PATH = `/apis/${CLUSTER_GROUP}/v1alpha1/schedulingpolicies`;
+
+export interface ClusterPolicies {
+  readonly valid: readonly SchedulingPolicy[];
+  readonly invalid: readonly InvalidPolicy[];
+}
+
+/** An object that is not valid is returned as such: what it demands is unknown. @throws ApiError @throws ApiUnreachableError */
+export async function readClusterPolicies(client: ApiClient): Promise<ClusterPolicies> {
+  const valid: SchedulingPolicy[] = [];
+  const invalid: InvalidPolicy[] = [];
+  const { objects } = await listObjects(client, POLICIES_PATH);
+  for (const object of objects) {
+    const { policy, mistake } = readPolicy(object);
+    if (policy === undefined) {
+      invalid.push({ name: object.metadata.name, message: mistake });
+    } else {
+      valid.push(policy);
+    }
+  }
+  return { valid, invalid };
+}
