@@ -1,14 +1,23 @@
 import { z } from 'zod';
+import type { OptionsCheck } from '../config/option-groups.ts';
 import type { Call } from '../filter/call.ts';
 import type { SharedServices } from '../filter/services.ts';
+import type { RuleOutcomes } from '../filter/verdict.ts';
+import type { LaunchLedger } from './charging/contract.ts';
 import type { MutatedUserRequest, UserRequest } from './user-request.ts';
 
 /** Recognizes classes and errors of another copy of this package, which may be installed beside a policy. */
 const POLICY_MARKER = Symbol.for('blazar-enforcement.admin-policy');
 const REJECTED_MARKER = Symbol.for('blazar-enforcement.policy-rejected');
 
-/** Services of a policy, the same as those of filters. */
-export type PolicyServices = SharedServices;
+/** What an included policy may ask for beside the services of all. */
+export type PolicyNeed = 'ledger' | 'thread';
+
+/** Services of a policy: those of filters, and what it names in `needs`. */
+export interface PolicyServices extends SharedServices {
+  /** For an included policy with `needs = ['ledger']`. */
+  readonly launches?: LaunchLedger | undefined;
+}
 
 /**
  * Rejects the request. SkyPilot shows `message` to the user after "User request is rejected by admin policy": say
@@ -17,6 +26,13 @@ export type PolicyServices = SharedServices;
 export class PolicyRejected extends Error {
   override readonly name = 'PolicyRejected';
   readonly [REJECTED_MARKER] = true;
+  /** Of a policy that judges by rules with names: those that said no, for the decision. */
+  readonly rules?: RuleOutcomes | undefined;
+
+  constructor(message?: string, options?: ErrorOptions & { readonly rules?: RuleOutcomes }) {
+    super(message, options);
+    this.rules = options?.rules;
+  }
 }
 
 /** Whether an error is a rejection, from this copy of the package or another. */
@@ -31,14 +47,29 @@ export function isRejection(thrown: unknown): thrown is PolicyRejected {
  * - `options` is a zod object. Its keys are option names in `[skypilot]`. They start with the policy's name in snake
  *   case without `Policy`: `SetMaxAutostopIdleMinutesPolicy` owns `set_max_autostop_idle_minutes` and
  *   `set_max_autostop_idle_minutes_*`.
- * - `validateAndMutate` returns the request to carry out, or throws `PolicyRejected`. Any other error and a missed
- *   deadline are failures: the request is refused, and the user does not learn the cause.
+ * - `validateAndMutate` returns the request to carry out, or throws `PolicyRejected`, or another `Error` with
+ *   `expose = true`, whose message the user reads too. Any other error and a missed deadline are failures: the request is
+ *   refused, and the user does not learn the cause.
  * - It is idempotent and cheap. SkyPilot calls it several times for one command, each time with the previous result.
+ * - If a later policy changes the request, it is called again with that. Policies that undo each other's changes fail.
  * - The request is a copy, which the policy may change in place.
  */
 export abstract class AdminPolicy<Options = unknown> {
   static readonly [POLICY_MARKER] = true;
   static readonly options: z.ZodObject = z.object({});
+  /**
+   * What the policy needs beside the services of all; only included ones may name any. `ledger`: it always runs in the process.
+   * `thread`: a thread of its own, unless `isolation` is `none`, because it reads files so large that parsing them would hold the process.
+   */
+  static readonly needs: readonly PolicyNeed[] = [];
+  /**
+   * Whether the policy judges what the user asked for, and not what later policies make of it: it is not called again when one of them changes
+   * the request, which may undo its own changes. For policies that count, for example. Default: no.
+   */
+  static readonly askedOnce: boolean = false;
+
+  /** Checks what `options` cannot, such as the content of files that they name. Called before the policy is constructed. Optional. */
+  static readonly check?: OptionsCheck | undefined;
 
   protected readonly options: Options;
   protected readonly services: PolicyServices;
@@ -53,6 +84,12 @@ export abstract class AdminPolicy<Options = unknown> {
     call: Call,
   ): MutatedUserRequest | Promise<MutatedUserRequest>;
 
+  /**
+   * Prepares the policy, such as by reading files that its options name. Called once, before any request. Throw to refuse the
+   * configuration. Optional.
+   */
+  open(): void | Promise<void> {}
+
   /** Releases connections and timers. Optional. */
   close(): void | Promise<void> {}
 }
@@ -62,6 +99,11 @@ export interface PolicyClass {
   new (options: never, services: PolicyServices): AdminPolicy;
   readonly name: string;
   readonly options: z.ZodObject;
+  /** Missing in classes of another copy of the package. */
+  readonly needs?: readonly PolicyNeed[];
+  /** As `needs`. */
+  readonly askedOnce?: boolean;
+  readonly check?: OptionsCheck | undefined;
 }
 
 /** Whether a value is a subclass of `AdminPolicy`, from this copy of the package or another. */

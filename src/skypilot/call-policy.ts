@@ -1,9 +1,12 @@
 /** Calls a policy and validates its answer, in a thread or in process. */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Call } from '../filter/call.ts';
+import { areRules, type RuleOutcomes } from '../filter/verdict.ts';
 import { isMapping, type Mapping, plainCopy } from '../yaml/tree.ts';
-import { type AdminPolicy, isRejection } from './admin-policy.ts';
-import { Config } from './config.ts';
+import type { AdminPolicy } from './admin-policy.ts';
+import { configOver, treeOf } from './config.ts';
+import { isMeantForUsers, MAX_TEXT } from './thrown.ts';
 import type { Task, UserRequest } from './user-request.ts';
 
 /** A request as plain data, so that it can be sent to a thread. */
@@ -11,15 +14,21 @@ export interface Question extends Omit<UserRequest, 'skypilotConfig'> {
   readonly skypilotConfig: Mapping;
 }
 
-/** The answer of a policy: the changed request, or the reason for a rejection. */
-export type Answer =
+/** The answer of a policy: the changed request, or the reason for a rejection. What is unchanged is that of the question itself. */
+export type Answer = (
   | { readonly task: Task; readonly skypilotConfig: Mapping }
-  | { readonly rejected: string };
+  /** Perhaps empty. */
+  | { readonly rejected: string }
+) & {
+  /** What single rules of the policy said, if they said no. */
+  readonly rules?: RuleOutcomes | undefined;
+};
+
+/** Of one policy. More than a decision names. */
+const MAX_RULES = 1000;
 
 /** In characters. More than any real request, because several copies of the answer are in memory. */
-const MAX_TEXT = 32 * 1024 * 1024;
-/** In characters. */
-const MAX_REASON = 8000;
+const MAX_ANSWER = 32 * 1024 * 1024;
 
 /**
  * Calls one policy and copies its answer at once, so that the policy cannot change it later. Rejections are returned.
@@ -28,19 +37,23 @@ const MAX_REASON = 8000;
 export function callPolicy(policy: AdminPolicy, question: Question, call: Call): Answer | Promise<Answer> {
   try {
     const answer: unknown = policy.validateAndMutate(requestFor(question), call);
-    return isPromise(answer) ? Promise.resolve(answer).then(answerOf).catch(rejectionOf) : answerOf(answer);
+    return isPromise(answer)
+      ? Promise.resolve(answer)
+          .then((resolved) => answerOf(resolved, question))
+          .catch(rejectionOf)
+      : answerOf(answer, question);
   } catch (thrown) {
     return rejectionOf(thrown);
   }
 }
 
-/** A copy for each policy: what it keeps or changes later affects no other. */
+/** A copy for each policy: what it keeps or changes later affects no other. A configuration copies what is read or changed. */
 function requestFor(question: Question): UserRequest {
   const { task, skypilotConfig, requestOptions, user } = question;
   return {
     ...question,
     task: plainCopy(task),
-    skypilotConfig: Config.fromDict(skypilotConfig),
+    skypilotConfig: configOver(skypilotConfig),
     requestOptions: requestOptions && { ...requestOptions },
     user: user && { ...user },
   };
@@ -50,26 +63,46 @@ function requestFor(question: Question): UserRequest {
  * Validates and copies a policy's answer: from this copy of the package, from another, or a plain object. @throws
  * TypeError
  */
-export function answerOf(answer: unknown): Exclude<Answer, { rejected: string }> {
+function answerOf(answer: unknown, question: Question): Exclude<Answer, { rejected: string }> {
   if (!isMapping(answer)) {
     throw new TypeError('expected a MutatedUserRequest as the answer');
   }
-  const { task, skypilotConfig } = answer;
+  const { task, skypilotConfig, rules } = answer;
   const answered = {
-    task: mappingCopy('task', task),
-    skypilotConfig: mappingCopy('skypilotConfig', dictOf(skypilotConfig)),
+    task: changedCopy('task', task, question.task),
+    skypilotConfig: changedCopy('skypilotConfig', dictOf(skypilotConfig), question.skypilotConfig),
   };
-  if (textIn(answered) > MAX_TEXT) {
-    throw new TypeError(`expected an answer of at most ${MAX_TEXT} characters`);
+  const changed = [
+    answered.task === question.task ? null : answered.task,
+    answered.skypilotConfig === question.skypilotConfig ? null : answered.skypilotConfig,
+  ];
+  if (textIn(changed) > MAX_ANSWER) {
+    throw new TypeError(`expected an answer of at most ${MAX_ANSWER} characters`);
   }
-  return answered;
+  return { ...answered, ...rulesIn(rules) };
+}
+
+/** Only for the decision: what is no list of rules is left out. */
+function rulesIn(rules: unknown): Pick<Answer, 'rules'> {
+  return areRules(rules) && rules.length > 0
+    ? {
+        rules: rules.slice(0, MAX_RULES).map(({ rule, outcome, audit, message }) => ({
+          ...{ rule, outcome, audit },
+          message: typeof message === 'string' ? message.slice(0, MAX_TEXT) : null,
+        })),
+      }
+    : {};
 }
 
 function rejectionOf(thrown: unknown): Answer {
-  if (isRejection(thrown) && typeof thrown.message === 'string' && thrown.message !== '') {
-    return { rejected: thrown.message.slice(0, MAX_REASON) };
+  if (!isMeantForUsers(thrown)) {
+    throw thrown;
   }
-  throw thrown;
+  const message: unknown = thrown.message;
+  return {
+    rejected: typeof message === 'string' ? message.slice(0, MAX_TEXT) : '',
+    ...rulesIn('rules' in thrown ? thrown.rules : undefined),
+  };
 }
 
 function isPromise(value: unknown): value is PromiseLike<unknown> {
@@ -77,14 +110,23 @@ function isPromise(value: unknown): value is PromiseLike<unknown> {
 }
 
 function dictOf(config: unknown): unknown {
+  const own = treeOf(config);
+  if (own !== undefined) {
+    return own;
+  }
   return isMapping(config) && typeof config.toDict === 'function' ? config.toDict() : config;
 }
 
-function mappingCopy(name: string, value: unknown): Mapping {
+/** A copy, or the original if they are equal. */
+function changedCopy(name: string, value: unknown, original: Mapping): Mapping {
+  if (value === original) {
+    return original;
+  }
   if (!isMapping(value)) {
     throw new TypeError(`expected ${name} of the answer to be a mapping`);
   }
-  return plainCopy(value);
+  const copy = plainCopy(value);
+  return isDeepStrictEqual(copy, original) ? original : copy;
 }
 
 /** Number of characters in a value, including names. */

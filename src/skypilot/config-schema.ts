@@ -22,12 +22,12 @@ const NAMED_ITEMS: ReadonlyMap<string, string> = new Map([
 
 function podList(name: string): ListRule {
   switch (name) {
-    case 'imagePullSecrets':
-      return { kind: 'single' };
     case 'containers':
       return { kind: 'match', key: 'name', unnamed: 'first' };
     case 'args':
     case 'command':
+    // Credentials: joining them would keep those that the overlay means to drop.
+    case 'imagePullSecrets':
       return { kind: 'replace' };
     default: {
       const key = NAMED_ITEMS.get(name);
@@ -36,7 +36,7 @@ function podList(name: string): ListRule {
   }
 }
 
-const podRules: MergeSchema = { list: podList, member: () => podRules, strictLists: true };
+const podRules: MergeSchema = { list: podList, member: () => podRules, strictKinds: true };
 
 const PATCHED = new Set(['custom_metadata', 'pod_config']);
 
@@ -75,6 +75,9 @@ export const SERVER_KEYS = keys([
   'slurm.submit_as_user',
   'slurm.username_map',
 ]);
+
+/** Keys of clients, within one of the server. SkyPilot's client uses them itself, and does not send them. */
+export const CLIENT_KEYS = keys(['api_server.endpoint', 'api_server.service_account_token']);
 
 /** Keys that the `config` of a task may set. */
 export const TASK_KEYS = keys([

@@ -20,11 +20,12 @@ export interface PipelineTask {
   readonly name: string | null;
 }
 
-const isHeader = (first: Mapping, documents: number): boolean => {
+/** Whether the first of so many documents is a header, and no task. */
+export function isHeader(first: Mapping, documents: number): boolean {
   const names = Object.keys(first).sort().join();
   // SkyPilot ignores unknown keys in the header of a job group.
   return names === 'name' || names === 'execution,name' || (documents > 1 && first.execution === 'parallel');
-};
+}
 
 /** All tasks of a file, at least one. @throws YamlError for invalid YAML, and for a document that is not a mapping */
 export function tasksOf(text: string): PipelineTask[] {

@@ -1,112 +1,119 @@
-/** Loads the policies, reviews requests and closes the policies. Every decision is made in this file. */
+/** The policies of a configuration: constructed, asked about each request, and closed. */
 import { isDeepStrictEqual } from 'node:util';
-import { type Deadline, inTime } from '../deadline.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
-import type { EnforcementServices } from '../enforcement/services.ts';
-import { ConfigurationError, errorText } from '../errors.ts';
+import { ConfigurationError, type Problem } from '../errors.ts';
 import { createLogger, type Logger } from '../logger.ts';
-import type { Mapping } from '../yaml/tree.ts';
-import type { Answer, Question } from './call-policy.ts';
-import { Config } from './config.ts';
-import { skypilotOptions, skypilotSection } from './options.ts';
-import { loadPolicies } from './policy-loader.ts';
-import { type PolicyRunner, startPolicy } from './policy-runner.ts';
-import { SecretValues } from './secrets.ts';
-import type { Task } from './user-request.ts';
-import { encodeAnswer, type ReceivedRequest } from './wire.ts';
+import { askUntilAgreed, type ChainedPolicy, type Passed } from './ask-until-agreed.ts';
+import { chargeAccepted, withRefusal } from './charging/charge-accepted.ts';
+import type { OpenLaunchLedger } from './charging/open-launch-ledger.ts';
+import { ConfigValidation, VALIDATION } from './config-validation.ts';
+import { Exemptions } from './exemptions.ts';
+import { skypilotOptions } from './options.ts';
+import { type Call, known, PolicyAsking, type ReviewOptions } from './policy-asking.ts';
+import { loadPolicies, type NamedPolicy } from './policy-loader.ts';
+import { type PolicyRunnerServices, startPolicy } from './policy-runner.ts';
+import { RecordedChanges } from './recorded-changes.ts';
+import {
+  accepted,
+  FAILED,
+  originalOf,
+  type PolicyOutcome,
+  type Review,
+  refused,
+  type State,
+} from './review.ts';
+import { skypilotSection } from './section.ts';
+import { causeText } from './thrown.ts';
+import { encodeTexts, type ReceivedRequest } from './wire.ts';
 
-/** The message for the user, and whether something failed. */
-interface Refusal {
-  readonly message: string;
-  readonly failed: boolean;
-}
-
-const FAILED: Refusal = {
-  message: 'The request could not be checked. Please try again later, or ask the operator.',
-  failed: true,
-};
-
-/** Maximum length of a reason or a cause, in characters: it is searched for secrets. */
-const MAX_TEXT = 8000;
-
-/** The result of one policy. */
-export interface PolicyOutcome {
-  readonly policy: string;
-  readonly allowed: boolean;
-  /** The reason for a rejection, a generic sentence for a failure, otherwise `null`. */
-  readonly message: string | null;
-  /** The policy threw another error, took too long or returned an invalid answer. The cause is in the log. */
-  readonly failed: boolean;
-  readonly changed: boolean;
-  readonly milliseconds: number;
-}
-
-/** The result of all policies. */
-export interface Review {
-  readonly allowed: boolean;
-  /** As the last policy returned it; if refused, the original. */
-  readonly task: Task;
-  readonly skypilotConfig: Config;
-  /** Whether task or configuration differ from the original. */
-  readonly changed: boolean;
-  /** The message for the user; `null` when allowed. */
-  readonly message: string | null;
-  /** The policy that rejected or failed; `null` when allowed. */
-  readonly policy: string | null;
-  readonly failed: boolean;
-  /** The response to SkyPilot; `null` when refused. */
-  readonly answer: string | null;
-  /** One for each policy that was called, in order. */
-  readonly outcomes: readonly PolicyOutcome[];
-}
-
-/** Context of a call. */
-export interface ReviewOptions {
-  readonly deadline: Deadline;
-  /** Added to the log line of a failure. */
-  readonly requestId?: string | undefined;
-}
-
-/** The request as one policy passes it to the next. */
-type State = Exclude<Answer, { rejected: string }>;
+export type { PolicyOutcome, Review } from './review.ts';
 
 /** The policies of a configuration, in order. Safe for concurrent calls. */
 export class PolicyChain {
-  readonly #chain: readonly PolicyRunner[];
+  readonly #chain: readonly ChainedPolicy[];
+  readonly #exemptions: Exemptions;
+  readonly #validation: ConfigValidation;
+  readonly #asking: PolicyAsking;
   readonly #logger: Logger;
+  /** Where launches are charged; `undefined` = no policy charges any. Closed by `close()`. */
+  readonly launches: OpenLaunchLedger | undefined;
 
-  private constructor(chain: readonly PolicyRunner[], logger: Logger) {
+  private constructor(
+    chain: readonly ChainedPolicy[],
+    exemptions: Exemptions,
+    validation: ConfigValidation,
+    logger: Logger,
+    launches?: OpenLaunchLedger,
+  ) {
     this.#chain = chain;
+    this.#exemptions = exemptions;
+    this.#validation = validation;
+    this.#asking = new PolicyAsking(validation, launches, logger);
     this.#logger = logger;
+    this.launches = launches;
   }
 
-  /** Constructs the policies of a valid configuration. @throws ConfigurationError */
+  /**
+   * Constructs the policies of a valid configuration. `recordsLaunches`: whether launches are charged in the ledger; a process that only
+   * tries policies must not. Default: no. @throws ConfigurationError
+   */
   static async fromConfiguration(
     configuration: Configuration,
-    services: EnforcementServices = {},
+    services: PolicyRunnerServices & { readonly recordsLaunches?: boolean } = {},
   ): Promise<PolicyChain> {
-    const { admin_policies } = sectionOf(configuration, skypilotSection);
-    const { policies, problems } = await loadPolicies(
-      admin_policies,
+    const options = sectionOf(configuration, skypilotSection);
+    const { policies: named, problems } = await loadPolicies(
+      options.admin_policies,
       skypilotSection.section,
       Object.keys(skypilotOptions.shape),
     );
     if (problems.length > 0) {
-      throw mistakes(problems);
+      throw new ConfigurationError(problems.map(mistake));
     }
     const logger = services.logger ?? createLogger();
+    const charges = ({ policyClass }: NamedPolicy) => policyClass.needs?.includes('ledger') === true;
+    // What is charged is the launch as the other policies leave it.
+    const policies = [...named.filter((one) => !charges(one)), ...named.filter(charges)];
+    const audited = new Set(options.audit_policies);
+    const launches = policies.some(charges)
+      ? await (await import('./charging/open-launch-ledger.ts')).openLaunchLedger(configuration, {
+          ...services,
+          logger,
+        })
+      : undefined;
     const started = await Promise.allSettled(
-      policies.map((policy) => startPolicy(policy, configuration, { ...services, logger })),
+      policies.map((policy) =>
+        startPolicy(policy, configuration, {
+          ...{ ...services, logger },
+          launches: audited.has(policy.policyClass.name) ? launches?.tried : launches,
+        }),
+      ),
     );
-    const chain = started.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
-    const wrong = started.flatMap((one, index) => {
-      const name = policies[index]?.policyClass.name;
-      return one.status === 'rejected' ? `${name} could not be set up: ${causeOf(one.reason)}` : [];
+    const chain = started.flatMap((one, index): ChainedPolicy | [] => {
+      const policy = policies[index];
+      return one.status === 'fulfilled' && policy !== undefined
+        ? {
+            runner: one.value,
+            audit: audited.has(one.value.name),
+            charges: charges(policy),
+            isAskedOnce: policy.policyClass.askedOnce === true,
+          }
+        : [];
     });
-    const made = new PolicyChain(chain, logger);
+    const wrong = started.flatMap((one, index): readonly Problem[] => {
+      if (one.status === 'fulfilled') {
+        return [];
+      }
+      const cause: unknown = one.reason;
+      return cause instanceof ConfigurationError
+        ? cause.problems
+        : [mistake(`${policies[index]?.policyClass.name} could not be set up: ${causeText(cause)}`)];
+    });
+    const validation = await ConfigValidation.of(options);
+    const made = new PolicyChain(chain, new Exemptions(options), validation, logger, launches);
     if (wrong.length > 0) {
       await made.close();
-      throw mistakes(wrong);
+      throw new ConfigurationError(wrong);
     }
     return made;
   }
@@ -116,149 +123,130 @@ export class PolicyChain {
     return this.#chain.length === 0;
   }
 
-  /** Calls the policies in order, each with the result of the previous one. Never throws because of a policy. */
+  /**
+   * Calls the policies in order, each with the result of the previous one, until all agree with the answer. Never throws because of a policy.
+   */
   async review(request: ReceivedRequest, options: ReviewOptions): Promise<Review> {
-    const original: State = {
-      task: request.task.value as Task,
-      skypilotConfig: request.skypilotConfig.value as Mapping,
-    };
-    const outcomes: PolicyOutcome[] = [];
-    let state = original;
-    for (const runner of this.#chain) {
-      const started = performance.now();
-      const answer = await this.#ask(runner, questionOf(state, request), request, options);
-      const milliseconds = performance.now() - started;
-      const { name: policy } = runner;
-      if ('message' in answer) {
-        outcomes.push({ policy, ...answer, allowed: false, changed: false, milliseconds });
-        return refused(original, outcomes, policy, answer);
-      }
-      const changed = !isSame(answer, state);
-      outcomes.push({ policy, allowed: true, message: null, failed: false, changed, milliseconds });
-      state = answer;
+    const call: Call = { ...options, request, changes: new RecordedChanges() };
+    const original = originalOf(request);
+    const exemption = this.#exemptions.of(request, original);
+    const notes = exemption === undefined ? [] : [exemption.reason];
+    const mismatches: string[] = [];
+    if (exemption !== undefined) {
+      const fields = { ...known(call), user_id: request.user?.id };
+      this.#logger[exemption.isExempt ? 'info' : 'warn'](fields, exemption.reason);
     }
-    // A policy may revert what another one changed.
-    const changed = outcomes.some((outcome) => outcome.changed) && !isSame(state, original);
-    try {
-      const reviewed = withConfig(state);
-      const answer = encodeAnswer(request, reviewed);
+    if (exemption?.isExempt === true) {
       return {
-        ...reviewed,
-        allowed: true,
-        changed,
-        message: null,
-        policy: null,
-        failed: false,
-        answer,
-        outcomes,
+        ...accepted(original, false, answerText(request, original, original), [], notes),
+        exempt: true,
       };
-    } catch (thrown) {
-      // The result is larger or deeper than SkyPilot can be expected to read.
-      const guilty = outcomes.findLast((outcome) => outcome.changed)?.policy ?? null;
-      this.#logFailure(guilty, thrown, options.requestId, (text) => hideIn(text, state, request));
-      const failures = outcomes.map((outcome) =>
-        outcome.policy === guilty ? { ...outcome, ...FAILED, allowed: false, changed: false } : outcome,
-      );
-      return refused(original, failures, guilty, FAILED);
     }
+
+    const invalid = this.#validation.ofRequest(request, original, options.places);
+    if (invalid !== undefined) {
+      mismatches.push(VALIDATION);
+      this.#asking.logMismatch(VALIDATION, invalid, call);
+      if (invalid.isEnforced) {
+        const refusal = { message: invalid.message.replace(/^t/, 'T'), failed: false };
+        return { ...refused(original, [], VALIDATION, refusal, notes), mismatches };
+      }
+      notes.push(invalid.message);
+    }
+    const passed: Passed = { state: original, refusal: undefined, outcomes: new Map(), notes, mismatches };
+    // What is charged is the launch as the other policies leave it.
+    for (const charges of [false, true]) {
+      const policies = this.#chain.filter((one) => one.charges === charges);
+      await askUntilAgreed(this.#asking, policies, passed, call);
+    }
+    const { state, refusal } = passed;
+    const reports = call.changes.describe(await Promise.all(passed.outcomes.values()), original);
+    const review =
+      refusal === undefined
+        ? this.#accept(original, state, reports, notes, call)
+        : refused(
+            original,
+            reports,
+            refusal.policy,
+            { message: refusal.message, failed: refusal.failed },
+            notes,
+          );
+    return { ...(await this.#charged(review, original, notes, call)), mismatches };
+  }
+
+  /** An accepted launch is charged, and refused if that fails: one that is refused costs nothing. */
+  async #charged(review: Review, original: State, notes: readonly string[], call: Call): Promise<Review> {
+    if (this.launches === undefined || !review.allowed) {
+      return review;
+    }
+    const failure = await chargeAccepted(this.launches, call.deadline);
+    if (failure === undefined) {
+      return review;
+    }
+    const { policy, refusal, thrown } = failure;
+    if (thrown !== undefined) {
+      this.#asking.logFailure(policy, thrown, original, call);
+    }
+    return refusal === undefined
+      ? review
+      : refused(original, withRefusal(review.outcomes, policy, refusal), policy, refusal, notes);
   }
 
   /** Closes all policies. */
   async close(): Promise<void> {
     await Promise.all(
-      this.#chain.map(async (runner) => {
+      this.#chain.map(async ({ runner }) => {
         try {
           await runner.close();
         } catch (thrown) {
-          this.#logger.error({ policy: runner.name, error: causeOf(thrown) }, 'policy could not be closed');
+          this.#logger.error({ policy: runner.name, error: causeText(thrown) }, 'policy could not be closed');
         }
       }),
     );
+    await this.launches?.close();
   }
 
-  async #ask(
-    runner: PolicyRunner,
-    question: Question,
-    request: ReceivedRequest,
-    { deadline, requestId }: ReviewOptions,
-  ): Promise<State | Refusal> {
+  #accept(
+    original: State,
+    state: State,
+    outcomes: readonly PolicyOutcome[],
+    notes: readonly string[],
+    call: Call,
+  ): Review {
+    const changing = outcomes.filter(({ changed, audit }) => changed && !audit);
+    // A policy may revert what another one changed.
+    const changed = changing.length > 0 && !isSame(state, original);
     try {
-      deadline.throwIfOver();
-      const asked = runner.ask(question, deadline);
-      const answer = asked instanceof Promise ? await inTime(asked, deadline) : asked;
-      deadline.throwIfOver();
-      return 'rejected' in answer
-        ? { message: hideIn(answer.rejected, question, request), failed: false }
-        : answer;
+      const answer = answerText(call.request, original, changed ? state : original);
+      return accepted(state, changed, answer, outcomes, notes);
     } catch (thrown) {
-      this.#logFailure(runner.name, thrown, requestId, (text) => hideIn(text, question, request));
-      return FAILED;
-    }
-  }
-
-  /** Logs only what the policy itself says about the request, without secrets. */
-  #logFailure(
-    policy: string | null,
-    thrown: unknown,
-    requestId: string | undefined,
-    hide: (text: string) => string,
-  ): void {
-    const known = requestId === undefined ? {} : { request_id: requestId };
-    this.#logger.error({ ...known, policy, error: hide(causeOf(thrown)) }, 'policy failed');
-    if (thrown instanceof Error) {
-      this.#logger.debug({ ...known, policy, stack: hide(String(thrown.stack)) }, 'policy failed');
+      // The result is larger or deeper than SkyPilot can be expected to read.
+      const guilty = changing.at(-1)?.policy ?? null;
+      this.#asking.logFailure(guilty, thrown, state, call);
+      const failures = outcomes.map((outcome) =>
+        outcome.policy === guilty
+          ? { ...outcome, ...FAILED, allowed: false, changed: false, changes: undefined }
+          : outcome,
+      );
+      return refused(original, failures, guilty, FAILED, notes);
     }
   }
 }
 
-function refused(
-  original: State,
-  outcomes: readonly PolicyOutcome[],
-  policy: string | null,
-  refusal: Refusal,
-): Review {
-  return {
-    ...withConfig(original),
-    ...refusal,
-    allowed: false,
-    changed: false,
-    policy,
-    answer: null,
-    outcomes,
-  };
-}
-
-function withConfig({ task, skypilotConfig }: State): Pick<Review, 'task' | 'skypilotConfig'> {
-  return { task, skypilotConfig: Config.fromDict(skypilotConfig) };
-}
-
-function questionOf(state: State, request: ReceivedRequest): Question {
-  const { requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion } = request;
-  return { ...state, requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion };
-}
-
-/** Hides secrets in a policy's text: those of the request and those that policies added. */
-function hideIn(text: string, { task, skypilotConfig }: State, request: ReceivedRequest): string {
-  const asked = [request.task.value, request.skypilotConfig.value];
-  return SecretValues.of(...asked, task, skypilotConfig).hideIn(text.slice(0, MAX_TEXT));
-}
-
-/** Anything can be thrown, including values without a string form. */
-function causeOf(thrown: unknown): string {
-  try {
-    return errorText(thrown);
-  } catch {
-    return 'the error has no text';
-  }
+/** The response to SkyPilot. Writes only what has changed: that costs more than all policies. */
+function answerText(request: ReceivedRequest, original: State, state: State): string {
+  return encodeTexts(
+    state.task === original.task ? request.task : request.task.with(state.task),
+    state.skypilotConfig === original.skypilotConfig
+      ? request.skypilotConfig
+      : request.skypilotConfig.with(state.skypilotConfig),
+  );
 }
 
 function isSame(a: State, b: State): boolean {
   return isDeepStrictEqual(a.task, b.task) && isDeepStrictEqual(a.skypilotConfig, b.skypilotConfig);
 }
 
-function mistakes(messages: readonly string[]): ConfigurationError {
-  const { section } = skypilotSection;
-  return new ConfigurationError(
-    messages.map((message) => ({ severity: 'error', section, option: 'admin_policies', message })),
-  );
+function mistake(message: string): Problem {
+  return { severity: 'error', section: skypilotSection.section, option: 'admin_policies', message };
 }

@@ -1,10 +1,12 @@
 /** One thread that runs one policy, from start to end, and its pending questions. */
 import { Worker } from 'node:worker_threads';
 import { errorText } from '../errors.ts';
+import type { RuleObserver } from '../filter/rule-observer.ts';
 import type { HttpObserver } from '../http/contract.ts';
 import type { Logger } from '../logger.ts';
 import type { Answer, Question } from './call-policy.ts';
 import { type FromThread, fromThreadSchema, type ThreadData, type ToThread } from './thread-messages.ts';
+import { failure, stackText } from './thrown.ts';
 
 /** Heap limit; a thread that exceeds it is stopped. */
 const MEMORY_MB = 256;
@@ -27,8 +29,6 @@ export interface PendingQuestion {
   readonly reject: (cause: Error) => void;
   /** Whether the policy is working on it. */
   taken: boolean;
-  /** Timer of the next check whether the policy accepted it. */
-  look: NodeJS.Timeout | undefined;
 }
 
 /** Callbacks of a thread. */
@@ -36,13 +36,10 @@ export interface ThreadEvents {
   readonly name: string;
   readonly logger: Logger;
   readonly httpObserver: HttpObserver | undefined;
+  /** Of a policy that is tried. */
+  readonly ruleObserver?: RuleObserver | undefined;
   /** The thread has exited; unanswered questions are still in `pending`. */
   readonly ended: (thread: PolicyThread, cause: Error, byItself: boolean) => void;
-}
-
-/** An error of the policy, with its original stack. */
-function failure(cause: string, stack?: string): Error {
-  return Object.assign(new Error(cause), stack === undefined ? {} : { stack });
 }
 
 export class PolicyThread {
@@ -51,11 +48,15 @@ export class PolicyThread {
   /** Resolves when the policy is constructed. @throws Error if that fails */
   readonly started: Promise<void>;
   isReady = false;
+  /** Whether it was held at the last check. */
+  wasHeld = false;
+  isEnded = false;
   readonly #worker: Worker;
   readonly #events: ThreadEvents;
   readonly #exited: Promise<void>;
+  #heardAt = performance.now();
+  #waitingSince = 0;
   #cause: Error | undefined;
-  #isEnded = false;
   #closed: ((cause: string | undefined) => void) | undefined;
 
   constructor(data: ThreadData, events: ThreadEvents) {
@@ -69,9 +70,9 @@ export class PolicyThread {
     this.#worker.unref();
     this.#exited = new Promise((resolve) => {
       this.#worker.once('exit', (code) => {
-        const cause = this.#cause ?? new Error(`its thread exited with code ${code}`);
+        const cause = this.#cause ?? failure(`its thread exited with code ${code}`);
         this.#cause = cause;
-        events.ended(this, cause, !this.#isEnded);
+        events.ended(this, cause, !this.isEnded);
         resolve();
       });
     });
@@ -79,12 +80,30 @@ export class PolicyThread {
     // Callers also learn of it when the thread exits.
     this.started.catch(() => {});
     this.#worker.on('error', (thrown: unknown) => {
-      this.#cause ??= failure(`its thread exited: ${endOf(thrown)}`, stackOf(thrown));
+      this.#cause ??= failure(`its thread exited: ${endOf(thrown)}`, stackText(thrown));
     });
-    this.#worker.on('messageerror', () => this.end(new Error('its answer cannot be read')));
+    this.#worker.on('messageerror', () => this.end(failure('its answer cannot be read')));
+  }
+
+  /** Milliseconds since the thread has taken or answered a question, or has one. Its log lines are no progress. */
+  get silence(): number {
+    return performance.now() - this.#heardAt;
+  }
+
+  /** Milliseconds for which questions have waited without progress; 0 if none waits. */
+  get heldFor(): number {
+    return this.hasWaiting ? performance.now() - Math.max(this.#heardAt, this.#waitingSince) : 0;
+  }
+
+  /** Whether the policy has not taken all of its questions. */
+  get hasWaiting(): boolean {
+    return [...this.pending.values()].some(({ taken }) => !taken);
   }
 
   ask(asked: PendingQuestion): void {
+    const now = performance.now();
+    this.#heardAt = this.pending.size === 0 ? now : this.#heardAt;
+    this.#waitingSince = this.hasWaiting ? this.#waitingSince : now;
     this.pending.set(asked.id, asked);
     this.#post({ kind: 'ask', id: asked.id, question: asked.question, milliseconds: asked.left() });
   }
@@ -92,7 +111,7 @@ export class PolicyThread {
   /** Stops the thread at once. */
   end(cause: Error): void {
     this.#cause ??= cause;
-    this.#isEnded = true;
+    this.isEnded = true;
     void this.#worker.terminate();
   }
 
@@ -106,7 +125,7 @@ export class PolicyThread {
       this.#post({ kind: 'close' });
     });
     clearTimeout(timer);
-    this.end(new Error('closed'));
+    this.end(failure('closed'));
     // A system call cannot be interrupted: the thread then ends with the process.
     await Promise.race([this.#exited, new Promise((resolve) => setTimeout(resolve, milliseconds).unref())]);
     return cause;
@@ -119,7 +138,7 @@ export class PolicyThread {
   #start(): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.end(new Error(`it was not loaded within ${START_MILLISECONDS / 1000} s`));
+        this.end(failure(`it was not loaded within ${START_MILLISECONDS / 1000} s`));
       }, START_MILLISECONDS);
       void this.#exited.then(() => {
         clearTimeout(timer);
@@ -132,7 +151,7 @@ export class PolicyThread {
           this.isReady = true;
           resolve();
         } else if (message?.kind === 'not-ready') {
-          this.end(new Error(message.cause));
+          this.end(failure(message.cause));
         } else if (message !== undefined) {
           this.#received(message);
         }
@@ -141,19 +160,27 @@ export class PolicyThread {
   }
 
   #received(message: FromThread): void {
-    const { logger, httpObserver, name } = this.#events;
+    const { logger, httpObserver, ruleObserver, name } = this.#events;
     switch (message.kind) {
       case 'taken':
         this.#take(message.id);
         break;
       case 'answered':
-        this.#settle(message.id)?.resolve(message);
+        this.#answer(message);
         break;
       case 'rejected':
-        this.#settle(message.id)?.resolve({ rejected: message.rejected });
+        this.#settle(message.id)?.resolve({ rejected: message.rejected, rules: message.rules });
         break;
       case 'failed':
-        this.#settle(message.id)?.reject(failure(message.cause, message.stack));
+        this.#settle(message.id)?.reject(
+          Object.assign(failure(message.cause, message.stack), { rules: message.rules }),
+        );
+        break;
+      case 'rules-read':
+        ruleObserver?.rulesRead(message.read);
+        break;
+      case 'rule-judged':
+        ruleObserver?.ruleJudged(message.rule, message.said, () => []);
         break;
       case 'logged':
         logger[message.level]({ policy: name, ...message.fields }, message.message ?? '');
@@ -170,7 +197,17 @@ export class PolicyThread {
     }
   }
 
+  #answer({ id, task, skypilotConfig, rules }: Extract<FromThread, { kind: 'answered' }>): void {
+    const asked = this.#settle(id);
+    asked?.resolve({
+      task: task ?? asked.question.task,
+      skypilotConfig: skypilotConfig ?? asked.question.skypilotConfig,
+      rules,
+    });
+  }
+
   #take(id: number): void {
+    this.#heardAt = performance.now();
     const asked = this.pending.get(id);
     if (asked !== undefined) {
       asked.taken = true;
@@ -178,6 +215,7 @@ export class PolicyThread {
   }
 
   #settle(id: number): PendingQuestion | undefined {
+    this.#heardAt = performance.now();
     const asked = this.pending.get(id);
     this.pending.delete(id);
     return asked;
@@ -187,8 +225,4 @@ export class PolicyThread {
 function endOf(thrown: unknown): string {
   const isMemory = thrown instanceof Error && 'code' in thrown && thrown.code === 'ERR_WORKER_OUT_OF_MEMORY';
   return isMemory ? `it took more than ${MEMORY_MB} MB of memory` : errorText(thrown);
-}
-
-function stackOf(thrown: unknown): string | undefined {
-  return thrown instanceof Error ? thrown.stack : undefined;
 }

@@ -5,7 +5,7 @@
 
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
-import { isMapping, member, setMember } from '../yaml/tree.ts';
+import { isMapping, member, type Path, setMember, valueAt } from '../yaml/tree.ts';
 import { HIDDEN, withoutSecretForms } from './secret-forms.ts';
 import { isSecretMember, isSecretVariable } from './secret-names.ts';
 
@@ -18,6 +18,8 @@ const MAX_VALUES = 2000;
 
 export class SecretValues {
   readonly #values = new Set<string>();
+  /** Longest first, because one may contain another; `undefined` = not sorted yet. */
+  #sorted: readonly string[] | undefined;
 
   /** Collects the secrets of tasks and configurations. */
   static of(...trees: readonly unknown[]): SecretValues {
@@ -36,24 +38,53 @@ export class SecretValues {
   /** A text without secrets, such as a message. */
   hideIn(text: string): string {
     const shown = withoutSecretForms(text, (secret) => this.#add(secret));
-    return this.#hideValues(shown);
+    return this.hideKnown(shown);
   }
 
-  #hideValues(text: string): string {
+  /** The length of the longest secret so far, in characters. */
+  get longest(): number {
+    return this.#inOrder()[0]?.length ?? 0;
+  }
+
+  /** A text without the secrets that were collected so far. */
+  hideKnown(text: string): string {
     if (this.#values.size > MAX_VALUES) {
       return text === '' ? text : HIDDEN;
     }
     let shown = text;
-    // Longest first, because one may contain another.
-    for (const value of [...this.#values].sort((a, b) => b.length - a.length)) {
+    for (const value of this.#inOrder()) {
       shown = shown.includes(value) ? shown.replaceAll(value, HIDDEN) : shown;
     }
     return shown;
   }
 
+  /**
+   * A copy of the value at a path of a task or configuration, without what its place or its form tells to be secret. Collects that: hide it
+   * elsewhere, with `hideKnown`, after the last value.
+   */
+  shownAt(tree: unknown, path: Path): unknown {
+    let value = tree;
+    let place: Place = { name: '', isSecret: isSecretMember };
+    for (const step of path) {
+      if (place.name === 'secrets') {
+        return this.#hidden(valueAt(tree, path));
+      }
+      if (isMapping(value)) {
+        place = placeOf(String(step), place.name, member(value, 'name'));
+      }
+      value = valueAt(value, [step]);
+    }
+    return this.#shown(value, place.name, place.isSecret);
+  }
+
+  #inOrder(): readonly string[] {
+    this.#sorted ??= [...this.#values].sort((a, b) => b.length - a.length);
+    return this.#sorted;
+  }
+
   #hideIn(shown: unknown): unknown {
     if (typeof shown === 'string') {
-      return this.#hideValues(shown);
+      return this.hideKnown(shown);
     }
     if (Array.isArray(shown)) {
       return shown.map((item) => this.#hideIn(item));
@@ -75,15 +106,10 @@ export class SecretValues {
     }
     if (isMapping(value)) {
       const variable = member(value, 'name');
-      const below = name === 'envs' ? isSecretVariable : isSecretMember;
       const copy: Record<string, unknown> = {};
       for (const [key, item] of Object.entries(value)) {
-        // Environment variables of a container: `name: HF_TOKEN`, `value: …`.
-        const shown =
-          key === 'value' && typeof variable === 'string'
-            ? this.#shown(item, variable, isSecretVariable)
-            : this.#shown(item, key, below);
-        setMember(copy, key, shown);
+        const place = placeOf(key, name, variable);
+        setMember(copy, key, this.#shown(item, place.name, place.isSecret));
       }
       return copy;
     }
@@ -146,6 +172,7 @@ export class SecretValues {
       uriOf(value),
       Buffer.from(value).toString('base64'),
     ];
+    this.#sorted = undefined;
     for (const form of forms) {
       this.#values.add(form);
     }
@@ -154,6 +181,20 @@ export class SecretValues {
       this.#values.add(line);
     }
   }
+}
+
+/** What decides whether a value is secret. */
+interface Place {
+  readonly name: string;
+  readonly isSecret: (name: string) => boolean;
+}
+
+/** Of the member `key` of the mapping `within`, whose member `name` is `variable`. */
+function placeOf(key: string, within: string, variable: unknown): Place {
+  // Environment variables of a container: `name: HF_TOKEN`, `value: …`.
+  return key === 'value' && typeof variable === 'string'
+    ? { name: variable, isSecret: isSecretVariable }
+    : { name: key, isSecret: within === 'envs' ? isSecretVariable : isSecretMember };
 }
 
 /** Half of a surrogate pair cannot be encoded. */

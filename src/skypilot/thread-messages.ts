@@ -1,7 +1,9 @@
 /** Messages between the service and the thread of a policy: plain data, validated on receipt. */
 import { z } from 'zod';
+import { areRules, type RuleOutcomes } from '../filter/verdict.ts';
 import type { HttpCallErrorCode } from '../http/call-error.ts';
 import type { Question } from './call-policy.ts';
+import type { Trial } from './trial.ts';
 
 /** The input of a new thread. */
 export interface ThreadData {
@@ -9,6 +11,8 @@ export interface ThreadData {
   readonly specifier: string;
   /** The options of the policy from the configuration; the thread validates them again. */
   readonly values: Readonly<Record<string, unknown>>;
+  /** For `skypilot test`. */
+  readonly trial?: Trial | undefined;
 }
 
 /** Messages to the thread. */
@@ -26,6 +30,13 @@ const mapping = z.custom<Record<string, unknown>>(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 );
 
+const rules = z.custom<RuleOutcomes>(areRules).optional();
+const rule = z.object({
+  name: z.string(),
+  audit: z.boolean(),
+  place: z.object({ file: z.string(), line: z.number() }),
+});
+
 /** Messages from the thread. */
 export const fromThreadSchema = z.discriminatedUnion('kind', [
   /** The policy has been constructed. */
@@ -33,13 +44,28 @@ export const fromThreadSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('not-ready'), cause: z.string() }),
   /** The policy is working on the question. */
   z.object({ kind: z.literal('taken'), id: z.int() }),
-  z.object({ kind: z.literal('answered'), id: z.int(), task: mapping, skypilotConfig: mapping }),
-  z.object({ kind: z.literal('rejected'), id: z.int(), rejected: z.string().min(1) }),
+  /** Without the parts that are as in the question. */
+  z.object({
+    kind: z.literal('answered'),
+    id: z.int(),
+    task: mapping.optional(),
+    skypilotConfig: mapping.optional(),
+    rules,
+  }),
+  z.object({ kind: z.literal('rejected'), id: z.int(), rejected: z.string(), rules }),
   z.object({
     kind: z.literal('failed'),
     id: z.int(),
     cause: z.string(),
     stack: z.string().optional(),
+    rules,
+  }),
+  /** Only where policies are tried. */
+  z.object({ kind: z.literal('rules-read'), read: z.array(rule) }),
+  z.object({
+    kind: z.literal('rule-judged'),
+    rule,
+    said: z.enum(['allowed', 'refused', 'skipped', 'failed']),
   }),
   z.object({
     kind: z.literal('logged'),

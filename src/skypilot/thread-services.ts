@@ -1,4 +1,5 @@
 /** The services of a policy in a thread: they forward to the main thread by messages. */
+import type { ObservedRule, RuleObserver } from '../filter/rule-observer.ts';
 import type { HttpObserver } from '../http/contract.ts';
 import type { Logger } from '../logger.ts';
 import type { FromThread } from './thread-messages.ts';
@@ -68,5 +69,17 @@ export function forwardingObserver(send: Send): HttpObserver {
   return {
     called: (origin, outcome, seconds) => send({ kind: 'called', origin, outcome, seconds }),
     breakerChanged: (origin, state) => send({ kind: 'breaker', origin, state }),
+  };
+}
+
+/** Tells what rules say to the observer of the main thread; not why. */
+export function forwardingRules(send: Send): RuleObserver {
+  const plain = ({ name, audit, place: { file, line } }: ObservedRule) => ({
+    ...{ name, audit },
+    place: { file, line },
+  });
+  return {
+    rulesRead: (rules) => send({ kind: 'rules-read', read: rules.map(plain) }),
+    ruleJudged: (rule, said) => send({ kind: 'rule-judged', rule: plain(rule), said }),
   };
 }

@@ -1,4 +1,5 @@
 /** The input and output of a policy. */
+import type { RuleOutcomes } from '../filter/verdict.ts';
 import type { Mapping } from '../yaml/tree.ts';
 import type { Config } from './config.ts';
 
@@ -66,9 +67,12 @@ export interface UserRequest {
 export class MutatedUserRequest {
   readonly task: Task;
   readonly skypilotConfig: Config | Mapping;
+  /** Of a policy that judges by rules with names: those in audit mode that said no, for the decision. */
+  readonly rules?: RuleOutcomes | undefined;
 
-  constructor(task: Task, skypilotConfig: Config | Mapping) {
+  constructor(task: Task, skypilotConfig: Config | Mapping, rules?: RuleOutcomes) {
     this.task = task;
     this.skypilotConfig = skypilotConfig;
+    this.rules = rules;
   }
 }

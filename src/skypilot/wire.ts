@@ -2,10 +2,11 @@
  * The protocol between SkyPilot and a RESTful admin policy: a JSON string that contains JSON, with YAML in its
  * members. Source: SkyPilot 0.13, requests of its client and its server.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
-import { isMapping, type Mapping } from '../yaml/tree.ts';
+import { isMapping, type Mapping, member } from '../yaml/tree.ts';
 import type { Config } from './config.ts';
 import type { RequestOptions, Task, User } from './user-request.ts';
 
@@ -59,10 +60,12 @@ const userSchema = z.object({
 /** Maximum length of each YAML member. Long scripts are a single token. */
 const MAX_LENGTH = 1_048_576;
 /**
- * Real tasks and configurations have some hundred lines; parsing ten thousand tokens does not block the process for
- * long.
+ * Real tasks and configurations have some hundred lines, a large pod_config two thousand, with seven to ten tokens each.
+ * Parsing so many does not block the process for long.
  */
-const MAX_TOKENS = 10_000;
+const MAX_TOKENS = 25_000;
+/** The user has four members. */
+const MAX_USER_TOKENS = 1_000;
 
 /** A decoded request. Task and configuration keep their formatting. */
 export interface ReceivedRequest {
@@ -72,6 +75,8 @@ export interface ReceivedRequest {
   readonly requestOptions: RequestOptions | null;
   readonly atClientSide: boolean;
   readonly user: User | null;
+  /** SkyPilot sends an empty `user_type`: its server has not authenticated the user, and anybody may claim this id. */
+  readonly isUserUnverified?: boolean;
   readonly clientApiVersion: number | null;
   readonly clientVersion: string | null;
 }
@@ -88,15 +93,39 @@ export interface Reviewed {
  * @throws InvalidBodyError
  */
 export function decodeRequest(body: unknown): ReceivedRequest {
+  const steps = decoding(body);
+  let step = steps.next();
+  while (step.done !== true) {
+    step = steps.next();
+  }
+  return step.value;
+}
+
+/** The same, with a turn for other requests after each YAML text. @throws InvalidBodyError */
+export async function decodeInTurns(body: unknown): Promise<ReceivedRequest> {
+  const steps = decoding(body);
+  let step = steps.next();
+  while (step.done !== true) {
+    await nextTurn();
+    step = steps.next();
+  }
+  return step.value;
+}
+
+function* decoding(body: unknown): Generator<undefined, ReceivedRequest> {
   const envelope = envelopeSchema.safeParse(typeof body === 'string' ? innerJson(body) : body);
   if (!envelope.success) {
     throw new InvalidBodyError(mistakeOf(envelope.error));
   }
   const { data } = envelope;
   const options = data.request_options;
+  const task = mappingOf('task', data.task);
+  yield;
+  const skypilotConfig = mappingOf('skypilot_config', data.skypilot_config);
+  yield;
   return {
-    task: mappingOf('task', data.task),
-    skypilotConfig: mappingOf('skypilot_config', data.skypilot_config),
+    task,
+    skypilotConfig,
     requestName: data.request_name,
     requestOptions: options
       ? {
@@ -107,7 +136,7 @@ export function decodeRequest(body: unknown): ReceivedRequest {
         }
       : null,
     atClientSide: data.at_client_side,
-    user: userOf(data.user),
+    ...userOf(data.user),
     clientApiVersion: data.client_api_version,
     clientVersion: data.client_version,
   };
@@ -115,10 +144,12 @@ export function decodeRequest(body: unknown): ReceivedRequest {
 
 /** The body of a response: a JSON string that contains JSON. Unchanged parts keep their formatting. */
 export function encodeAnswer(received: ReceivedRequest, { task, skypilotConfig }: Reviewed): string {
-  const inner = {
-    task: received.task.with(task).toString(),
-    skypilot_config: received.skypilotConfig.with(skypilotConfig.toDict()).toString(),
-  };
+  return encodeTexts(received.task.with(task), received.skypilotConfig.with(skypilotConfig.toDict()));
+}
+
+/** The same, from texts. */
+export function encodeTexts(task: YamlDocument, skypilotConfig: YamlDocument): string {
+  const inner = { task: task.toString(), skypilot_config: skypilotConfig.toString() };
   return JSON.stringify(JSON.stringify(inner));
 }
 
@@ -142,15 +173,16 @@ export function encodeRequest(
         dryrun: options.dryrun,
       },
       at_client_side: request.atClientSide,
-      user: user === null ? '' : yamlOf(user),
+      user: user === null ? '' : yamlOf(user, request.isUserUnverified === true),
       client_api_version: request.clientApiVersion,
       client_version: request.clientVersion,
     }),
   );
 }
 
-function yamlOf({ id, name, userType, preferredWorkspace }: User): string {
-  const mapping = { id, name, user_type: userType, preferred_workspace: preferredWorkspace };
+function yamlOf({ id, name, userType, preferredWorkspace }: User, isUnverified: boolean): string {
+  const type = userType === null && !isUnverified ? {} : { user_type: userType };
+  const mapping = { id, name, ...type, preferred_workspace: preferredWorkspace };
   return YamlDocument.from(mapping).toString();
 }
 
@@ -189,12 +221,12 @@ function mappingOf(name: string, text: string): YamlDocument {
   throw new InvalidBodyError(`${name}: expected a YAML mapping`);
 }
 
-function parsed(name: string, text: string): YamlDocument {
+function parsed(name: string, text: string, maxTokens = MAX_TOKENS): YamlDocument {
   if (text.length > MAX_LENGTH) {
     throw new InvalidBodyError(`${name}: expected YAML of at most ${MAX_LENGTH} characters`);
   }
   try {
-    return YamlDocument.parse(text, MAX_TOKENS);
+    return YamlDocument.parse(text, maxTokens);
   } catch (thrown) {
     if (thrown instanceof YamlError) {
       throw new InvalidBodyError(`${name}: expected YAML, and ${thrown.message}`);
@@ -204,10 +236,10 @@ function parsed(name: string, text: string): YamlDocument {
 }
 
 /** Empty on the client side, which does not know its user. */
-function userOf(text: string): User | null {
-  const document = parsed('user', text);
+function userOf(text: string): Pick<ReceivedRequest, 'user' | 'isUserUnverified'> {
+  const document = parsed('user', text, MAX_USER_TOKENS);
   if (document.value === null) {
-    return null;
+    return { user: null };
   }
   const { texts } = document;
   const user = userSchema.safeParse(isMapping(texts) ? withoutEmpty(texts) : texts);
@@ -215,7 +247,8 @@ function userOf(text: string): User | null {
     throw new InvalidBodyError('user: expected a mapping with id and name');
   }
   const { id, name, user_type: userType, preferred_workspace: preferredWorkspace } = user.data;
-  return { id, name, userType, preferredWorkspace };
+  const isUserUnverified = isMapping(texts) && member(texts, 'user_type') === '';
+  return { user: { id, name, userType, preferredWorkspace }, ...(isUserUnverified && { isUserUnverified }) };
 }
 
 /** Empty members count as absent. */

@@ -128,31 +128,30 @@ describe('in a pod', () => {
     expect(inPod('volumeMounts', base, over)).toEqual([...base, ...over]);
   });
 
-  it('the only image pull secret merges into the first', () => {
-    expect(inPod('imagePullSecrets', [{ name: 'a', x: 1 }, { name: 'b' }], [{ name: 'c' }])).toEqual([
-      { name: 'c', x: 1 },
-      { name: 'b' },
-    ]);
-  });
-
-  it.for([[[]], [[{ name: 'a' }, { name: 'b' }]]])(
-    'more or less than one of them is a mistake: %j',
+  it.for([[[]], [[{ name: 'c' }]], [[{ name: 'c' }, { name: 'd' }]]])(
+    'image pull secrets are replaced, and an empty list drops them: %j',
     ([over]) => {
-      expect(() => inPod('imagePullSecrets', [{ name: 'x' }], over)).toThrow(
-        new MergeError(
-          ['kubernetes', 'pod_config', 'spec', 'imagePullSecrets'],
-          `expected a list of one item, got ${over?.length}`,
-        ),
-      );
+      expect(inPod('imagePullSecrets', [{ name: 'a', x: 1 }, { name: 'b' }], over)).toEqual(over);
     },
   );
 
-  it.for([{ a: 1 }, 'a', 0, false])('a list over %j is a mistake', (base) => {
+  it.for([{ a: 1 }, 'a', 0, false, null])('a list over %j is a mistake, except where it replaces', (base) => {
     expect(() => inPod('tolerations', base, [{ key: 'b' }])).toThrow(MergeError);
+    expect(inPod('args', base, ['b'])).toEqual(['b']);
   });
 
-  it('a list over null, or over nothing, is that list', () => {
-    expect(inPod('tolerations', null, [{ key: 'b' }])).toEqual([{ key: 'b' }]);
+  it.for([
+    [[1], { a: 1 }],
+    ['a', { a: 1 }],
+    [null, {}],
+    [[1], 'a'],
+    [{ a: 1 }, 0],
+  ])('a value of another kind than the one below is a mistake: %j', ([base, over]) => {
+    expect(() => inPod('nodeSelector', base, over)).toThrow(MergeError);
+    expect(inPod('nodeSelector', base, null)).toBeNull();
+  });
+
+  it('a list over nothing is that list', () => {
     expect(merged(pod({}), pod({ tolerations: [1] }))).toEqual(pod({ tolerations: [1] }));
   });
 

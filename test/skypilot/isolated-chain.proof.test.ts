@@ -3,7 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { shownLines, switched, taskOf, threads } from '../support/isolated-policies.ts';
-import { chainOf, FAILED } from '../support/skypilot.ts';
+import { chainOf, chainOn, FAILED, policyFiles } from '../support/skypilot.ts';
+
+const SOON = { timeout: 30_000, interval: 5 };
 
 describe('a policy in a thread', () => {
   it('gives the same results as one in process', async () => {
@@ -43,6 +45,26 @@ describe('a policy in a thread', () => {
     expect(shownLines(isolated.logger)).toEqual(shownLines(here.logger));
     // What it keeps in memory is there as long as its thread is.
     expect((await isolated.review(taskOf('last'))).task.count).toBe(Object.keys(ways).length + 2);
+  });
+
+  it('is what a policy of a file has by default, and an included one has not', async () => {
+    const { specifiers } = policyFiles({
+      OwnPolicy:
+        "return import('node:worker_threads').then(({ isMainThread }) => ({ task: { ...task, isMainThread }, skypilotConfig: config }));",
+    });
+    const { review } = await chainOn({
+      admin_policies: [...specifiers, 'AddLabelsPolicy'],
+      isolation: undefined,
+    });
+    const { task, skypilotConfig, outcomes } = await review(taskOf('good'), 60);
+    expect(task.isMainThread).toBe(false);
+    expect(skypilotConfig.getNested(['kubernetes', 'custom_metadata'])).toEqual({
+      labels: { app: 'skypilot' },
+    });
+    expect(outcomes.map(({ policy, changed }) => [policy, changed])).toEqual([
+      ['OwnPolicy', true],
+      ['AddLabelsPolicy', true],
+    ]);
   });
 
   it('that stops at its signal keeps its thread and state', async () => {
@@ -115,13 +137,13 @@ describe('a policy in a thread', () => {
         message: FAILED,
         policy: 'SwitchPolicy',
       });
-      expect(logger.lines).toContainEqual({
+      expect(shownLines(logger)).toContainEqual({
         level: 'error',
         fields: { request_id: 'req-1', policy: 'SwitchPolicy', error },
         message: 'policy failed',
       });
     }
-    await vi.waitFor(() => expect(shownLines(logger).at(-1)?.message).toMatch(/stopping its thread/));
+    await vi.waitFor(() => expect(shownLines(logger).at(-1)?.message).toMatch(/stopping its thread/), SOON);
     expect(await review(taskOf('good'))).toMatchObject({ allowed: true, task: { count: 1 } });
   });
 });

@@ -7,9 +7,9 @@ import {
   type Level,
   mergeSources,
   type Source,
-  taskConfig,
   workspaceProblem,
 } from '../../src/skypilot/layers.ts';
+import { taskConfig } from '../../src/skypilot/task-config.ts';
 import { YamlDocument } from '../../src/yaml/document.ts';
 import { formatPath, isMapping, type Mapping } from '../../src/yaml/tree.ts';
 
@@ -39,8 +39,8 @@ function explained(texts: Partial<Record<Level, string>>): string[] {
 const line = (origin: Parameters<typeof formatPlace>[0]['origin']) =>
   origin.kind === 'file' ? `${origin.file}:${origin.line}` : origin.kind;
 
-const refused = (texts: Partial<Record<Level, string>>) =>
-  merged(texts).refused.map(({ key, kind, place }) => `${kind} ${key} ${line(place.origin)}`);
+const dropped = (texts: Partial<Record<Level, string>>) =>
+  merged(texts).dropped.map(({ key, reason, place }) => `${reason} ${key} ${line(place.origin)}`);
 
 /** The mapping of one branch, with a value at its end. */
 const branch = (key: readonly string[], value: unknown): Mapping =>
@@ -78,7 +78,7 @@ describe('the order of the sources', () => {
     const before = structuredClone(server.tree);
     mergeSources([server, source('user', 'a:\n  b: [2]\n  c: 3\n')]);
     expect(server.tree).toEqual(before);
-    expect(mergeSources([])).toEqual({ tree: {}, leaves: [], refused: [] });
+    expect(mergeSources([])).toEqual({ tree: {}, leaves: [], dropped: [] });
   });
 });
 
@@ -112,11 +112,15 @@ describe('merging', () => {
 
   it.for<[string, string, string]>([
     [
-      'a list over what is none',
+      'a list over a mapping',
       'tolerations: {key: a}',
-      'expected no list, because the value that it overrides is not one',
+      'expected no list, because the value that it overrides is a mapping',
     ],
-    ['two imagePullSecrets over one', 'imagePullSecrets: [a]', 'expected a list of one item, got 2'],
+    [
+      'a list over null',
+      'tolerations: null',
+      'expected no list, because the value that it overrides is null',
+    ],
   ])('refuses %s, with its line', ([, base, expectation]) => {
     const name = base.slice(0, base.indexOf(':'));
     const pod = (text: string) => `kubernetes:\n  pod_config:\n    spec:\n      ${text}\n`;
@@ -128,10 +132,10 @@ describe('merging', () => {
 
   it('names the list if an item of a concatenated list cannot be merged', () => {
     const pod = (text: string) => `kubernetes:\n  pod_config:\n    containers:\n${text}`;
-    const server = pod('      - name: a\n      - name: b\n        args: x\n');
-    const user = pod('      - name: b\n        args: [y]\n      - name: c\n');
+    const server = pod('      - name: a\n      - name: b\n        env: x\n');
+    const user = pod('      - name: b\n        env: [y]\n      - name: c\n');
     expect(problemsOf(() => merged({ server, user }))).toEqual([
-      'user:3: kubernetes.pod_config.containers[1].args: expected no list, because the value that it overrides is not one',
+      'user:3: kubernetes.pod_config.containers[1].env: expected no list, because the value that it overrides is a single value',
     ]);
   });
 
@@ -164,36 +168,44 @@ describe('what only the server may set', () => {
       for (const key of spoken) {
         const name = key.join('.');
         const server = branch(key, 'own');
-        const { tree, refused: named } = merged({
+        const { tree, dropped: named } = merged({
           server: yamlOf(server),
           [level]: yamlOf(branch(key, 'other')),
         });
         expect(tree).toEqual(server);
-        expect(named).toMatchObject([{ key: name, kind: 'client', place: { level } }]);
+        expect(named).toMatchObject([{ key: name, reason: 'server', place: { level } }]);
         // Also where the server says nothing of it.
         expect(merged({ [level]: yamlOf(branch(key, 'other')) }).tree).toEqual({});
       }
     },
   );
 
-  it("is not reported if it is null or equal to the server's", () => {
+  it("is dropped without loss if it is null or equal to the server's", () => {
     const server = 'admin_policy: a.B\nrbac: {default_role: user}\nallowed_clouds: [aws]\n';
     const user = 'rbac: {default_role: user}\nallowed_clouds: [gcp]\nadmin_policy: null\n';
     const { tree } = merged({ server });
     expect(merged({ server, user }).tree).toEqual(tree);
-    expect(refused({ server, user })).toEqual(['client allowed_clouds user:2']);
+    expect(dropped({ server, user })).toEqual([
+      'null admin_policy user:3',
+      'server allowed_clouds user:2',
+      'same rbac user:1',
+    ]);
   });
 
-  it('is never reported for the database', () => {
+  it('is never part of the configuration if it is the database', () => {
     const { tree } = merged({ server: 'db: a\n', user: 'db: b\n', 'command line': 'db: c\n' });
-    expect(tree).toEqual({ db: 'a' });
-    expect(refused({ server: 'db: a\n', user: 'db: b\n', 'command line': 'db: c\n' })).toEqual([]);
+    expect(tree).toEqual({});
+    expect(dropped({ server: 'db: a\n', user: 'db: b\n', 'command line': 'db: c\n' })).toEqual([
+      'database db server:1',
+      'database db user:1',
+      'database db command line:1',
+    ]);
   });
 
   it('does not affect other keys', () => {
     const user = 'jobs:\n  controller:\n    consolidation_mode: true\n    resources: {cpus: 2}\n';
     expect(merged({ user }).tree).toEqual({ jobs: { controller: { resources: { cpus: 2 } } } });
-    expect(refused({ user })).toEqual(['client jobs.controller.consolidation_mode user:3']);
+    expect(dropped({ user })).toEqual(['server jobs.controller.consolidation_mode user:3']);
   });
 
   it.for(['null', '1', '[]', 'text'])('is not taken away by %s in place of what holds it', (value) => {
@@ -204,8 +216,8 @@ describe('what only the server may set', () => {
       slurm: { cluster_configs: { a: 1 }, quota: 2 },
       jobs: { controller: { consolidation_mode: true }, bucket: 'b' },
     });
-    expect(refused({ server, user })).toEqual(
-      ['client jobs.controller user:3', 'client slurm user:1'].sort(),
+    expect(dropped({ server, user })).toEqual(
+      ['around jobs.controller user:3', 'around slurm user:1'].sort(),
     );
     // Where the server has nothing to lose it is the user's own.
     expect(merged({ server: 'slurm: {quota: 2}', user: 'slurm: null' }).tree).toEqual({ slurm: null });
@@ -217,7 +229,7 @@ describe('what a task may set', () => {
     expect(TASK_KEYS).toHaveLength(28);
     for (const key of TASK_KEYS) {
       const config = branch(key, { below: 1 });
-      expect(merged({ task: yamlOf(config) })).toMatchObject({ tree: config, refused: [] });
+      expect(merged({ task: yamlOf(config) })).toMatchObject({ tree: config, dropped: [] });
     }
   });
 
@@ -234,7 +246,7 @@ describe('what a task may set', () => {
     ['a key that no server has', 'nowhere:\n  at: {all: 1}\n', 'nowhere task:1'],
   ])('is not %s', ([, task, expected]) => {
     for (const server of ['', 'kubernetes: {provision_timeout: 1}\ndocker: {run_options: []}\n']) {
-      expect(refused({ server, task })).toEqual([`task ${expected}`]);
+      expect(dropped({ server, task })).toEqual([`task ${expected}`]);
       const [key = ''] = expected.split(' ');
       expect(merged({ server, task }).leaves.map(({ path }) => formatPath(path))).not.toContain(key);
     }
@@ -293,7 +305,29 @@ describe('the configuration of a task', () => {
     });
   });
 
+  it('leaves out lifecycle hooks, which are no configuration', () => {
+    expect(read('config: {hooks: [{run: x}], a: 1}\n')).toMatchObject({ tree: { a: 1 }, problems: [] });
+  });
+
+  it.for([
+    'resources:\n  any_of: [{_cluster_config_overrides: {a: 1}}, {_cluster_config_overrides: {a: 1}}]\n',
+    'resources:\n  _cluster_config_overrides: {a: 1}\n  ordered: [{}, {_cluster_config_overrides: {a: 1}}]\n',
+  ])('is what the alternatives of the resources have in common: %j', (yaml) => {
+    expect(read(yaml)).toMatchObject({ tree: { a: 1 }, problems: [] });
+  });
+
+  it('is rejected if the alternatives differ, as one result would hide the other', () => {
+    const yaml = 'resources:\n  any_of:\n    - {}\n    - _cluster_config_overrides: {a: 1}\n';
+    expect(read(yaml).problems).toEqual([
+      'error: task:4: resources.any_of[1]._cluster_config_overrides: expected the same as in resources._cluster_config_overrides: give each alternative a task of its own',
+    ]);
+  });
+
   it.for<[string, string]>([
+    [
+      'config: {a: 1}\nresources:\n  any_of:\n    - _cluster_config_overrides: {b: 1}\n',
+      'task:4: resources.any_of[0]._cluster_config_overrides: cannot be combined with config',
+    ],
     [
       'config: {}\nresources:\n  _cluster_config_overrides: {}\n',
       'task:3: resources._cluster_config_overrides: cannot be combined with config',

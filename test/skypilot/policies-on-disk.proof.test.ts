@@ -8,7 +8,7 @@ import { startCommand } from '../support/run-command.ts';
 import { body, inside, policySource } from '../support/skypilot.ts';
 import { PATH } from '../support/skypilot-service.ts';
 
-const seen = (name: string) => `task.seen = [...(task.seen ?? []), '${name}'];`;
+const seen = (name: string) => `task.seen = [...new Set([...(task.seen ?? []), '${name}'])];`;
 
 it('can come from packages, from files with odd names, and with another copy of this package', async () => {
   const site = temporaryFolder();

@@ -66,24 +66,65 @@ describe('a policy', () => {
   });
 });
 
+describe('loads an included policy', () => {
+  it('by its name alone', async () => {
+    const { policies, problems } = await loadPolicies(['RejectAllPolicy'], 'skypilot', []);
+    expect(problems).toEqual([]);
+    expect(policies.map(({ policyClass }) => policyClass.name)).toEqual(['RejectAllPolicy']);
+  });
+});
+
 describe('reports an invalid policy:', () => {
   it.for([
     '',
-    'MyPolicy',
     '#MyPolicy',
-    './policy.js',
-    './policy.js#',
     './policy.js#myPolicy',
-    'policy.js#A B',
-    './p.py#MyPolicy',
-    'sky.policies.MyPolicy',
-    'https://example.org/p.js#MyPolicy',
     'data:text/javascript,1#MyPolicy',
     'node:fs#Stats',
     '../#MyPolicy',
   ])('an invalid name: %j', async (specifier) => {
     expect(await problemOf(specifier)).toBe(
-      `the policy ${JSON.stringify(specifier)} cannot be used: expected package#Policy or ./file.js#Policy`,
+      `the policy ${JSON.stringify(specifier)} cannot be used: expected the name of an included policy, package#Policy, or ./file.js#Policy`,
+    );
+  });
+
+  const SNAKE = 'this is how SkyPilot names a policy in Python; write';
+  const OWN = './my-policy.js#MyPolicy or my-package#MyPolicy';
+  it.for([
+    ['sky.policies.MyPolicy', `${SNAKE} ${OWN} for your own`],
+    ['example_policy.AddLabelsPolicy', `${SNAKE} AddLabelsPolicy, which is included`],
+    ['example_policy.skypilot_policy.UseSpotForGPUPolicy', `${SNAKE} UseSpotForGpuPolicy, which is included`],
+    ['a.__proto__', `${SNAKE} ${OWN} for your own`],
+    ['./policy.js', 'write the name of its class too: ./policy.js#MyPolicy'],
+    ['policies/mine.js#', 'write the name of its class too: ./policies/mine.js#MyPolicy'],
+    ['policies/mine.js#MyPolicy', 'write a file with its folder: ./policies/mine.js#MyPolicy'],
+    ['./p.py#MyPolicy', `a policy in Python cannot be called; write one in JavaScript: ${OWN}`],
+    ...['https://example.org/admin-policy', 'http://u:p@h/p.js#MyPolicy'].map((url) => [
+      url,
+      `a URL belongs into SkyPilot's own admin_policy; here, write the class of a policy: ${OWN}`,
+    ]),
+    ['addLabelsPolicy', 'the nearest right name is "AddLabelsPolicy"'],
+  ])('an invalid name, with what to write instead: %j', async ([specifier = '', hint]) => {
+    expect(await problemOf(specifier)).toMatch(
+      new RegExp(
+        `cannot be used: expected the name of an included policy, .*; ${hint?.replace(/[.#]/g, '[.#]')}$`,
+      ),
+    );
+  });
+
+  it('a misspelt name of an included policy', async () => {
+    expect(await problemOf('AddLabelPolicy')).toContain(
+      'no included policy has this name; the nearest right name is "AddLabelsPolicy"; write package#Policy',
+    );
+    expect(await problemOf('UseSpotForGPUPolicy')).toContain('UseSpotForGpuPolicy');
+    expect(await problemOf('x'.repeat(100_000))).not.toContain('nearest');
+  });
+
+  it('a name that no included policy has', async () => {
+    expect(await problemOf('MyPolicy')).toEqual(
+      expect.stringMatching(
+        /^the policy "MyPolicy" cannot be used: no included policy has this name; .*write package#Policy or \.\/file\.js#Policy for your own$/,
+      ),
     );
   });
 

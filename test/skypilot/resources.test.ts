@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
   acceleratorsOf,
+  canonicalAccelerator,
   changeResources,
+  expandResources,
+  PolicyRejected,
   type Resources,
   resourcesOf,
   type Task,
@@ -34,8 +37,8 @@ describe('resourcesOf', () => {
     { resources: { any_of: ['A100'] } },
     { resources: { ordered: [null] } },
   ])('throws for an unknown form: %j', (task) => {
-    expect(() => resourcesOf(task)).toThrow(TypeError);
-    expect(() => changeResources(task, () => ({ cpus: 1 }))).toThrow(TypeError);
+    expect(() => resourcesOf(task)).toThrow(PolicyRejected);
+    expect(() => changeResources(task, () => ({ cpus: 1 }))).toThrow(PolicyRejected);
   });
 });
 
@@ -97,10 +100,16 @@ describe('changeResources', () => {
 });
 
 describe('acceleratorsOf', () => {
+  it.each(['', '  ', { '': 8 }, ['']])(
+    'refuses a name that is empty, and thus part of all others: %j',
+    (accelerators) => {
+      expect(() => acceleratorsOf({ accelerators })).toThrow(PolicyRejected);
+    },
+  );
+
   it.for([
     [undefined, []],
     [null, []],
-    ['', []],
     ['None', []],
     ['A100', [['A100', 1]]],
     ['A100:8', [['A100', 8]]],
@@ -154,7 +163,7 @@ describe('acceleratorsOf', () => {
     'A100:8:4',
     'A100:-1',
   ])('throws for an unknown form: %j', (accelerators) => {
-    expect(() => acceleratorsOf({ accelerators })).toThrow(TypeError);
+    expect(() => acceleratorsOf({ accelerators })).toThrow(PolicyRejected);
   });
 });
 
@@ -202,4 +211,133 @@ it('accelerators are found by their alias, and by the first name if both are set
   expect(acceleratorsOf({ accelerators: 'H100', gpus: 'A100:8' })).toEqual([{ name: 'H100', count: 1 }]);
   // A member that is null asks for nothing, and so does not hide the other.
   expect(acceleratorsOf({ accelerators: null, gpus: 'A100:8' })).toEqual([{ name: 'A100', count: 8 }]);
+});
+
+describe('the alias of accelerators', () => {
+  it('replaces the outer value, by either name', () => {
+    const taken = (resources: Resources) => resourcesOf({ resources }).map(acceleratorsOf);
+    const [t4, h100] = [[{ name: 'T4', count: 1 }], [{ name: 'H100', count: 8 }]];
+    expect(taken({ accelerators: 'T4', any_of: [{ gpus: 'H100:8' }, {}] })).toEqual([h100, t4]);
+    expect(taken({ gpus: 'T4', ordered: [{ accelerators: 'H100:8' }] })).toEqual([h100]);
+    expect(taken({ gpus: 'T4', any_of: [{ accelerators: null }] })).toEqual([[]]);
+  });
+
+  it.for([{ accelerators: 'T4', gpus: 'H100' }, { any_of: [{ accelerators: 'T4', gpus: null }] }])(
+    'is refused beside it: %j',
+    (resources) => {
+      expect(() => resourcesOf({ resources })).toThrow('expected accelerators or gpus, not both');
+    },
+  );
+});
+
+describe('resourcesOf, as SkyPilot reads alternatives,', () => {
+  it('merges labels, as SkyPilot does', () => {
+    const resources = { labels: { a: 'b', c: 'd' }, any_of: [{ labels: { a: 'x' } }, {}] };
+    expect(resourcesOf({ resources }).map(({ labels }) => labels)).toEqual([
+      { a: 'x', c: 'd' },
+      { a: 'b', c: 'd' },
+    ]);
+  });
+
+  it.for([
+    { any_of: [{ cpus: 1 }], ordered: [{ cpus: 2 }] },
+    { any_of: [{ cpus: 1 }], ordered: [] },
+    { any_of: [{ any_of: [{ cpus: 1 }] }] },
+    { ordered: [{ any_of: null }] },
+  ])('refuses alternatives that SkyPilot refuses: %j', (resources) => {
+    expect(() => resourcesOf({ resources })).toThrow(PolicyRejected);
+  });
+});
+
+describe('expandResources', () => {
+  const expanded = (resources: Resources, changes: readonly Resources[]) => {
+    const task: Task = { resources };
+    expandResources(task, () => changes);
+    return task.resources;
+  };
+  const places = [{ infra: 'aws' }, { infra: 'gcp' }];
+
+  it('makes alternatives of one', () => {
+    expect(expanded({ cpus: 4 }, places)).toEqual({ cpus: 4, any_of: places });
+    expect(expanded({ any_of: [{ cpus: 2 }, { cpus: 4 }] }, places)).toEqual({
+      any_of: [
+        { cpus: 2, infra: 'aws' },
+        { cpus: 2, infra: 'gcp' },
+        { cpus: 4, infra: 'aws' },
+        { cpus: 4, infra: 'gcp' },
+      ],
+    });
+  });
+
+  it('keeps the order of a list of accelerators, which SkyPilot refuses beside alternatives', () => {
+    expect(expanded({ gpus: ['A100:8', 'H100'], cpus: 4 }, places)).toEqual({
+      cpus: 4,
+      ordered: [
+        { accelerators: 'A100:8', infra: 'aws' },
+        { accelerators: 'A100:8', infra: 'gcp' },
+        { accelerators: 'H100', infra: 'aws' },
+        { accelerators: 'H100', infra: 'gcp' },
+      ],
+    });
+    expect(expanded({ accelerators: { A100: 8, H100: 1 } }, places)).toEqual({
+      accelerators: { A100: 8, H100: 1 },
+      any_of: places,
+    });
+  });
+
+  it('removes outer members, and empty alternatives', () => {
+    expect(
+      expanded({ cloud: 'aws', any_of: [], ordered: null, cpus: 1 }, [{ cloud: undefined, infra: 'x' }, {}]),
+    ).toEqual({
+      cpus: 1,
+      any_of: [{ infra: 'x' }, { cloud: 'aws' }],
+    });
+  });
+
+  it('refuses more alternatives than a task can have, and a change that would drop one', () => {
+    const resources = { any_of: Array(501).fill({ cpus: 1 }) };
+    expect(() => expanded(resources, places)).toThrow('at most 1000 alternatives');
+    expect(() => expanded({}, [])).toThrow('every alternative needs a change');
+  });
+});
+
+describe('acceleratorsOf, by memory,', () => {
+  it.for([
+    ['80GB+', { name: '80GB+', count: 1, memory: { gigabytes: 80, orMore: true, manufacturer: null } }],
+    ['40gb:2', { name: '40gb:2', count: 2, memory: { gigabytes: 40, orMore: false, manufacturer: null } }],
+    [
+      'nvidia:1TB',
+      { name: 'nvidia:1TB', count: 1, memory: { gigabytes: 1024, orMore: false, manufacturer: 'nvidia' } },
+    ],
+    [
+      'AMD:192GB+:8',
+      { name: 'AMD:192GB+:8', count: 8, memory: { gigabytes: 192, orMore: true, manufacturer: 'AMD' } },
+    ],
+  ] as const)('reads a demand for memory: %s', ([text, expected]) => {
+    expect(acceleratorsOf({ accelerators: text })).toEqual([expected]);
+    expect(acceleratorsOf({ accelerators: { [text]: null } })).toEqual([expected]);
+  });
+
+  it.for(['A100:0x8', 'A100:1_0', 'A100:inf', 'a:b:8', 'nvidia:80GB:2:1', 'A100:8:80GB'])(
+    'refuses a number or a memory that is none: %s',
+    (accelerators) => {
+      expect(() => acceleratorsOf({ accelerators })).toThrow(PolicyRejected);
+    },
+  );
+});
+
+describe('canonicalAccelerator', () => {
+  const known = ['A10', 'A100', 'A100-80GB', 'H100', 'H200', 'GB200'];
+  it.for([
+    ['a100', 'A100'],
+    ['A100-80gb', 'A100-80GB'],
+    ['GB2', 'GB200'],
+    ['-80', 'A100-80GB'],
+    ['H', undefined],
+    ['MI300X', undefined],
+    ['TPU-v4-8', 'tpu-v4-8'],
+    ['H.00', undefined],
+  ] as const)('finds what SkyPilot takes for %s', ([name, expected]) => {
+    expect(canonicalAccelerator(name, known)).toBe(expected);
+  });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../src/yaml/document.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
-import { chainOf, inside, policyFiles, received } from '../support/skypilot.ts';
+import { body, chainOf, inside, policyFiles, received } from '../support/skypilot.ts';
 import { corpus } from '../yaml/scripts.ts';
 
 const SCRIPT = "set -e\n \necho one\t\n  \n  # two: '%' \"\\ \n\techo three, and on and on \n---\n\n";
@@ -38,7 +38,15 @@ describe('a script', () => {
 
     const configured = file('review.conf', `[skypilot]\nisolation = none\nadmin_policies = ${specifiers}\n`);
     const reviewed = await runProgramInProcess([
-      ...['skypilot', 'review', file('task.yaml', task), '--config-file', configured, '--format', 'json'],
+      ...[
+        'skypilot',
+        'review',
+        file('launch.body', body({ task })),
+        '--config-file',
+        configured,
+        '--format',
+        'json',
+      ],
     ]);
     const { diff } = JSON.parse(reviewed.stdout) as { diff: { task: string } };
     const lines = diff.task.split('\n').filter((line) => line.startsWith(' ') || line.startsWith('+'));

@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import {
+  AdminPolicy,
+  Config,
+  isMapping,
+  MutatedUserRequest,
+  namesOfUser,
+  PolicyRejected,
+  type Task,
+  taskConfigsOf,
+  type UserRequest,
+} from '../src/skypilot/index.ts';
+
+/** A Kubernetes label name: at most 63 characters, with an optional domain prefix. */
+const NAME = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+const VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
+
+const names = z.array(z.string().min(1)).max(10_000);
+
+const options = z.object({
+  add_labels_conditional: z
+    .record(z.string().regex(NAME), z.string().regex(VALUE))
+    .default({ app: 'skypilot' })
+    .meta({
+      description: 'The labels. They replace labels of the same name in a request.',
+      pairs: 'label:value',
+      expected: 'comma-separated label:value pairs with names and values that Kubernetes accepts',
+    }),
+  add_labels_conditional_to: z
+    .array(z.enum(['kubernetes', 'resources']))
+    .min(1)
+    .default(['kubernetes'])
+    .meta({
+      description:
+        'Where the labels are set. kubernetes: custom_metadata, for everything that SkyPilot creates in Kubernetes and in SSH node pools. resources: labels of the resources of the task, for clusters in every cloud; each cloud has its own rules for their names.',
+      expected: 'kubernetes, resources, or both with a comma between them',
+    }),
+  add_labels_conditional_skipped_requests: z
+    .array(z.string().regex(/^[a-z][a-z_.]*$/))
+    .default(['validate', 'optimize'])
+    .meta({
+      description: 'The requests that get no labels. Empty = all get them.',
+      expected: 'a comma-separated list of names such as validate or jobs.launch',
+    }),
+  add_labels_conditional_side: z.enum(['both', 'server', 'client']).default('both').meta({
+    description: "Whose requests get labels: those that SkyPilot's server makes, those of clients, or both.",
+  }),
+  add_labels_conditional_users: names.default([]).meta({
+    description:
+      'The users whose requests get labels, by name or id (service accounts by id); clients do not send their user. Empty = everybody.',
+  }),
+  add_labels_conditional_workspaces: names.default([]).meta({
+    description: 'The workspaces whose requests get labels. Empty = all.',
+  }),
+});
+
+type Options = z.infer<typeof options>;
+
+/** Configurations of SkyPilot that lead to Kubernetes: its clusters, and machines that SkyPilot turns into one. */
+const CLOUDS = ['kubernetes', 'ssh'];
+
+/**
+ * Adds labels to requests that fulfil all conditions. Also adds them where others would override them: in the
+ * configuration of a context, in that of a task, and in an alternative of the resources.
+ */
+export class AddLabelsConditionalPolicy extends AdminPolicy<Options> {
+  static override readonly options = options;
+
+  override validateAndMutate(userRequest: UserRequest): MutatedUserRequest {
+    const { task, skypilotConfig } = userRequest;
+    const { add_labels_conditional_to: to } = this.options;
+    if (this.#isMeant(userRequest)) {
+      if (to.includes('kubernetes')) {
+        this.#labelPods(task, skypilotConfig);
+      }
+      if (to.includes('resources')) {
+        this.#labelResources(task);
+      }
+    }
+    return new MutatedUserRequest(task, skypilotConfig);
+  }
+
+  #isMeant({ requestName, atClientSide, user, skypilotConfig }: UserRequest): boolean {
+    const {
+      add_labels_conditional_skipped_requests: skipped,
+      add_labels_conditional_side: side,
+      add_labels_conditional_users: users,
+      add_labels_conditional_workspaces: workspaces,
+    } = this.options;
+    const workspace = skypilotConfig.getNested(['active_workspace']) ?? 'default';
+    return (
+      !skipped.includes(requestName) &&
+      (side === 'both' || (side === 'client') === atClientSide) &&
+      (users.length === 0 || (user !== null && namesOfUser(user).some((name) => users.includes(name)))) &&
+      (workspaces.length === 0 || workspaces.some((name) => name === workspace))
+    );
+  }
+
+  #labelPods(task: Task, skypilotConfig: Config): void {
+    for (const cloud of CLOUDS) {
+      this.#label(skypilotConfig, [cloud, 'custom_metadata', 'labels']);
+    }
+    this.#labelMetadata(skypilotConfig);
+    for (const { config, replace } of taskConfigsOf(task)) {
+      const changed = Config.fromDict(config);
+      this.#labelMetadata(changed);
+      replace(changed.toDict());
+    }
+  }
+
+  /** Wherever metadata is set, as it overrides the general metadata. */
+  #labelMetadata(config: Config): void {
+    for (const cloud of CLOUDS) {
+      const contexts = config.getNested([cloud, 'context_configs']);
+      const named = Object.keys(isMapping(contexts) ? contexts : {}).map((name) => ['context_configs', name]);
+      for (const path of [[], ...named]) {
+        const metadata = [cloud, ...path, 'custom_metadata'];
+        if (config.getNested(metadata) !== undefined) {
+          this.#label(config, [...metadata, 'labels']);
+        }
+      }
+    }
+  }
+
+  /** Replaces what is no mapping, which SkyPilot could not read. */
+  #label(config: Config, path: readonly string[]): void {
+    const labels = config.getNested(path);
+    config.assign(path, { ...(isMapping(labels) ? labels : {}), ...this.options.add_labels_conditional });
+  }
+
+  /** SkyPilot merges the labels of an alternative with those of the resources. */
+  #labelResources(task: Task): void {
+    const resources = task.resources ?? {};
+    if (!isMapping(resources)) {
+      throw unreadable('resources', 'a mapping');
+    }
+    const labelled: Record<string, unknown> = { ...resources, labels: this.#labelsWith(resources.labels) };
+    for (const name of ['any_of', 'ordered']) {
+      const alternatives = resources[name] ?? [];
+      if (!Array.isArray(alternatives) || !alternatives.every(isMapping)) {
+        throw unreadable(`resources.${name}`, 'a list of mappings');
+      }
+      if (alternatives.length > 0) {
+        labelled[name] = alternatives.map((own) =>
+          own.labels === undefined || own.labels === null
+            ? own
+            : { ...own, labels: this.#labelsWith(own.labels) },
+        );
+      }
+    }
+    task.resources = labelled;
+  }
+
+  #labelsWith(labels: unknown): Readonly<Record<string, unknown>> {
+    if (!isMapping(labels ?? {})) {
+      throw unreadable('resources.labels', 'a mapping');
+    }
+    return { ...(labels as object), ...this.options.add_labels_conditional };
+  }
+}
+
+function unreadable(name: string, expected: string): PolicyRejected {
+  return new PolicyRejected(`${name} of the task: expected ${expected}.`);
+}

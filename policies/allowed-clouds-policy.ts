@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import {
+  AdminPolicy,
+  AllowedInfra,
+  expandResources,
+  formatInfra,
+  type Infra,
+  infraOf,
+  type Mapping,
+  MutatedUserRequest,
+  PolicyRejected,
+  type PolicyServices,
+  parseInfra,
+  type UserRequest,
+} from '../src/skypilot/index.ts';
+
+/** A cloud, and perhaps a region and zone, or a context with slashes. A cloud alone is no pattern. */
+const INFRA = /^[A-Za-z0-9]+(?:\/[^\s,/]+)*$/;
+
+const options = z
+  .object({
+    allowed_clouds: z.array(z.string().regex(INFRA)).default([]).meta({
+      description:
+        'Where tasks may run, as infra has it: aws, aws/us-east-1, k8s/my-context, slurm/cluster/partition. * in the name of a region, context or zone stands for any characters. Must be set.',
+      expected: 'a comma-separated list of clouds such as aws/us-east-1 or k8s/my-context',
+    }),
+    allowed_clouds_unnamed: z.enum(['restrict', 'reject']).default('restrict').meta({
+      description:
+        'What happens to a task that does not name where to run, or not precisely. restrict: every allowed place becomes an alternative. reject: the user must name one.',
+    }),
+  })
+  .superRefine((values, check) => {
+    if (values.allowed_clouds.length === 0) {
+      check.addIssue({
+        code: 'custom',
+        message: 'AllowedCloudsPolicy needs allowed_clouds, and it is empty',
+      });
+    }
+    for (const entry of values.allowed_clouds) {
+      try {
+        parseInfra(entry);
+      } catch {
+        const message = `expected a cloud such as aws/us-east-1 or k8s/my-context, got ${entry}`;
+        check.addIssue({ code: 'custom', path: ['allowed_clouds'], message });
+      }
+    }
+  });
+
+/**
+ * Limits where tasks may run. Every alternative must name an allowed place, in any spelling. One that leaves it to
+ * SkyPilot is limited to the allowed places. Buckets, and clusters that exist already, are not looked at.
+ */
+export class AllowedCloudsPolicy extends AdminPolicy<z.infer<typeof options>> {
+  static override readonly options = options;
+
+  readonly #allowed: AllowedInfra;
+
+  constructor(values: z.infer<typeof options>, services: PolicyServices) {
+    super(values, services);
+    this.#allowed = new AllowedInfra(values.allowed_clouds);
+  }
+
+  override validateAndMutate({ task, skypilotConfig, requestName }: UserRequest): MutatedUserRequest {
+    expandResources(task, (resources) => this.#changesOf(infraOf(resources), requestName === 'exec'));
+    return new MutatedUserRequest(task, skypilotConfig);
+  }
+
+  /** `exec` starts nothing: the cluster says where the task runs. */
+  #changesOf(asked: Infra, isExec: boolean): Mapping[] {
+    if (!this.#allowed.mayBecome(asked)) {
+      throw this.#rejected(`Tasks may not run on ${formatInfra(asked)} here.`);
+    }
+    if (isExec || this.#allowed.covers(asked)) {
+      return [{}];
+    }
+    const places = this.options.allowed_clouds_unnamed === 'reject' ? [] : this.#allowed.narrowed(asked);
+    if (places.length === 0) {
+      throw this.#rejected('Tasks must name where they run here.');
+    }
+    return places.map((place) => ({
+      infra: formatInfra(place),
+      ...{ cloud: undefined, region: undefined, zone: undefined },
+    }));
+  }
+
+  #rejected(reason: string): PolicyRejected {
+    return new PolicyRejected(`${reason} Set infra to one of: ${this.#allowed.text}.`);
+  }
+}

@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import type { Call, HttpClient } from '../src/index.ts';
+import {
+  AdminPolicy,
+  type ContextRegistry,
+  contextRegistryOf,
+  kubeconfigContextsOf,
+  MAX_CONTEXT_FILE_BYTES,
+  MutatedUserRequest,
+  namesOfUser,
+  PolicyRejected,
+  type PolicyServices,
+  textOfContextFile,
+  type UserRequest,
+} from '../src/skypilot/index.ts';
+
+const options = z
+  .object({
+    dynamic_kubernetes_contexts_update_registry: z
+      .string()
+      .regex(/^(?:(?!https?:).+|https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?)$/i)
+      .optional()
+      .meta({
+        description:
+          'A file, or an http or https URL, that lists the contexts of each user, in YAML or JSON. It is read for every request.',
+        expected: 'the path of a file or a URL without credentials',
+      }),
+    dynamic_kubernetes_contexts_update_registry_token: z
+      .string()
+      .regex(/^[\x21-\x7e]*$/)
+      .default('')
+      .meta({
+        description: 'Sent to that URL as Authorization: Bearer; empty = no such header.',
+        secret: true,
+        expected: 'ASCII text without spaces',
+      }),
+    dynamic_kubernetes_contexts_update_kubeconfig: z.string().default('~/.kube/config').meta({
+      description: 'The kubeconfig of SkyPilot. Contexts that are not in it are not allowed.',
+    }),
+    dynamic_kubernetes_contexts_update_timeout: z.int().min(1).max(29).default(5).meta({
+      description: 'Time limit for a response from the URL. Must be less than [skypilot] deadline.',
+      unit: 'seconds',
+    }),
+  })
+  .superRefine((values, check) => {
+    if (values.dynamic_kubernetes_contexts_update_registry === undefined) {
+      check.addIssue({
+        code: 'custom',
+        message:
+          'DynamicKubernetesContextsUpdatePolicy needs dynamic_kubernetes_contexts_update_registry, and it is not set',
+      });
+    }
+  });
+
+/** These start nothing, and may lack the workspace of the launch that follows. */
+const FIRST_QUESTIONS = new Set(['validate', 'optimize']);
+
+/**
+ * Limits each user to the Kubernetes contexts that a registry grants: to the user, otherwise to the workspace,
+ * otherwise to everyone. Contexts that are not in the kubeconfig are left out. The kubeconfig is not changed.
+ */
+export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy<z.infer<typeof options>> {
+  static override readonly options = options;
+  static override readonly needs = ['thread'] as const;
+
+  readonly #client: HttpClient;
+
+  constructor(values: z.infer<typeof options>, services: PolicyServices) {
+    super(values, services);
+    const token = values.dynamic_kubernetes_contexts_update_registry_token;
+    this.#client = services.http.createClient({
+      timeout: values.dynamic_kubernetes_contexts_update_timeout,
+      connectRetries: 1,
+      breakerFailures: 0,
+      breakerCooldown: 0,
+      maxAnswerBytes: MAX_CONTEXT_FILE_BYTES,
+      headers: token === '' ? {} : { authorization: `Bearer ${token}` },
+    });
+  }
+
+  override async validateAndMutate(userRequest: UserRequest, call: Call): Promise<MutatedUserRequest> {
+    const { task, skypilotConfig } = userRequest;
+    const [registry, kubeconfig] = await Promise.all([
+      this.#registryText(call).then(contextRegistryOf),
+      textOfContextFile(this.options.dynamic_kubernetes_contexts_update_kubeconfig).then(
+        kubeconfigContextsOf,
+      ),
+    ]);
+    const granted = grantedTo(userRequest, registry);
+    if (granted !== undefined) {
+      const allowed = [...new Set(granted)].filter((context) => kubeconfig.has(context));
+      if (allowed.length === 0) {
+        throw new PolicyRejected(
+          'No Kubernetes context is available to you: ask the operator for access to one.',
+        );
+      }
+      skypilotConfig.assign(['kubernetes', 'allowed_contexts'], allowed);
+    }
+    return new MutatedUserRequest(task, skypilotConfig);
+  }
+
+  override close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  async #registryText(call: Call): Promise<string> {
+    const registry = this.options.dynamic_kubernetes_contexts_update_registry ?? '';
+    if (!/^https?:/i.test(registry)) {
+      return textOfContextFile(registry);
+    }
+    const { status, body } = await this.#client.get(registry, call);
+    if (status !== 200) {
+      throw new Error(`expected 200 from the registry of Kubernetes contexts, got ${status}`);
+    }
+    return body;
+  }
+}
+
+/** The contexts granted to the user; `undefined` = not known yet, and SkyPilot will ask again when it is. */
+function grantedTo(
+  { user, atClientSide, requestName, skypilotConfig }: UserRequest,
+  { users, workspaces, default: everyones }: ContextRegistry,
+): readonly string[] | undefined {
+  if (user === null && Object.keys(users).length > 0) {
+    if (atClientSide) {
+      return undefined;
+    }
+    throw new Error('SkyPilot sent no user, so the allowed contexts are not known');
+  }
+  const named = user === null ? undefined : namesOfUser(user).find((name) => Object.hasOwn(users, name));
+  const own = named === undefined ? undefined : entry(users, named);
+  if (own !== undefined) {
+    return own;
+  }
+  const workspace = skypilotConfig.getNested(['active_workspace']);
+  if (
+    typeof workspace !== 'string' &&
+    FIRST_QUESTIONS.has(requestName) &&
+    Object.keys(workspaces).length > 0
+  ) {
+    return undefined;
+  }
+  return entry(workspaces, typeof workspace === 'string' ? workspace : 'default') ?? everyones;
+}
+
+function entry(
+  entries: Readonly<Record<string, readonly string[]>>,
+  name: string,
+): readonly string[] | undefined {
+  return Object.hasOwn(entries, name) ? entries[name] : undefined;
+}

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import {
+  AdminPolicy,
+  changeResources,
+  infraOf,
+  MutatedUserRequest,
+  matchesPattern,
+  PolicyRejected,
+  type Resources,
+  type UserRequest,
+} from '../src/skypilot/index.ts';
+
+/** SkyPilot reads a number with a smaller exponent as a text. */
+const SMALLEST_PRICE = 0.000001;
+
+const price = z.number().positive().max(1_000_000);
+
+const options = z
+  .object({
+    max_price: price.optional().meta({
+      description: 'Maximum price of one node. A task that sets max_hourly_cost to less keeps it.',
+      unit: 'US dollars per hour',
+    }),
+    max_price_task: price.optional().meta({
+      description: 'Maximum price of all nodes of a task together.',
+      unit: 'US dollars per hour',
+    }),
+    max_price_instance_types: z.array(z.string().min(1)).default([]).meta({
+      description:
+        'Instance types that tasks may name, whatever they cost: SkyPilot compares no price then. * stands for any characters. Empty = none.',
+      expected: 'a comma-separated list of instance types such as m6i.*',
+    }),
+  })
+  .superRefine((values, check) => {
+    if (values.max_price === undefined && values.max_price_task === undefined) {
+      check.addIssue({
+        code: 'custom',
+        message: 'MaxPricePolicy needs max_price or max_price_task, and none is set',
+      });
+    }
+  });
+
+/** Clouds without prices. */
+const WITHOUT_PRICES = new Set(['kubernetes', 'ssh', 'slurm']);
+
+/**
+ * Limits what nodes cost, by `max_hourly_cost` of every alternative: SkyPilot then leaves out more expensive
+ * instances. It does not compare the price of an instance type that the task names, so only listed ones may be named.
+ */
+export class MaxPricePolicy extends AdminPolicy<z.infer<typeof options>> {
+  static override readonly options = options;
+
+  override validateAndMutate({ task, skypilotConfig, requestName }: UserRequest): MutatedUserRequest {
+    // `exec` starts nothing.
+    if (requestName !== 'exec') {
+      const limit = this.#limitFor(task.num_nodes);
+      changeResources(task, (resources) => {
+        this.#refuseInstanceType(resources);
+        const own = costOf(resources);
+        return own !== undefined && own <= limit ? {} : { max_hourly_cost: limit };
+      });
+    }
+    return new MutatedUserRequest(task, skypilotConfig);
+  }
+
+  /** For one node. */
+  #limitFor(numNodes: unknown): number {
+    const nodes = numNodes ?? 1;
+    if (typeof nodes !== 'number' || !Number.isSafeInteger(nodes) || nodes < 1) {
+      throw new PolicyRejected('num_nodes: expected a whole number of at least 1.');
+    }
+    const { max_price: node, max_price_task: task } = this.options;
+    const limit = Math.min(node ?? Number.POSITIVE_INFINITY, (task ?? Number.POSITIVE_INFINITY) / nodes);
+    return Math.max(limit, SMALLEST_PRICE);
+  }
+
+  #refuseInstanceType(resources: Resources): void {
+    const { instance_type: type } = resources;
+    if (type === undefined || type === null || WITHOUT_PRICES.has(infraOf(resources).cloud ?? '')) {
+      return;
+    }
+    const { max_price_instance_types: allowed } = this.options;
+    if (typeof type !== 'string' || !allowed.some((pattern) => matchesPattern(pattern, type))) {
+      throw new PolicyRejected(
+        `Tasks may not name the instance type ${String(type)} here, because its price would not be limited. Set cpus, memory or accelerators instead${allowed.length === 0 ? '' : `, or one of the types ${allowed.join(', ')}`}.`,
+      );
+    }
+  }
+}
+
+function costOf({ max_hourly_cost: cost }: Resources): number | undefined {
+  if (cost === undefined || cost === null) {
+    return undefined;
+  }
+  if (typeof cost !== 'number' || !(cost > 0)) {
+    throw new PolicyRejected('resources.max_hourly_cost: expected a number of US dollars greater than 0.');
+  }
+  return cost;
+}

@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import {
+  AdminPolicy,
+  AllowedInfra,
+  Config,
+  expandResources,
+  formatInfra,
+  type Infra,
+  infraOf,
+  isMapping,
+  type Mapping,
+  MutatedUserRequest,
+  PolicyRejected,
+  type PolicyServices,
+  taskConfigsOf,
+  type UserRequest,
+} from '../src/skypilot/index.ts';
+
+/** A cluster and a partition. */
+const PARTITION = /^[^\s,:/]+\/[^\s,:/]+$/;
+const PARTITIONS = /^[^\s,:/]+\/[^\s,:/]+(?: +[^\s,:/]+\/[^\s,:/]+)*$/;
+
+const options = z
+  .object({
+    slurm_partition: z.array(z.string().regex(PARTITION)).default([]).meta({
+      description:
+        'The partitions of Slurm in which tasks may run, as cluster/partition. * stands for any characters in a name.',
+      expected: 'a comma-separated list such as lab/gpu,lab/cpu',
+    }),
+    slurm_partition_workspaces: z.record(z.string(), z.string().regex(PARTITIONS)).default({}).meta({
+      description:
+        'The partitions for single workspaces, instead of slurm_partition. Several are separated by spaces.',
+      pairs: 'workspace:cluster/partition',
+      expected: 'comma-separated pairs of a workspace and its partitions, such as research:lab/gpu lab/cpu',
+    }),
+  })
+  .superRefine((values, check) => {
+    if (values.slurm_partition.length === 0 && Object.keys(values.slurm_partition_workspaces).length === 0) {
+      check.addIssue({
+        code: 'custom',
+        message: 'SlurmPartitionPolicy needs slurm_partition or slurm_partition_workspaces, and none is set',
+      });
+    }
+  });
+
+/** These start nothing, and may lack the workspace of the launch that follows. */
+const FIRST_QUESTIONS = new Set(['validate', 'optimize']);
+/** SkyPilot writes each name as an option of sbatch, which takes the beginning of a long option for the whole. */
+const OPTION_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
+const ROUTING_OPTIONS = ['partition', 'clusters', 'cluster'];
+
+/**
+ * Limits the partitions of Slurm, for everyone or by workspace. A task that names no partition is limited to the
+ * allowed ones of its cluster. One that names no cloud is refused, because SkyPilot may choose Slurm.
+ */
+export class SlurmPartitionPolicy extends AdminPolicy<z.infer<typeof options>> {
+  static override readonly options = options;
+
+  readonly #everyones: readonly string[];
+  readonly #workspaces: ReadonlyMap<string, readonly string[]>;
+
+  constructor(values: z.infer<typeof options>, services: PolicyServices) {
+    super(values, services);
+    this.#everyones = values.slurm_partition;
+    this.#workspaces = new Map(
+      Object.entries(values.slurm_partition_workspaces).map(([name, text]) => [name, text.split(/ +/)]),
+    );
+  }
+
+  override validateAndMutate(userRequest: UserRequest): MutatedUserRequest {
+    const { task, skypilotConfig, requestName } = userRequest;
+    const configs = taskConfigsOf(task).map(({ config }) => config);
+    const entries = this.#entriesFor(userRequest, configs);
+    const allowed = new AllowedInfra(entries.map((entry) => `slurm/${entry}`));
+    for (const config of [skypilotConfig.toDict(), ...configs]) {
+      for (const holder of slurmConfigsOf(config)) {
+        refuseRouting(holder.sbatch_options);
+      }
+    }
+    for (const config of configs) {
+      refusePartition(config, entries);
+    }
+    expandResources(task, (resources) => changesOf(infraOf(resources), allowed, requestName === 'exec'));
+    return new MutatedUserRequest(task, skypilotConfig);
+  }
+
+  /** The allowed partitions. A task may name a workspace itself, too: it must be allowed in all of them. */
+  #entriesFor({ skypilotConfig, requestName }: UserRequest, configs: readonly Mapping[]): readonly string[] {
+    const named = [skypilotConfig, ...configs.map((config) => Config.fromDict(config))]
+      .map((config) => config.getNested(['active_workspace']))
+      .filter((name) => name !== undefined && name !== null);
+    if (named.length === 0 && FIRST_QUESTIONS.has(requestName)) {
+      return [...new Set([...this.#everyones, ...[...this.#workspaces.values()].flat()])];
+    }
+    const [first = [], ...others] = (named.length === 0 ? ['default'] : named).map(
+      (name) => this.#workspaces.get(String(name)) ?? this.#everyones,
+    );
+    return first.filter((entry) => others.every((list) => list.includes(entry)));
+  }
+}
+
+function changesOf(asked: Infra, allowed: AllowedInfra, isExec: boolean): Mapping[] {
+  if (asked.cloud === null && !isExec) {
+    throw rejected('Tasks must name the cloud here, because SkyPilot may choose Slurm.', allowed);
+  }
+  if (asked.cloud !== 'slurm') {
+    return [{}];
+  }
+  if (!allowed.mayBecome(asked)) {
+    throw rejected(`Tasks may not run on ${formatInfra(asked)} here.`, allowed);
+  }
+  if (isExec || allowed.covers(asked)) {
+    return [{}];
+  }
+  const places = allowed.narrowed(asked);
+  if (places.length === 0) {
+    throw rejected('Tasks must name their partition of Slurm here.', allowed);
+  }
+  return places.map((place) => ({
+    infra: formatInfra(place),
+    ...{ cloud: undefined, region: undefined, zone: undefined },
+  }));
+}
+
+function rejected(reason: string, allowed: AllowedInfra): PolicyRejected {
+  return new PolicyRejected(`${reason} Set infra to one of: ${allowed.text}.`);
+}
+
+/** The configuration of Slurm, of each of its clusters, and of their partitions. */
+function slurmConfigsOf({ slurm }: Mapping): Mapping[] {
+  const below = (holder: Mapping, name: string) => {
+    const members = holder[name];
+    return isMapping(members) ? Object.values(members).filter(isMapping) : [];
+  };
+  if (!isMapping(slurm)) {
+    return [];
+  }
+  const clusters = below(slurm, 'cluster_configs');
+  return [slurm, ...clusters, ...clusters.flatMap((cluster) => below(cluster, 'partition_configs'))];
+}
+
+/** Refuses options of sbatch that lead to another partition or cluster, also behind another option. */
+function refuseRouting(sbatchOptions: unknown): void {
+  for (const [given, value] of Object.entries(isMapping(sbatchOptions) ? sbatchOptions : {})) {
+    const name = given.replaceAll('_', '-');
+    const isRouting = name === 'M' || ROUTING_OPTIONS.some((option) => option.startsWith(name.toLowerCase()));
+    if (!OPTION_NAME.test(name) || isRouting || /[\s]-|^-|[\p{C}]/u.test(String(value))) {
+      throw new PolicyRejected(
+        `slurm.sbatch_options may not have ${given} here: name the partition in infra, as slurm/cluster/partition.`,
+      );
+    }
+  }
+}
+
+/** Refuses a partition for tasks without accelerators, or with some, that no allowed entry has. */
+function refusePartition(config: Mapping, entries: readonly string[]): void {
+  const allowed = new AllowedInfra(entries.map((entry) => `slurm/*/${entry.slice(entry.indexOf('/') + 1)}`));
+  for (const { cpu_partition: forCpus, gpu_partition_map: forGpus } of slurmConfigsOf(config)) {
+    const named = [forCpus ?? [], isMapping(forGpus) ? Object.values(forGpus) : []].flat(2);
+    for (const zone of named) {
+      if (typeof zone !== 'string' || !allowed.covers({ cloud: 'slurm', region: null, zone })) {
+        throw new PolicyRejected(
+          `Tasks may not use the partition ${String(zone)} here. Use one of: ${entries.join(', ')}.`,
+        );
+      }
+    }
+  }
+}

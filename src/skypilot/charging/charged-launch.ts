@@ -1,0 +1,115 @@
+/** What a request of SkyPilot means for limits that launches share. Source: SkyPilot 0.13, where it calls its admin policy. */
+import { isMapping } from '../../yaml/tree.ts';
+import { PolicyRejected } from '../admin-policy.ts';
+import type { Task, UserRequest } from '../user-request.ts';
+import { autostopLimitOf } from './autostop-limit.ts';
+import type { Launch } from './contract.ts';
+import { cloudName, hardwareOf, refuseHiddenDevices } from './hardware.ts';
+
+/**
+ * `hold`: a cluster is about to be launched. `check`: one may be launched by a later request, which is asked about again. `managed`: a controller
+ * will launch clusters, and does not ask.
+ */
+export interface ChargedLaunch {
+  readonly kind: 'hold' | 'check' | 'managed';
+  readonly launch: Launch;
+  /** The longest time that the cluster can be up, in seconds; `undefined` = it has no end. */
+  readonly seconds: number | undefined;
+}
+
+/** Requests that launch the cluster that they name. */
+const LAUNCHES = new Set([
+  'launch',
+  'jobs.launch_cluster',
+  'jobs.launch_controller',
+  'serve.launch_replica',
+  'serve.launch_controller',
+]);
+/** Requests after which a controller launches clusters. */
+const MANAGED = new Set(['jobs.launch', 'jobs.pool_apply', 'serve.up', 'serve.update']);
+/** Requests that launch nothing, and may precede one that does. */
+const FORERUNNERS = new Set(['validate', 'optimize']);
+
+/**
+ * `undefined` = the request launches nothing: an `exec`, and all requests on the client side, after which the server asks again.
+ *
+ * @throws PolicyRejected if it cannot be told what is launched, or by whom
+ */
+export function chargedLaunch(request: UserRequest): ChargedLaunch | undefined {
+  const { requestName, requestOptions, atClientSide, task, skypilotConfig, user } = request;
+  if (atClientSide || requestName === 'exec') {
+    return undefined;
+  }
+  const cluster = requestOptions?.clusterName ?? '';
+  const isManaged = MANAGED.has(requestName);
+  if (FORERUNNERS.has(requestName) && cluster === '') {
+    return undefined;
+  }
+  if (cluster === '' && !isManaged) {
+    throw new PolicyRejected('Name the cluster: a launch without a name cannot be charged.');
+  }
+  if (user === null) {
+    throw new PolicyRejected('SkyPilot does not say who launches, so that it cannot be charged.');
+  }
+  const config = skypilotConfig.toDict();
+  refuseHiddenDevices(
+    ...[config, task.config, task.resources],
+    ...[task.experimental, task._cluster_config_overrides],
+  );
+  const workspace = skypilotConfig.getNested(['active_workspace']) ?? 'default';
+  if (typeof workspace !== 'string' || workspace === '') {
+    throw new PolicyRejected('active_workspace: expected the name of a workspace.');
+  }
+  const one = hardwareOf(task, cloudsOf(config.allowed_clouds));
+  const times = isManaged ? replicasOf(requestName, task) : 1;
+  const [first, ...others] = one.map((hardware) => ({ ...hardware, nodes: hardware.nodes * times }));
+  if (first === undefined) {
+    throw new PolicyRejected('resources: expected at least one alternative.');
+  }
+  const launches = LAUNCHES.has(requestName) || !(isManaged || FORERUNNERS.has(requestName));
+  return {
+    kind: isManaged ? 'managed' : launches && requestOptions?.dryrun !== true ? 'hold' : 'check',
+    launch: {
+      owner: { workspace, userId: user.id, userName: user.name },
+      cluster: cluster === '' ? `(${requestName})` : cluster,
+      alternatives: [first, ...others],
+    },
+    seconds: autostopLimitOf(task),
+  };
+}
+
+/** Clouds of `allowed_clouds` that have no machines. */
+const STORES = new Set(['cloudflare', 'coreweave', 'vastdata', 'huggingface']);
+
+/** SkyPilot takes this list from its server alone. `null` = it chooses from all clouds. */
+function cloudsOf(allowed: unknown): readonly string[] | null {
+  return Array.isArray(allowed) && allowed.length > 0 && allowed.every((one) => typeof one === 'string')
+    ? [...new Set(allowed.map((one) => cloudName(one) ?? '').filter((one) => one !== '' && !STORES.has(one)))]
+    : null;
+}
+
+/** How many clusters a service or a pool begins with. @throws PolicyRejected */
+function replicasOf(requestName: string, task: Task): number {
+  if (requestName === 'jobs.launch') {
+    return 1;
+  }
+  const { service, pool } = task;
+  const found = [service, pool].flatMap((place) =>
+    isMapping(place)
+      ? [place.workers, place.max_workers, place.replicas, ...policyOf(place.replica_policy)]
+      : [],
+  );
+  const numbers = found.filter((value) => value !== undefined && value !== null);
+  if (
+    numbers.some(
+      (value) => typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 10_000,
+    )
+  ) {
+    throw new PolicyRejected('The number of replicas or workers: expected a whole number.');
+  }
+  return Math.max(1, ...(numbers as number[]));
+}
+
+function policyOf(policy: unknown): unknown[] {
+  return isMapping(policy) ? [policy.min_replicas, policy.max_replicas] : [];
+}

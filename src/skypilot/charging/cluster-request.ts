@@ -1,0 +1,132 @@
+/** Turns a launch, or a cluster, into what the ledger needs. */
+import { hash } from 'node:crypto';
+import type { Claim, Claims, Proposal, Standing } from '../../filter/claim.ts';
+import { type Rejection, reject } from '../../filter/verdict.ts';
+import type { Reservation } from '../../lease/lease.ts';
+import type { Claimant } from '../../ledger/claimant.ts';
+import { CLUSTER_REGION } from '../../ledger/cluster-mark.ts';
+import type { LeaseIdentity } from '../../ledger/identity.ts';
+import type { LedgerRequest } from '../../ledger/ledger-request.ts';
+import { charge } from '../../ledger/recorded-claim.ts';
+import { textMistake } from '../../ledger/texts.ts';
+import type { Hardware, Launch, LaunchLimit, LaunchOwner, Payer } from './contract.ts';
+
+/** `skypilot:ml/train`. SkyPilot has each name of a cluster once. */
+export function clusterId({ scheme }: LaunchLimit, { workspace }: LaunchOwner, cluster: string): string {
+  return `${scheme}:${workspace}/${cluster}`;
+}
+
+export function identityOf(
+  limit: LaunchLimit,
+  owner: LaunchOwner,
+  cluster: string,
+  { projectId, userId }: Payer,
+): LeaseIdentity | Rejection {
+  const leaseId = clusterId(limit, owner, cluster);
+  for (const text of [leaseId, projectId, userId]) {
+    const mistake = textMistake(text);
+    if (mistake !== undefined) {
+      return reject(`The launch cannot be recorded: ${mistake}.`);
+    }
+  }
+  return { leaseId, region: CLUSTER_REGION, projectId, userId };
+}
+
+/** The request for a launch that begins now. `now`: microseconds; `seconds`: for how long it is charged ahead; `audit`: whether or not it fits. */
+export function launchRequest(
+  limit: LaunchLimit,
+  { owner, cluster, alternatives }: Launch,
+  identity: LeaseIdentity,
+  {
+    now,
+    seconds,
+    audit = false,
+  }: { readonly now: bigint; readonly seconds: number; readonly audit?: boolean },
+): LedgerRequest {
+  const [first] = alternatives;
+  const { projectId: project_id, userId: user_id, region: region_name } = identity;
+  return {
+    identity,
+    name: cluster,
+    proposal: {
+      context: { project_id, user_id, region_name },
+      start: now,
+      end: now + BigInt(Math.ceil(seconds)) * 1_000_000n,
+      reservations: reservationsOf(first),
+      allocationsAreExact: true,
+    },
+    current: undefined,
+    halfway: undefined,
+    isCertain: false,
+    demand: demandOfHardware(first),
+    adopts: false,
+    repetition: undefined,
+    claimants: [claimantOf(limit, owner, alternatives, audit)],
+  };
+}
+
+/** Claims the most that any of the alternatives takes of each account. */
+export function claimantOf(
+  limit: LaunchLimit,
+  owner: LaunchOwner,
+  alternatives: readonly Hardware[],
+  audit = false,
+): Claimant {
+  return {
+    name: limit.name,
+    audit,
+    claims: (proposal, standing) => dearest(limit, owner, alternatives, proposal, standing),
+  };
+}
+
+function dearest(
+  limit: LaunchLimit,
+  owner: LaunchOwner,
+  alternatives: readonly Hardware[],
+  proposal: Proposal,
+  standing: Standing,
+): Claims {
+  const most = new Map<string, Claim>();
+  for (const hardware of alternatives) {
+    const claims = limit.claims(owner, hardware, proposal, standing);
+    if ('allowed' in claims) {
+      return claims;
+    }
+    for (const claim of claims) {
+      const key = claim.kind === 'held' ? claim.account : `${claim.account} ${claim.from}`;
+      const before = most.get(key);
+      if (before === undefined || charge(claim) > charge(before)) {
+        most.set(key, claim);
+      }
+    }
+  }
+  return [...most.values()];
+}
+
+/** For people, who see hours of accelerators and of nodes. */
+export function reservationsOf({
+  nodes,
+  cloud,
+  accelerators,
+  instanceType,
+  isSpot,
+}: Hardware): Reservation[] {
+  const what = accelerators === null ? (instanceType ?? 'node') : accelerators.name;
+  const place = cloud === null ? '' : `${cloud}/`;
+  const amount = Math.ceil(nodes * (accelerators?.count ?? 1));
+  return [{ resource_type: `skypilot:${place}${what}${isSpot ? ' (spot)' : ''}`.slice(0, 200), amount }];
+}
+
+/** A digest that differs when the hardware does. */
+export function demandOfHardware({
+  nodes,
+  cloud,
+  region,
+  accelerators,
+  instanceType,
+  isSpot,
+}: Hardware): string {
+  const { name = null, count = null } = accelerators ?? {};
+  const facts = [nodes, cloud, region, instanceType, name?.toLowerCase() ?? null, count, isSpot];
+  return `2:${hash('sha256', JSON.stringify(facts), 'base64url')}`;
+}

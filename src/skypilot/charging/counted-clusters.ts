@@ -1,0 +1,89 @@
+/**
+ * Since when the ledger knows which clusters are up, for each limit: the times of complete rounds, in the row of the seat. Without such a round,
+ * clusters that no policy was asked about do not count, and a limit on what is up at once would let more start.
+ */
+import { z } from 'zod';
+import type { Proposal } from '../../filter/claim.ts';
+import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { rows, type Work } from '../../ledger/database.ts';
+import { SKYPILOT_SEAT } from '../../ledger/follower-seat.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Launch, LaunchLimit } from './contract.ts';
+
+export const NOT_COUNTED =
+  'The clusters that are up have not been counted yet, so that nothing that is limited may start: try again in a minute, or ask the operator.';
+
+/** When the last round began that compared a limit with all clusters, by the scheme of the limit. In microseconds. */
+export type CountedAt = ReadonlyMap<string, Instant>;
+
+/** By how many intervals the rounds of one limit may be behind those of another one, which other replicas have. */
+export const BEHIND = 3;
+
+const writtenSchema = z.record(z.string(), z.string().regex(/^\d{1,19}$/));
+
+/** What cannot be read is no mark. */
+export function countedAt(written: string | null): CountedAt {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(written ?? '{}');
+  } catch {
+    return new Map();
+  }
+  const { data = {} } = writtenSchema.safeParse(parsed);
+  return new Map(Object.entries(data).map(([scheme, at]) => [scheme, BigInt(at)]));
+}
+
+/** The marks after a round. One that was not complete has counted what it has seen: it renews marks, and sets none. */
+export function writtenAfter(
+  before: CountedAt,
+  limits: readonly LaunchLimit[],
+  startedAt: Instant,
+  isComplete: boolean,
+): string {
+  const all = new Map(before);
+  for (const { scheme } of limits) {
+    if (isComplete || all.has(scheme)) {
+      all.set(scheme, startedAt);
+    }
+  }
+  return JSON.stringify(Object.fromEntries([...all].map(([scheme, at]) => [scheme, String(at)])));
+}
+
+export function* readCountedAt({ database }: Ledger): Work<CountedAt> {
+  const query = database.queries.selectFrom('follower').select('matched').where('id', '=', SKYPILOT_SEAT);
+  const [row] = yield* rows(query.compile());
+  return countedAt(row?.matched ?? null);
+}
+
+/**
+ * Whether what the ledger has of a limit is what is up. Not if rounds go on without the limit, because it was disabled in between. `behind`: how
+ * many seconds it may be behind other limits.
+ */
+export function isCounted(
+  { scheme, believed }: LaunchLimit,
+  marks: CountedAt,
+  now: Instant,
+  behind: number,
+): boolean {
+  if (believed === undefined) {
+    return true;
+  }
+  const at = marks.get(scheme);
+  const within = (from: Instant, to: Instant, seconds: number) =>
+    to - from <= BigInt(Math.floor(seconds)) * MICROSECONDS_PER_SECOND;
+  return (
+    at !== undefined &&
+    within(at, now, believed) &&
+    // A mark of the future, after a clock was set back, would be believed for ever.
+    within(now, at, believed) &&
+    [...marks.values()].every((other) => within(at, other, behind))
+  );
+}
+
+/** Whether a launch takes something that is limited. */
+export function takesLimited(limit: LaunchLimit, launch: Launch, proposal: Proposal, now: Instant): boolean {
+  return launch.alternatives.some((hardware) => {
+    const claims = limit.claims(launch.owner, hardware, proposal, { now, budgets: [] });
+    return !('allowed' in claims) && claims.some((claim) => claim.limit !== undefined);
+  });
+}

@@ -1,0 +1,296 @@
+/** One round: SkyPilot is asked which clusters are up, and their leases become what it shows. */
+import { breathing } from '../../breath.ts';
+import { type Wait, waitFor } from '../../deadline.ts';
+import { errorText, LedgerUnavailableError } from '../../errors.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import type { Claimant } from '../../ledger/claimant.ts';
+import { CLUSTER_REGION, clusterMark, SETTLED } from '../../ledger/cluster-mark.ts';
+import { rows } from '../../ledger/database.ts';
+import { SKYPILOT_SEAT } from '../../ledger/follower-seat.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { onSeat, type RoundElsewhere } from '../../ledger/on-seat.ts';
+import { formatClaims } from '../../ledger/recorded-claim.ts';
+import type { LeaseRow } from '../../ledger/schema.ts';
+import { type Settlement, settleCluster } from '../../ledger/settle-cluster.ts';
+import type { SkypilotApiServer } from '../api-server.ts';
+import { claimantOf, clusterId, demandOfHardware, identityOf, reservationsOf } from './cluster-request.ts';
+import type { LaunchLimit } from './contract.ts';
+import { BEHIND, countedAt, isCounted, readCountedAt, writtenAfter } from './counted-clusters.ts';
+import {
+  keyOf,
+  type Observation,
+  type ObservedCluster,
+  observe,
+  observeNamed,
+  visibleWorkspaces,
+} from './observe.ts';
+
+export interface FollowedSkypilot {
+  readonly ledger: Ledger;
+  readonly limits: readonly LaunchLimit[];
+  readonly server: SkypilotApiServer;
+  /** A process, unlike any other. */
+  readonly holder: string;
+  /** Do nothing if a round has ended less than so many seconds ago. */
+  readonly every: number;
+  readonly signal: AbortSignal | undefined;
+  /** Called with each change, as soon as it is made. */
+  readonly report: (change: ClusterChange) => void;
+}
+
+/** A change of a lease, or why there is none. */
+export interface ClusterChange {
+  readonly limit: string;
+  readonly workspace: string;
+  readonly cluster: string;
+  /** When it was started last; `undefined` = SkyPilot does not tell. */
+  readonly startedAt: bigint | undefined;
+  readonly settlement: Settlement | undefined;
+  /** Why the cluster stays as it is; `undefined` = it does not. */
+  readonly error: string | undefined;
+}
+
+export type SkypilotRound =
+  | {
+      readonly kind: 'done';
+      /** How many clusters SkyPilot listed, with those that are gone since a day. */
+      readonly listed: number;
+      /** Why nothing, or not everything, was released; empty = the round was complete. */
+      readonly doubts: readonly string[];
+    }
+  | RoundElsewhere;
+
+const BATCH = 100;
+/** For so long SkyPilot is asked about a lease that ended by its date, in microseconds. */
+const ASKED_FOR = 30n * 86_400n * MICROSECONDS_PER_SECOND;
+const NO_CLAIMS = formatClaims([]);
+/** How far ahead a running cluster is charged, in seconds, unless its limit says otherwise. */
+const AHEAD = 3600;
+
+/** @throws Error if SkyPilot, or the ledger, does not answer: what was done before stays */
+export async function followSkypilot(following: FollowedSkypilot): Promise<SkypilotRound> {
+  const { ledger, limits, holder, signal } = following;
+  const marks = await ledger.read('read', () => readCountedAt(ledger), waitFor(signal));
+  // A limit that was enabled a moment ago does not wait: launches are refused until then.
+  const isDue = !limits.every((limit) => isCounted(limit, marks, ledger.now(), following.every * BEHIND));
+  const terms = { id: SKYPILOT_SEAT, holder, every: isDue ? 0 : following.every, signal };
+  return onSeat<SkypilotRound & { kind: 'done' }>(ledger, terms, async (seat, either) => {
+    const startedAt = ledger.now();
+    const result = await run({ ...following, signal: either }, waitFor(either));
+    const isGood = result.doubts.length === 0;
+    const matched = writtenAfter(countedAt(seat.matched), limits, startedAt, isGood);
+    return { result, left: { isGood, matched, doubted: new Set() } };
+  });
+}
+
+async function run(following: FollowedSkypilot, wait: Wait): Promise<SkypilotRound & { kind: 'done' }> {
+  const { ledger, limits, server, signal, report } = following;
+  // Before SkyPilot is asked: a row that a launch touches since then stays as it is.
+  const readAt = ledger.now();
+  const open = await unsettledRows(ledger, wait);
+  const seen = await observe(server, { signal });
+  const { all, doubts, absent } = await complete(following, open, seen, readAt);
+  const breathe = breathing();
+  for (const limit of limits) {
+    const known = await rowsOf(ledger, limit, [...all.values()], open, wait);
+    const work: [ObservedCluster, LeaseRow | undefined][] = [
+      ...[...all.values()].map((cluster): [ObservedCluster, LeaseRow | undefined] => [
+        cluster,
+        known.get(clusterId(limit, cluster.owner, cluster.name)),
+      ]),
+      ...absent
+        .filter(({ lease_id }) => lease_id?.startsWith(`${limit.scheme}:`))
+        .map((row): [ObservedCluster, LeaseRow] => [nothingOf(row), row]),
+    ];
+    for (const [cluster, row] of work) {
+      wait.throwIfOver();
+      await breathe();
+      const { owner, name, runs } = cluster;
+      const place = { workspace: owner.workspace, cluster: name, startedAt: runs.at(-1)?.from };
+      const change = { limit: limit.name, ...place };
+      try {
+        const settlement = await settled(ledger, limit, cluster, row, wait);
+        if (settlement !== undefined) {
+          report({ ...change, settlement, error: undefined });
+        }
+      } catch (thrown) {
+        if (thrown instanceof LedgerUnavailableError) {
+          throw thrown;
+        }
+        report({ ...change, settlement: undefined, error: errorText(thrown) });
+      }
+    }
+  }
+  return { kind: 'done', listed: seen.clusters.size, doubts };
+}
+
+async function settled(
+  ledger: Ledger,
+  limit: LaunchLimit,
+  cluster: ObservedCluster,
+  row: LeaseRow | undefined,
+  wait: Wait,
+): Promise<Settlement | undefined> {
+  const { owner, name, runs, autostop } = cluster;
+  const payer = row === undefined ? limit.payerOf(owner) : { projectId: row.project_id, userId: row.user_id };
+  if (row === undefined && runs.length === 0) {
+    return undefined;
+  }
+  if ('allowed' in payer) {
+    throw new Error(payer.message);
+  }
+  const identity = identityOf(limit, owner, name, payer);
+  if ('allowed' in identity) {
+    throw new Error(identity.message);
+  }
+  const latest = runs.at(-1)?.hardware;
+  const truth = {
+    identity,
+    name,
+    reservations: latest === undefined ? [] : reservationsOf(latest),
+    demand: latest === undefined ? (row?.demand ?? '') : demandOfHardware(latest),
+    runs: runs.map(({ from, until, hardware }) => ({
+      ...{ from, until },
+      claimant: hardware === undefined ? unknownHardware(limit) : claimantOf(limit, owner, [hardware]),
+    })),
+    hasAutostop: autostop === undefined ? undefined : autostop >= 0,
+  };
+  const terms = {
+    author: { operation: 'reconcile', who: 'skypilot', requestId: null, reason: null } as const,
+    ahead: BigInt(limit.ahead ?? Math.min(limit.hold, AHEAD)) * MICROSECONDS_PER_SECOND,
+    grace: BigInt(limit.grace) * MICROSECONDS_PER_SECOND,
+  };
+  return ledger.transact('reconcile', (turn) => settleCluster(ledger, turn, row, truth, terms), wait, {
+    project: identity.projectId,
+  });
+}
+
+function unknownHardware({ name }: LaunchLimit): Claimant {
+  const claims = () => {
+    throw new Error('SkyPilot does not say what the cluster has');
+  };
+  return { name, audit: false, claims };
+}
+
+/** Looks for clusters that are charged and not listed, which may be gone for longer, or hidden from our account. */
+async function complete(
+  { server, signal, limits }: FollowedSkypilot,
+  open: readonly LeaseRow[],
+  seen: Observation,
+  now: bigint,
+): Promise<{ all: ReadonlyMap<string, ObservedCluster>; doubts: string[]; absent: LeaseRow[] }> {
+  const all = new Map(seen.clusters);
+  const doubts: string[] = [];
+  if (seen.unreadable > 0) {
+    doubts.push(`${seen.unreadable} clusters of SkyPilot's answer cannot be read`);
+  }
+  const grace = (row: LeaseRow) =>
+    BigInt(limits.find(({ scheme }) => row.lease_id?.startsWith(`${scheme}:`))?.grace ?? 0) *
+    MICROSECONDS_PER_SECOND;
+  const missing = open.filter((row) => !all.has(keyOfRow(row)) && row.touched_at + grace(row) <= now);
+  const names = [...new Set(missing.map((row) => placeOf(row).cluster))];
+  for (let start = 0; start < names.length; start += BATCH) {
+    const found = await observeNamed(server, names.slice(start, start + BATCH), { signal });
+    for (const [key, cluster] of found.clusters) {
+      if (!all.has(key)) {
+        all.set(key, cluster);
+      }
+    }
+    if (found.unreadable > 0) {
+      doubts.push(`${found.unreadable} clusters of SkyPilot's answer cannot be read`);
+    }
+  }
+  const absent = missing.filter((row) => !all.has(keyOfRow(row)));
+  const lost = absent.filter((row) => clusterMark(row).state === 'seen' && row.ends_at > now);
+  if (lost.length > 0) {
+    doubts.push(`SkyPilot has forgotten ${lost.length} clusters that it has shown before`);
+  }
+  const never = absent.filter((row) => clusterMark(row).state !== 'seen');
+  if (never.length === 0 || doubts.length > 0) {
+    return { all, doubts, absent: [] };
+  }
+  const listed = new Set([...seen.clusters.values()].map(({ owner }) => owner.workspace));
+  const isListed = (row: LeaseRow) => listed.has(placeOf(row).workspace);
+  if (never.every(isListed)) {
+    return { all, doubts, absent: never };
+  }
+  const visible = await visibleWorkspaces(server, { signal });
+  const isVisible = (row: LeaseRow) => isListed(row) || visible.has(placeOf(row).workspace);
+  const hidden = never.filter((row) => !isVisible(row));
+  if (hidden.length > 0) {
+    doubts.push(`the account does not see the workspaces of ${hidden.length} launches`);
+  }
+  return { all, doubts, absent: never.filter(isVisible) };
+}
+
+/** Those that are open, and those that ended by their date while SkyPilot was not asked. @throws LedgerUnavailableError */
+async function unsettledRows(ledger: Ledger, wait: Wait): Promise<LeaseRow[]> {
+  const query = ledger.database.queries
+    .selectFrom('leases')
+    .selectAll()
+    .where('region', '=', CLUSTER_REGION)
+    .where((row) =>
+      row.or([
+        row('state', '=', 'open'),
+        row.and([
+          row('shown', 'not like', `${SETTLED}%`),
+          row('claims', '!=', NO_CLAIMS),
+          row('ends_at', '>', ledger.now() - ASKED_FOR),
+        ]),
+      ]),
+    )
+    .orderBy('id');
+  return ledger.read('read', () => rows(query.compile()), wait);
+}
+
+/** The row of each cluster: the open one, or the latest. */
+async function rowsOf(
+  ledger: Ledger,
+  limit: LaunchLimit,
+  clusters: readonly ObservedCluster[],
+  open: readonly LeaseRow[],
+  wait: Wait,
+): Promise<Map<string, LeaseRow>> {
+  const found = new Map<string, LeaseRow>();
+  const ids = clusters.map(({ owner, name }) => clusterId(limit, owner, name));
+  const isOpen = new Set(open.map(({ lease_id }) => lease_id));
+  const others = ids.filter((id) => !isOpen.has(id));
+  for (let start = 0; start < others.length; start += BATCH) {
+    const query = ledger.database.queries
+      .selectFrom('leases')
+      .selectAll()
+      .where('region', '=', CLUSTER_REGION)
+      .where('lease_id', 'in', others.slice(start, start + BATCH))
+      .orderBy('touched_at');
+    for (const row of await ledger.read('read', () => rows(query.compile()), wait)) {
+      found.set(row.lease_id ?? '', row);
+    }
+  }
+  for (const row of open) {
+    found.set(row.lease_id ?? '', row);
+  }
+  return found;
+}
+
+/** Of `skypilot:ml/train`. Names of clusters have no slash. */
+function placeOf({ lease_id: id }: LeaseRow): { readonly workspace: string; readonly cluster: string } {
+  const place = (id ?? '').slice((id ?? '').indexOf(':') + 1);
+  const slash = place.lastIndexOf('/');
+  return { workspace: place.slice(0, Math.max(0, slash)), cluster: place.slice(slash + 1) };
+}
+
+function keyOfRow(row: LeaseRow): string {
+  const { workspace, cluster } = placeOf(row);
+  return keyOf(workspace, cluster);
+}
+
+/** A cluster that SkyPilot has never shown. */
+function nothingOf(row: LeaseRow): ObservedCluster {
+  const { workspace, cluster: name } = placeOf(row);
+  return {
+    name,
+    owner: { workspace, userId: row.user_id, userName: '' },
+    runs: [],
+    autostop: undefined,
+  };
+}

@@ -1,0 +1,215 @@
+/**
+ * On what hardware a task may run: every alternative. What cannot be read, and accelerators that are asked for behind SkyPilot's back, are refused.
+ * Source: SkyPilot 0.13, resources of its tasks.
+ */
+import { YamlError } from '../../yaml/error.ts';
+import { isMapping } from '../../yaml/tree.ts';
+import { isPlainAccelerator } from '../accelerator-names.ts';
+import { acceleratorsOf } from '../accelerators.ts';
+import { PolicyRejected } from '../admin-policy.ts';
+import { type Resources, resourcesOf } from '../resources.ts';
+import type { Task } from '../user-request.ts';
+import type { Hardware, HardwareWishes } from './contract.ts';
+
+/** A task with more alternatives is refused. */
+const MAX_ALTERNATIVES = 500;
+const MAX_NODES = 100_000;
+
+/** `clouds`: those that SkyPilot may choose from. Default: all. @throws PolicyRejected */
+export function hardwareOf(
+  task: Task,
+  clouds: readonly string[] | null = null,
+): readonly [Hardware, ...Hardware[]] {
+  const nodes = nodesOf(task.num_nodes);
+  const common = { clouds, mayFallBack: replacesSpot(task.service) };
+  const all = readable(() => resourcesOf(task)).flatMap((resources) =>
+    alternativesOf(resources, nodes).map((hardware) => ({
+      ...hardware,
+      wishes: wishesOf(resources, common),
+    })),
+  );
+  const [first, ...others] = all;
+  if (first === undefined || all.length > MAX_ALTERNATIVES) {
+    throw new PolicyRejected(`resources: expected at most ${MAX_ALTERNATIVES} alternatives.`);
+  }
+  return [first, ...others];
+}
+
+function alternativesOf(resources: Resources, nodes: number): Hardware[] {
+  const { cloud, region } = placeOf(resources);
+  const instanceType = textOf('instance_type', resources.instance_type);
+  const isSpot = isTrue('use_spot', resources.use_spot);
+  const common = { nodes, cloud, region, instanceType, isSpot };
+  const accelerators = readable(() => acceleratorsOf(resources));
+  const asked = accelerators.filter(({ count }) => count > 0);
+  if (asked.length === 0) {
+    return [{ ...common, accelerators: null }];
+  }
+  if (!asked.every(({ name, memory }) => memory === undefined && isPlainAccelerator(name))) {
+    throw new PolicyRejected(
+      'resources.accelerators: expected names of accelerators in full, such as A100:8.',
+    );
+  }
+  return asked.map((accelerator) => ({ ...common, accelerators: accelerator }));
+}
+
+function wishesOf(
+  resources: Resources,
+  { clouds, mayFallBack }: Pick<HardwareWishes, 'clouds' | 'mayFallBack'>,
+): HardwareWishes {
+  const { cpus, memory, max_hourly_cost: max, accelerator_args: args } = resources;
+  const recovery = resources.job_recovery ?? resources.spot_recovery;
+  return {
+    clouds,
+    cpus: sizeOf(cpus),
+    memory: sizeOf(memory),
+    maxPrice: typeof max === 'number' && max > 0 ? max : null,
+    mayFallBack: mayFallBack || (recovery !== undefined && recovery !== null),
+    hasTpuHost: isMapping(args) && Object.hasOwn(args, 'tpu_vm') && args.tpu_vm !== true,
+  };
+}
+
+/** As written: only those who compare it need to understand it. */
+function sizeOf(value: unknown): string | null {
+  return value === undefined || value === null ? null : String(value).slice(0, 100);
+}
+
+/** Whether a service starts other instances in place of spot instances. */
+function replacesSpot(service: unknown): boolean {
+  const policy = isMapping(service) ? service.replica_policy : undefined;
+  return (
+    isMapping(policy) &&
+    [policy.dynamic_ondemand_fallback, policy.base_ondemand_fallback_replicas].some(
+      (value) => value !== undefined && value !== null && value !== false && value !== 0,
+    )
+  );
+}
+
+/** From `infra`, or from `cloud` and `region`, which came before it. */
+export function placeOf({ infra, cloud, region }: Resources): {
+  cloud: string | null;
+  region: string | null;
+} {
+  const written = textOf('infra', infra);
+  if (written !== null) {
+    const [first = '', second = ''] = written.split('/').map((part) => part.trim());
+    return { cloud: cloudName(first), region: wildcard(second) };
+  }
+  return { cloud: cloudName(textOf('cloud', cloud) ?? ''), region: wildcard(textOf('region', region) ?? '') };
+}
+
+/** In lower case and without aliases; `null` = any. */
+export function cloudName(text: string): string | null {
+  const name = wildcard(text);
+  return name === 'k8s' ? 'kubernetes' : name === 'digitalocean' ? 'do' : name;
+}
+
+function wildcard(text: string): string | null {
+  const name = text.trim().toLowerCase();
+  return name === '' || name === '*' || name === 'none' ? null : name;
+}
+
+function textOf(name: string, value: unknown): string | null {
+  if (value === undefined || value === null) {
+    return null;
+  }
+  if (typeof value !== 'string' || value.length > 1000) {
+    throw new PolicyRejected(`resources.${name}: expected a text.`);
+  }
+  return value.trim() === '' ? null : value.trim();
+}
+
+function isTrue(name: string, value: unknown): boolean {
+  if (value === undefined || value === null || typeof value === 'boolean') {
+    return value ?? false;
+  }
+  throw new PolicyRejected(`resources.${name}: expected true or false.`);
+}
+
+function nodesOf(value: unknown): number {
+  if (value === undefined || value === null) {
+    return 1;
+  }
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > MAX_NODES) {
+    throw new PolicyRejected(`num_nodes: expected a whole number from 1 to ${MAX_NODES}.`);
+  }
+  return value;
+}
+
+function readable<Result>(read: () => Result): Result {
+  try {
+    return read();
+  } catch (thrown) {
+    if (thrown instanceof TypeError || thrown instanceof YamlError) {
+      throw new PolicyRejected(`resources: ${thrown.message}.`);
+    }
+    throw thrown;
+  }
+}
+
+/** Of a container, beside which every resource is a device. */
+const NO_DEVICES = /^(cpu|memory|ephemeral-storage|storage|hugepages-.*)$/i;
+/** Options of sbatch that ask for devices, or for several times as many. */
+const SLURM_DEVICES = ['gres', 'gpus', 'tres', 'exclusive', 'array'];
+const OPTION_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
+/** What a container claims beside its limits. */
+const CLAIMS = new Set(['resourceClaims', 'claims']);
+const MAX_DEPTH = 40;
+
+/**
+ * Refuses accelerators that only the configuration asks for: in a `pod_config`, or in options of Slurm. SkyPilot does not know of them, and nobody could
+ * count them. @throws PolicyRejected
+ */
+export function refuseHiddenDevices(...trees: readonly unknown[]): void {
+  for (const tree of trees) {
+    search(tree, 0);
+  }
+}
+
+function search(value: unknown, depth: number): void {
+  if (depth > MAX_DEPTH) {
+    throw new PolicyRejected('The configuration is nested too deeply.');
+  }
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      search(item, depth + 1);
+    }
+    return;
+  }
+  if (!isMapping(value)) {
+    return;
+  }
+  for (const [name, below] of Object.entries(value)) {
+    if ((name === 'limits' || name === 'requests') && isMapping(below)) {
+      refuseNames(below, (one) => !NO_DEVICES.test(one), 'accelerators of a pod_config');
+    }
+    if (name === 'sbatch_options' && isMapping(below)) {
+      const asks = (one: string) => asksForDevices(one, below[one]);
+      refuseNames(below, asks, 'accelerators in sbatch_options');
+    }
+    if (CLAIMS.has(name) && Array.isArray(below) && below.length > 0) {
+      refuseNames({ [name]: below }, () => true, 'accelerators of a pod_config');
+    }
+    search(below, depth + 1);
+  }
+}
+
+/** SkyPilot writes names and values as they are; sbatch takes the beginning of a long option, and further options behind a blank. */
+function asksForDevices(given: string, value: unknown): boolean {
+  const name = given.replaceAll('_', '-');
+  return (
+    !OPTION_NAME.test(name) ||
+    name === 'G' ||
+    SLURM_DEVICES.some((option) => name.startsWith(option) || (name.length > 1 && option.startsWith(name))) ||
+    /\s-|^-|[\p{C}]/u.test(String(value))
+  );
+}
+
+function refuseNames(mapping: object, isRefused: (name: string) => boolean, what: string): void {
+  const name = Object.keys(mapping).find(isRefused);
+  if (name !== undefined) {
+    throw new PolicyRejected(
+      `${name.slice(0, 100)}: ${what} cannot be counted; ask for them as accelerators in resources.`,
+    );
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * What SkyPilot's API server says about clusters: when they were up, on what hardware, and whose they are. Source: SkyPilot 0.13 and 1.0.0-dev, its server's
+ * `/cost_report`, which also lists what is gone, and `/status`.
+ */
+import { z } from 'zod';
+import type { Call } from '../../filter/call.ts';
+import type { SkypilotApiServer } from '../api-server.ts';
+import type { Hardware, LaunchOwner } from './contract.ts';
+import { hardwareShown } from './hardware-shown.ts';
+
+/** A time in which a cluster was up, in microseconds of the epoch. */
+export interface ObservedRun {
+  readonly from: bigint;
+  /** `undefined` = it is up. */
+  readonly until: bigint | undefined;
+  /** `undefined` = SkyPilot does not tell. */
+  readonly hardware: Hardware | undefined;
+}
+
+/** A cluster as SkyPilot shows it, with all clusters of this name that were there before. */
+export interface ObservedCluster {
+  readonly name: string;
+  readonly owner: LaunchOwner;
+  /** In their order. */
+  readonly runs: readonly ObservedRun[];
+  /** In minutes; negative = it is off; `undefined` = SkyPilot does not tell. */
+  readonly autostop: number | undefined;
+}
+
+export interface Observation {
+  /** By `workspace/name`. */
+  readonly clusters: ReadonlyMap<string, ObservedCluster>;
+  /** How many records cannot be read. Then nothing counts as gone. */
+  readonly unreadable: number;
+}
+
+const seconds = z.number().min(0).max(1e11);
+const text = z.string().max(10_000);
+const reportSchema = z.object({
+  name: text.min(1),
+  launched_at: seconds.nullish(),
+  num_nodes: z.int().min(0).max(1_000_000).nullish(),
+  usage_intervals: z
+    .array(z.tuple([seconds, seconds.nullable()]))
+    .max(100_000)
+    .nullish(),
+  status: text.nullish(),
+  workspace: text.nullish(),
+  user_hash: text.nullish(),
+  user_name: text.nullish(),
+  cloud: text.nullish(),
+  region: text.nullish(),
+  accelerators: text.nullish(),
+  resources_str_full: text.nullish(),
+});
+const statusSchema = z.object({ name: text, workspace: text.nullish(), autostop: z.number().nullish() });
+const listSchema = z.array(z.unknown()).max(1_000_000);
+
+type Report = z.infer<typeof reportSchema>;
+
+/** Everything that is there, and what was there within a day. @throws Error if it is not known */
+export async function observe(server: SkypilotApiServer, call: Call): Promise<Observation> {
+  const reports = listOf(await server.ask('/cost_report', { days: 1 }, call));
+  const body = { refresh: 'NONE', all_users: true, include_credentials: false, include_handle: false };
+  const states = listOf(await server.ask('/status', body, call));
+  return observed(reports, states);
+}
+
+/** Clusters of these names, whenever they were there. @throws Error if it is not known */
+export async function observeNamed(
+  server: SkypilotApiServer,
+  names: readonly string[],
+  call: Call,
+): Promise<Observation> {
+  return observed(listOf(await server.ask('/cost_report', { days: 36_500, cluster_names: names }, call)), []);
+}
+
+/** The workspaces whose clusters our account sees. @throws Error if it is not known */
+export async function visibleWorkspaces(server: SkypilotApiServer, call: Call): Promise<ReadonlySet<string>> {
+  const answer = parsed(await server.ask('/workspaces', null, call));
+  const names = z.record(z.string(), z.unknown()).safeParse(answer);
+  if (!names.success) {
+    throw new Error('the response of the API server has an unknown form');
+  }
+  return new Set(Object.keys(names.data));
+}
+
+function observed(reports: readonly unknown[], states: readonly unknown[]): Observation {
+  const autostops = new Map<string, number>();
+  for (const state of states) {
+    const { data } = statusSchema.safeParse(state);
+    if (data !== undefined) {
+      autostops.set(keyOf(data.workspace, data.name), data.autostop ?? -1);
+    }
+  }
+  const byKey = new Map<string, Report[]>();
+  let unreadable = 0;
+  for (const report of reports) {
+    const { data } = reportSchema.safeParse(report);
+    if (data === undefined) {
+      unreadable += 1;
+      continue;
+    }
+    const key = keyOf(data.workspace, data.name);
+    const others = byKey.get(key);
+    if (others === undefined) {
+      byKey.set(key, [data]);
+    } else {
+      others.push(data);
+    }
+  }
+  const clusters = new Map<string, ObservedCluster>();
+  for (const [key, same] of byKey) {
+    clusters.set(key, clusterOf(same, autostops.get(key)));
+  }
+  return { clusters, unreadable };
+}
+
+export function keyOf(workspace: string | null | undefined, name: string): string {
+  return `${workspace || 'default'}/${name}`;
+}
+
+function clusterOf(reports: readonly Report[], autostop: number | undefined): ObservedCluster {
+  const latest = reports.reduce((one, other) => (startOf(other) > startOf(one) ? other : one));
+  const { name, workspace, user_hash: userId, user_name: userName } = latest;
+  return {
+    name,
+    owner: { workspace: workspace || 'default', userId: userId ?? '', userName: userName ?? '' },
+    runs: reports.flatMap(runsOf).sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0)),
+    autostop,
+  };
+}
+
+function startOf({ launched_at, usage_intervals }: Report): number {
+  return usage_intervals?.at(-1)?.[0] ?? launched_at ?? 0;
+}
+
+function runsOf(report: Report): ObservedRun[] {
+  const { usage_intervals, status } = report;
+  const hardware = hardwareShown(report);
+  return (usage_intervals ?? []).flatMap(([from, closed]) => {
+    // SkyPilot closes the last interval when the cluster stops. One that was left open by a cluster that is gone tells no end.
+    const end = closed ?? (status === null || status === undefined ? from : undefined);
+    const until = end === undefined ? undefined : instant(Math.max(end, from));
+    return [{ from: instant(from), until, hardware }];
+  });
+}
+
+function instant(second: number): bigint {
+  return BigInt(Math.round(second * 1e6));
+}
+
+function listOf(answer: unknown): readonly unknown[] {
+  const list = listSchema.safeParse(parsed(answer));
+  if (!list.success) {
+    throw new Error('the response of the API server has an unknown form');
+  }
+  return list.data;
+}
+
+function parsed(answer: unknown): unknown {
+  try {
+    return JSON.parse(String(answer));
+  } catch {
+    throw new Error('the response of the API server has an unknown form');
+  }
+}

@@ -1,0 +1,233 @@
+/** The ledger of the policies that charge launches. */
+import { waitFor } from '../../deadline.ts';
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { watchOf } from '../../enforcement/notices.ts';
+import type { EnforcementServices } from '../../enforcement/services.ts';
+import type { Call } from '../../filter/call.ts';
+import { allow, reject, type Verdict } from '../../filter/verdict.ts';
+import { Undone, type Work } from '../../ledger/database.ts';
+import { foreseeCluster, holdCluster } from '../../ledger/hold-cluster.ts';
+import type { LeaseIdentity } from '../../ledger/identity.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { LedgerRequest } from '../../ledger/ledger-request.ts';
+import { ledgerSection } from '../../ledger/options.ts';
+import { ChainLedger } from '../../ledger/service.ts';
+import type { Turn } from '../../ledger/turn.ts';
+import type { Logger } from '../../logger.ts';
+import { skypilotSection } from '../section.ts';
+import { identityOf, launchRequest } from './cluster-request.ts';
+import type { Launch, LaunchLedger, LaunchLimit } from './contract.ts';
+import { BEHIND, isCounted, NOT_COUNTED, readCountedAt, takesLimited } from './counted-clusters.ts';
+
+export interface LaunchServices extends EnforcementServices {
+  readonly logger: Logger;
+  /** Default: no. */
+  readonly recordsLaunches?: boolean;
+}
+
+/** The ledger of a chain of policies. It is closed with the chain. */
+export interface OpenLaunchLedger extends LaunchLedger {
+  /** Also those of policies that are not enforced. */
+  readonly limits: readonly LaunchLimit[];
+  /** For a policy that is not enforced: what it holds is charged whether or not it fits, as leases are for a filter that is only tried. */
+  readonly tried: LaunchLedger;
+  /** What a policy has held with a call of its own is charged with `call`. */
+  adopt(own: Call, call: Call): void;
+  /** Whom it concerns that a request cannot be charged. Ask before `charge`. */
+  stakeOf(call: Call): Stake;
+  /**
+   * Charges what policies have held with this call: all of it, or nothing. Resolves to why it does not fit any more; `undefined` = it is
+   * charged. @throws LedgerUnavailableError
+   */
+  charge(call: Call): Promise<Overtaken | undefined>;
+  /** For views of the ledger. */
+  readonly views: ChainLedger;
+  /** The ledger itself. @throws LedgerUnavailableError */
+  ledger(call: Pick<Call, 'signal' | 'wait'>): Promise<Ledger>;
+  close(): Promise<void>;
+}
+
+/** Who would have charged a request. */
+export interface Stake {
+  /** One that is enforced, if there is one. `null` = no policy charges anything. */
+  readonly policy: string | null;
+  /** Whether a request that cannot be charged must be refused: not if only policies that are not enforced hold something. */
+  readonly binds: boolean;
+}
+
+/** A launch that took what another one was told was left. */
+export interface Overtaken {
+  /** The name of the policy. */
+  readonly policy: string;
+  readonly message: string;
+}
+
+/** A launch that fits, and is charged when all policies have accepted it. */
+interface HeldLaunch {
+  readonly limit: LaunchLimit;
+  readonly audit: boolean;
+  readonly launch: Launch;
+  readonly identity: LeaseIdentity;
+  readonly seconds: number;
+}
+
+/** @throws ConfigurationError if there is no usable ledger */
+export async function openLaunchLedger(
+  configuration: Configuration,
+  services: LaunchServices,
+): Promise<OpenLaunchLedger> {
+  const { logger, clock = { now: () => new Date() }, ledgerObserver: observer } = services;
+  const watch = await watchOf(configuration);
+  const chain = new ChainLedger(sectionOf(configuration, ledgerSection), { logger, clock, observer, watch });
+  try {
+    await chain.open();
+  } catch (thrown) {
+    await chain.close();
+    throw thrown;
+  }
+  const { api_server_interval: interval } = sectionOf(configuration, skypilotSection);
+  return new ChargingLedger(chain, services.recordsLaunches ?? false, interval * BEHIND);
+}
+
+class ChargingLedger implements OpenLaunchLedger {
+  readonly #chain: ChainLedger;
+  readonly #records: boolean;
+  /** How many seconds the rounds of a limit may be behind those of others. */
+  readonly #behind: number;
+  readonly #limits: LaunchLimit[] = [];
+  /** The first limit that is enforced. */
+  #enforced: LaunchLimit | undefined;
+  /** Of requests that are not accepted yet. */
+  readonly #held = new WeakMap<Call, readonly HeldLaunch[]>();
+
+  constructor(chain: ChainLedger, records: boolean, behind: number) {
+    this.#chain = chain;
+    this.#behind = behind;
+    this.#records = records;
+  }
+
+  get limits(): readonly LaunchLimit[] {
+    return this.#limits;
+  }
+
+  get views(): ChainLedger {
+    return this.#chain;
+  }
+
+  get tried(): LaunchLedger {
+    return {
+      attach: (limit) => {
+        this.#limits.push(limit);
+      },
+      check: (...asked) => this.check(...asked),
+      hold: (limit, launch, call, seconds = limit.hold) =>
+        this.#judge(limit, launch, call, seconds, this.#records, true),
+    };
+  }
+
+  adopt(own: Call, call: Call): void {
+    this.#held.set(call, [...(this.#held.get(call) ?? []), ...(this.#held.get(own) ?? [])]);
+  }
+
+  stakeOf(call: Call): Stake {
+    const held = this.#held.get(call) ?? [];
+    const { limit } = held.find(({ audit }) => !audit) ?? {};
+    const any = limit ?? held[0]?.limit ?? this.#enforced ?? this.#limits[0];
+    return { policy: any?.name ?? null, binds: held.length === 0 || limit !== undefined };
+  }
+
+  attach(limit: LaunchLimit): void {
+    this.#enforced ??= limit;
+    this.#limits.push(limit);
+  }
+
+  ledger({ signal, wait = waitFor(signal) }: Pick<Call, 'signal' | 'wait'>): Promise<Ledger> {
+    return this.#chain.ledger(wait);
+  }
+
+  check(limit: LaunchLimit, launch: Launch, call: Call): Promise<Verdict> {
+    return this.#judge(limit, launch, call, limit.hold, false);
+  }
+
+  hold(limit: LaunchLimit, launch: Launch, call: Call, seconds = limit.hold): Promise<Verdict> {
+    return this.#judge(limit, launch, call, seconds, this.#records);
+  }
+
+  async charge(call: Call): Promise<Overtaken | undefined> {
+    const held = this.#held.get(call) ?? [];
+    this.#held.delete(call);
+    if (held.length === 0) {
+      return undefined;
+    }
+    const ledger = await this.ledger(call);
+    const { database, statements } = ledger;
+    const projects = [...new Set(held.map(({ identity }) => identity.projectId))];
+    function* all(turn: Turn): Work<Overtaken | undefined | Undone<Overtaken>> {
+      if (projects.length > 1) {
+        yield* turn.lockAll(database, projects);
+      }
+      for (const { limit, audit, launch, identity, seconds } of held) {
+        const request = launchRequest(limit, launch, identity, { now: ledger.now(), seconds, audit });
+        const author = { operation: 'create', who: identity.userId, requestId: null, reason: null } as const;
+        const outcome = yield* holdCluster(statements, request, turn, author);
+        const { refusal } = outcome instanceof Undone ? outcome.result : outcome;
+        if (refusal !== undefined) {
+          return new Undone({ policy: limit.name, message: refusal.message });
+        }
+      }
+      return undefined;
+    }
+    return ledger.transact<Overtaken | undefined>('commit', all, call.wait ?? waitFor(call.signal), {
+      project: projects.length > 1 ? undefined : projects[0],
+      isRefused: (overtaken) => overtaken !== undefined,
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#chain.close();
+  }
+
+  async #judge(
+    limit: LaunchLimit,
+    launch: Launch,
+    call: Call,
+    seconds: number,
+    holds: boolean,
+    audit = false,
+  ): Promise<Verdict> {
+    const payer = limit.payerOf(launch.owner);
+    if ('allowed' in payer) {
+      return payer;
+    }
+    const identity = identityOf(limit, launch.owner, launch.cluster, payer);
+    if ('allowed' in identity) {
+      return identity;
+    }
+    const ledger = await this.ledger(call);
+    const wait = call.wait ?? waitFor(call.signal);
+    const request = launchRequest(limit, launch, identity, { now: ledger.now(), seconds });
+    const judged = await ledger.read('check', () => this.#foreseen(ledger, limit, launch, request), wait);
+    const { refusal } = judged;
+    if (holds && (audit || refusal === undefined)) {
+      this.#held.set(call, [...(this.#held.get(call) ?? []), { limit, audit, launch, identity, seconds }]);
+    }
+    return refusal === undefined ? allow() : reject(refusal.message);
+  }
+
+  *#foreseen(
+    ledger: Ledger,
+    limit: LaunchLimit,
+    launch: Launch,
+    request: LedgerRequest,
+  ): Work<{ readonly refusal: { readonly message: string } | undefined }> {
+    const now = ledger.now();
+    const { refusal, isCovered } = yield* foreseeCluster(ledger.statements, request, now);
+    if (refusal !== undefined || isCovered || limit.believed === undefined) {
+      return { refusal };
+    }
+    const isKnown =
+      isCounted(limit, yield* readCountedAt(ledger), now, this.#behind) ||
+      !takesLimited(limit, launch, request.proposal, now);
+    return { refusal: isKnown ? undefined : { message: NOT_COUNTED } };
+  }
+}

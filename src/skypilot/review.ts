@@ -1,0 +1,116 @@
+/** The result of the policies for one request. */
+
+import { ruleWarnings } from '../enforcement/decision.ts';
+import type { RuleOutcomes } from '../filter/verdict.ts';
+import type { Mapping } from '../yaml/tree.ts';
+import { auditWarning } from './audit-policies.ts';
+import type { Answer } from './call-policy.ts';
+import type { Changes } from './changes.ts';
+import { type Config, configOver } from './config.ts';
+import type { Task } from './user-request.ts';
+import type { ReceivedRequest } from './wire.ts';
+
+/** The result of one policy. */
+export interface PolicyOutcome {
+  readonly policy: string;
+  readonly allowed: boolean;
+  /** The reason for a rejection, a generic sentence for a failure, otherwise `null`. */
+  readonly message: string | null;
+  /** The policy threw another error, took too long or returned an invalid answer. The cause is in the log. */
+  readonly failed: boolean;
+  /** For an audited policy: whether it would have changed the request. */
+  readonly changed: boolean;
+  /** The policy is in `audit_policies`: its answer had no effect. */
+  readonly audit: boolean;
+  readonly milliseconds: number;
+  /** Of a policy that judges by rules with names: those that said no. */
+  readonly rules?: RuleOutcomes | undefined;
+  /** What it changed, or would have; `undefined` = nothing, or it is not known. */
+  readonly changes?: Changes | undefined;
+}
+
+/** The result of all policies. */
+export interface Review {
+  readonly allowed: boolean;
+  /** As the last policy returned it; if refused, the original. */
+  readonly task: Task;
+  readonly skypilotConfig: Config;
+  /** Whether task or configuration differ from the original. */
+  readonly changed: boolean;
+  /** The message for the user; `null` when allowed. */
+  readonly message: string | null;
+  /** The policy that rejected or failed; `null` when allowed. */
+  readonly policy: string | null;
+  readonly failed: boolean;
+  /** The user or the workspace is exempt: no policy was called. */
+  readonly exempt: boolean;
+  /** What audited policies would have done, who is exempt, and what does not match SkyPilot's schema, in sentences. */
+  readonly warnings: readonly string[];
+  /** What did not match SkyPilot's schema: `config_validation` for the request, or the policy that answered. */
+  readonly mismatches: readonly string[];
+  /** The response to SkyPilot; `null` when refused. */
+  readonly answer: string | null;
+  /** One for each policy that was called, in order. */
+  readonly outcomes: readonly PolicyOutcome[];
+}
+
+/** The request as one policy passes it to the next. */
+export type State = Pick<Exclude<Answer, { rejected: string }>, 'task' | 'skypilotConfig'>;
+
+/** The message for the user, and whether something failed. */
+export interface Refusal {
+  readonly message: string;
+  readonly failed: boolean;
+}
+
+export const FAILED: Refusal = {
+  message: 'The request could not be checked. Please try again later, or ask the operator.',
+  failed: true,
+};
+
+export function originalOf(request: ReceivedRequest): State {
+  return { task: request.task.value as Task, skypilotConfig: request.skypilotConfig.value as Mapping };
+}
+
+/** `answer`: the response to SkyPilot. */
+export function accepted(
+  state: State,
+  changed: boolean,
+  answer: string,
+  outcomes: readonly PolicyOutcome[],
+  notes: readonly string[],
+): Review {
+  const warnings = [...notes, ...warningsOf(outcomes)];
+  const verdict = { allowed: true, message: null, policy: null, failed: false, exempt: false } as const;
+  return { ...withConfig(state), ...verdict, changed, answer, outcomes, warnings, mismatches: [] };
+}
+
+/** The request is returned as it came. */
+export function refused(
+  original: State,
+  outcomes: readonly PolicyOutcome[],
+  policy: string | null,
+  refusal: Refusal,
+  notes: readonly string[],
+): Review {
+  const verdict = {
+    ...refusal,
+    allowed: false,
+    changed: false,
+    exempt: false,
+    policy,
+    answer: null,
+  } as const;
+  const warnings = [...notes, ...warningsOf(outcomes)];
+  return { ...withConfig(original), ...verdict, outcomes, warnings, mismatches: [] };
+}
+
+function warningsOf(outcomes: readonly PolicyOutcome[]): string[] {
+  return outcomes.flatMap((outcome) =>
+    outcome.audit ? (auditWarning(outcome) ?? []) : ruleWarnings(outcome),
+  );
+}
+
+function withConfig({ task, skypilotConfig }: State): Pick<Review, 'task' | 'skypilotConfig'> {
+  return { task, skypilotConfig: configOver(skypilotConfig) };
+}

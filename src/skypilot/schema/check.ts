@@ -1,0 +1,229 @@
+/**
+ * Checks a value against one of SkyPilot's schemas, with the verdict of Python's jsonschema, and keeps the useful mistakes: of
+ * alternatives, those of the one that the value was meant for.
+ */
+import { isMapping, type Mapping, type Path } from '../../yaml/tree.ts';
+import { allowsTypeOf, isOfType, type JsonSchema } from './json-schema.ts';
+import { pythonPattern } from './python-pattern.ts';
+
+/** What does not match. `path` is that of the value; `schema` is what the value was expected to match. */
+export type Violation = {
+  readonly path: Path;
+  readonly schema: JsonSchema;
+  readonly value: unknown;
+} & (
+  | { readonly kind: 'value' }
+  | { readonly kind: 'unknown key' | 'missing key'; readonly key: string }
+  | { readonly kind: 'repeated item' }
+  /** None of these keys is allowed. */
+  | { readonly kind: 'forbidden keys'; readonly keys: readonly string[] }
+  /** Only one of these keys is allowed, or, if there is none of them, expected. */
+  | { readonly kind: 'one of keys'; readonly keys: readonly string[] }
+);
+
+/** Further ones are not collected: what is found is enough to refuse. */
+const MAX_VIOLATIONS = 100;
+/** No configuration needs as many steps; a hostile one stops here, after some 0.1 seconds. */
+const MAX_STEPS = 200_000;
+
+/** The value has too many parts to be checked. It counts as not valid. */
+export class TooLargeError extends Error {
+  override readonly name = 'TooLargeError';
+}
+
+/** All mistakes, in the order of the value, at most some hundred. None means that the value is valid. @throws TooLargeError */
+export function violationsOf(schema: JsonSchema, value: unknown): Violation[] {
+  return new Check().violations(schema, value, []);
+}
+
+class Check {
+  #steps = 0;
+
+  violations(schema: JsonSchema, value: unknown, path: Path): Violation[] {
+    this.#steps += 1;
+    if (this.#steps > MAX_STEPS) {
+      throw new TooLargeError('too large to be checked');
+    }
+    if (!isPlainMatch(schema, value)) {
+      return [{ path, schema, value, kind: 'value' }];
+    }
+    const found: Violation[] = [];
+    if (Array.isArray(value)) {
+      this.#items(schema, value, path, found);
+    } else if (isMapping(value)) {
+      this.#members(schema, value, path, found);
+    }
+    this.#combinations(schema, value, path, found);
+    return found;
+  }
+
+  #items(schema: JsonSchema, value: readonly unknown[], path: Path, found: Violation[]): void {
+    const { items, uniqueItems } = schema;
+    if (uniqueItems === true && hasRepetition(value)) {
+      found.push({ path, schema, value, kind: 'repeated item' });
+    }
+    if (items === undefined) {
+      return;
+    }
+    for (const [index, item] of value.entries()) {
+      add(found, this.violations(items, item, [...path, index]));
+      if (found.length >= MAX_VIOLATIONS) {
+        return;
+      }
+    }
+  }
+
+  #members(schema: JsonSchema, value: Mapping, path: Path, found: Violation[]): void {
+    const { properties = {}, patternProperties = {}, additionalProperties: further = true } = schema;
+    for (const key of schema.required ?? []) {
+      if (!Object.hasOwn(value, key)) {
+        found.push({ path, schema, value, kind: 'missing key', key });
+      }
+    }
+    const patterns = Object.entries(patternProperties);
+    if (further === true && patterns.length === 0 && schema.properties === undefined) {
+      return;
+    }
+    for (const [key, item] of Object.entries(value)) {
+      const below = [...path, key];
+      const own = Object.hasOwn(properties, key) ? properties[key] : undefined;
+      const named = patterns.flatMap(([pattern, one]) => (pythonPattern(pattern).test(key) ? one : []));
+      if (own !== undefined) {
+        named.push(own);
+      }
+      for (const one of named) {
+        add(found, this.violations(one, item, below));
+      }
+      if (named.length === 0 && further === false) {
+        found.push({ path, schema, value, kind: 'unknown key', key });
+      } else if (named.length === 0 && further !== true && further !== false) {
+        add(found, this.violations(further, item, below));
+      }
+      if (found.length >= MAX_VIOLATIONS) {
+        return;
+      }
+    }
+  }
+
+  #combinations(schema: JsonSchema, value: unknown, path: Path, found: Violation[]): void {
+    const { anyOf, oneOf, not } = schema;
+    if (anyOf !== undefined) {
+      const branches = anyOf.map((branch) => this.violations(branch, value, path));
+      if (branches.every(({ length }) => length > 0)) {
+        add(found, meant({ path, schema, value }, anyOf, branches));
+      }
+    }
+    if (oneOf !== undefined) {
+      const branches = oneOf.map((branch) => this.violations(branch, value, path));
+      if (branches.filter(({ length }) => length === 0).length !== 1) {
+        const keys = [...new Set(oneOf.flatMap(requiredIn))];
+        add(
+          found,
+          oneOf.every(isAboutKeys)
+            ? [{ path, schema, value, kind: 'one of keys', keys }]
+            : meant({ path, schema, value }, oneOf, branches),
+        );
+      }
+    }
+    if (not !== undefined && this.violations(not, value, path).length === 0) {
+      const { required = [] } = not;
+      const kind = required.length > 1 ? 'one of keys' : 'forbidden keys';
+      found.push({ path, schema, value, kind, keys: requiredIn(not) });
+    }
+  }
+}
+
+/** Keeps the number of mistakes bounded. */
+function add(found: Violation[], more: readonly Violation[]): void {
+  found.push(...more.slice(0, MAX_VIOLATIONS - found.length));
+}
+
+/** What can be said without a look at the parts of the value. As in Python, a keyword says nothing about another type. */
+function isPlainMatch(schema: JsonSchema, value: unknown): boolean {
+  const { type = [], pattern } = schema;
+  const types = typeof type === 'string' ? [type] : type;
+  if (types.length > 0 && !types.some((one) => isOfType(value, one))) {
+    return false;
+  }
+  if (schema.enum !== undefined && !schema.enum.includes(value)) {
+    return false;
+  }
+  if (schema.case_sensitive_enum !== undefined && !schema.case_sensitive_enum.some((one) => one === value)) {
+    return false;
+  }
+  const { case_insensitive_enum: names } = schema;
+  if (
+    names !== undefined &&
+    !(typeof value === 'string' && names.some((one) => one.toLowerCase() === value.toLowerCase()))
+  ) {
+    return false;
+  }
+  if (typeof value === 'string') {
+    // In characters, of which one may be two units.
+    const isLong = (limit: number) =>
+      value.length >= 2 * limit || (value.length >= limit && [...value].length >= limit);
+    return (
+      (pattern === undefined || pythonPattern(pattern).test(value)) &&
+      (schema.minLength === undefined || isLong(schema.minLength)) &&
+      (schema.maxLength === undefined || !isLong(schema.maxLength + 1))
+    );
+  }
+  if (typeof value === 'number' || typeof value === 'bigint') {
+    // Nothing is less than NaN.
+    return !(
+      (schema.minimum !== undefined && value < schema.minimum) ||
+      (schema.maximum !== undefined && value > schema.maximum) ||
+      (schema.exclusiveMinimum !== undefined && value <= schema.exclusiveMinimum)
+    );
+  }
+  if (Array.isArray(value)) {
+    return isWithin(value.length, schema.minItems, schema.maxItems);
+  }
+  return !isMapping(value) || isWithin(Object.keys(value).length, schema.minProperties, schema.maxProperties);
+}
+
+function isWithin(count: number, min = 0, max = Number.POSITIVE_INFINITY): boolean {
+  return count >= min && count <= max;
+}
+
+function hasRepetition(items: readonly unknown[]): boolean {
+  const seen = new Set(items.map((item) => `${typeof item} ${JSON.stringify(item, plain)}`));
+  return seen.size < items.length;
+}
+
+/** As Python compares: whole numbers of any size, and names in any order. */
+function plain(_: string, value: unknown): unknown {
+  if (typeof value === 'bigint' || typeof value === 'symbol') {
+    return `${typeof value} ${String(value)}`;
+  }
+  return isMapping(value)
+    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+    : value;
+}
+
+/** The mistakes of the alternative that the value was meant for, or one mistake that names them all. */
+function meant(
+  at: Pick<Violation, 'path' | 'schema' | 'value'>,
+  schemas: readonly JsonSchema[],
+  branches: readonly (readonly Violation[])[],
+): readonly Violation[] {
+  const fitting = branches.filter((_, index) => allowsTypeOf(schemas[index] ?? {}, at.value));
+  const deep = fitting.filter((found) =>
+    found.every(({ path, kind }) => kind !== 'value' || path.length > at.path.length),
+  );
+  const [best] = [...deep].sort((a, b) => a.length - b.length);
+  return best === undefined || best.length === 0 ? [{ ...at, kind: 'value' }] : best;
+}
+
+/** Whether a schema only says which keys a mapping has. */
+function isAboutKeys({ required, not, anyOf, ...further }: JsonSchema): boolean {
+  return (
+    Object.keys(further).length === 0 &&
+    (required !== undefined || not !== undefined || anyOf !== undefined) &&
+    [...(not === undefined ? [] : [not]), ...(anyOf ?? [])].every(isAboutKeys)
+  );
+}
+
+function requiredIn({ required = [], anyOf = [], not }: JsonSchema): string[] {
+  return [...required, ...anyOf.flatMap(requiredIn), ...(not === undefined ? [] : requiredIn(not))];
+}

@@ -1,0 +1,128 @@
+/** The right key for an unknown one: the nearest name, or the same name at another depth. */
+import { nearest } from '../../config/nearest.ts';
+import { isMapping, type Mapping, member, type Path } from '../../yaml/tree.ts';
+import { schemaOf } from './data.ts';
+import type { JsonSchema } from './json-schema.ts';
+import { type KeyPlace, keyIndex, keysOf } from './key-index.ts';
+import { patternWords } from './pattern-words.ts';
+
+/** Mappings with more keys are not listed. */
+const MAX_LISTED = 8;
+
+/** Keys of a task that older versions of SkyPilot had. */
+const MOVED: Readonly<Record<string, string>> = {
+  experimental: 'use config instead of experimental.config_overrides',
+};
+
+export interface UnknownKey {
+  readonly key: string;
+  /** The path of the mapping that has it. */
+  readonly at: Path;
+  /** The schema of that mapping. */
+  readonly schema: JsonSchema;
+}
+
+export interface KeyHint {
+  readonly words: string;
+  /** The mapping that the key was meant for, if it is another one. */
+  readonly meantFor?: Path;
+}
+
+/** `unknown key; the nearest right key is "provision_timeout"`: what can be said about a key in that tree. */
+export function keyHint(unknown: UnknownKey, root: JsonSchema, tree: Mapping): KeyHint {
+  const { key, at, schema } = unknown;
+  if (isConfigKey(unknown)) {
+    return { words: 'a task may not set this key' };
+  }
+  if (at.length === 0 && Object.hasOwn(MOVED, key)) {
+    return { words: `unknown key; ${MOVED[key]}` };
+  }
+  const names = keysOf(schema).filter(isPublic);
+  const index = keyIndex(root);
+  const here = nearest(key, names, 2);
+  const place = here === undefined ? bestPlace(index.get(key) ?? [], at, tree) : undefined;
+  if (place !== undefined) {
+    const { shown, parent, exists } = place;
+    const where = shown === '' ? 'to the top level' : `below ${shown}`;
+    const words = `unknown key here; it belongs ${where}${exists ? ': check the indentation' : ''}`;
+    return { words, ...(exists && { meantFor: parent }) };
+  }
+  const near = here ?? nearest(key, names);
+  if (near !== undefined) {
+    return { words: `unknown key; the nearest right key is "${near}"` };
+  }
+  const expected = expectedKeys(names, schema);
+  const far = expected === '' ? nearest(key, [...index.keys()].filter(isPublic), 2) : undefined;
+  const farPlace = far === undefined ? undefined : bestPlace(index.get(far) ?? [], at, tree);
+  if (farPlace !== undefined) {
+    const where = farPlace.shown === '' ? 'at the top level' : `below ${farPlace.shown}`;
+    return { words: `unknown key; the nearest right key is "${far}" ${where}` };
+  }
+  return { words: `unknown key${expected}` };
+}
+
+/** SkyPilot sets keys that start with `_` itself. */
+function isPublic(name: string): boolean {
+  return !name.startsWith('_');
+}
+
+function expectedKeys(names: readonly string[], { patternProperties = {} }: JsonSchema): string {
+  if (names.length > 0) {
+    const [one = ''] = names;
+    return names.length > MAX_LISTED
+      ? ''
+      : `; expected ${names.length === 1 ? one : `one of ${names.join(', ')}`}`;
+  }
+  const [pattern] = Object.keys(patternProperties);
+  return pattern === undefined ? '' : `; expected ${patternWords(pattern)}`;
+}
+
+/** Whether the key is right in a configuration, but not in that of a task. */
+function isConfigKey({ key, at }: UnknownKey): boolean {
+  const start = at[0] === 'config' ? 1 : at.indexOf('_cluster_config_overrides') + 1;
+  const path = [...at.slice(start), key];
+  const places = start === 0 ? [] : (keyIndex(schemaOf('config')).get(key) ?? []);
+  return places.some(
+    (place) =>
+      place.length === path.length && place.every((step, index) => step === null || step === path[index]),
+  );
+}
+
+interface Found {
+  /** The mapping that the key belongs to, as text. */
+  readonly shown: string;
+  readonly parent: Path;
+  /** Whether the tree has that mapping, or nothing at its place. */
+  readonly exists: boolean;
+}
+
+/** The place that is nearest to where the key was written: a mapping that is there, then the longest common path. */
+function bestPlace(places: readonly KeyPlace[], at: Path, tree: Mapping): Found | undefined {
+  const found = places.map((place) => {
+    const { parent, exists } = parentIn(tree, place.slice(0, -1), at);
+    return { parent, exists, common: commonLength(parent, at), length: place.length };
+  });
+  const [best] = found.sort(
+    (a, b) => Number(b.exists) - Number(a.exists) || b.common - a.common || a.length - b.length,
+  );
+  return best && { ...best, shown: best.parent.join('.') };
+}
+
+function parentIn(tree: Mapping, place: KeyPlace, at: Path): { parent: Path; exists: boolean } {
+  const parent: string[] = [];
+  let value: unknown = tree;
+  let exists = true;
+  for (const [index, step] of place.entries()) {
+    const beside = at[index];
+    const name = step ?? (typeof beside === 'string' ? beside : undefined) ?? '<name>';
+    value = exists && isMapping(value) ? member(value, name) : undefined;
+    exists = value === null || isMapping(value);
+    parent.push(name);
+  }
+  return { parent, exists };
+}
+
+function commonLength(a: Path, b: Path): number {
+  const different = a.findIndex((step, index) => step !== b[index]);
+  return different === -1 ? a.length : different;
+}

@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import { type Asked, askTwice, chainOf, problemsOf } from './helpers.ts';
+
+const ALLOWED = ['aws/us-east-1', 'k8s/team/Gpu-*', 'gcp'];
+
+const chain = (allowed = ALLOWED, options: Readonly<Record<string, unknown>> = {}) =>
+  chainOf(['AllowedCloudsPolicy'], { allowed_clouds: allowed, ...options });
+
+const taskWith = (resources: string) => `resources: ${resources}\nrun: hostname\n`;
+
+async function resourcesAfter(resources: string, allowed = ALLOWED) {
+  const { ask } = await chain(allowed);
+  return (await askTwice(ask, { task: taskWith(resources) })).task.resources;
+}
+
+async function messageFor(resources: string, allowed = ALLOWED, asked: Asked = {}, options = {}) {
+  const { ask } = await chain(allowed, options);
+  const answer = await ask({ ...asked, task: taskWith(resources) });
+  expect(answer).toMatchObject({ allowed: false, failed: false });
+  return answer.message;
+}
+
+describe('AllowedCloudsPolicy', () => {
+  it.each([
+    '{infra: aws/us-east-1}',
+    '{infra: AWS/US-East-1/us-east-1a}',
+    '{cloud: aws, region: us-east-1}',
+    '{infra: K8s/team/Gpu-1}',
+    '{cloud: kubernetes, region: team/Gpu-1}',
+    '{infra: gcp}',
+    '{infra: gcp/us-central1, any_of: [{cpus: 4}, {infra: aws/us-east-1}]}',
+    '{ordered: [{infra: gcp/x/y}, {cloud: gcp}]}',
+  ])('leaves what names an allowed place as it is: %s', async (resources) => {
+    const { ask } = await chain();
+    const task = taskWith(resources);
+    expect(await askTwice(ask, { task })).toMatchObject({ changed: false, task_: task });
+  });
+
+  it.each([
+    ['{infra: azure}', 'azure'],
+    ['{infra: aws/us-west-2}', 'aws/us-west-2'],
+    ['{cloud: AWS, region: us-west-2}', 'aws/us-west-2'],
+    ['{infra: k8s/team/gpu-1}', 'kubernetes/team/gpu-1'],
+    ['{infra: k8s/ssh-pool}', 'ssh/pool'],
+    ['{infra: ssh/pool}', 'ssh/pool'],
+    ['{infra: gcp, any_of: [{cpus: 4}, {infra: lambda}]}', 'lambda'],
+    ['{ordered: [{infra: gcp}, {infra: digitalocean}]}', 'do'],
+    ['{infra: newcloud/x}', 'newcloud/x'],
+  ])(
+    'rejects another, in every alternative and spelling, and says what is allowed: %s',
+    async (resources, place) => {
+      expect(await messageFor(resources)).toBe(
+        `Tasks may not run on ${place} here. Set infra to one of: aws/us-east-1, kubernetes/team/Gpu-*, gcp.`,
+      );
+    },
+  );
+
+  it.each([
+    '{infra: aws//x}',
+    '{infra: 3}',
+    '{infra: aws/us-east-1, cloud: gcp}',
+    '{any_of: [{infra: gcp}, {cloud: [aws]}]}',
+    '{infra: "gcp\\u200b"}',
+  ])('rejects what it cannot read: %s', async (resources) => {
+    expect(await messageFor(resources)).toMatch(/^resources\.(infra|cloud): expected where to run/);
+  });
+
+  it('limits a task that names nothing to the allowed places', async () => {
+    const places = [{ infra: 'aws/us-east-1' }, { infra: 'gcp' }];
+    expect(await resourcesAfter('{cpus: 4}')).toEqual({ cpus: 4, any_of: places });
+    expect(await resourcesAfter('')).toEqual({ any_of: places });
+    expect(await resourcesAfter('{infra: "*", ordered: [{cpus: 4}, {infra: gcp}]}')).toEqual({
+      infra: '*',
+      ordered: [{ cpus: 4, infra: 'aws/us-east-1' }, { cpus: 4, infra: 'gcp' }, { infra: 'gcp' }],
+    });
+  });
+
+  it('limits a task that names a part of an allowed place to it', async () => {
+    expect(await resourcesAfter('{infra: aws}')).toEqual({ infra: 'aws/us-east-1' });
+    expect(await resourcesAfter('{cloud: aws, zone: us-east-1a, cpus: 4}')).toEqual({
+      cpus: 4,
+      infra: 'aws/us-east-1/us-east-1a',
+    });
+    expect(await resourcesAfter('{region: us-east-1}')).toEqual({
+      any_of: [{ infra: 'aws/us-east-1' }, { infra: 'gcp/us-east-1' }],
+    });
+    expect(await resourcesAfter('{cloud: aws, any_of: [{cpus: 4}, {cloud: gcp}]}')).toEqual({
+      any_of: [{ cpus: 4, infra: 'aws/us-east-1' }, { cloud: 'gcp' }],
+    });
+  });
+
+  it('keeps the order of a list of accelerators', async () => {
+    expect(await resourcesAfter('{accelerators: [A100:8, H100]}')).toEqual({
+      ordered: ['A100:8', 'H100'].flatMap((accelerators) =>
+        ['aws/us-east-1', 'gcp'].map((infra) => ({ accelerators, infra })),
+      ),
+    });
+  });
+
+  it('rejects a task that it cannot limit, because only patterns are left', async () => {
+    expect(await messageFor('{infra: k8s}')).toContain('Tasks must name where they run here.');
+    expect(await messageFor('{}', ['aws/us-*'])).toContain('Tasks must name where they run here.');
+  });
+
+  it('rejects a task that names nothing if the operator wants that', async () => {
+    const reject = { allowed_clouds_unnamed: 'reject' };
+    expect(await messageFor('{cpus: 4}', ALLOWED, {}, reject)).toContain(
+      'Tasks must name where they run here.',
+    );
+    expect(await messageFor('{any_of: [{infra: gcp}, {}]}', ALLOWED, {}, reject)).toContain('must name');
+  });
+
+  it('leaves sky exec where its cluster is, unless the task names another place', async () => {
+    const { ask } = await chain(['aws/us-*'], { allowed_clouds_unnamed: 'reject' });
+    expect(await ask({ name: 'exec', task: taskWith('{cpus: 4}') })).toMatchObject({
+      allowed: true,
+      changed: false,
+    });
+    expect(await ask({ name: 'exec', task: taskWith('{infra: gcp}') })).toMatchObject({ allowed: false });
+  });
+
+  it('takes no zone for a part of a context, which would be another one', async () => {
+    const { ask } = await chain(['aws/us-east-1', 'k8s/a/b', 'ssh/pool']);
+    const { task_: task } = await askTwice(ask, { task: taskWith('{zone: x}') });
+    expect(task).toContain('aws/us-east-1/x');
+    expect(task).not.toMatch(/kubernetes|ssh/);
+    for (const resources of ['{cloud: k8s, region: a/b, zone: x}', '{cloud: ssh, region: pool, zone: x}']) {
+      expect(await ask({ task: taskWith(resources) })).toMatchObject({ allowed: false, failed: false });
+    }
+  });
+
+  it('covers requests of every other name, also of later versions', async () => {
+    for (const name of ['validate', 'jobs.launch', 'jobs.launch_cluster', 'serve.up', 'launch.v2']) {
+      expect(await messageFor('{infra: azure}', ALLOWED, { name, options: null })).toContain('azure');
+    }
+  });
+
+  it('is refused without a place, and with an unreadable one', async () => {
+    expect(await problemsOf('AllowedCloudsPolicy', {})).toEqual([
+      expect.stringContaining('AllowedCloudsPolicy needs allowed_clouds'),
+    ]);
+    for (const allowed of ['*', '/aws', 'aws us', '*/us-east-1']) {
+      expect(await problemsOf('AllowedCloudsPolicy', { allowed_clouds: [allowed] })).toHaveLength(1);
+    }
+    expect(
+      (await problemsOf('AllowedCloudsPolicy', { allowed_clouds: ['aws/a/b/c'] })).length,
+    ).toBeGreaterThan(0);
+  });
+});

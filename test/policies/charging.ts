@@ -1,0 +1,197 @@
+/** A ledger with budgets, a double of SkyPilot's API server, and policies that charge launches there. */
+import { expect, onTestFinished } from 'vitest';
+import { withinDeadline } from '../../src/deadline.ts';
+import { type Configuration, requireConfiguration } from '../../src/enforcement/configuration.ts';
+import { createSharedServices } from '../../src/enforcement/services.ts';
+import type { Amount } from '../../src/filter/amount.ts';
+import { listBudgets } from '../../src/ledger/budgets.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
+import { ledgerSection } from '../../src/ledger/options.ts';
+import { listLeases } from '../../src/ledger/reports.ts';
+import { verifyLedger } from '../../src/ledger/verify.ts';
+import { notificationsSection } from '../../src/notifications/options.ts';
+import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
+import {
+  type ClusterChange,
+  followSkypilot,
+  type SkypilotRound,
+} from '../../src/skypilot/charging/follow.ts';
+import { PolicyChain, type Review } from '../../src/skypilot/policy-chain.ts';
+import { skypilotSection } from '../../src/skypilot/section.ts';
+import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { received } from '../support/skypilot.ts';
+import { type ApiServerOptions, SkypilotApiDouble } from '../support/skypilot-api-server.ts';
+
+export const NOW = Date.parse('2026-11-21T09:00:00Z') / 1000;
+const HOUR = 3_600_000_000n;
+/** For a review, in seconds: longer than forty at once take on a busy machine. */
+const DEADLINE = 60;
+
+export interface LabSetup {
+  readonly connection?: string;
+  readonly policies?: readonly string[];
+  readonly options?: Readonly<Record<string, unknown>>;
+  /** In GPU-hours, of the project `ml`; `undefined` = there is none. */
+  readonly budget?: string;
+  readonly api?: Partial<ApiServerOptions>;
+  readonly recordsLaunches?: boolean;
+  /** Whether a round has counted what is up. Default: yes, if a policy depends on it. */
+  readonly isCounted?: boolean;
+}
+
+export interface LaunchSetup {
+  readonly cluster?: string | null;
+  readonly gpus?: string;
+  readonly task?: string;
+  readonly workspace?: string;
+  readonly user?: string;
+  readonly name?: string;
+  readonly dryrun?: boolean;
+  readonly atClientSide?: boolean;
+  readonly config?: string;
+}
+
+export class Lab {
+  /** In seconds of the epoch. */
+  now = NOW;
+  readonly configuration: Configuration;
+  readonly chain: PolicyChain;
+  readonly ledger: Ledger;
+  readonly api: SkypilotApiDouble;
+  readonly connection: string;
+  readonly logger: ReturnType<typeof recordingLogger>;
+  readonly #token: string;
+  #closing: Promise<unknown> | undefined;
+
+  private constructor(
+    parts: Pick<Lab, 'configuration' | 'chain' | 'ledger' | 'api' | 'connection' | 'logger'>,
+    token: string,
+  ) {
+    this.configuration = parts.configuration;
+    this.chain = parts.chain;
+    this.ledger = parts.ledger;
+    this.api = parts.api;
+    this.connection = parts.connection;
+    this.logger = parts.logger;
+    this.#token = token;
+  }
+
+  static async open(setup: LabSetup = {}): Promise<Lab> {
+    const { policies = ['UsageBudgetPolicy'], options = {}, budget, api: apiOptions = {} } = setup;
+    const connection = setup.connection ?? (await newLedger());
+    const logger = recordingLogger();
+    const time = { lab: undefined as Lab | undefined };
+    const seconds = () => time.lab?.now ?? NOW;
+    const api = await SkypilotApiDouble.start({
+      now: seconds,
+      visible: ['default', 'ml', 'bio'],
+      ...apiOptions,
+    });
+    const configuration = await requireConfiguration(
+      {
+        environment: {},
+        configFiles: [],
+        values: {
+          ledger: { connection },
+          skypilot: { isolation: 'worker', admin_policies: policies, api_server: api.url, ...options },
+        },
+      },
+      [skypilotSection, ledgerSection, notificationsSection],
+    );
+    const clock = { now: () => new Date(seconds() * 1000) };
+    const { recordsLaunches = true } = setup;
+    const chain = await PolicyChain.fromConfiguration(configuration, { logger, clock, recordsLaunches });
+    const ledger = await ledgerAt(connection, { now: () => new Date(seconds() * 1000).toISOString() });
+    const lab = new Lab({ configuration, chain, ledger, api, connection, logger }, apiOptions.token ?? '');
+    time.lab = lab;
+    onTestFinished(() => lab.close());
+    if (setup.isCounted ?? policies.includes('GpuQuotaPolicy')) {
+      await lab.poll();
+    }
+    if (budget !== undefined) {
+      await giveBudget(ledger, { projectId: 'ml', amount: budget });
+    }
+    return lab;
+  }
+
+  /** Asks as SkyPilot's server does before it launches. */
+  ask(launch: LaunchSetup = {}): Promise<Review> {
+    const {
+      cluster = 'train',
+      gpus = 'A100:1',
+      workspace = 'ml',
+      user = 'a1b2c3d4',
+      name = 'launch',
+    } = launch;
+    const request = received({
+      task: launch.task ?? `resources:\n  accelerators: ${gpus}\n`,
+      skypilot_config: launch.config ?? `active_workspace: ${workspace}\n`,
+      request_name: name,
+      request_options:
+        cluster === null
+          ? null
+          : {
+              cluster_name: cluster,
+              idle_minutes_to_autostop: null,
+              down: false,
+              dryrun: launch.dryrun ?? false,
+            },
+      at_client_side: launch.atClientSide ?? false,
+      user: launch.atClientSide === true ? '' : `id: ${user}\nname: lee\n`,
+    });
+    return withinDeadline(DEADLINE, (deadline) => this.chain.review(request, { deadline }));
+  }
+
+  /** One round, and what it changed. */
+  async poll(): Promise<{ round: SkypilotRound; changes: ClusterChange[] }> {
+    const changes: ClusterChange[] = [];
+    const server = new SkypilotApiServer(
+      { url: this.api.url, token: this.#token, timeout: 5, pollPause: 0.01 },
+      createSharedServices({ logger: this.logger }),
+    );
+    try {
+      const round = await followSkypilot({
+        ledger: this.ledger,
+        limits: this.chain.launches?.limits ?? [],
+        server,
+        holder: 'test',
+        every: 0,
+        signal: undefined,
+        report: (change) => changes.push(change),
+      });
+      return { round, changes };
+    } finally {
+      await server.close();
+    }
+  }
+
+  /** What is charged to the budget, in GPU-hours. */
+  async taken(project = 'ml'): Promise<number> {
+    const [budget] = await listBudgets(this.ledger, project, NO_WAIT);
+    return hours(budget?.taken ?? 0n);
+  }
+
+  pass(seconds: number): void {
+    this.now += seconds;
+  }
+
+  leases() {
+    return listLeases(this.ledger, { limit: 100 }, NO_WAIT);
+  }
+
+  /** The ledger agrees with itself. */
+  async verify(): Promise<void> {
+    expect((await verifyLedger(this.ledger, NO_WAIT)).differences).toEqual([]);
+  }
+
+  /** Also twice. */
+  async close(): Promise<void> {
+    this.#closing ??= Promise.all([this.chain.close(), this.ledger.close()]);
+    await this.#closing;
+  }
+}
+
+export function hours(amount: Amount): number {
+  return Number(amount) / Number(HOUR);
+}

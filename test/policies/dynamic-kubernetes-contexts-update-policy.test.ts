@@ -1,0 +1,265 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { loadLibraries, startService, unusedPort } from '../support/services.ts';
+import { type Asked, askTwice, chainOf, LEE, problemsOf } from './helpers.ts';
+
+beforeAll(loadLibraries, 60_000);
+
+const PREFIX = 'dynamic_kubernetes_contexts_update';
+
+const KUBECONFIG = `apiVersion: v1
+kind: Config
+current-context: cpu
+clusters:
+- {name: east, cluster: {server: "https://127.0.0.1:6443", certificate-authority-data: c2VjcmV0}}
+contexts:
+- {name: cpu, context: {cluster: east, user: sky}}
+- {name: gpu-east, context: {cluster: east, user: sky}}
+- {name: gpu-west, context: {cluster: east, user: sky}}
+users:
+- {name: sky, user: {token: hunter2}}
+`;
+
+const REGISTRY = `users:
+  lee: [gpu-west, gone, gpu-east, gpu-west]
+  e5f6: [gpu-east]
+  barred: []
+workspaces:
+  research: [gpu-east]
+  default: [gpu-west]
+default: [cpu]
+`;
+
+/** The policy with a registry and a kubeconfig in files, which the test may change. */
+async function updating(registry = REGISTRY, kubeconfig = KUBECONFIG) {
+  const folder = temporaryFolder();
+  const files = { registry: join(folder, 'contexts.yaml'), kubeconfig: join(folder, 'kubeconfig') };
+  writeFileSync(files.registry, registry);
+  writeFileSync(files.kubeconfig, kubeconfig);
+  return {
+    files,
+    ...(await chainOf(
+      ['DynamicKubernetesContextsUpdatePolicy'],
+      optionsOf(files.registry, files.kubeconfig),
+    )),
+  };
+}
+
+function optionsOf(registry: string, kubeconfig: string) {
+  return { [`${PREFIX}_registry`]: registry, [`${PREFIX}_kubeconfig`]: kubeconfig, [`${PREFIX}_timeout`]: 1 };
+}
+
+async function allowedFor(asked: Asked, registry = REGISTRY) {
+  const { ask } = await updating(registry);
+  const { skypilotConfig } = await askTwice(ask, asked);
+  return skypilotConfig.getNested(['kubernetes', 'allowed_contexts']);
+}
+
+const user = (name: string, id = '0000') => ({ ...LEE, name, id });
+
+describe('DynamicKubernetesContextsUpdatePolicy', () => {
+  it('allows the contexts of the registry that the kubeconfig has, each once, in order', async () => {
+    expect(await allowedFor({ user: user('lee') })).toEqual(['gpu-west', 'gpu-east']);
+  });
+
+  it('replaces the allowed contexts, and keeps everything else', async () => {
+    const { ask } = await updating();
+    const { skypilotConfig } = await askTwice(ask, {
+      config:
+        'kubernetes:\n  allowed_contexts: [cpu, gpu-west]\n  provision_timeout: 600\naws: {vpc_name: x}\n',
+    });
+    expect(skypilotConfig.toDict()).toEqual({
+      kubernetes: { allowed_contexts: ['gpu-west', 'gpu-east'], provision_timeout: 600 },
+      aws: { vpc_name: 'x' },
+    });
+  });
+
+  it('changes nothing if these are already allowed', async () => {
+    const { ask } = await updating();
+    const config = 'kubernetes:\n  allowed_contexts: [gpu-west, gpu-east] # ours\n';
+    expect(await ask({ config })).toMatchObject({ allowed: true, changed: false, config });
+  });
+
+  it.each([
+    ['the user by name', { user: user('lee') }, ['gpu-west', 'gpu-east']],
+    [
+      'the default workspace for a service account, whoever it is named after',
+      { user: user('lee', 'sa-1f') },
+      ['gpu-west'],
+    ],
+    ['the user by id', { user: user('someone', 'e5f6') }, ['gpu-east']],
+    ['the workspace', { user: user('kim'), config: 'active_workspace: research' }, ['gpu-east']],
+    ['the default workspace', { user: user('kim') }, ['gpu-west']],
+    ['everyone', { user: user('kim'), config: 'active_workspace: other' }, ['cpu']],
+    [
+      'everyone, whatever objects inherit',
+      { user: user('constructor'), config: 'active_workspace: toString' },
+      ['cpu'],
+    ],
+  ])('goes by %s', async (_by, asked, expected) => {
+    expect(await allowedFor(asked)).toEqual(expected);
+  });
+
+  it('reads a list for everyone, and JSON', async () => {
+    expect(await allowedFor({ user: user('kim') }, '[gpu-east, cpu]')).toEqual(['gpu-east', 'cpu']);
+    expect(await allowedFor({ user: user('kim') }, '{"users": {"kim": ["cpu"]}}')).toEqual(['cpu']);
+    expect(await allowedFor({ atClientSide: true }, '- cpu\n')).toEqual(['cpu']);
+  });
+
+  it.each([
+    ['has none in the registry', REGISTRY, user('barred')],
+    ['has only such as the kubeconfig lacks', 'users: {kim: [gone]}', user('kim')],
+    ['is not in the registry', 'users: {lee: [cpu]}', user('kim')],
+    ['meets an empty registry', '[]', user('kim')],
+  ])('rejects a user who %s', async (_who, registry, who) => {
+    const { ask } = await updating(registry);
+    expect(await ask({ user: who })).toMatchObject({
+      allowed: false,
+      failed: false,
+      message: 'No Kubernetes context is available to you: ask the operator for access to one.',
+    });
+  });
+
+  it('keeps a request of the client, whose user is not known yet', async () => {
+    const { ask } = await updating();
+    expect(await ask({ atClientSide: true })).toMatchObject({ allowed: true, changed: false });
+  });
+
+  it('keeps an early request without a workspace, because the launch may have one', async () => {
+    const { ask } = await updating('{workspaces: {research: [cpu]}}');
+    expect(await ask({ name: 'validate' })).toMatchObject({ allowed: true, changed: false });
+    expect(await ask({ name: 'validate', config: 'active_workspace: other' })).toMatchObject({
+      allowed: false,
+    });
+    expect(await ask({ name: 'launch' })).toMatchObject({ allowed: false, failed: false });
+  });
+
+  it('reads both files for every request, and writes neither', async () => {
+    const { ask, files } = await updating();
+    await ask();
+    writeFileSync(files.registry, 'default: [cpu]');
+    const second = await ask();
+    expect(second.skypilotConfig.getNested(['kubernetes', 'allowed_contexts'])).toEqual(['cpu']);
+    writeFileSync(files.kubeconfig, 'contexts: []');
+    expect(await ask()).toMatchObject({ allowed: false, failed: false });
+  });
+});
+
+describe('DynamicKubernetesContextsUpdatePolicy fails, and lets nothing through,', () => {
+  it('when the server sends no user', async () => {
+    const { ask } = await updating();
+    expect(await ask({ user: null })).toMatchObject({ allowed: false, failed: true });
+  });
+
+  it.each(['registry', 'kubeconfig'] as const)('when the %s is not there', async (file) => {
+    const { ask, files, logger } = await updating();
+    rmSync(files[file]);
+    expect(await ask()).toMatchObject({ allowed: false, failed: true });
+    expect(JSON.stringify(logger.lines)).toContain('ENOENT');
+  });
+
+  it.each([
+    ['', 'empty'],
+    ['a: [', 'no YAML'],
+    ['lee: [cpu]', 'of another form'],
+    ['user: {lee: [cpu]}', 'with a slip'],
+    ['users: {lee: cpu}', 'without lists'],
+    ['users: {lee: [1]}', 'with a number'],
+    ['users: {lee: [cpu], lee: [gpu-east]}', 'with one user twice'],
+    ['42', 'a number'],
+  ])('when the registry is %j: %s', async (registry) => {
+    const { ask } = await updating(registry);
+    expect(await ask({ user: user('lee') })).toMatchObject({ allowed: false, failed: true });
+  });
+
+  it.each([
+    '',
+    'contexts: [cpu]',
+    'contexts: [',
+    `contexts: [${'&a [*a]'}]`,
+    `token: hunter2\ntoken: hunter2\n: [`,
+  ])('when the kubeconfig is %j, and shows nothing of it', async (kubeconfig) => {
+    const { ask, logger } = await updating(REGISTRY, kubeconfig);
+    expect(await ask()).toMatchObject({ allowed: false, failed: true });
+    expect(JSON.stringify(logger.lines)).not.toContain('hunter2');
+  });
+
+  it('when one of them is too large, or a YAML bomb', async () => {
+    const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefghi'
+      .split('')
+      .map((name, index) => {
+        const before = 'abcdefgh'[index];
+        return `${name}: &${name} [${Array(9).fill(`*${before}`).join()}]`;
+      })
+      .join('\n')}\n`;
+    for (const registry of [`# ${'x'.repeat(2 ** 22)}\n[cpu]`, bomb]) {
+      const { ask } = await updating(registry);
+      expect(await ask()).toMatchObject({ allowed: false, failed: true });
+    }
+  });
+});
+
+describe('a registry behind a URL', () => {
+  const kubeconfigFile = () => {
+    const file = join(temporaryFolder(), 'kubeconfig');
+    writeFileSync(file, KUBECONFIG);
+    return file;
+  };
+  const behind = (url: string, more: Readonly<Record<string, unknown>> = {}) =>
+    chainOf(['DynamicKubernetesContextsUpdatePolicy'], { ...optionsOf(url, kubeconfigFile()), ...more });
+
+  it('is read for every request, with a token where there is one', async () => {
+    const service = await startService((response) => response.end('{"users":{"lee":["gpu-east"]}}'));
+    const { ask } = await behind(service.url, { [`${PREFIX}_registry_token`]: 's3cret' });
+    const { skypilotConfig } = await askTwice(ask);
+    expect(skypilotConfig.getNested(['kubernetes', 'allowed_contexts'])).toEqual(['gpu-east']);
+    expect(service.requests).toHaveLength(2);
+    expect(service.requests[0]?.headers.authorization).toBe('Bearer s3cret');
+  });
+
+  it.each([
+    ['says no', (response) => response.writeHead(403).end('[cpu]')],
+    ['sends somewhere else', (response) => response.writeHead(302, { location: '/' }).end('[cpu]')],
+    ['answers with a page', (response) => response.end('<html><title>login</title>')],
+    ['answers with too much', (response) => response.end(`[cpu] # ${'x'.repeat(2 ** 22)}`)],
+    [
+      'breaks off',
+      (response) =>
+        response.writeHead(200, { 'content-length': 99 }).write('[cpu]', () => response.destroy()),
+    ],
+    ['never answers', () => {}],
+  ] as [string, Parameters<typeof startService>[0]][])(
+    'makes the policy fail when it %s',
+    async (_what, answer) => {
+      const service = await startService(answer);
+      const { ask, logger } = await behind(service.url, { [`${PREFIX}_registry_token`]: 's3cret' });
+      expect(await ask()).toMatchObject({ allowed: false, failed: true });
+      expect(JSON.stringify(logger.lines)).not.toContain('s3cret');
+    },
+  );
+
+  it('makes the policy fail when it is unreachable', async () => {
+    const { ask } = await behind(`http://127.0.0.1:${await unusedPort()}/`);
+    expect(await ask()).toMatchObject({ allowed: false, failed: true });
+  });
+});
+
+describe('the options of DynamicKubernetesContextsUpdatePolicy', () => {
+  it('need a registry', async () => {
+    expect(await problemsOf('DynamicKubernetesContextsUpdatePolicy', {})).toEqual([
+      expect.stringContaining(`needs ${PREFIX}_registry`),
+    ]);
+  });
+
+  it.each(['http://', 'https://user:hunter2@host/', ''])('refuse %j as one', async (registry) => {
+    const problems = await problemsOf('DynamicKubernetesContextsUpdatePolicy', {
+      [`${PREFIX}_registry`]: registry,
+    });
+    expect(problems).toEqual([
+      expect.stringContaining('expected the path of a file or a URL without credentials'),
+    ]);
+    expect(problems.join()).not.toContain('hunter2');
+  });
+});

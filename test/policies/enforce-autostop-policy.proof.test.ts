@@ -1,0 +1,367 @@
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createSharedServices } from '../../src/enforcement/services.ts';
+import { SkypilotApiServer } from '../../src/skypilot/index.ts';
+import { loadLibraries, startDeafService, startService, unusedPort } from '../support/services.ts';
+import { type Behaviour, begin, type ClusterRecord, resultOf, startApiServer } from './fake-api-server.ts';
+import { askTwice, chainOf, problemsOf, TASK } from './helpers.ts';
+
+const SOON = { timeout: 30_000, interval: 5 };
+
+beforeAll(loadLibraries, 60_000);
+
+const up = (autostop: number | null): ClusterRecord => ({ name: 'c1', status: 'UP', autostop });
+
+async function enforcing(
+  clusters: readonly ClusterRecord[],
+  behaviour: Behaviour = {},
+  options: Readonly<Record<string, unknown>> = {},
+) {
+  const server = await startApiServer(clusters, behaviour);
+  const chain = await chainOf(['EnforceAutostopPolicy'], {
+    enforce_autostop_api_server: server.base,
+    ...options,
+  });
+  return { server, ...chain };
+}
+
+const taskWith = (resources: string) => `resources: ${resources}\nrun: hostname\n`;
+
+describe('EnforceAutostopPolicy allows', () => {
+  it.each([{ idleMinutesToAutostop: 30 }, { idleMinutesToAutostop: 0 }, { down: true }])(
+    'a launch with autostop on the command line, without asking the server: %j',
+    async (options) => {
+      const { ask, server } = await enforcing([]);
+      expect(await askTwice(ask, { options })).toMatchObject({ changed: false, task_: TASK });
+      expect(server.questions).toEqual([]);
+    },
+  );
+
+  it.each([
+    '{autostop: 30}',
+    '{autostop: 1h}',
+    '{autostop: true}',
+    '{autostop: {down: true}}',
+    '{autostop: {idle_minutes: 0}}',
+    '{any_of: [{infra: aws, autostop: 5}, {infra: gcp, autostop: 10m}]}',
+    '{autostop: 5, ordered: [{infra: aws}, {infra: gcp}]}',
+  ])('a launch whose task sets it: %s', async (resources) => {
+    const { ask, server } = await enforcing([]);
+    await askTwice(ask, { task: taskWith(resources) });
+    expect(server.questions).toEqual([]);
+  });
+
+  it.each(['launch', 'exec'])('a %s on a cluster that is up and stops already', async (name) => {
+    const { ask, server } = await enforcing([up(10)]);
+    await askTwice(ask, { name });
+    expect(server.questions[0]?.body).toMatchObject({
+      cluster_names: ['c1'],
+      refresh: 'AUTO',
+      all_users: true,
+    });
+    expect(server.polls).toHaveLength(2);
+  });
+
+  it('requests without options, and those that start no cluster', async () => {
+    const { ask, server } = await enforcing([]);
+    expect(await ask({ name: 'jobs.launch', options: null })).toMatchObject({ allowed: true });
+    for (const name of ['validate', 'optimize', 'jobs.launch_cluster', 'serve.launch_controller']) {
+      expect(await ask({ name })).toMatchObject({ allowed: true });
+    }
+    expect(server.questions).toEqual([]);
+  });
+});
+
+describe('EnforceAutostopPolicy rejects', () => {
+  const MUST_SET = expect.stringContaining('Autostop must be set: add --idle-minutes-to-autostop 30');
+
+  it.each([
+    ['there is no such cluster', []],
+    ['the cluster is up without autostop', [up(-1)]],
+    ['the cluster is being built without autostop', [{ ...up(-1), status: 'INIT' }]],
+    ['the cluster has none', [up(null)]],
+    ['the cluster is stopped', [{ ...up(10), status: 'STOPPED' }]],
+  ])('a launch without autostop when %s', async (_when, clusters) => {
+    const { ask } = await enforcing(clusters);
+    expect(await ask()).toMatchObject({ allowed: false, failed: false, message: MUST_SET });
+  });
+
+  it('a launch without autostop when only clusters with similar names have it', async () => {
+    const { ask } = await enforcing([], {
+      onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', [{ ...up(10), name: 'c11' }])),
+    });
+    expect(await ask()).toMatchObject({ allowed: false, failed: false, message: MUST_SET });
+  });
+
+  it('a launch without a cluster name, without asking the server', async () => {
+    const { ask, server } = await enforcing([up(10)]);
+    expect(await ask({ options: { clusterName: null } })).toMatchObject({
+      allowed: false,
+      message: MUST_SET,
+    });
+    expect(server.questions).toEqual([]);
+  });
+
+  it('a request with an unknown name, as a later SkyPilot may have', async () => {
+    const { ask } = await enforcing([]);
+    expect(await ask({ name: 'launch.v2' })).toMatchObject({ allowed: false, message: MUST_SET });
+  });
+
+  it('a launch whose options SkyPilot does not send', async () => {
+    const { ask } = await enforcing([]);
+    expect(await ask({ options: null })).toMatchObject({ allowed: false, message: MUST_SET });
+    expect(await ask({ name: 'exec', options: null })).toMatchObject({ allowed: false });
+  });
+
+  it('a dry run too', async () => {
+    const { ask } = await enforcing([]);
+    expect(await ask({ options: { dryrun: true } })).toMatchObject({ allowed: false, message: MUST_SET });
+  });
+
+  it('alternatives of which one has none', async () => {
+    const { ask } = await enforcing([]);
+    const task = taskWith('{any_of: [{infra: aws, autostop: 5}, {infra: gcp}]}');
+    expect(await ask({ task })).toMatchObject({ allowed: false, message: MUST_SET });
+  });
+
+  it.each([
+    ['{autostop: false}', { idleMinutesToAutostop: 5 }],
+    ['{autostop: {idle_minutes: -5}}', {}],
+    ['{any_of: [{autostop: 5}, {autostop: false}]}', {}],
+    ['{}', { idleMinutesToAutostop: -1 }],
+    ['{}', { idleMinutesToAutostop: -1, down: true }],
+  ])('autostop that is turned off, even if the cluster has it: %s %j', async (resources, options) => {
+    const { ask } = await enforcing([up(10)]);
+    expect(await ask({ task: taskWith(resources), options })).toMatchObject({
+      allowed: false,
+      failed: false,
+      message: 'Autostop must not be turned off.',
+    });
+  });
+
+  it('sky exec on a cluster without autostop, whatever the task says', async () => {
+    const { ask } = await enforcing([up(-1)]);
+    expect(await ask({ name: 'exec', task: taskWith('{autostop: 5}') })).toMatchObject({
+      allowed: false,
+      message: 'The cluster must have autostop: set it with sky autostop.',
+    });
+  });
+});
+
+describe('EnforceAutostopPolicy and its API server', () => {
+  it.each(['PENDING', 'WAITING', 'RUNNING'])('ask again while the request is %s', async (unfinished) => {
+    const { ask, server } = await enforcing([], {
+      onGet: (response, id, poll) => {
+        response.end(resultOf(id, poll === 1 ? unfinished : 'SUCCEEDED', poll === 1 ? null : [up(5)]));
+      },
+    });
+    expect(await ask()).toMatchObject({ allowed: true });
+    expect(server.polls).toHaveLength(2);
+  });
+
+  it('understand the header of SkyPilot before 0.10', async () => {
+    const { ask } = await enforcing([up(5)], {
+      onStatus: (response, id) => response.writeHead(200, { 'X-Request-ID': id }).end('null'),
+    });
+    expect(await ask()).toMatchObject({ allowed: true });
+  });
+
+  it('work with a path and a token', async () => {
+    const server = await startApiServer([up(5)]);
+    const { ask } = await chainOf(['EnforceAutostopPolicy'], {
+      enforce_autostop_api_server: `${server.base}/`,
+      enforce_autostop_api_token: 'sky_secret',
+    });
+    expect(await ask()).toMatchObject({ allowed: true });
+    expect(server.questions[0]?.headers.authorization).toBe('Bearer sky_secret');
+    const behind = await startService((response) => response.writeHead(404).end());
+    const other = await chainOf(['EnforceAutostopPolicy'], {
+      enforce_autostop_api_server: `${behind.url}/sky/`,
+    });
+    expect(await other.ask()).toMatchObject({ failed: true });
+    expect(behind.requests[0]?.path).toBe('/check-create/sky/status');
+  });
+
+  const failing: [what: string, behaviour: Behaviour, cause: RegExp][] = [
+    [
+      'refuses the question',
+      { onStatus: (response) => response.writeHead(401).end('who are you') },
+      /expected 200 from the API server for POST \/status, got 401/,
+    ],
+    [
+      'sends somewhere else',
+      { onStatus: (response) => response.writeHead(307, { location: 'http://127.0.0.1:1/status' }).end() },
+      /got 307/,
+    ],
+    ['gives no id', { onStatus: (response) => response.end('null') }, /no usable id/],
+    [
+      'gives an id that is none',
+      {
+        onStatus: (response) => response.writeHead(200, { 'X-Skypilot-Request-ID': '../x&y=1' }).end(),
+      },
+      /no usable id/,
+    ],
+    [
+      'forgets the request',
+      { onStatus: (response) => begin(response, 'another-one') },
+      /expected 200 from the API server for GET \/api\/get, got 404/,
+    ],
+    [
+      'has failed',
+      {
+        onGet: (response, id) =>
+          response.writeHead(500).end(JSON.stringify({ detail: resultOf(id, 'FAILED', null) })),
+      },
+      /got 500/,
+    ],
+    [
+      'says FAILED',
+      { onGet: (response, id) => response.end(resultOf(id, 'FAILED', [up(5)])) },
+      /could not determine/,
+    ],
+    [
+      'says CANCELLED',
+      { onGet: (response, id) => response.end(resultOf(id, 'CANCELLED', [up(5)])) },
+      /could not determine/,
+    ],
+    [
+      'says what is not known',
+      { onGet: (response, id) => response.end(resultOf(id, 'DONE', [up(5)])) },
+      /could not determine/,
+    ],
+    ['answers with a page', { onGet: (response) => response.end('<html>') }, /unknown form/],
+    ['answers with nothing', { onGet: (response) => response.end() }, /unknown form/],
+    ['answers with a list', { onGet: (response) => response.end('[]') }, /unknown form/],
+    [
+      'has a result that is no list',
+      { onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', null)) },
+      /unknown form/,
+    ],
+    ['has no result at all', { onGet: (response) => response.end('{"status":"SUCCEEDED"}') }, /unknown form/],
+    [
+      'has records without a status',
+      { onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', [{ name: 'c1', autostop: 5 }])) },
+      /unknown form/,
+    ],
+    [
+      'has an autostop that is no number',
+      {
+        onGet: (response, id) =>
+          response.end(resultOf(id, 'SUCCEEDED', [{ name: 'c1', status: 'UP', autostop: '5' }])),
+      },
+      /unknown form/,
+    ],
+    [
+      'answers with too much',
+      {
+        onGet: (response, id) =>
+          response.end(resultOf(id, 'SUCCEEDED', [{ ...up(5), handle: 'x'.repeat(2 ** 21) }])),
+      },
+      /size/,
+    ],
+    [
+      'breaks off in the middle',
+      {
+        onGet: (response, id) => {
+          response.writeHead(200, { 'content-length': 9999 }).write(resultOf(id, 'SUCCEEDED', [up(5)]));
+          setTimeout(() => response.destroy(), 20);
+        },
+      },
+      /\/api\/get/,
+    ],
+    ['drops the connection', { onStatus: (response) => response.destroy() }, /\/status/],
+  ];
+
+  it.each(failing)('fail when it %s: the request is refused without the cause', async (...args) => {
+    const [, behaviour, cause] = args;
+    const { ask, logger } = await enforcing([up(5)], behaviour, {
+      enforce_autostop_api_token: 'sky_secret',
+    });
+    expect(await ask()).toMatchObject({
+      allowed: false,
+      failed: true,
+      message: 'The request could not be checked. Please try again later, or ask the operator.',
+    });
+    const [line] = logger.lines.filter(({ level }) => level === 'error');
+    expect(line?.fields.error).toMatch(cause);
+    expect(JSON.stringify(logger.lines)).not.toContain('sky_secret');
+  });
+
+  it('fail when it is unreachable', async () => {
+    const { ask } = await chainOf(['EnforceAutostopPolicy'], {
+      enforce_autostop_api_server: `http://127.0.0.1:${await unusedPort()}`,
+    });
+    expect(await ask()).toMatchObject({ allowed: false, failed: true });
+  });
+
+  it('fail at the timeout, however slow it is', async () => {
+    const slow: readonly Behaviour[] = [
+      { onStatus: () => {} },
+      { onGet: () => {} },
+      { onGet: (response, id) => response.end(resultOf(id, 'RUNNING', null)) },
+      {
+        onGet: (response) => {
+          const drops = setInterval(() => response.write(' '), 50);
+          response.on('close', () => clearInterval(drops));
+        },
+      },
+    ];
+    const short = { enforce_autostop_timeout: 1 };
+    const { url } = await startDeafService();
+    const chains = await Promise.all([
+      chainOf(['EnforceAutostopPolicy'], { enforce_autostop_api_server: url, ...short }),
+      ...slow.map((behaviour) => enforcing([up(5)], behaviour, short)),
+    ]);
+    for (const answer of await Promise.all(chains.map(({ ask }) => ask()))) {
+      expect(answer).toMatchObject({ allowed: false, failed: true });
+    }
+  });
+
+  it('give up after twenty polls', async () => {
+    const server = await startApiServer([up(5)], {
+      onGet: (response, id) => response.end(resultOf(id, 'RUNNING', null)),
+    });
+    const api = new SkypilotApiServer(
+      { url: server.base, token: '', timeout: 20, pollPause: 0 },
+      createSharedServices({}),
+    );
+    onTestFinished(() => api.close());
+    await expect(api.cluster('c1', {})).rejects.toThrow('no result after 20 requests');
+    expect(server.polls).toHaveLength(20);
+  });
+
+  it('stop when the caller gives up', async () => {
+    const server = await startApiServer([up(5)], { onGet: () => {} });
+    const api = new SkypilotApiServer({ url: server.base, token: '', timeout: 20 }, createSharedServices({}));
+    onTestFinished(() => api.close());
+    const caller = new AbortController();
+    const asked = api.cluster('c1', { signal: caller.signal });
+    await vi.waitFor(() => expect(server.polls).toHaveLength(1), SOON);
+    caller.abort(new Error('nobody waits'));
+    await expect(asked).rejects.toThrow('nobody waits');
+  });
+});
+
+describe('the options of EnforceAutostopPolicy', () => {
+  it('require the URL of the API server', async () => {
+    expect(await problemsOf('EnforceAutostopPolicy', {})).toEqual([
+      expect.stringContaining('EnforceAutostopPolicy needs enforce_autostop_api_server'),
+    ]);
+  });
+
+  it.each(['no url', 'ftp://host', 'http://', 'http://user:hunter2@host', 'http://host/?token=hunter2'])(
+    'refuse %s as its address',
+    async (url) => {
+      const problems = await problemsOf('EnforceAutostopPolicy', { enforce_autostop_api_server: url });
+      expect(problems).toEqual([expect.stringContaining('expected an http or https URL with a host')]);
+    },
+  );
+
+  it('treat the token as a secret', async () => {
+    const problems = await problemsOf('EnforceAutostopPolicy', {
+      enforce_autostop_api_server: 'http://host',
+      enforce_autostop_api_token: 'two hunter2',
+    });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,209 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { policyFiles, policySource } from '../support/skypilot.ts';
+import { Lab, type LabSetup } from './charging.ts';
+
+const quotas = (options: object, setup: LabSetup = {}) =>
+  Lab.open({ policies: ['GpuQuotaPolicy'], options: { ...options }, ...setup });
+
+describe('a user', () => {
+  it('may have so many accelerators of a kind at once, and of all kinds together', async () => {
+    const lab = await quotas({ gpu_quota_per_user: { a100: 8, '*': 10 } });
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:6' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:4' })).toMatchObject({
+      allowed: false,
+      failed: false,
+      message: 'lee may have 8 A100 at once, has 6, and asks for 4: stop a cluster first.',
+    });
+    expect(await lab.ask({ cluster: 'two', gpus: 'T4:5' })).toMatchObject({
+      allowed: false,
+      message: 'lee may have 10 accelerators at once, has 6, and asks for 5: stop a cluster first.',
+    });
+    expect(await lab.ask({ cluster: 'two', gpus: 'T4:4' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'three', gpus: 'T4:1', user: 'ffff0000' })).toMatchObject({
+      allowed: true,
+    });
+    await lab.verify();
+  });
+
+  it('may have another number, across workspaces', async () => {
+    const options = { gpu_quota_per_user: { A100: 1 }, gpu_quota_users: { 'Lee/A100': 4 } };
+    const lab = await quotas(options);
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:3', workspace: 'ml' })).toMatchObject({
+      allowed: true,
+    });
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:2', workspace: 'bio' })).toMatchObject({
+      allowed: false,
+    });
+    // Whoever creates a service account may name it lee.
+    expect(await lab.ask({ cluster: 'four', gpus: 'A100:2', user: 'sa-1f3870be' })).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  it('counts all nodes, whole accelerators, and the most of all alternatives', async () => {
+    const lab = await quotas({ gpu_quota_per_user: { A100: 4, H100: 4 } });
+    const task = (resources: string, nodes = 1) => `num_nodes: ${nodes}\nresources: ${resources}\n`;
+    expect(await lab.ask({ task: task('{accelerators: A100:2}', 3) })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ task: task('{accelerators: A100:0.5}', 5) })).toMatchObject({ allowed: false });
+    const either = task('{any_of: [{accelerators: T4:1}, {accelerators: H100:8}]}');
+    expect(await lab.ask({ task: either })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ task: task('{instance_type: p4d.24xlarge}') })).toMatchObject({
+      message: 'The accelerators of p4d.24xlarge are not known: name them in resources.',
+    });
+  });
+});
+
+describe('a part of a name, which SkyPilot completes', () => {
+  it('counts for every kind that it may mean', async () => {
+    const lab = await quotas({ gpu_quota_per_user: { H200: 4 }, gpu_quota_users: { 'a1b2c3d4/Custom': 0 } });
+    expect(await lab.ask({ gpus: 'H20:8' })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ gpus: 'Cust:1' })).toMatchObject({ allowed: false });
+    expect(await lab.ask({ gpus: 'H10.:8' })).toMatchObject({ allowed: true });
+  });
+});
+
+describe('a workspace', () => {
+  it('may have so many, whoever has them', async () => {
+    const lab = await quotas({
+      gpu_quota_per_workspace: { A100: 4 },
+      gpu_quota_workspaces: { 'bio/A100': 0 },
+    });
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:4' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'two', user: 'ffff0000' })).toMatchObject({
+      message: 'The workspace ml may have 4 A100 at once, has 4, and asks for 1: stop a cluster first.',
+    });
+    expect(await lab.ask({ cluster: 'two', workspace: 'bio' })).toMatchObject({ allowed: false });
+  });
+});
+
+describe('two launches at once', () => {
+  it('pass once where there is room for one, through two processes on one ledger', async () => {
+    const options = { gpu_quota_per_user: { A100: 3 } };
+    const one = await quotas(options);
+    const other = await quotas(options, { connection: one.connection });
+    const reviews = await Promise.all(
+      [one, other, one, other].map((lab, index) => lab.ask({ cluster: `train-${index}`, gpus: 'A100:2' })),
+    );
+    expect(reviews.filter(({ allowed }) => allowed)).toHaveLength(1);
+    expect(reviews.every(({ failed }) => !failed)).toBe(true);
+  });
+});
+
+describe('what SkyPilot shows', () => {
+  it('frees what is stopped, counts what is up however long, and what nobody announced', async () => {
+    const lab = await quotas({ gpu_quota_per_user: { A100: 4 } });
+    await lab.ask({ gpus: 'A100:4' });
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 4 } });
+    await lab.poll();
+    for (let hour = 0; hour < 30; hour += 1) {
+      lab.pass(1700);
+      await lab.poll();
+    }
+    lab.pass(1700);
+    expect(await lab.ask({ cluster: 'two' })).toMatchObject({ allowed: false });
+    lab.api.stop('train');
+    await lab.poll();
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:2' })).toMatchObject({ allowed: true });
+    lab.api.launch({ name: 'wild', workspace: 'ml', accelerators: { A100: 3 } });
+    const { changes } = await lab.poll();
+    expect(changes).toMatchObject([
+      {
+        cluster: 'wild',
+        settlement: { outcome: 'recorded', exceeded: expect.stringContaining('A100 at once') },
+      },
+    ]);
+    expect(await lab.ask({ cluster: 'three' })).toMatchObject({ allowed: false });
+    await lab.verify();
+  });
+
+  it('is charged to budgets and counted against quotas side by side', async () => {
+    const lab = await Lab.open({
+      budget: '100',
+      policies: ['UsageBudgetPolicy', 'GpuQuotaPolicy'],
+      options: { gpu_quota_per_user: { A100: 2 } },
+    });
+    expect(await lab.ask({ gpus: 'A100:3' })).toMatchObject({ allowed: false, policy: 'GpuQuotaPolicy' });
+    lab.pass(1800);
+    lab.api.launch({ name: 'other', workspace: 'ml' });
+    await lab.poll();
+    // The second policy has refused what the first one has charged.
+    expect(await lab.taken()).toBe(0);
+    expect(await lab.ask({ gpus: 'A100:2' })).toMatchObject({ allowed: true });
+    expect(
+      (await lab.leases()).filter(({ state }) => state === 'open').map(({ leaseId }) => leaseId),
+    ).toEqual(expect.arrayContaining(['skypilot:ml/train', 'skypilot-gpus:ml/train']));
+    await lab.verify();
+  });
+});
+
+describe('a policy of somebody else', () => {
+  it('may not have the ledger', async () => {
+    const { folder } = policyFiles({ GreedyPolicy: '' });
+    const file = join(folder, 'greedy.js');
+    writeFileSync(file, policySource('GreedyPolicy', '', { extra: "static needs = ['ledger'];" }));
+    await expect(Lab.open({ policies: [`${file}#GreedyPolicy`] })).rejects.toThrow(
+      'GreedyPolicy could not be set up: only included policies may name what they need',
+    );
+  });
+});
+
+describe('a quota', () => {
+  const EIGHT = { gpu_quota_per_user: { A100: 8 } };
+
+  it('counts a cluster that is up also while SkyPilot could not be asked for hours', async () => {
+    const lab = await quotas(EIGHT);
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject({ allowed: true });
+    lab.api.launch({ name: 'one', workspace: 'ml', accelerators: { A100: 8 } });
+    for (let hour = 0; hour < 30; hour += 1) {
+      lab.pass(3600);
+      await lab.poll();
+    }
+    lab.pass(6 * 3600);
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('has 8'),
+    });
+    await lab.verify();
+  });
+
+  it('counts clusters from before it was enabled, and those past its door, from the next round on', async () => {
+    const lab = await quotas(EIGHT);
+    lab.api.launch({ name: 'before', workspace: 'ml', accelerators: { A100: 4 } });
+    lab.api.launch({ name: 'job-1', workspace: 'bio', accelerators: { A100: 4 }, isManaged: true });
+    await lab.poll();
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject({ allowed: false });
+    lab.api.launch({ name: 'wild', workspace: 'ml', accelerators: { A100: 1 } });
+    const { changes } = await lab.poll();
+    expect(changes.find(({ cluster }) => cluster === 'wild')?.settlement?.exceeded).toMatch(
+      /may have 8 A100/,
+    );
+  });
+
+  it('that is lowered below what is used stops nothing, and lets nothing more start', async () => {
+    const lab = await quotas(EIGHT);
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject({ allowed: true });
+    const lower = await quotas({ gpu_quota_per_user: { A100: 4 } }, { connection: lab.connection });
+    expect(await lower.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject({ allowed: false });
+    // The cluster that is there already takes nothing more.
+    expect(await lower.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject({ allowed: true });
+    await lower.verify();
+  });
+
+  it('of a user does not know two identities of one person, that of the workspace does', async () => {
+    const lab = await quotas({ ...EIGHT, gpu_quota_per_workspace: { A100: 12 } });
+    expect(await lab.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject({ allowed: true });
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:4', user: 'sa-1f3870be' })).toMatchObject({
+      allowed: true,
+    });
+    expect(await lab.ask({ cluster: 'three', gpus: 'A100:1', user: 'sa-1f3870be' })).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('The workspace ml may have 12'),
+    });
+  });
+});
+
+it('a policy that charges launches wants to know the API server', async () => {
+  await expect(quotas({ api_server: undefined })).rejects.toThrow(/api_server: expected the URL/);
+});

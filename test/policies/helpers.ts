@@ -1,0 +1,118 @@
+import { onTestFinished } from 'vitest';
+import { withinDeadline } from '../../src/deadline.ts';
+import { type Configuration, readConfiguration } from '../../src/enforcement/configuration.ts';
+import type { EnforcementServices } from '../../src/enforcement/services.ts';
+import { formatProblem } from '../../src/errors.ts';
+import { PolicyChain, type Review } from '../../src/skypilot/policy-chain.ts';
+import { skypilotSection } from '../../src/skypilot/section.ts';
+import type { RequestOptions, User } from '../../src/skypilot/user-request.ts';
+import { decodeRequest, encodeAnswer, encodeRequest } from '../../src/skypilot/wire.ts';
+import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
+
+/** A request as a test writes it: what is left out is as in a launch at the server's side. */
+export interface Asked {
+  readonly task?: string;
+  readonly config?: string;
+  readonly name?: string;
+  readonly options?: Partial<RequestOptions> | null;
+  readonly atClientSide?: boolean;
+  readonly user?: User | null;
+  readonly clientApiVersion?: number | null;
+  readonly clientVersion?: string | null;
+}
+
+/** The answer of a chain, with the two texts that SkyPilot gets where it is allowed. */
+export interface Answered extends Review {
+  readonly task_: string;
+  readonly config: string;
+}
+
+export const TASK = `name: train
+resources:
+  infra: aws
+num_nodes: 1
+setup: |
+  pip install torch
+run: python train.py
+_user_specified_yaml: "name: train\\nrun: python train.py\\n"
+`;
+
+export const LEE: User = { id: 'a1b2c3d4', name: 'lee', userType: null, preferredWorkspace: null };
+
+/** The configuration of `[skypilot]` with included policies. */
+export function configured(
+  policies: readonly string[],
+  options: Readonly<Record<string, unknown>> = {},
+): Promise<Configuration> {
+  const values = { skypilot: { isolation: 'none', admin_policies: policies, ...options } };
+  return readConfiguration({ configFiles: [], environment: {}, values }, [skypilotSection]);
+}
+
+/** What is wrong with options of a policy, a sentence each. */
+export async function problemsOf(
+  policy: string,
+  options: Readonly<Record<string, unknown>>,
+): Promise<string[]> {
+  const { problems } = await configured([policy], options);
+  return problems.filter(({ section }) => section === 'skypilot').map(formatProblem);
+}
+
+/** A chain of included policies that is closed after the test. */
+export async function chainOf(
+  policies: readonly string[],
+  options: Readonly<Record<string, unknown>> = {},
+  services: EnforcementServices = {},
+): Promise<{ ask: (asked?: Asked) => Promise<Answered>; logger: RecordingLogger }> {
+  const logger = recordingLogger();
+  const chain = await PolicyChain.fromConfiguration(await configured(policies, options), {
+    logger,
+    ...services,
+  });
+  onTestFinished(() => chain.close());
+  return { ask: (asked = {}) => answered(chain, asked), logger };
+}
+
+async function answered(chain: PolicyChain, asked: Asked): Promise<Answered> {
+  const { options = {}, user = asked.atClientSide ? null : LEE } = asked;
+  const body = encodeRequest({
+    task: asked.task ?? TASK,
+    skypilotConfig: asked.config ?? '{}\n',
+    requestName: asked.name ?? 'launch',
+    requestOptions: options && {
+      clusterName: 'c1',
+      idleMinutesToAutostop: null,
+      down: false,
+      dryrun: false,
+      ...options,
+    },
+    atClientSide: asked.atClientSide ?? false,
+    user,
+    clientApiVersion: asked.clientApiVersion === undefined ? 56 : asked.clientApiVersion,
+    clientVersion: asked.clientVersion === undefined ? '0.13.0' : asked.clientVersion,
+  });
+  const request = decodeRequest(JSON.parse(body));
+  const review = await withinDeadline(20, (deadline) => chain.review(request, { deadline }));
+  const inner = JSON.parse(JSON.parse(encodeAnswer(request, review))) as {
+    task: string;
+    skypilot_config: string;
+  };
+  return { ...review, task_: inner.task, config: inner.skypilot_config };
+}
+
+/** Asks, and asks again with the answer, as SkyPilot does: the second answer must be the first one. */
+export async function askTwice(
+  ask: (asked?: Asked) => Promise<Answered>,
+  asked: Asked = {},
+): Promise<Answered> {
+  const first = await ask(asked);
+  if (!first.allowed) {
+    throw new Error(`refused by ${first.policy}: ${first.message}`);
+  }
+  const second = await ask({ ...asked, task: first.task_, config: first.config });
+  if (!second.allowed || second.changed || second.task_ !== first.task_ || second.config !== first.config) {
+    throw new Error(
+      `not idempotent: ${JSON.stringify([first.task_, second.task_, first.config, second.config])}`,
+    );
+  }
+  return first;
+}

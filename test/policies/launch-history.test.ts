@@ -1,0 +1,12 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import '../support/properties.ts';
+import { histories, play } from './launch-history.ts';
+
+it('charges what was used, whatever befalls clusters', async () => {
+  await fc.assert(
+    fc.asyncProperty(histories, (history) => play(history)),
+    { numRuns: 3 },
+  );
+  expect.hasAssertions();
+});

@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest';
+import { type Asked, askTwice, chainOf, problemsOf } from './helpers.ts';
+
+/** The resources of a task after the policy with a maximum of 10 minutes, by what they were and what was said besides. */
+async function resourcesAfter(resources: string, options: Asked['options'] = {}, max = 10) {
+  const { ask } = await chainOf(['SetMaxAutostopIdleMinutesPolicy'], { set_max_autostop_idle_minutes: max });
+  const { task } = await askTwice(ask, {
+    task: `name: t\nresources: ${resources}\nrun: hostname\n`,
+    options,
+  });
+  return task.resources;
+}
+
+const autostopAfter = async (autostop: string, options: Asked['options'] = {}) =>
+  ((await resourcesAfter(`{autostop: ${autostop}}`, options)) as { autostop: unknown }).autostop;
+
+describe('SetMaxAutostopIdleMinutesPolicy', () => {
+  it.each(['0', '10', '5m', 'true', '{idle_minutes: 10, down: true}', '{down: true}'])(
+    'leaves autostop: %s as it is',
+    async (autostop) => {
+      const { ask } = await chainOf(['SetMaxAutostopIdleMinutesPolicy']);
+      const task = `resources:\n  autostop: ${autostop}\nrun: hostname\n`;
+      expect(await askTwice(ask, { task })).toMatchObject({ changed: false, task_: task });
+    },
+  );
+
+  it.each([
+    ['11', { idle_minutes: 10 }],
+    ['11m', { idle_minutes: 10 }],
+    ['"1H"', { idle_minutes: 10 }],
+    ['2d', { idle_minutes: 10 }],
+    ['10.5', { idle_minutes: 10 }],
+    ['.inf', { idle_minutes: 10 }],
+    ['.nan', { idle_minutes: 10 }],
+    ['99999999999999999999', { idle_minutes: 10 }],
+    ['{idle_minutes: 20, down: true, wait_for: jobs}', { idle_minutes: 10, down: true, wait_for: 'jobs' }],
+  ])('caps autostop: %s', async (autostop, expected) => {
+    expect(await autostopAfter(autostop)).toEqual(expected);
+  });
+
+  it.each([
+    ['null', { idle_minutes: 10 }],
+    ['false', { idle_minutes: 10 }],
+    ['-1', { idle_minutes: 10 }],
+    ['-5', { idle_minutes: 10 }],
+    ['{idle_minutes: -1, down: true}', { idle_minutes: 10, down: true }],
+    ['{idle_minutes: false}', { idle_minutes: 10 }],
+  ])('sets it where it is off: %s', async (autostop, expected) => {
+    expect(await autostopAfter(autostop)).toEqual(expected);
+  });
+
+  it('sets autostop if it is missing, also for a task without resources', async () => {
+    expect(await resourcesAfter('{infra: aws}')).toEqual({ infra: 'aws', autostop: { idle_minutes: 10 } });
+    expect(await resourcesAfter('{}')).toEqual({ autostop: { idle_minutes: 10 } });
+    expect(await resourcesAfter('')).toEqual({ autostop: { idle_minutes: 10 } });
+  });
+
+  it.each([
+    [{ idleMinutesToAutostop: 5 }, { idle_minutes: 5 }],
+    [{ idleMinutesToAutostop: 30 }, { idle_minutes: 10 }],
+    [{ idleMinutesToAutostop: -1 }, { idle_minutes: 10 }],
+    [
+      { idleMinutesToAutostop: 30, down: true },
+      { idle_minutes: 10, down: true },
+    ],
+    [{ down: true }, { idle_minutes: 0, down: true }],
+    [null, { idle_minutes: 10 }],
+  ])('uses the command line if the task sets nothing: %j', async (options, expected) => {
+    expect(await resourcesAfter('{}', options)).toEqual({ autostop: expected });
+  });
+
+  it('uses the task if both set it, as SkyPilot does', async () => {
+    expect(await autostopAfter('7', { idleMinutesToAutostop: 30 })).toBe(7);
+    expect(await autostopAfter('false', { idleMinutesToAutostop: 5 })).toEqual({ idle_minutes: 10 });
+  });
+
+  it.each(['any_of', 'ordered'])('caps and sets it in each alternative of %s', async (form) => {
+    const list = `{autostop: 60, ${form}: [{infra: aws}, {infra: gcp, autostop: 3}, {infra: azure, autostop: null}]}`;
+    expect(await resourcesAfter(list)).toEqual({
+      autostop: 60,
+      [form]: [
+        { infra: 'aws', autostop: { idle_minutes: 10 } },
+        { infra: 'gcp', autostop: 3 },
+        { infra: 'azure', autostop: { idle_minutes: 10 } },
+      ],
+    });
+    expect(await resourcesAfter(`{autostop: 60, ${form}: []}`)).toEqual({
+      autostop: { idle_minutes: 10 },
+      [form]: [],
+    });
+  });
+
+  it('accepts a maximum of 0', async () => {
+    expect(await resourcesAfter('{autostop: 1}', {}, 0)).toEqual({ autostop: { idle_minutes: 0 } });
+  });
+
+  it.each([
+    'soon',
+    '600s',
+    '10 minutes',
+    '[10]',
+    '""',
+    '1:90h',
+    '{idle_minutes: [1]}',
+    '{idle_minutes: 5m}',
+    '{down: 1}',
+    '{wait_for: x}',
+  ])('rejects an autostop that it cannot read, and says what is one: %s', async (autostop) => {
+    const { ask } = await chainOf(['SetMaxAutostopIdleMinutesPolicy']);
+    expect(await ask({ task: `resources: {autostop: ${autostop}}` })).toMatchObject({
+      allowed: false,
+      failed: false,
+      message:
+        'resources.autostop: expected minutes, a time such as 10m or 1h, or a mapping with idle_minutes, down, wait_for and hook.',
+    });
+  });
+
+  it('is refused with a maximum below 0', async () => {
+    expect(
+      await problemsOf('SetMaxAutostopIdleMinutesPolicy', { set_max_autostop_idle_minutes: -1 }),
+    ).toHaveLength(1);
+  });
+});

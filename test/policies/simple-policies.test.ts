@@ -1,0 +1,198 @@
+import { describe, expect, it } from 'vitest';
+import { askTwice, chainOf, problemsOf, TASK } from './helpers.ts';
+
+describe('RejectAllPolicy', () => {
+  it('rejects every request with a message for the user', async () => {
+    const { ask } = await chainOf(['RejectAllPolicy']);
+    for (const asked of [{}, { name: 'jobs.launch', options: null }, { atClientSide: true }]) {
+      expect(await ask(asked)).toMatchObject({
+        allowed: false,
+        failed: false,
+        policy: 'RejectAllPolicy',
+        message: 'No requests are accepted at the moment.',
+      });
+    }
+  });
+});
+
+describe('AddLabelsPolicy', () => {
+  it('adds its label to a configuration without labels, and keeps the task', async () => {
+    const { ask } = await chainOf(['AddLabelsPolicy']);
+    const { config, task_, changed } = await askTwice(ask);
+    expect(config).toBe('kubernetes:\n  custom_metadata:\n    labels:\n      app: skypilot\n');
+    expect(task_).toBe(TASK);
+    expect(changed).toBe(true);
+  });
+
+  it('keeps other labels, and replaces those of the same name', async () => {
+    const { ask } = await chainOf(['AddLabelsPolicy'], {
+      add_labels: { app: 'ours', 'site.org/team': 'ml' },
+    });
+    const { skypilotConfig } = await askTwice(ask, {
+      config:
+        'kubernetes:\n  custom_metadata:\n    labels: {app: theirs, owner: lee}\n    annotations: {a: b}\n',
+    });
+    expect(skypilotConfig.getNested(['kubernetes', 'custom_metadata'])).toEqual({
+      labels: { app: 'ours', owner: 'lee', 'site.org/team': 'ml' },
+      annotations: { a: 'b' },
+    });
+  });
+
+  it.each([
+    'kubernetes:',
+    'kubernetes: {custom_metadata: null}',
+    'kubernetes: {custom_metadata: {labels: []}}',
+  ])('adds it to %s', async (config) => {
+    const { ask } = await chainOf(['AddLabelsPolicy']);
+    const { skypilotConfig } = await askTwice(ask, { config });
+    expect(skypilotConfig.getNested(['kubernetes', 'custom_metadata', 'labels'])).toEqual({
+      app: 'skypilot',
+    });
+  });
+
+  it.each(['labels: {app: theirs, owner: lee}', 'labels: null', 'labels: x', 'annotations: {a: b}'])(
+    'wins over what a task or a context would lay over it: %s',
+    async (metadata) => {
+      const cloud = `{custom_metadata: {${metadata}}, pod_config: {metadata: {labels: {app: theirs}}}}`;
+      const overrides = `{kubernetes: ${cloud}, ssh: ${cloud}, docker: {run_options: [a]}}`;
+      const { ask } = await chainOf(['AddLabelsPolicy']);
+      const { task, skypilotConfig } = await askTwice(ask, {
+        task: `config: ${overrides}
+experimental: {config_overrides: ${overrides}}
+resources:
+  _cluster_config_overrides: ${overrides}
+  any_of: [{infra: k8s, _cluster_config_overrides: ${overrides}}, {infra: aws}]
+  ordered: [{_cluster_config_overrides: ${overrides}}]
+run: hostname
+`,
+        config: `kubernetes: {context_configs: {east: ${cloud}, __proto__: ${cloud}, west: {provision_timeout: 5}}}
+ssh: {context_configs: {pool: ${cloud}}, custom_metadata: {${metadata}}}
+`,
+      });
+      const all = (tree: unknown, name: string): unknown[] =>
+        typeof tree !== 'object' || tree === null
+          ? []
+          : Object.entries(tree).flatMap(([key, value]) => (key === name ? [value] : all(value, name)));
+      const metadatas = [
+        ...all(task, 'custom_metadata'),
+        ...all(skypilotConfig.toDict(), 'custom_metadata'),
+      ] as { labels: object }[];
+      expect(metadatas).toHaveLength(10 + 5);
+      for (const { labels } of metadatas) {
+        expect(labels).toMatchObject({ app: 'skypilot' });
+      }
+      expect(skypilotConfig.getNested(['kubernetes', 'context_configs', 'west'])).toEqual({
+        provision_timeout: 5,
+      });
+    },
+  );
+
+  it('keeps a task that overrides no metadata', async () => {
+    const { ask } = await chainOf(['AddLabelsPolicy']);
+    const task = 'resources: {_cluster_config_overrides: {kubernetes: {provision_timeout: 5}}, any_of: x}\n';
+    expect((await askTwice(ask, { task })).task_).toBe(task);
+  });
+
+  it.each([{ 'no spaces': 'x' }, { app: 'no spaces' }, { app: 'x'.repeat(64) }, { '-app': 'x' }])(
+    'is refused with the label %j, which Kubernetes would not take',
+    async (add_labels) => {
+      expect(await problemsOf('AddLabelsPolicy', { add_labels })).toEqual([
+        expect.stringContaining('add_labels: expected comma-separated label:value pairs'),
+      ]);
+    },
+  );
+});
+
+describe('DisablePublicIpPolicy', () => {
+  it.each(['vpc_name: prod', 'vpc_names: prod', 'vpc_names: [prod, spare]'])(
+    'has internal addresses used where the VPC is named: %s',
+    async (vpc) => {
+      const { ask } = await chainOf(['DisablePublicIpPolicy']);
+      const { skypilotConfig } = await askTwice(ask, {
+        config: `aws:\n  use_internal_ips: false\n  ${vpc}\n`,
+      });
+      expect(skypilotConfig.getNested(['aws', 'use_internal_ips'])).toBe(true);
+      // SkyPilot refuses a configuration with a name that it does not know.
+      expect(Object.keys(skypilotConfig.getNested(['aws']) as object)).not.toContain('use_internal_ip');
+    },
+  );
+
+  it.each(['{}', 'aws:', 'aws: {vpc_name: null}', 'aws: {vpc_name: " "}', 'aws: {vpc_names: []}', 'aws: x'])(
+    'rejects where it is not, and says what to set: %s',
+    async (config) => {
+      const { ask } = await chainOf(['DisablePublicIpPolicy']);
+      const answer = await ask({ config });
+      expect(answer).toMatchObject({ allowed: false, failed: false });
+      expect(answer.message).toContain('set aws.vpc_name in ~/.sky/config.yaml');
+    },
+  );
+});
+
+describe('UseSpotForGpuPolicy', () => {
+  const spot = async (resources: string) => {
+    const { ask } = await chainOf(['UseSpotForGpuPolicy']);
+    const { task } = await askTwice(ask, { task: `name: train\nresources:\n${resources}\nrun: hostname\n` });
+    return task.resources;
+  };
+
+  it.each(['A100', 'A100:8', '{A100: 8}', '[A100:8, H100]', '"{A100: 8}"', '{A100: null}'])(
+    'takes spot instances for the accelerators %s',
+    async (accelerators) => {
+      expect(await spot(`  use_spot: false\n  accelerators: ${accelerators}`)).toMatchObject({
+        use_spot: true,
+      });
+    },
+  );
+
+  it('recognizes them by their alias', async () => {
+    expect(await spot('  gpus: A100:8')).toEqual({ gpus: 'A100:8', use_spot: true });
+  });
+
+  it.each(['cpus: 4', 'accelerators:', 'accelerators: []', 'accelerators: {}', 'use_spot: false'])(
+    'leaves what asks for none as it is: %s',
+    async (resources) => {
+      const { ask } = await chainOf(['UseSpotForGpuPolicy']);
+      const task = `resources:\n  ${resources} # as it came\nrun: hostname\n`;
+      expect(await askTwice(ask, { task })).toMatchObject({ changed: false, task_: task });
+    },
+  );
+
+  it.each(['any_of', 'ordered'])('looks at each alternative of %s by itself', async (form) => {
+    const list = `  ${form}:\n    - infra: aws\n      accelerators: A100:8\n    - infra: gcp\n      cpus: 8\n`;
+    expect(await spot(list)).toEqual({
+      [form]: [
+        { infra: 'aws', accelerators: 'A100:8', use_spot: true },
+        { infra: 'gcp', cpus: 8 },
+      ],
+    });
+  });
+
+  it('sees accelerators outside of the alternatives, also if there are none', async () => {
+    expect(
+      await spot('  accelerators: A100\n  any_of: [{infra: aws}, {infra: gcp, accelerators: null}]'),
+    ).toEqual({
+      accelerators: 'A100',
+      any_of: [
+        { infra: 'aws', use_spot: true },
+        { infra: 'gcp', accelerators: null },
+      ],
+    });
+    expect(await spot('  accelerators: A100\n  any_of: []')).toEqual({
+      accelerators: 'A100',
+      any_of: [],
+      use_spot: true,
+    });
+  });
+
+  it.each(['accelerators: 3', 'accelerators: A100:many', 'any_of: A100'])(
+    'rejects resources that it cannot read: %s',
+    async (resources) => {
+      const { ask } = await chainOf(['UseSpotForGpuPolicy']);
+      expect(await ask({ task: `resources: {${resources}}` })).toMatchObject({
+        allowed: false,
+        failed: false,
+        message: expect.stringMatching(/^resources.*: expected /),
+      });
+    },
+  );
+});

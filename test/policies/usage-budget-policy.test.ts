@@ -1,0 +1,320 @@
+import { describe, expect, it } from 'vitest';
+import { breakLedger, mendLedger } from '../support/ledgers.ts';
+import { FAILED } from '../support/skypilot.ts';
+import { Lab } from './charging.ts';
+
+const A100 = { A100: 1 };
+
+describe('a launch', () => {
+  it('is charged to the budget of its workspace for a day ahead, as a lease of the ledger', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    expect(await lab.ask({ gpus: 'A100:2' })).toMatchObject({ allowed: true, changed: false });
+    expect(await lab.taken()).toBe(48);
+    expect(await lab.leases()).toMatchObject([
+      { leaseId: 'skypilot:ml/train', projectId: 'ml', userId: 'a1b2c3d4', name: 'train', state: 'open' },
+    ]);
+    await lab.verify();
+  });
+
+  it('that does not fit is rejected with figures, and takes nothing', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    const { allowed, failed, message } = await lab.ask({ gpus: 'A100:8' });
+    expect({ allowed, failed, message }).toEqual({
+      allowed: false,
+      failed: false,
+      message:
+        'The launch would cost 192 GPU-hours; the workspace ml has 100 GPU-hours left, of a budget that is valid until 2028-01-01T00:00:00Z.',
+    });
+    expect(await lab.taken()).toBe(0);
+    expect(await lab.leases()).toEqual([]);
+  });
+
+  it('is charged once, however often and under whatever name it is asked for', async () => {
+    const lab = await Lab.open({ budget: '30' });
+    for (const name of ['validate', 'optimize', 'launch', 'launch', 'validate']) {
+      expect(await lab.ask({ name })).toMatchObject({ allowed: true });
+      lab.pass(30);
+    }
+    expect(await lab.taken()).toBe(24);
+    expect(await lab.ask({ cluster: 'other' })).toMatchObject({ allowed: false });
+  });
+
+  it('of more on the same cluster is charged for the most of both', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    await lab.ask({ gpus: 'A100:1' });
+    expect(await lab.ask({ gpus: 'A100:4' })).toMatchObject({ allowed: true });
+    expect(await lab.taken()).toBe(96);
+    expect(await lab.ask({ gpus: 'A100:1' })).toMatchObject({ allowed: true });
+    expect(await lab.taken()).toBe(96);
+    expect(await lab.ask({ gpus: 'A100:8' })).toMatchObject({ allowed: false });
+    expect(await lab.taken()).toBe(96);
+  });
+
+  it.each([
+    ['on the client side', { atClientSide: true }],
+    ['as a dry run', { dryrun: true }],
+    ['by validate', { name: 'validate' }],
+    ['by optimize', { name: 'optimize' }],
+    ['by exec', { name: 'exec' }],
+  ])('records nothing %s', async (_, launch) => {
+    const lab = await Lab.open({ budget: '100' });
+    expect(await lab.ask(launch)).toMatchObject({ allowed: true });
+    expect(await lab.leases()).toEqual([]);
+  });
+
+  it('records nothing where policies are only tried', async () => {
+    const lab = await Lab.open({ budget: '100', recordsLaunches: false });
+    expect(await lab.ask()).toMatchObject({ allowed: true });
+    expect(await lab.ask({ gpus: 'A100:8' })).toMatchObject({ allowed: false });
+    expect(await lab.leases()).toEqual([]);
+  });
+
+  it('fails closed while the ledger is away, and passes when it is back', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    breakLedger(lab.connection);
+    expect(await lab.ask()).toMatchObject({ allowed: false, failed: true, message: FAILED });
+    mendLedger(lab.connection);
+    expect(await lab.ask()).toMatchObject({ allowed: true });
+  });
+
+  it('of two at once passes once if the budget pays for one, through two processes', async () => {
+    const one = await Lab.open({ budget: '30' });
+    const other = await Lab.open({ connection: one.connection });
+    const reviews = await Promise.all(
+      [one, other, one, other].map((lab, index) => lab.ask({ cluster: `train-${index}` })),
+    );
+    expect(reviews.filter(({ allowed }) => allowed)).toHaveLength(1);
+    expect(reviews.every(({ failed }) => !failed)).toBe(true);
+    expect(await one.taken()).toBe(24);
+  });
+
+  it('is held no longer than an autostop that waits for nothing lets it be up', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    const autostop = '{idle_minutes: 90, wait_for: none}';
+    const task = `resources:\n  accelerators: A100:1\n  autostop: ${autostop}\n`;
+    expect(await lab.ask({ task })).toMatchObject({ allowed: true });
+    expect(await lab.taken()).toBe(2);
+  });
+});
+
+describe('who pays', () => {
+  it('is refused without a budget, unless none is required', async () => {
+    const lab = await Lab.open();
+    expect(await lab.ask()).toMatchObject({ allowed: false, message: 'The workspace ml has no budget.' });
+    const free = await Lab.open({ options: { usage_budget_required: false } });
+    expect(await free.ask()).toMatchObject({ allowed: true });
+  });
+
+  it('is the project of the workspace by the configuration', async () => {
+    const options = { usage_budget_projects: { vision: 'ml' } };
+    const lab = await Lab.open({ budget: '100', options });
+    expect(await lab.ask({ workspace: 'vision' })).toMatchObject({ allowed: true });
+    expect(await lab.taken()).toBe(24);
+    expect(await lab.ask({ workspace: 'ml', cluster: 'two' })).toMatchObject({
+      message: 'The workspace "ml" has no project that pays for it.',
+    });
+    expect(await lab.ask({ workspace: '__proto__', cluster: 'two' })).toMatchObject({ allowed: false });
+  });
+
+  it('is not asked for what costs nothing', async () => {
+    const lab = await Lab.open();
+    expect(await lab.ask({ task: 'run: hostname\n' })).toMatchObject({ allowed: true });
+  });
+
+  it.each(['jobs.launch', 'serve.up', 'serve.update', 'jobs.pool_apply'])(
+    'is nobody for %s, unless the operator says so',
+    async (name) => {
+      const lab = await Lab.open({ budget: '100' });
+      const refused = await lab.ask({ name, cluster: null });
+      expect(refused).toMatchObject({ allowed: false, failed: false });
+      expect(await lab.ask({ name, cluster: null, task: 'run: hostname\n' })).toMatchObject({
+        allowed: true,
+      });
+      const checking = await Lab.open({ budget: '100', options: { usage_budget_managed: 'check' } });
+      expect(await checking.ask({ name, cluster: null })).toMatchObject({ allowed: true });
+      expect(await checking.ask({ name, cluster: null, gpus: 'A100:8' })).toMatchObject({ allowed: false });
+      expect(await checking.leases()).toEqual([]);
+    },
+  );
+
+  it('is unknown for a launch without a name', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    expect(await lab.ask({ cluster: null })).toMatchObject({ allowed: false, failed: false });
+  });
+});
+
+describe('what SkyPilot shows', () => {
+  it('settles a launch: charged from when it was up until it was stopped', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    await lab.ask({ gpus: 'A100:2' });
+    lab.pass(600);
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 2 } });
+    await lab.poll();
+    expect(await lab.taken()).toBe(2 * (24 - 600 / 3600));
+    lab.pass(3600);
+    lab.api.stop('train');
+    lab.pass(40);
+    const { changes } = await lab.poll();
+    // The launch was asked for within the grace, and may be on its way.
+    expect(changes).toMatchObject([{ settlement: { outcome: 'ended' } }]);
+    expect(await lab.taken()).toBe(2);
+    await lab.verify();
+  });
+
+  it('gives back a launch that never came, after the grace, and charges it if it comes later', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    await lab.ask();
+    lab.api.launch({ name: 'other', workspace: 'ml' });
+    lab.pass(1799);
+    await lab.poll();
+    expect(await lab.taken()).toBe(24);
+    lab.pass(1);
+    await lab.poll();
+    expect(await lab.taken()).toBe(0);
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100 });
+    lab.pass(3600);
+    await lab.poll();
+    expect(await lab.taken()).toBe(2);
+    await lab.verify();
+  });
+
+  it('continues a cluster that outlives its charge, and reports what goes beyond the budget', async () => {
+    const lab = await Lab.open({ budget: '30' });
+    await lab.ask();
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100 });
+    await lab.poll();
+    lab.pass(25 * 3600);
+    const { changes } = await lab.poll();
+    expect(changes).toMatchObject([{ settlement: { exceeded: undefined } }]);
+    expect(await lab.taken()).toBe(26);
+    lab.pass(5 * 3600);
+    const later = await lab.poll();
+    expect(later.changes).toMatchObject([
+      { settlement: { exceeded: expect.stringContaining('GPU-hours left') } },
+    ]);
+    expect(await lab.taken()).toBe(31);
+    await lab.verify();
+  });
+
+  it('charges a restart that no policy was asked about, and says so', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    await lab.ask();
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100 });
+    await lab.poll();
+    lab.pass(7200);
+    lab.api.stop('train');
+    await lab.poll();
+    lab.pass(36_000);
+    lab.api.start('train');
+    lab.pass(3600);
+    const { changes } = await lab.poll();
+    expect(changes).toMatchObject([{ cluster: 'train', settlement: { outcome: 'recorded' } }]);
+    expect(await lab.taken()).toBe(2 + 2);
+    lab.api.down('train');
+    lab.pass(60);
+    await lab.poll();
+    expect(await lab.taken()).toBe(3);
+    await lab.verify();
+  });
+
+  it('charges runs that began and ended between two rounds, each at its own hardware', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    await lab.ask({ gpus: 'A100:4' });
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 4 } });
+    lab.pass(3600);
+    lab.api.down('train');
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 1 } });
+    lab.pass(3600);
+    lab.api.down('train');
+    lab.pass(60);
+    await lab.poll();
+    expect(await lab.taken()).toBe(5);
+  });
+
+  it('charges a cluster that nobody announced, and that was resized', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    const cluster = { name: 'wild', workspace: 'ml', accelerators: { A100: 1 } };
+    lab.api.launch(cluster);
+    lab.pass(3600);
+    expect((await lab.poll()).changes).toMatchObject([{ settlement: { outcome: 'recorded' } }]);
+    expect(await lab.taken()).toBe(2);
+    Object.assign(cluster.accelerators, { A100: 3 });
+    await lab.poll();
+    expect(await lab.taken()).toBe(1 + 3);
+    lab.pass(3600);
+    lab.api.down('wild');
+    await lab.poll();
+    expect(await lab.taken()).toBe(1 + 3);
+    await lab.verify();
+  });
+
+  it('tells that autostop was switched off, once', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    await lab.ask();
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100, autostop: 10 });
+    await lab.poll();
+    lab.api.autostop('train', -1);
+    expect((await lab.poll()).changes).toMatchObject([{ settlement: { hasLostAutostop: true } }]);
+    expect((await lab.poll()).changes).toEqual([]);
+  });
+
+  it('changes nothing when nothing has changed', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    await lab.ask();
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100 });
+    await lab.poll();
+    const before = await lab.leases();
+    lab.pass(60);
+    expect((await lab.poll()).changes).toEqual([]);
+    expect(await lab.leases()).toEqual(before);
+  });
+});
+
+describe('while SkyPilot', () => {
+  it.each([
+    ['is unwell', 503, ''],
+    ['says forbidden', 403, ''],
+    ['answers nonsense', 200, '[]'],
+    ['fails the request', 500, undefined],
+  ])('%s, nothing is given back and launches are charged on', async (_, status, body) => {
+    const lab = await Lab.open({ budget: '100' });
+    await lab.ask();
+    lab.pass(7200);
+    if (body === undefined) {
+      lab.api.outcome = 'FAILED';
+    } else {
+      lab.api.disturb = (response) => response.writeHead(status).end(body).writableEnded;
+    }
+    const error = await lab.poll().catch((thrown: unknown) => String(thrown));
+    expect(error).toMatch(/API server/);
+    expect(error).not.toContain('secret');
+    expect(await lab.taken()).toBe(24);
+    expect(await lab.ask({ cluster: 'two' })).toMatchObject({ allowed: true });
+    expect(await lab.taken()).toBe(48);
+  });
+
+  it('has forgotten a cluster that it has shown, its charge stays', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    await lab.ask();
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100 });
+    await lab.poll();
+    lab.api.forget();
+    lab.pass(7200);
+    expect((await lab.poll()).round).toMatchObject({ doubts: [expect.stringContaining('forgotten')] });
+    expect(await lab.taken()).toBe(24);
+  });
+
+  it('hides the workspace from our account, the launch stays charged', async () => {
+    const lab = await Lab.open({ budget: '100', api: { visible: ['default'] } });
+    await lab.ask();
+    lab.pass(7200);
+    expect((await lab.poll()).round).toMatchObject({ doubts: [expect.stringContaining('does not see')] });
+    expect(await lab.taken()).toBe(24);
+  });
+
+  it('wants a token, uses the older header and takes its time, it is understood', async () => {
+    const lab = await Lab.open({ budget: '100', api: { token: 'sky_token', idHeader: 'X-Request-ID' } });
+    lab.api.pending = 2;
+    expect((await lab.poll()).round).toMatchObject({ kind: 'done', doubts: [] });
+  });
+});

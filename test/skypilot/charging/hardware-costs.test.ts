@@ -1,0 +1,257 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openCatalogs } from '../../../src/skypilot/catalog/open-catalogs.ts';
+import { hardwareOf } from '../../../src/skypilot/charging/hardware.ts';
+import { HardwareCosts } from '../../../src/skypilot/charging/hardware-costs.ts';
+import { HardwareRates } from '../../../src/skypilot/charging/hardware-rates.ts';
+import { hardwareShown } from '../../../src/skypilot/charging/hardware-shown.ts';
+import type { Task } from '../../../src/skypilot/user-request.ts';
+import { YamlDocument } from '../../../src/yaml/document.ts';
+import { projectFile } from '../../support/files.ts';
+
+type Catalogs = Awaited<ReturnType<typeof openCatalogs>>;
+let catalogs: Catalogs;
+beforeAll(async () => {
+  const path = (cloud: string) => projectFile(`examples/skypilot-catalog/${cloud}.csv`);
+  catalogs = await openCatalogs({ aws: path('aws'), gcp: path('gcp') }, 'usage_budget_catalog');
+});
+
+/** In dollars for each hour, of the dearest alternative; or why it cannot be told. */
+function cost(
+  resources: string,
+  rates: Record<string, number> = {},
+  clouds: string[] | null = null,
+): number | string {
+  const task = YamlDocument.parse(
+    resources.includes('resources:') ? resources : `resources:\n  ${resources}\n`,
+  ).value as Task;
+  const costs = new HardwareCosts(new HardwareRates(rates), catalogs);
+  const all = hardwareOf(task, clouds).map((hardware) => costs.costOf(hardware));
+  const wrong = all.find((one) => typeof one !== 'bigint');
+  return wrong === undefined || typeof wrong === 'bigint'
+    ? all.map((one) => Number(one) / 1e6).reduce((most, one) => Math.max(most, one))
+    : wrong.mistake;
+}
+
+describe('the price of a launch', () => {
+  it.each([
+    ['an instance type in a region', 'infra: aws/us-east-1\n  instance_type: m6i.large', 0.096],
+    ['an instance type anywhere', 'infra: aws\n  instance_type: m6i.large', 0.107],
+    ['an instance type in any case', 'infra: AWS/EU-West-1\n  instance_type: M6I.Large', 0.107],
+    [
+      'a zone, of which its region counts',
+      'infra: aws/us-east-1/us-east-1a\n  instance_type: m6i.large',
+      0.096,
+    ],
+    ['accelerators, in any machine', 'infra: aws\n  accelerators: t4:1', 0.838],
+    ['accelerators in a region', 'infra: aws/us-east-1\n  accelerators: T4', 0.752],
+    ['accelerators with cpus', 'infra: aws/us-east-1\n  accelerators: T4\n  cpus: 4', 0.526],
+    ['accelerators with cpus or more', 'infra: aws/us-east-1\n  accelerators: T4\n  cpus: 4+', 0.752],
+    ['accelerators with memory', 'infra: aws/us-east-1\n  accelerators: T4\n  memory: 16GB', 0.526],
+    [
+      'accelerators with memory for each cpu',
+      'infra: aws/us-east-1\n  accelerators: T4\n  memory: 4x',
+      0.752,
+    ],
+    [
+      'one accelerator, not one whose name contains it',
+      'infra: aws/us-east-1\n  accelerators: A100:8',
+      32.7726,
+    ],
+    [
+      'a part of a name, by the dearest that it may mean',
+      'infra: aws/us-east-1\n  accelerators: A10.-80:8',
+      40.96575,
+    ],
+    ['spot instances', 'infra: aws/us-east-1\n  instance_type: m6i.large\n  use_spot: true', 0.0363],
+    [
+      'spot instances that may be replaced',
+      'infra: aws/us-east-1\n  instance_type: m6i.large\n  use_spot: true\n  job_recovery: FAILOVER',
+      0.096,
+    ],
+    ['spot instances where some have no price', 'infra: aws\n  accelerators: T4\n  use_spot: true', 0.2853],
+    ['cpus alone', 'infra: aws\n  cpus: 2', 0.107],
+    ['cpus or more', 'infra: aws\n  cpus: 2+', 40.96575],
+    ['cpus or more below a maximum', 'infra: aws\n  cpus: 2+\n  max_hourly_cost: 0.4', 0.428],
+    ['nothing at all', 'infra: aws', 40.96575],
+    [
+      'any_of',
+      'any_of: [{infra: aws/us-east-1, instance_type: m6i.large}, {infra: aws/us-east-1, accelerators: "T4:1"}]',
+      0.752,
+    ],
+    ['a list', 'infra: aws/us-east-1\n  accelerators: ["T4:1", "A100:8"]', 32.7726],
+    [
+      'a machine with accelerators that are priced apart',
+      'infra: gcp\n  instance_type: a2-highgpu-8g',
+      30.0073,
+    ],
+    ['accelerators that are priced apart', 'infra: gcp/us-central1\n  accelerators: A100:8', 29.407],
+    [
+      'accelerators without a spot price',
+      'infra: gcp/europe-west4\n  accelerators: A100:8\n  use_spot: true',
+      25.4321,
+    ],
+    ['accelerators on any machine that has room', 'infra: gcp\n  accelerators: T4', 1.869992],
+    ['accelerators on a machine of a size', 'infra: gcp\n  accelerators: T4\n  cpus: 8', 0.729998],
+    [
+      'accelerators on a named machine',
+      'infra: gcp\n  accelerators: T4\n  instance_type: n1-standard-8',
+      0.729998,
+    ],
+    ['a TPU', 'infra: gcp\n  accelerators: tpu-v4-8', 12.88],
+  ])('is that of %s', (_, resources, expected) => {
+    expect(cost(resources)).toBe(expected);
+  });
+
+  it('rises with the nodes, without drift', () => {
+    expect(cost('num_nodes: 100000\nresources: {infra: aws/us-east-1, instance_type: m6i.large}\n')).toBe(
+      9600,
+    );
+  });
+
+  it.each([
+    [
+      'an unknown instance type',
+      'infra: aws\n  instance_type: x9.huge',
+      'the catalog of aws has no price for x9.huge',
+    ],
+    [
+      'a region without a price',
+      'infra: aws/mars-1\n  accelerators: T4',
+      'the catalog of aws has no price for T4:1 in mars-1',
+    ],
+    ['a fraction', 'infra: aws\n  accelerators: T4:0.5', 'the catalog of aws has no price for T4:0.5'],
+    [
+      'an accelerator that the cloud has not',
+      'infra: aws\n  accelerators: H100:8',
+      'the catalog of aws has no price for H100:8',
+    ],
+    [
+      'Kubernetes',
+      'infra: k8s\n  accelerators: A100:8',
+      'there is neither a catalog nor a rate for kubernetes',
+    ],
+    [
+      'a cloud without a catalog',
+      'infra: lambda\n  cpus: 2',
+      'there is neither a catalog nor a rate for lambda',
+    ],
+    [
+      'any cloud',
+      'accelerators: T4',
+      'name a cloud in infra, because SkyPilot may choose one that has no prices here',
+    ],
+    ['cpus that nobody can read', 'infra: aws\n  cpus: many', 'expected cpus such as 8 or 8+'],
+    ['memory that nobody can read', 'infra: aws\n  memory: nan', 'expected memory such as 32, 32+ or 4x'],
+    [
+      'a machine whose accelerators nobody knows',
+      'infra: gcp\n  instance_type: a9-highgpu-8g',
+      'the catalog of gcp has no price for a9-highgpu-8g',
+    ],
+  ])('of %s is unknown', (_, resources, expected) => {
+    expect(cost(resources)).toBe(expected);
+  });
+
+  it('is the dearest of the clouds that SkyPilot may choose from', () => {
+    expect(cost('accelerators: A100:8', {}, ['aws', 'gcp'])).toBe(35.39655);
+    expect(cost('accelerators: T4', {}, ['aws', 'gcp'])).toBe(1.869992);
+    expect(cost('accelerators: A100-80GB:8', {}, ['aws', 'gcp'])).toBe(40.96575);
+    expect(cost('accelerators: B200:8', {}, ['aws', 'gcp'])).toBe('no catalog has a price for B200:8');
+    expect(cost('accelerators: T4', {}, ['aws', 'azure'])).toBe(
+      'there is neither a catalog nor a rate for azure',
+    );
+  });
+});
+
+describe('a rate beside a catalog', () => {
+  it.each([
+    [
+      'of an instance type counts before its price',
+      { 'm6i.large': 2 },
+      'infra: aws\n  instance_type: m6i.large',
+      2,
+    ],
+    [
+      'of an accelerator counts before the price of its machines',
+      { 'aws/T4': 3 },
+      'infra: aws\n  accelerators: T4',
+      3,
+    ],
+    [
+      'of an accelerator counts for a machine that has it',
+      { A100: 5 },
+      'infra: aws\n  instance_type: p4d.24xlarge',
+      40,
+    ],
+    [
+      'of one machine that SkyPilot may choose counts if it is the dearest',
+      { 'g4dn.xlarge': 9 },
+      'infra: aws\n  accelerators: T4',
+      9,
+    ],
+    ['of everything counts after prices', { '*': 99, 'aws/*': 98 }, 'infra: aws\n  accelerators: T4', 0.838],
+    [
+      'of everything counts where there is no catalog',
+      { 'kubernetes/*': 1.5 },
+      'infra: k8s\n  accelerators: A100:8',
+      12,
+    ],
+    [
+      'of everything makes machines without accelerators free',
+      { 'k8s/*': 1.5 },
+      'infra: kubernetes\n  cpus: 4',
+      0,
+    ],
+    ['of everything lets SkyPilot choose a cloud', { '*': 1 }, 'accelerators: T4', 1.869992],
+    [
+      'of everything tells nothing of an unknown instance type',
+      { '*': 1 },
+      'infra: aws\n  instance_type: x9.huge',
+      'the catalog of aws has no price for x9.huge',
+    ],
+  ] as [string, Record<string, number>, string, number | string][])('%s', (_, rates, resources, expected) => {
+    expect(cost(resources, rates)).toBe(expected);
+  });
+});
+
+describe('a cluster that SkyPilot shows', () => {
+  const shown = (text: string, accelerators = 'None', cloud = 'AWS', region = 'us-east-1', rates = {}) => {
+    const hardware = hardwareShown({ num_nodes: 2, cloud, region, accelerators, resources_str_full: text });
+    const found = hardware && new HardwareCosts(new HardwareRates(rates), catalogs).costOf(hardware);
+    return typeof found === 'bigint' ? Number(found) / 1e6 : found?.mistake;
+  };
+
+  it('costs the price of its own instance type, where it is', () => {
+    expect(shown('2x(cpus=2, mem=8, m6i.large, disk=256)')).toBe(0.192);
+    expect(shown('2x[spot](cpus=2, mem=8, m6i.large, disk=256)')).toBe(0.0726);
+    expect(
+      shown("2x(gpus=T4:1, cpus=4, mem=16, g4dn.xlarge, image_id={'us-east-1': 'x'}, disk=256)", "{'T4': 1}"),
+    ).toBe(1.052);
+    expect(
+      shown(
+        '2x(gpus=A100:8, cpus=96, mem=680, a2-highgpu-8g, disk=256)',
+        "{'A100': 8}",
+        'GCP',
+        'us-central1',
+      ),
+    ).toBe(58.814);
+  });
+
+  it('costs the next price that is known, if its own is not', () => {
+    expect(shown('2x(cpus=2, mem=8, m6i.large, disk=256)', 'None', 'AWS', 'mars-1')).toBe(0.214);
+    expect(shown('2x[spot](gpus=T4:1, cpus=8, mem=32, g4dn.2xlarge)', "{'T4': 1}", 'AWS', 'eu-west-1')).toBe(
+      0.5706,
+    );
+    expect(shown('2x(gpus=T4:1, cpus=8, mem=32, x9.huge, disk=256)', "{'T4': 1}")).toBe(1.676);
+  });
+
+  it('costs nobody knows what without either', () => {
+    expect(shown('2x(cpus=2, mem=8, x9.huge, disk=256)')).toBe(
+      'the catalog of aws has no price for x9.huge in us-east-1',
+    );
+    expect(shown('-')).toMatch(/no price/);
+    expect(shown('1x(cpus=2, mem=8)', 'None', 'Kubernetes', 'east')).toBe(
+      'there is neither a catalog nor a rate for kubernetes',
+    );
+    expect(shown('1x(cpus=2, mem=8)', "{'A100': 8}", 'Kubernetes', 'east', { A100: 2 })).toBe(32);
+  });
+});

@@ -1,0 +1,135 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../../src/errors.ts';
+import { validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
+import { decodeRequest } from '../../../src/skypilot/wire.ts';
+import { YamlDocument } from '../../../src/yaml/document.ts';
+import { isMapping, type Path } from '../../../src/yaml/tree.ts';
+import { projectFile } from '../../support/files.ts';
+
+/** The problems of a task in a file `task.yaml`. */
+function problemsIn(yaml: string): string[] {
+  const document = YamlDocument.parse(yaml);
+  const { value } = document;
+  const originOf = (path: Path) =>
+    ({ kind: 'file', file: 'task.yaml', line: document.lineOf(path) }) as const;
+  return validateTask(isMapping(value) ? value : {}, originOf).map(formatProblem);
+}
+
+describe('a task', () => {
+  it.for([
+    ['keys without a value', 'name:\nresources:\n  infra:\nservice:\nenvs:'],
+    ['numbers as values of variables', 'envs: {A: 5, B: true, C: 1.5}\nsecrets: {D: 5, E: null}'],
+    ['managed secrets', 'secrets: [secrets:HF_TOKEN, 5]'],
+    ['accelerators by their other name', 'resources: {gpus: A100:8}'],
+    ['accelerators in every form', 'resources: {accelerators: {A100: 8, H100: null}}'],
+    [
+      'alternatives',
+      'resources: {any_of: [{infra: aws, gpus: A100}, {infra: k8s/west, accelerators: {L4: 1}}]}',
+    ],
+    [
+      'its own configuration',
+      'config: {kubernetes: {provision_timeout: 5}, hooks: [{run: ./stop.sh, events: [stop]}]}',
+    ],
+    ['what SkyPilot makes of that', 'resources: {_cluster_config_overrides: {docker: {run_options: [a]}}}'],
+    ['what SkyPilot adds', '_user_specified_yaml: "name: x"\n_metadata: {git_commit: abc}\nvolumes: {}'],
+    [
+      'variables in storage and services',
+      'envs: {M: MOUNT}\nfile_mounts: {/a: {name: b, mode: $M}, /b: s3://c}',
+    ],
+    ['old volumes', 'file_mounts: {/a: {name: b, store: volume}}'],
+    ['a service', 'service: {readiness_probe: /health, replicas: 2}'],
+    ['a pool', 'pool: {workers: 2}'],
+  ] as const)('may have %s', ([, yaml]) => {
+    expect(problemsIn(yaml)).toEqual([]);
+  });
+
+  it.for([
+    ['num_node: 2', 'num_node: unknown key; the nearest right key is "num_nodes"'],
+    ['resource: {}', 'resource: unknown key; the nearest right key is "resources"'],
+    ['accelerators: A100', 'accelerators: unknown key here; it belongs below resources'],
+    [
+      'resources: {num_nodes: 2}',
+      'resources.num_nodes: unknown key here; it belongs to the top level: check the indentation',
+    ],
+    [
+      'resources: {acelerators: A100}',
+      'resources.acelerators: unknown key; the nearest right key is "accelerators"',
+    ],
+    [
+      'resources: {any_of: [{cpu: 4}]}',
+      'resources.any_of[0].cpu: unknown key; the nearest right key is "cpus"',
+    ],
+    [
+      'resources: {infra: gpc/us-central1}',
+      'resources.infra: expected a cloud with optional region and zone such as aws/us-east-1 or k8s/my-context, got "gpc/us-central1"; the nearest right one is "gcp"',
+    ],
+    [
+      'resources: {accelerators: A100, gpus: A100}',
+      'resources: expected only one of the keys accelerators, gpus in it',
+    ],
+    [
+      'resources: {accelerators: {A100: many}}',
+      'resources.accelerators.A100: expected null or a number, got "many"',
+    ],
+    [
+      'resources: {autostop: soon}',
+      'resources.autostop: expected true or false, a duration such as 10m, a whole number or a mapping, got "soon"',
+    ],
+    [
+      'envs: {1A: x}',
+      'envs.1A: unknown key; expected a name of letters, digits and _, not starting with a digit',
+    ],
+    ['num_nodes: many', 'num_nodes: expected a whole number, got "many"'],
+    ['config: {admin_policy: a.B}', 'config.admin_policy: a task may not set this key'],
+    [
+      'config: {kubernetes: {networking: portforward}}',
+      'config.kubernetes.networking: a task may not set this key',
+    ],
+    [
+      'config: {kubernetes: {pod_confg: {}}}',
+      'config.kubernetes.pod_confg: unknown key; the nearest right key is "pod_config"',
+    ],
+    [
+      'resources: {_cluster_config_overrides: {rbac: {}}}',
+      'resources._cluster_config_overrides.rbac: a task may not set this key',
+    ],
+    [
+      'resources: {any_of: [{_cluster_config_overrides: {kubernetes: {provision_timeout: x}}}]}',
+      'resources.any_of[0]._cluster_config_overrides.kubernetes.provision_timeout: expected a whole number, got "x"',
+    ],
+    [
+      'experimental: {config_overrides: {}}',
+      'experimental: unknown key; use config instead of experimental.config_overrides',
+    ],
+    [
+      'file_mounts: {/a: {mode: mont}}',
+      'file_mounts./a.mode: expected one of MOUNT, COPY, MOUNT_CACHED, got "mont"; the nearest right one is "MOUNT"',
+    ],
+    ['file_mounts: {/a: 5}', 'file_mounts./a: expected a string or a mapping, got 5'],
+    ['service: {replica: 2}', 'service.replica: unknown key; the nearest right key is "replicas"'],
+    ['resources: []', 'resources: expected a mapping, got an empty list'],
+  ] as const)('says what is wrong: %s', ([yaml, problem]) => {
+    expect(problemsIn(yaml)).toEqual([`task.yaml:1: ${problem}`]);
+  });
+
+  it('keeps its secrets', () => {
+    const [problem = '', ...further] = problemsIn(
+      'secrets: {HF_TOKEN: hf-the-token}\nresources: {infra: hf-the-token, labels: 5}\nenvs: [hf-the-token]',
+    );
+    expect(problem).toContain('got "****"');
+    expect(further.join()).not.toContain('the-token');
+  });
+});
+
+describe('recorded requests of SkyPilot', () => {
+  const folder = projectFile('test/fixtures/skypilot-wire');
+
+  it.for(readdirSync(folder))('are valid: %s', (name) => {
+    const { task, skypilotConfig } = decodeRequest(JSON.parse(readFileSync(`${folder}/${name}`, 'utf8')));
+    const trees = [task.value, skypilotConfig.value].map((value) => (isMapping(value) ? value : {}));
+    const [taskTree = {}, configTree = {}] = trees;
+    expect(validateTask(taskTree, () => undefined)).toEqual([]);
+    expect(validateConfig(configTree, () => undefined)).toEqual([]);
+  });
+});

@@ -1,0 +1,85 @@
+/** Policies with syntax errors, as the built commands report them: Node itself tells no line. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { temporaryFolder } from '../support/filter-folder.ts';
+import { runCommand, startCommand } from '../support/run-command.ts';
+import { policySource } from '../support/skypilot.ts';
+
+const CONFIG = '[service]\nport = 0\n[skypilot]\nadmin_policies = ';
+
+function site(files: Readonly<Record<string, string>>): string {
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, 'policies/lib'), { recursive: true });
+  mkdirSync(join(folder, 'common'));
+  writeFileSync(join(folder, 'task.yaml'), 'run: hostname\n');
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+const BROKEN = 'export const one = 1;\nexport const two = );\n';
+const importing = (path: string) =>
+  policySource('MyPolicy', '', { imports: `import { two } from '${path}';` });
+
+it.each<[string, Readonly<Record<string, string>>, string, RegExp]>([
+  [
+    'the file itself',
+    { 'policies/my.js': policySource('MyPolicy', 'let x = ;') },
+    'my.js',
+    /policies\/my\.js:7\)/,
+  ],
+  [
+    'a file below it',
+    { 'policies/my.js': importing('./lib/two.js'), 'policies/lib/two.js': BROKEN },
+    'my.js',
+    /policies\/lib\/two\.js:2\)/,
+  ],
+  [
+    'a file elsewhere',
+    { 'policies/my.js': importing('../common/two.mjs'), 'common/two.mjs': BROKEN },
+    'my.js',
+    /common\/two\.mjs:2\)/,
+  ],
+  [
+    'an import of what is not exported',
+    { 'policies/my.js': importing('./lib/two.js'), 'policies/lib/two.js': 'export const one = 1;\n' },
+    'my.js',
+    /'two' \(.*policies\/my\.js:2\)/,
+  ],
+  [
+    'TypeScript that this Node may not read',
+    { 'policies/my.ts': policySource('MyPolicy', 'let x: number = ;') },
+    'my.ts',
+    /policies\/my\.ts#MyPolicy.*(?:does not read TypeScript|could not be loaded)/,
+  ],
+])('is named with its file and line: %s', async (_, files, name, said) => {
+  const cwd = site({ ...files, 'blazar.conf': `${CONFIG}./policies/${name}#MyPolicy\n` });
+  for (const command of [['config', 'validate'], ['skypilot', 'review', 'task.yaml'], ['serve']]) {
+    const { stderr, code } = await runCommand([...command, '--config-file', 'blazar.conf'], { cwd });
+    expect(stderr).toMatch(/blazar\.conf:4: \[skypilot\] admin_policies: the policy /);
+    expect(stderr).toMatch(said);
+    expect(code).not.toBe(0);
+  }
+});
+
+it('is named at a reload, and the policy before it still decides', async () => {
+  const cwd = site({
+    'policies/my.js': policySource('MyPolicy'),
+    'blazar.conf': `${CONFIG}./policies/my.js#MyPolicy\n`,
+  });
+  const running = startCommand(['serve', '--config-file', 'blazar.conf'], { cwd });
+  onTestFinished(() => void running.process.kill('SIGKILL'));
+  await running.printed(/Listening on (http\S+)/);
+  const file = join(cwd, 'policies/my.js');
+  writeFileSync(file, `${readFileSync(file, 'utf8')}\nlet x = ;\n`);
+  running.process.kill('SIGHUP');
+  await vi.waitFor(
+    () => {
+      const { stdout, stderr } = running.output();
+      expect(stdout + stderr).toMatch(/policies\/my\.js:\d+\)[\s\S]*configuration not reloaded/);
+    },
+    { timeout: 15_000, interval: 100 },
+  );
+});
