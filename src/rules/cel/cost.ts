@@ -1,0 +1,232 @@
+/**
+ * What an expression may cost, known before it runs: an upper bound of the steps that its evaluation takes, for the largest request that
+ * the sizes of its variables allow. A request that is larger is measured while the rules run.
+ */
+import { isConstant, prepare } from './constants.ts';
+import type { RuleEnvironment } from './environment.ts';
+import { CHEAP, functionKey } from './function.ts';
+import { ANYTHING, eitherShape, listShape, SCALAR, type Shape, textShape } from './shape.ts';
+import {
+  type Binding,
+  bindingOf,
+  checkedTypeOf,
+  type Loop,
+  loopOf,
+  type Node,
+  partsOf,
+  presenceOf,
+} from './syntax.ts';
+
+/** The cost of one expression. */
+export interface Cost {
+  readonly steps: number;
+  readonly shape: Shape;
+  /** The loop that costs most, and its steps. */
+  readonly dearest: { readonly node: Node; readonly steps: number } | undefined;
+}
+
+interface Sight {
+  readonly name: string;
+  readonly shape: Shape;
+  readonly outer: Sight | undefined;
+  /** A loop variable over objects that occur once each: lists that its objects share out count once for the whole loop. */
+  readonly objects: number | undefined;
+}
+
+/** Estimates expressions of one environment. */
+export class Estimator {
+  readonly #environment: RuleEnvironment;
+  readonly #run: (node: Node) => () => unknown;
+  #dearest: Cost['dearest'];
+
+  /** `run`: evaluates a constant. */
+  constructor(environment: RuleEnvironment, run: (node: Node) => () => unknown) {
+    this.#environment = environment;
+    this.#run = run;
+  }
+
+  estimate(node: Node): Cost {
+    this.#dearest = undefined;
+    const { steps, shape } = this.#part(node, undefined, new Set());
+    return { steps, shape, dearest: this.#dearest };
+  }
+
+  /** `shared`: loop variables whose lists are gone through already, around this part. */
+  #part(node: Node, sight: Sight | undefined, shared: ReadonlySet<Sight>): { steps: number; shape: Shape } {
+    const operand = presenceOf(node);
+    if (operand !== undefined) {
+      return { steps: 2 + this.#part(operand, sight, shared).steps, shape: SCALAR };
+    }
+    const loop = loopOf(node);
+    if (loop !== undefined) {
+      return this.#loop(loop, node, sight, shared);
+    }
+    const binding = bindingOf(node);
+    if (binding !== undefined) {
+      return this.#binding(binding, sight, shared);
+    }
+    const parts = partsOf(node).map((part) => this.#part(part, sight, shared));
+    const before = parts.reduce((sum, { steps }) => sum + steps, 1);
+    const shapes = parts.map(({ shape }) => shape);
+    const { steps, shape } = this.#own(node, shapes, sight);
+    return { steps: before + steps, shape };
+  }
+
+  /** What a node costs beside its parts and the one step that each node takes. */
+  #own(node: Node, shapes: readonly Shape[], sight: Sight | undefined): { steps: number; shape: Shape } {
+    const [first = SCALAR, second = SCALAR] = shapes;
+    switch (node.op) {
+      case 'value':
+        return { steps: 0, shape: typeof node.args === 'string' ? textShape(node.args.length) : SCALAR };
+      case 'id':
+        return { steps: 0, shape: this.#variable(node.args, sight)?.shape ?? SCALAR };
+      case '.':
+      case '.?':
+        return { steps: 0, shape: first.attributes?.get(node.args[1]) ?? first.item ?? SCALAR };
+      case '[]':
+      case '[?]':
+        return { steps: 0, shape: first.item ?? this.#byName(first, node.args[1]) };
+      case 'list':
+      case 'map': {
+        const item = shapes.reduce((one, other) => eitherShape(one, other), SCALAR);
+        return { steps: 0, shape: listShape(shapes.length, item) };
+      }
+      case '?:':
+        return { steps: 0, shape: eitherShape(second, shapes[2] ?? SCALAR) };
+      case '+': {
+        const length = first.text + second.text;
+        const item = eitherShape(first.item ?? SCALAR, second.item ?? SCALAR);
+        const items = first.items + second.items;
+        const list = listShape(items, item);
+        const isList = items > 0;
+        return {
+          steps: Math.ceil(length / 16) + items,
+          shape: isList ? { ...list, text: length } : textShape(length),
+        };
+      }
+      case '==':
+      case '!=':
+        return { steps: Math.min(first.weight, second.weight), shape: SCALAR };
+      case '<':
+      case '<=':
+      case '>':
+      case '>=':
+        return { steps: Math.ceil(Math.min(first.text, second.text) / 16), shape: SCALAR };
+      case 'in': {
+        const item = second.item ?? SCALAR;
+        return { steps: second.items * (1 + Math.min(first.weight, item.weight)), shape: SCALAR };
+      }
+      case 'call':
+      case 'rcall':
+        return this.#call(node, shapes);
+      default:
+        return { steps: 0, shape: SCALAR };
+    }
+  }
+
+  #call(
+    node: Node & { readonly op: 'call' | 'rcall' },
+    shapes: readonly Shape[],
+  ): { steps: number; shape: Shape } {
+    const [name] = node.args;
+    const written = node.op === 'call' ? node.args[1] : node.args[2];
+    if (name === 'orValue' || name === 'or') {
+      return { steps: 1, shape: eitherShape(shapes[0] ?? SCALAR, shapes[1] ?? SCALAR) };
+    }
+    const isOptionals = node.op === 'rcall' && node.args[1].op === 'id' && node.args[1].args === 'optional';
+    const key = functionKey(name, written.length, node.op === 'rcall' && !isOptionals);
+    const called = isOptionals
+      ? this.#environment.optionalFunctionOf(key)
+      : this.#environment.functionOf(key);
+    const nodes = node.op === 'rcall' && !isOptionals ? [node.args[1], ...written] : written;
+    const constant = nodes.find((one, index) => called?.constants?.includes(index) && isConstant(one));
+    const prepared =
+      called === undefined || constant === undefined
+        ? undefined
+        : prepare(called, name, constant, this.#run(constant));
+    return called?.estimate?.(isOptionals ? shapes.slice(1) : shapes, prepared) ?? CHEAP;
+  }
+
+  #loop(
+    { over, variable, condition, result }: Loop,
+    node: Node,
+    sight: Sight | undefined,
+    shared: ReadonlySet<Sight>,
+  ): { steps: number; shape: Shape } {
+    const list = this.#part(over, sight, shared);
+    const sharing = this.#sharing(over, sight, shared);
+    const within = sharing === undefined ? shared : new Set([...shared, sharing.owner]);
+    const item = this.#itemOf(over, list.shape);
+    const inner: Sight = {
+      name: variable,
+      shape: item,
+      outer: sight,
+      objects: list.shape.isDistinct === true ? list.shape.items : undefined,
+    };
+    const one = condition === undefined ? undefined : this.#part(condition, inner, within);
+    const other = result === undefined ? undefined : this.#part(result, inner, within);
+    const rounds = sharing?.rounds ?? list.shape.items;
+    const steps = 2 + list.steps + rounds * (1 + (one?.steps ?? 0) + (other?.steps ?? 0));
+    if (this.#dearest === undefined || steps > this.#dearest.steps) {
+      this.#dearest = { node, steps };
+    }
+    const isFilter = node.op === 'rcall' && node.args[0] === 'filter';
+    const isMap = node.op === 'rcall' && node.args[0] === 'map';
+    const made = isMap && other !== undefined ? other.shape : isFilter ? item : undefined;
+    const shape =
+      made === undefined
+        ? SCALAR
+        : { ...listShape(list.shape.items, made), isDistinct: isFilter && list.shape.isDistinct === true };
+    return { steps, shape };
+  }
+
+  /** A loop over a list that the objects of an outer loop share out: its rounds on average. */
+  #sharing(
+    over: Node,
+    sight: Sight | undefined,
+    shared: ReadonlySet<Sight>,
+  ): { readonly owner: Sight; readonly rounds: number } | undefined {
+    if (over.op !== '.' || over.args[0].op !== 'id') {
+      return undefined;
+    }
+    const owner = this.#variable(over.args[0].args, sight);
+    const total = owner?.shape.attributes?.get(over.args[1])?.shared?.total;
+    return owner === undefined || owner.objects === undefined || total === undefined || shared.has(owner)
+      ? undefined
+      : { owner, rounds: Math.ceil(total / owner.objects) };
+  }
+
+  #binding(
+    { variable, value, body }: Binding,
+    sight: Sight | undefined,
+    shared: ReadonlySet<Sight>,
+  ): { steps: number; shape: Shape } {
+    const bound = this.#part(value, sight, shared);
+    const inner: Sight = { name: variable, shape: bound.shape, outer: sight, objects: undefined };
+    const { steps, shape } = this.#part(body, inner, shared);
+    return { steps: 2 + bound.steps + steps, shape };
+  }
+
+  /** The keys of a map are texts. */
+  #itemOf(over: Node, shape: Shape): Shape {
+    const type = checkedTypeOf(over) ?? 'dyn';
+    return type.startsWith('map') ? textShape(ANYTHING.text) : (shape.item ?? SCALAR);
+  }
+
+  #byName(shape: Shape, key: Node): Shape {
+    return (
+      (key.op === 'value' && typeof key.args === 'string' ? shape.attributes?.get(key.args) : undefined) ??
+      SCALAR
+    );
+  }
+
+  #variable(name: string, sight: Sight | undefined): Sight | undefined {
+    for (let one = sight; one !== undefined; one = one.outer) {
+      if (one.name === name) {
+        return one;
+      }
+    }
+    const shape = this.#environment.variableShape(name);
+    return shape === undefined ? undefined : { name, shape, outer: undefined, objects: undefined };
+  }
+}

@@ -1,0 +1,230 @@
+/** What expressions may name: variables, the attributes of objects, and functions. */
+import { Environment } from '@marcbachmann/cel-js';
+import { CONVERSIONS, OPTIONAL_FUNCTIONS } from './conversions.ts';
+import { type CelFunction, functionKey } from './function.ts';
+import { ANYTHING, listShape, SCALAR, type Shape, TEXT, USUAL_ITEMS } from './shape.ts';
+import { TEXT_FUNCTIONS } from './text-functions.ts';
+import { TIME_FUNCTIONS } from './time-functions.ts';
+
+const TIMESTAMP = 'google.protobuf.Timestamp';
+const DURATION = 'google.protobuf.Duration';
+const SIGNATURE = /^(?:([\w.]+)\.)?(\w+)\((.*)\): *(.+)$/;
+
+/** An attribute of an object. */
+export interface Attribute<T> {
+  /** As CEL writes it: `string`, `list<Reservation>`; `timestamp` and `duration` for short. */
+  readonly type: string;
+  /** For the documentation. */
+  readonly description: string;
+  /** `undefined` = the object has none, which is a failure. What it throws is a failure too. */
+  read(object: T): unknown;
+  /** The most elements of a list. Default: 100. */
+  readonly items?: number;
+  /** The most elements of this attribute of all objects in a list together. */
+  readonly total?: number;
+  /** The elements are objects, each of which occurs once. */
+  readonly isDistinct?: boolean;
+  /** It is known only with `[keystone] resolve_names`. */
+  readonly isName?: boolean;
+}
+
+/** A type of objects with known attributes. */
+export interface ObjectType<T = unknown> {
+  readonly name: string;
+  readonly description: string;
+  readonly attributes: ReadonlyMap<string, Attribute<T>>;
+  readonly isInstance: (value: unknown) => boolean;
+}
+
+/** A variable, an attribute or a function, for the documentation. */
+export interface Documented {
+  readonly name: string;
+  readonly type: string;
+  readonly description: string;
+}
+
+interface Variable extends Documented {
+  readonly shape: Shape;
+}
+
+interface DocumentedFunction extends CelFunction {
+  readonly description: string;
+}
+
+/** What expressions about one kind of request may name. */
+export class RuleEnvironment {
+  readonly #types = new Environment({
+    enableOptionalTypes: true,
+    limits: {
+      maxAstNodes: 2000,
+      maxDepth: 50,
+      maxListElements: 1000,
+      maxMapEntries: 1000,
+      maxCallArguments: 8,
+    },
+  })
+    .registerFunction(`string(${TIMESTAMP}): string`, () => '')
+    .registerFunction(`string(${DURATION}): string`, () => '')
+    .registerFunction(`int(${TIMESTAMP}): int`, () => 0n)
+    .registerFunction(`timestamp(${TIMESTAMP}): ${TIMESTAMP}`, () => undefined)
+    .registerFunction(`duration(${DURATION}): ${DURATION}`, () => undefined)
+    .registerFunction('matches(string, string): bool', () => false);
+  readonly #functions = new Map<string, CelFunction>([...TEXT_FUNCTIONS, ...TIME_FUNCTIONS, ...CONVERSIONS]);
+  readonly #objects = new Map<string, ObjectType>();
+  readonly #variables = new Map<string, Variable>();
+  readonly #documented: Documented[] = [];
+
+  /** The types that the parser checks. */
+  get types(): Environment {
+    return this.#types;
+  }
+
+  /** Types before those that refer to them. */
+  object(type: ObjectType): this {
+    this.#objects.set(type.name, type);
+    this.#types.registerType(type.name, {
+      // The parser looks at types, never at values.
+      ctor: { [type.name]: class {} }[type.name] ?? Object,
+      fields: Object.fromEntries([...type.attributes].map(([name, one]) => [name, longType(one.type)])),
+    });
+    return this;
+  }
+
+  variable(
+    name: string,
+    type: string,
+    description: string,
+    sizes: Pick<Attribute<unknown>, 'items' | 'isDistinct'> = {},
+  ): this {
+    this.#types.registerVariable(name, longType(type));
+    this.#variables.set(name, { name, type, description, shape: this.#shapeOf({ type, ...sizes }) });
+    return this;
+  }
+
+  /** Several signatures of a function with equally many parameters share one implementation. */
+  function(signatures: string | readonly string[], implementation: DocumentedFunction): this {
+    for (const signature of [signatures].flat()) {
+      const [, receiver, name = '', parameters = '', returned = ''] = SIGNATURE.exec(signature) ?? [];
+      const types = parameters === '' ? [] : parameters.split(/, */);
+      const on = receiver === undefined ? '' : `${longType(receiver)}.`;
+      this.#types.registerFunction(
+        `${on}${name}(${types.map(longType).join(', ')}): ${longType(returned)}`,
+        () => undefined,
+      );
+      this.#functions.set(functionKey(name, types.length, receiver !== undefined), implementation);
+      this.#documented.push({ name, type: signature, description: implementation.description });
+    }
+    return this;
+  }
+
+  /** `undefined` for what the parser knows and this package does not run. */
+  functionOf(key: string): CelFunction | undefined {
+    return this.#functions.get(key);
+  }
+
+  optionalFunctionOf(key: string): CelFunction | undefined {
+    return OPTIONAL_FUNCTIONS.get(key);
+  }
+
+  objectType(name: string): ObjectType | undefined {
+    return this.#objects.get(name);
+  }
+
+  objectTypeOf(value: unknown): ObjectType | undefined {
+    for (const type of this.#objects.values()) {
+      if (type.isInstance(value)) {
+        return type;
+      }
+    }
+    return undefined;
+  }
+
+  variableShape(name: string): Shape | undefined {
+    return this.#variables.get(name)?.shape;
+  }
+
+  hasVariable(name: string): boolean {
+    return this.#variables.has(name);
+  }
+
+  get variableNames(): string[] {
+    return [...this.#variables.keys()];
+  }
+
+  /** The names of functions, or of methods. */
+  functionNames(areMethods: boolean): string[] {
+    const keys = [...this.#functions.keys()].filter((key) => key.startsWith('.') === areMethods);
+    return [...new Set(keys.map((key) => key.replace(/^\.|\/.*$/g, '')))];
+  }
+
+  /** Everything of this environment, without the functions of CEL itself. Generates the tables of the documentation. */
+  get documentation(): {
+    readonly variables: readonly Documented[];
+    readonly types: readonly (Documented & { readonly attributes: readonly Documented[] })[];
+    readonly functions: readonly Documented[];
+  } {
+    return {
+      variables: [...this.#variables.values()].map(({ name, type, description }) => ({
+        name,
+        type,
+        description,
+      })),
+      types: [...this.#objects.values()].map(({ name, description, attributes }) => ({
+        name,
+        type: name,
+        description,
+        attributes: [...attributes].map(([attribute, { type, description: text }]) => ({
+          name: attribute,
+          type,
+          description: text,
+        })),
+      })),
+      functions: this.#documented,
+    };
+  }
+
+  #shapeOf({ type, items, total, isDistinct }: Omit<Attribute<unknown>, 'read' | 'description'>): Shape {
+    const inner = /^(list|map)<(?:\w+, *)?(.+)>$/.exec(type);
+    if (inner !== null) {
+      const [, kind, element = 'dyn'] = inner;
+      const item = this.#shapeOf({ type: element });
+      const shape = listShape(total ?? items ?? USUAL_ITEMS, item);
+      return {
+        ...shape,
+        weight: kind === 'map' ? 2 * shape.weight : shape.weight,
+        isDistinct: isDistinct ?? false,
+        shared: total === undefined ? undefined : { total, objects: 1 },
+      };
+    }
+    const object = this.#objects.get(type);
+    if (object !== undefined) {
+      const attributes = [...object.attributes].map(([name, one]) => [name, this.#shapeOf(one)] as const);
+      return { text: 0, items: 0, weight: 1, attributes: new Map(attributes) };
+    }
+    return type === 'string' ? TEXT : type === 'dyn' ? ANYTHING : SCALAR;
+  }
+}
+
+/** Declares a type of objects. `instances`: the class of its values. */
+export function objectType<T>(
+  name: string,
+  description: string,
+  instances: abstract new (...args: never[]) => T,
+  attributes: Readonly<Record<string, Attribute<T>>>,
+): ObjectType<T> {
+  return {
+    name,
+    description,
+    attributes: new Map(Object.entries(attributes)),
+    isInstance: (value) => value instanceof instances,
+  };
+}
+
+function longType(type: string): string {
+  return type.replace(/\btimestamp\b/g, TIMESTAMP).replace(/\bduration\b/g, DURATION);
+}
+
+/** The name of a type as rules and messages write it. */
+export function shortType(type: string): string {
+  return type.replaceAll(TIMESTAMP, 'timestamp').replaceAll(DURATION, 'duration');
+}

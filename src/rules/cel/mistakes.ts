@@ -1,0 +1,159 @@
+/** What is wrong with an expression, in words for operators. */
+import { ParseError, TypeError as TypingError } from '@marcbachmann/cel-js';
+import { nearestName } from '../../config/nearest.ts';
+import { type RuleEnvironment, shortType } from './environment.ts';
+import { elsewhere, foreignWord } from './foreign-words.ts';
+import { checkedTypeOf, ExpressionMistake, type Node } from './syntax.ts';
+
+/** The parser's names of tokens. */
+const TOKENS: Readonly<Record<string, string>> = {
+  EOF: 'the end',
+  NUMBER: 'a number',
+  STRING: 'a text',
+  BOOLEAN: 'true or false',
+  NULL: 'null',
+  IDENTIFIER: 'a name',
+  PLUS: '"+"',
+  MINUS: '"-"',
+  MULTIPLY: '"*"',
+  DIVIDE: '"/"',
+  MODULO: '"%"',
+  EQ: '"=="',
+  NE: '"!="',
+  LT: '"<"',
+  LE: '"<="',
+  GT: '">"',
+  GE: '">="',
+  AND: '"&&"',
+  OR: '"||"',
+  NOT: '"!"',
+  IN: '"in"',
+  LPAREN: '"("',
+  RPAREN: '")"',
+  LBRACKET: '"["',
+  RBRACKET: '"]"',
+  LBRACE: '"{"',
+  RBRACE: '"}"',
+  DOT: '"."',
+  COMMA: '","',
+  COLON: '":"',
+  QUESTION: '"?"',
+  BYTES: 'bytes',
+};
+
+/** The mistake behind what the parser or the checker has thrown; `undefined` for anything else. */
+export function mistakeOf(
+  thrown: unknown,
+  environment: RuleEnvironment,
+  text = '',
+): ExpressionMistake | undefined {
+  if (thrown instanceof ExpressionMistake) {
+    return thrown;
+  }
+  if (!(thrown instanceof ParseError || thrown instanceof TypingError)) {
+    return undefined;
+  }
+  const { code, summary, range, node } = thrown;
+  const part = node as Node | undefined;
+  const offset = (code === 'no_such_key' ? part?.pos : undefined) ?? range?.start ?? 0;
+  const words = code === 'unexpected_character' ? foreignWord(text, offset) : undefined;
+  return new ExpressionMistake(words ?? wordsFor(code, summary, part, environment), offset);
+}
+
+export function missingAttribute(type: string, name: string, names: readonly string[]): string {
+  return `${type} has no attribute "${name}"${elsewhere(name) || nearestName(name, names)}`;
+}
+
+function wordsFor(
+  code: string,
+  summary: string,
+  node: Node | undefined,
+  environment: RuleEnvironment,
+): string {
+  switch (code) {
+    case 'unknown_variable': {
+      const name = /: (.*)$/.exec(summary)?.[1] ?? '';
+      const hint = elsewhere(name) || nearestName(name, environment.variableNames);
+      return `nothing is called "${name}"${hint || '; put a text in quotes'}`;
+    }
+    case 'no_such_key':
+      return unknownAttribute(summary, node, environment);
+    case 'no_matching_overload':
+      return unsuitedCall(summary, node, environment);
+    case 'no_such_overload':
+      return unsuitedOperator(shortType(summary));
+    case 'expected_token':
+    case 'unexpected_token':
+      return summary
+        .replace(/\b[A-Z]+\b/g, (token) => TOKENS[token] ?? token)
+        .replace(/^Expected /, 'expected ')
+        .replace(/^Unexpected token: /, 'did not expect ');
+    case 'unexpected_character':
+      return summary.endsWith(': =') ? 'compare with "==", not with "="' : lowered(summary);
+    case 'reserved_identifier':
+      return `CEL reserves the word ${summary.replace(/^.*: /, '')}`;
+    case 'heterogeneous_list_element':
+    case 'heterogeneous_map_key':
+    case 'heterogeneous_map_value':
+    case 'incompatible_ternary_branches':
+      return lowered(shortType(summary));
+    case 'invalid_logical_operand':
+      return `expected true or false on both sides, got ${quotedType(summary)}`;
+    case 'invalid_condition_type':
+      return `expected true or false as the condition, got ${quotedType(summary)}`;
+    case 'limit_exceeded':
+      return 'the expression is too large';
+    default:
+      return lowered(shortType(summary));
+  }
+}
+
+function unknownAttribute(summary: string, node: Node | undefined, environment: RuleEnvironment): string {
+  const name = /: (.*)$/.exec(summary)?.[1] ?? '';
+  const base = node?.op === '.' || node?.op === '.?' || node?.op === '[]' ? node.args[0] : undefined;
+  const type = base === undefined ? undefined : checkedTypeOf(base)?.replace(/^optional<(.*)>$/, '$1');
+  const known = type === undefined ? undefined : environment.objectType(type);
+  return known === undefined
+    ? `there is no "${name}"`
+    : missingAttribute(known.name, name, [...known.attributes.keys()]);
+}
+
+function unsuitedCall(summary: string, node: Node | undefined, environment: RuleEnvironment): string {
+  const call = /'(?:(.*)\.)?(\w+)\((.*)\)'$/.exec(shortType(summary));
+  const [, receiver, name = '', got = ''] = call ?? [];
+  const isMethod = node?.op === 'rcall';
+  const names = environment.functionNames(isMethod);
+  if (!names.includes(name) && !['all', 'exists', 'exists_one', 'map', 'filter'].includes(name)) {
+    const other = environment.functionNames(!isMethod).includes(name);
+    return other
+      ? `write ${isMethod ? `${name}(x)` : `x.${name}()`}, not ${isMethod ? `x.${name}()` : `${name}(x)`}`
+      : `there is no function "${name}"${elsewhere(name) || nearestName(name, names)}`;
+  }
+  const signatures = environment.documentation.functions.filter((one) => one.name === name);
+  const expected =
+    signatures.length === 0 ? '' : `; expected ${signatures.map(({ type }) => type).join(' or ')}`;
+  return `${name}() does not suit ${[...(receiver === undefined ? [] : [receiver]), ...(got === '' ? [] : [got])].join(', ') || 'nothing'}${expected}`;
+}
+
+function unsuitedOperator(summary: string): string {
+  const operation = summary.replace(/^no such overload: /, '');
+  if (operation === 'string in string') {
+    return 'expected a list behind "in", got string; for a part of a text write text.contains(part)';
+  }
+  const hint = /\bint\b.*\bdouble\b|\bdouble\b.*\bint\b/.test(operation)
+    ? '; write 2.0 instead of 2, or double(x)'
+    : /\btimestamp\b/.test(operation) && /\b(?:string|int)\b/.test(operation)
+      ? '; write timestamp("2026-12-20T00:00:00Z") for a time, duration("168h") for a length'
+      : /\bduration\b/.test(operation)
+        ? '; write duration("48h"), or hours(lease) <= 48.0'
+        : '';
+  return `${operation} cannot be computed${hint}`;
+}
+
+function quotedType(summary: string): string {
+  return shortType(/'(.*)'$/.exec(summary)?.[1] ?? 'another type');
+}
+
+function lowered(text: string): string {
+  return text.slice(0, 1).toLowerCase() + text.slice(1);
+}

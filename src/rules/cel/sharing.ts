@@ -1,0 +1,136 @@
+/**
+ * Parts that expressions have in common, such as `hours(lease)`: for each request they are evaluated once. The attributes and functions
+ * of an environment answer the same however often they are asked about one request.
+ */
+import { Failure } from './failure.ts';
+import type { Frame, Numbering } from './frame.ts';
+import type { Run } from './run.ts';
+import { type Scope, slotOf } from './scope.ts';
+import type { Node } from './syntax.ts';
+
+/** Parts that are written alike, wherever they are. */
+interface Kind {
+  readonly number: number;
+  /** All names in the part, those of its own loop variables too. */
+  readonly names: ReadonlySet<string>;
+  uses: number;
+  /** Where a frame keeps the value; `undefined` = nothing has asked for it yet. */
+  slot: number | undefined;
+}
+
+/** The parts of the expressions of one environment that are read together, such as all rules of a folder. */
+export class SharedParts implements Numbering {
+  readonly #kinds = new Map<string, Kind>();
+  readonly #kindOf = new WeakMap<Node, Kind>();
+  readonly #links: (() => void)[] = [];
+  #count = 0;
+
+  /** The slots in use. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Counts the parts of an expression. `link`: compiles it, knowing what it has in common with the others. */
+  add(expression: Node, link: () => void): void {
+    this.#kind(expression);
+    this.#links.push(link);
+  }
+
+  /** All expressions are added. Without this, each is linked when it first runs. */
+  complete(): void {
+    for (const link of this.#links.splice(0)) {
+      link();
+    }
+  }
+
+  /** `run`, or what evaluates it once for each request if the part is there more than once and depends on no loop around it. */
+  once(node: Node, run: Run, scope: Scope | undefined): Run {
+    const kind = this.#kindOf.get(node);
+    if (
+      kind === undefined ||
+      kind.uses < 2 ||
+      [...kind.names].some((name) => slotOf(name, scope) !== undefined)
+    ) {
+      return run;
+    }
+    if (kind.slot === undefined) {
+      kind.slot = this.#count;
+      this.#count += 1;
+    }
+    return remembering(run, kind.slot);
+  }
+
+  #kind(node: Node): Kind {
+    const names = new Set<string>();
+    const key = `${node.op} ${this.#written(node.args, names)}`;
+    if (node.op === 'id') {
+      names.add(node.args);
+    }
+    const kind = this.#kinds.get(key) ?? { number: this.#kinds.size, names, uses: 0, slot: undefined };
+    kind.uses += 1;
+    this.#kinds.set(key, kind);
+    this.#kindOf.set(node, kind);
+    return kind;
+  }
+
+  /** A text that differs for arguments that differ. */
+  #written(args: unknown, names: Set<string>): string {
+    if (isNode(args)) {
+      const kind = this.#kind(args);
+      for (const name of kind.names) {
+        names.add(name);
+      }
+      return `#${kind.number}`;
+    }
+    if (Array.isArray(args)) {
+      return `[${args.map((one) => this.#written(one, names)).join()}]`;
+    }
+    switch (typeof args) {
+      case 'string':
+        return JSON.stringify(args);
+      case 'bigint':
+        return `${args}n`;
+      case 'number':
+        return Object.is(args, -0) ? '-0' : String(args);
+      default:
+        // Bytes and unsigned numbers are refused later.
+        return typeof args === 'boolean' || args === null ? String(args) : '?';
+    }
+  }
+}
+
+/** Where parts that are evaluated once keep their values: who knows the slot looks there before it calls. */
+const SLOTS = new WeakMap<Run, number>();
+export const NO_SLOT = -1;
+
+/** The slot of a part that is evaluated once; `NO_SLOT` for any other. */
+export function slotOfRun(run: Run): number {
+  return SLOTS.get(run) ?? NO_SLOT;
+}
+
+/** A failure is not kept: it names its place in the expression, and the next expression has another one. */
+function remembering(part: Run, slot: number): Run {
+  const run: Run = (frame) => {
+    const known = frame.shared[slot];
+    if (known !== undefined) {
+      return known;
+    }
+    const value = part(frame);
+    if (!(value instanceof Failure)) {
+      frame.shared[slot] = value;
+    }
+    return value;
+  };
+  SLOTS.set(run, slot);
+  return run;
+}
+
+/** The value of a part. `slot`: its `slotOfRun`. */
+export function valueIn(frame: Frame, run: Run, slot: number): unknown {
+  const known = slot === NO_SLOT ? undefined : frame.shared[slot];
+  return known === undefined ? run(frame) : known;
+}
+
+function isNode(args: unknown): args is Node {
+  return typeof args === 'object' && args !== null && 'op' in args && 'args' in args;
+}

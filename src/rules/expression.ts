@@ -1,0 +1,197 @@
+/** Expressions in CEL: parsed and checked against the types of their environment before any request, then run on each. */
+import { Compiler, type LedgerCall, type Probe } from './cel/compile.ts';
+import { Estimator } from './cel/cost.ts';
+import type { RuleEnvironment } from './cel/environment.ts';
+import { shortType } from './cel/environment.ts';
+import { Failure } from './cel/failure.ts';
+import { type Activation, Frame } from './cel/frame.ts';
+import { MAX_STEPS, type Meter } from './cel/meter.ts';
+import { mistakeOf } from './cel/mistakes.ts';
+import type { Run } from './cel/run.ts';
+import { SharedParts } from './cel/sharing.ts';
+import { type Node, sourceOf, stepsOf } from './cel/syntax.ts';
+import { type NamedType, namedTypes } from './lease/named-types.ts';
+
+export { type Activation, Frame } from './cel/frame.ts';
+export { SharedParts } from './cel/sharing.ts';
+
+/** In UTF-16 code units. */
+const MAX_LENGTH = 10_000;
+
+/** An expression that has been checked. */
+export interface Expression {
+  readonly text: string;
+  /** An upper bound of what it costs, for requests of the usual sizes. */
+  readonly steps: number;
+  /** Its calls of functions of the ledger. */
+  readonly ledgerCalls: readonly LedgerCall[];
+  /** The resource types that it names. */
+  readonly namedTypes: readonly NamedType[];
+  /** The first attribute that is known only with names of Keystone, such as `Project.name`; `undefined` = it reads none. */
+  readonly readName: string | undefined;
+  /**
+   * Its value. `meter`: counts the steps of all rules for one request. Default: its own.
+   *
+   * @throws EvaluationError if it has no value for this request
+   * @throws TooManyStepsError if the request is so large that the rules would take too long
+   */
+  run(activation: Activation, meter?: Meter): unknown;
+  /** The same, in a frame that other expressions about the request are evaluated in: what they have in common is evaluated once. */
+  runIn(frame: Frame): unknown;
+  /** What evaluates it, for code that evaluates many expressions at once and takes a `Failure` for an answer. */
+  link(): Linked;
+  /** The parts of the expression that were evaluated, each with its value or the reason why it has none; the whole one last. */
+  explain(activation: Activation): readonly ExplainedPart[];
+}
+
+/** A part of an expression, and what it was for a request. In a loop the last value. */
+export interface ExplainedPart {
+  readonly text: string;
+  /** The first and the last character, from 0; the last is exclusive. */
+  readonly start: number;
+  readonly end: number;
+  readonly value: unknown;
+  /** Why it has no value. */
+  readonly failure: string | undefined;
+}
+
+export interface Linked {
+  readonly run: Run;
+  /** To be spent before each run. */
+  readonly steps: number;
+  /** The frame must share by it. */
+  readonly shared: SharedParts;
+}
+
+/** Why a text is no expression of this environment. */
+export interface ExpressionMistakeAt {
+  /** What is wrong, without the text. */
+  readonly message: string;
+  /** The first character that it concerns, from 0. */
+  readonly offset: number;
+}
+
+export type Compiled = { readonly expression: Expression } | { readonly mistake: ExpressionMistakeAt };
+
+/**
+ * Parses and checks an expression. `type`: the type that its value must have, `bool` or `string`. `shared`: what it has in common with
+ * the other expressions of the same environment that are compiled with it. Default: its own parts alone.
+ */
+export function compileExpression(
+  environment: RuleEnvironment,
+  text: string,
+  type: string,
+  shared = new SharedParts(),
+): Compiled {
+  if (text.length > MAX_LENGTH) {
+    return {
+      mistake: { message: `expected at most ${MAX_LENGTH} characters, got ${text.length}`, offset: 0 },
+    };
+  }
+  try {
+    const parsed = environment.types.parse(text);
+    const checked = parsed.check();
+    if (!checked.valid) {
+      throw checked.error;
+    }
+    if (checked.type !== type) {
+      return { mistake: { message: expected(type, checked.type ?? 'dyn'), offset: 0 } };
+    }
+    return compiled(environment, text, parsed.ast, shared);
+  } catch (thrown) {
+    if (thrown instanceof RangeError) {
+      // The parser descends into operators without counting them.
+      return { mistake: { message: 'the expression is nested too deeply', offset: 0 } };
+    }
+    const mistake = mistakeOf(thrown, environment, text);
+    if (mistake === undefined) {
+      throw thrown;
+    }
+    return { mistake: { message: mistake.message, offset: mistake.offset } };
+  }
+}
+
+function compiled(environment: RuleEnvironment, text: string, ast: Node, shared: SharedParts): Compiled {
+  const compiler = new Compiler(environment);
+  compiler.compile(ast);
+  const constant = (node: Node) => {
+    const one = new Compiler(environment).compile(node);
+    return () => one(new Frame({}));
+  };
+  const { steps, dearest } = new Estimator(environment, constant).estimate(ast);
+  if (steps > MAX_STEPS) {
+    const loop = dearest?.node ?? ast;
+    const message = `may take ${shownSteps(steps)} steps for one request, most of them in ${excerpt(text.slice(loop.start, loop.end))}; expected at most ${shownSteps(MAX_STEPS)}`;
+    return { mistake: { message, offset: loop.start } };
+  }
+  const ownSteps = stepsOf(ast);
+  let linked: Linked | undefined;
+  const link = () => {
+    linked ??= { run: new Compiler(environment, { shared }).compile(ast), steps: ownSteps, shared };
+    return linked;
+  };
+  shared.add(ast, link);
+  const runIn = (frame: Frame) => {
+    const { run } = link();
+    frame.shareBy(shared);
+    frame.meter.spend(ownSteps);
+    const value = run(frame);
+    if (value instanceof Failure) {
+      throw value.error();
+    }
+    return value;
+  };
+  return {
+    expression: {
+      text,
+      steps,
+      ledgerCalls: compiler.ledgerCalls,
+      namedTypes: namedTypes(ast),
+      readName: compiler.readName,
+      run: (activation, meter) => runIn(new Frame(activation, meter)),
+      runIn,
+      link,
+      explain: (activation) => explained(environment, ast, activation),
+    },
+  };
+}
+
+function explained(environment: RuleEnvironment, ast: Node, activation: Activation): ExplainedPart[] {
+  const parts = new Map<Node, unknown>();
+  const probe: Probe = (node, value) => {
+    // The order is that of the last evaluation.
+    parts.delete(node);
+    parts.set(node, value);
+  };
+  new Compiler(environment, { probe }).compile(ast)(new Frame(activation));
+  return [...parts].flatMap(([node, value]) =>
+    node.op === 'value'
+      ? []
+      : [
+          {
+            text: sourceOf(node),
+            start: node.start,
+            end: node.end,
+            value: value instanceof Failure ? undefined : value,
+            failure: value instanceof Failure ? value.reason : undefined,
+          },
+        ],
+  );
+}
+
+function expected(type: string, got: string): string {
+  return type === 'bool'
+    ? `expected an expression that is true or false, got ${shortType(got)}${got === 'dyn' ? '; compare it, as in x == true' : ''}`
+    : `expected an expression of type ${type}, got ${shortType(got)}${got === 'dyn' ? `; write ${type}(…)` : ''}`;
+}
+
+function shownSteps(steps: number): string {
+  return steps < Number.MAX_SAFE_INTEGER
+    ? steps.toLocaleString('en-US', { maximumFractionDigits: 0 })
+    : 'countless';
+}
+
+function excerpt(text: string): string {
+  const line = text.replace(/\s+/g, ' ');
+  return `"${line.length > 60 ? `${line.slice(0, 59)}…` : line}"`;
+}

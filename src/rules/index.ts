@@ -1,0 +1,33 @@
+/** blazar-enforcement/rules: rules without code. Start at `readRules` and `RuleJudge`. */
+
+export { ConfigurationError } from '../errors.ts';
+export { BrokenRulesError } from '../filter/broken-rules.ts';
+export {
+  type Attribute,
+  type Documented,
+  type ObjectType,
+  objectType,
+  RuleEnvironment,
+} from './cel/environment.ts';
+export { EvaluationError, Failure } from './cel/failure.ts';
+export { fromJson, JsonList, JsonMap } from './cel/json.ts';
+export { MAX_STEPS, Meter, TooManyStepsError } from './cel/meter.ts';
+export { Duration, Timestamp } from './cel/values.ts';
+export { doorProblems } from './door-problems.ts';
+export { explainRule } from './explain-rule.ts';
+export { type Compiled, compileExpression, type ExplainedPart, type Expression } from './expression.ts';
+export { ruleFailureText } from './failure-text.ts';
+export { type IsExempt, type Judgement, type RuleFailure, RuleJudge, type Violation } from './judge.ts';
+export { leaseEnvironment } from './lease/environment.ts';
+export { leaseExemption } from './lease/exemption.ts';
+export { requestIn } from './lease/ledger-request.ts';
+export { judgeRegardless } from './lease/regardless.ts';
+export { LeaseActivation, type LeaseRequestParts } from './lease/request-view.ts';
+export { podEnvironment } from './pod/environment.ts';
+export { PodActivation, type PodRequestParts } from './pod/pod-view.ts';
+export { type ReadRules, readRules } from './read-rules.ts';
+export { type Operation, type Rule, type RuleSet, readsLedger } from './rule.ts';
+export type { Environments } from './rule-file.ts';
+export { brokenIn, reasonOf, saidBy } from './said.ts';
+export { MAX_WAYS, taskEnvironment } from './task/environment.ts';
+export { TaskActivation, type TaskRequestParts, type TaskResources } from './task/task-view.ts';

@@ -1,0 +1,144 @@
+/** Judges a request by rules: every rule is asked, so that the answer names all that are violated. */
+import { Failure } from './cel/failure.ts';
+import type { Meter } from './cel/meter.ts';
+import { type Activation, Frame, type Linked } from './expression.ts';
+import { shownMessage } from './message.ts';
+import type { Exemption, Rule } from './rule.ts';
+
+/** Whether a rule does not judge whoever asks. */
+export type IsExempt = (exemption: Exemption) => boolean;
+
+/** A rule that the request violates. */
+export interface Violation {
+  readonly rule: Rule;
+  /** Short, and visible. If the message of the rule breaks, a sentence with its name. */
+  readonly message: string;
+  /** Why the message of the rule broke, for the log. */
+  readonly unsaid?: RuleFailure;
+}
+
+/** A rule that could not be evaluated: the request is refused, and the log says why. */
+export interface RuleFailure {
+  readonly rule: Rule;
+  readonly part: 'match' | 'allow' | 'message';
+  readonly cause: unknown;
+}
+
+/** In the order of the rules. Rules in audit mode are among them: their `rule.audit` is true. */
+export interface Judgement {
+  /** Broken or not, a message changes nothing in it: the rule refuses. */
+  readonly violations: readonly Violation[];
+  readonly failures: readonly RuleFailure[];
+}
+
+/** Who is told what a rule says, for tests of rules. */
+export type Judged = (rule: Rule, said: 'allowed' | 'refused' | 'skipped' | 'failed') => void;
+
+/**
+ * What most requests need of a rule, in one place of the memory: reading all the parts of fifty rules takes longer than evaluating
+ * them.
+ */
+interface Entry extends Linked {
+  readonly rule: Rule;
+  /** It does not judge everybody, always. */
+  readonly isLimited: boolean;
+}
+
+/** Judges requests by the same rules. */
+export class RuleJudge {
+  readonly rules: readonly Rule[];
+  readonly #entries: readonly Entry[];
+
+  constructor(rules: readonly Rule[]) {
+    this.rules = rules;
+    this.#entries = rules.map((rule) => {
+      const { until, exempt, match, allow } = rule;
+      const isLimited = until !== undefined || match !== undefined || !exempt.isEmpty;
+      return { ...allow.link(), rule, isLimited };
+    });
+  }
+
+  /** `judged` is told what each rule says, for tests of rules. `meter` counts the steps of all rules for this request. */
+  judge(
+    activation: Activation,
+    isExempt: IsExempt,
+    now: number,
+    judged?: (rule: Rule, said: 'allowed' | 'refused' | 'skipped' | 'failed') => void,
+    meter?: Meter,
+  ): Judgement {
+    const violations: Violation[] = [];
+    const failures: RuleFailure[] = [];
+    const frame = new Frame(activation, meter);
+    for (const entry of this.#entries) {
+      const concerns = entry.isLimited ? judges(entry.rule, isExempt, now, frame) : true;
+      const allows = concerns === true ? evaluated(entry, frame) : concerns;
+      if (allows === true) {
+        judged?.(entry.rule, 'allowed');
+        continue;
+      }
+      const { rule } = entry;
+      if (concerns === false) {
+        judged?.(rule, 'skipped');
+        continue;
+      }
+      if (allows === false) {
+        violations.push(violation(rule, frame));
+        judged?.(rule, 'refused');
+        continue;
+      }
+      const part = concerns === true ? 'allow' : 'match';
+      failures.push({ rule, part, cause: causeOf(allows, 'true or false') });
+      judged?.(rule, 'failed');
+    }
+    return { violations, failures };
+  }
+}
+
+/** Whether a rule judges a request; anything but true and false is why that cannot be said. */
+function judges({ until, exempt, match }: Rule, isExempt: IsExempt, now: number, frame: Frame): unknown {
+  return (until !== undefined && now >= until) || (!exempt.isEmpty && isExempt(exempt))
+    ? false
+    : match === undefined || evaluated(match.link(), frame);
+}
+
+class Thrown {
+  readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
+}
+
+/** The value of an expression, a `Failure`, or what it throws. A value, because a `try` around all of a rule costs more than most rules. */
+function evaluated({ run, steps, shared }: Linked, frame: Frame): unknown {
+  try {
+    frame.shareBy(shared);
+    frame.meter.spend(steps);
+    return run(frame);
+  } catch (cause) {
+    return new Thrown(cause);
+  }
+}
+
+function violation(rule: Rule, frame: Frame): Violation {
+  if (typeof rule.message === 'string') {
+    return { rule, message: rule.message };
+  }
+  const said = evaluated(rule.message.link(), frame);
+  const message = typeof said === 'string' ? shownMessage(said) : '';
+  return message === ''
+    ? {
+        rule,
+        message: `The rule ${rule.name} refuses this request. Its message is broken; please tell the operator.`,
+        unsaid: { rule, part: 'message', cause: causeOf(said, 'a text that is not empty') },
+      }
+    : { rule, message };
+}
+
+function causeOf(value: unknown, expected: string): unknown {
+  return value instanceof Thrown
+    ? value.cause
+    : value instanceof Failure
+      ? value.error()
+      : new Error(`expected ${expected}`);
+}

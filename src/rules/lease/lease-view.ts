@@ -1,0 +1,143 @@
+/** Leases as rules see them. Each attribute is computed when the first rule reads it; `undefined` = the request has none. */
+import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../lease/lease.ts';
+import { shownBy } from '../../lease/read-only.ts';
+import { reservationSize } from '../../lease/reservations.ts';
+import { type PropertyRequirement, parseResourceProperties } from '../../lease/resource-properties.ts';
+import { JsonList, JsonMap } from '../cel/json.ts';
+import { Timestamp } from '../cel/values.ts';
+
+/**
+ * The requirements that Blazar reads, by resource type. It stores others as the user wrote them, and the JSON of a flavour as
+ * `resource_properties` of `flavor:instance`. Source: Blazar, `host_plugin`, `instance_plugin`, `flavor_plugin`.
+ */
+const READ_PROPERTIES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['physical:host', ['resource_properties', 'hypervisor_properties']],
+  ['flavor:instance', []],
+  ['virtual:floatingip', []],
+]);
+/** Of `virtual:instance`, and of types of other plug-ins. */
+const READ_ELSEWHERE = ['resource_properties'];
+
+/** In nanoseconds. */
+const HOUR = 3600 * 1e9;
+
+export class LeaseView {
+  readonly #lease: Lease;
+  readonly #whole: readonly Reservation[];
+  #reservations: readonly ReservationView[] | undefined;
+  #start: Timestamp | undefined;
+  #end: Timestamp | undefined;
+  #hours: number | undefined;
+
+  /** `reservations`: all of them, including those that an update leaves out. */
+  constructor(lease: Lease, reservations: readonly Reservation[]) {
+    this.#lease = shownBy(lease);
+    this.#whole = shownBy(reservations);
+  }
+
+  get id(): string | undefined {
+    return textOf(this.#lease.id);
+  }
+
+  get name(): string | undefined {
+    return textOf(this.#lease.name);
+  }
+
+  get status(): string | undefined {
+    return textOf(this.#lease.status);
+  }
+
+  get start_date(): Timestamp | undefined {
+    this.#start ??= timestampOf(leaseStart(this.#lease));
+    return this.#start;
+  }
+
+  get end_date(): Timestamp | undefined {
+    this.#end ??= timestampOf(leaseEnd(this.#lease));
+    return this.#end;
+  }
+
+  /** Its length. */
+  get hours(): number | undefined {
+    if (this.#hours === undefined && this.start_date !== undefined && this.end_date !== undefined) {
+      this.#hours = Number(this.end_date.nanos - this.start_date.nanos) / HOUR;
+    }
+    return this.#hours;
+  }
+
+  get reservations(): readonly ReservationView[] {
+    this.#reservations ??= this.#whole.map((one) => new ReservationView(shownBy(one)));
+    return this.#reservations;
+  }
+
+  /** Everything that the request says of the lease, as it was sent. */
+  get attributes(): JsonMap {
+    return new JsonMap(this.#lease);
+  }
+}
+
+export class ReservationView {
+  readonly #reservation: Reservation;
+  #allocations: JsonList | undefined;
+  #size: bigint | undefined;
+  #properties: ReadonlyMap<string, string> | undefined;
+  #requirements: readonly PropertyRequirement[] | undefined;
+
+  constructor(reservation: Reservation) {
+    this.#reservation = reservation;
+  }
+
+  get id(): string | undefined {
+    return textOf(this.#reservation.id);
+  }
+
+  get resource_type(): string | undefined {
+    return textOf(this.#reservation.resource_type);
+  }
+
+  /** The most that it may be given. */
+  get size(): bigint | undefined {
+    if (this.#size === undefined) {
+      const size = reservationSize(this.#reservation);
+      this.#size = size === undefined ? undefined : BigInt(size);
+    }
+    return this.#size;
+  }
+
+  get allocations(): JsonList {
+    this.#allocations ??= new JsonList(shownBy(this.#reservation.allocations ?? []));
+    return this.#allocations;
+  }
+
+  get attributes(): JsonMap {
+    return new JsonMap(this.#reservation);
+  }
+
+  /** What it requires of machines, by property: the values of its comparisons with `==`. Throws for what Blazar would refuse. */
+  get properties(): ReadonlyMap<string, string> {
+    if (this.#properties === undefined) {
+      const properties = new Map<string, string>();
+      for (const { name, operator, value } of this.requirements()) {
+        if (operator === '==') {
+          properties.set(name, value);
+        }
+      }
+      this.#properties = properties;
+    }
+    return this.#properties;
+  }
+
+  requirements(): readonly PropertyRequirement[] {
+    const names = READ_PROPERTIES.get(this.resource_type ?? '') ?? READ_ELSEWHERE;
+    this.#requirements ??= names.flatMap((name) => parseResourceProperties(this.#reservation[name]));
+    return this.#requirements;
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function timestampOf(instant: bigint | undefined): Timestamp | undefined {
+  return instant === undefined ? undefined : Timestamp.fromMicroseconds(instant);
+}

@@ -1,0 +1,129 @@
+/** A request about a lease as the values that its rules may name. */
+import type { RequestNames } from '../../filter/request-names.ts';
+import type { Context, Lease } from '../../lease/lease.ts';
+import { shownBy } from '../../lease/read-only.ts';
+import { reservationsAfterUpdate } from '../../lease/reservations.ts';
+import { Timestamp } from '../cel/values.ts';
+import { LeaseView, type ReservationView } from './lease-view.ts';
+import type { LedgerView } from './ledger-view.ts';
+
+export interface LeaseRequestParts {
+  readonly operation: 'create' | 'update';
+  readonly context: Context;
+  readonly lease: Lease;
+  readonly currentLease?: Lease | undefined;
+  readonly names?: RequestNames | undefined;
+  readonly now: Date;
+  /** What the ledger says of the project. Functions of the ledger fail without it. */
+  readonly ledger?: LedgerView | undefined;
+}
+
+export class RequestInfo {
+  readonly operation: string;
+
+  constructor(operation: string) {
+    this.operation = operation;
+  }
+}
+
+export class ProjectView {
+  readonly id: string;
+  readonly name: string | undefined;
+  readonly domain: string | undefined;
+  readonly tags: readonly string[] | undefined;
+
+  constructor({ project_id }: Context, names: RequestNames | undefined) {
+    this.id = project_id;
+    this.name = names?.project?.name;
+    this.domain = names?.project?.domain;
+    this.tags = names?.project?.tags;
+  }
+}
+
+export class UserView {
+  readonly id: string;
+  readonly name: string | undefined;
+  readonly domain: string | undefined;
+
+  constructor({ user_id }: Context, names: RequestNames | undefined) {
+    this.id = user_id;
+    this.name = names?.user?.name;
+    this.domain = names?.user?.domain;
+  }
+}
+
+export class ContextView {
+  readonly #context: Context;
+  readonly #names: RequestNames | undefined;
+  #project: ProjectView | undefined;
+  #user: UserView | undefined;
+
+  constructor(context: Context, names: RequestNames | undefined) {
+    this.#context = context;
+    this.#names = names;
+  }
+
+  get project(): ProjectView {
+    this.#project ??= new ProjectView(this.#context, this.#names);
+    return this.#project;
+  }
+
+  get user(): UserView {
+    this.#user ??= new UserView(this.#context, this.#names);
+    return this.#user;
+  }
+
+  get project_id(): string {
+    return this.#context.project_id;
+  }
+
+  get user_id(): string {
+    return this.#context.user_id;
+  }
+
+  get region(): string | undefined {
+    return this.#context.region_name ?? undefined;
+  }
+}
+
+/** The variables of rules for leases. An update has `current`, the lease as it is; `lease` is what it would become. */
+export class LeaseActivation {
+  readonly request: RequestInfo;
+  readonly context: ContextView;
+  readonly lease: LeaseView;
+  readonly current: LeaseView | undefined;
+  /** Not a variable: the functions of the ledger read it. */
+  readonly ledger: LedgerView | undefined;
+  readonly #now: Date;
+  #allocations: readonly unknown[] | undefined;
+
+  constructor({ operation, context, lease, currentLease, names, now, ledger }: LeaseRequestParts) {
+    this.#now = now;
+    this.request = new RequestInfo(operation);
+    this.context = new ContextView(shownBy(context), names);
+    this.ledger = ledger;
+    const wanted = shownBy(lease);
+    const current = currentLease === undefined ? undefined : shownBy(currentLease);
+    this.current = current === undefined ? undefined : new LeaseView(current, current.reservations ?? []);
+    this.lease =
+      current === undefined
+        ? new LeaseView(wanted, wanted.reservations ?? [])
+        : new LeaseView({ ...current, ...wanted }, reservationsAfterUpdate(current, wanted));
+  }
+
+  get now(): Timestamp {
+    return new Timestamp(BigInt(this.#now.getTime()) * 1_000_000n);
+  }
+
+  get reservations(): readonly ReservationView[] {
+    return this.lease.reservations;
+  }
+
+  get allocations(): readonly unknown[] {
+    if (this.#allocations === undefined) {
+      const [first, ...others] = this.reservations.map(({ allocations }) => allocations.items);
+      this.#allocations = others.length === 0 ? (first ?? []) : [first ?? [], ...others].flat();
+    }
+    return this.#allocations;
+  }
+}

@@ -1,0 +1,129 @@
+/** What rules for pods may name. */
+import { objectType, RuleEnvironment } from '../cel/environment.ts';
+import { Failure } from '../cel/failure.ts';
+import { ContainerView, PodRequestInfo, PodUserView, PodView } from './pod-view.ts';
+
+const REQUEST = objectType('PodRequest', 'What is asked of the API server.', PodRequestInfo, {
+  operation: {
+    type: 'string',
+    description: '`create` or `update`.',
+    read: ({ operation }) => operation,
+  },
+  kind: {
+    type: 'string',
+    description: '`Pod`, or what would have such pods: `DaemonSet`, `Deployment`, `Job`, …',
+    read: ({ kind }) => kind,
+  },
+});
+
+const USER = objectType('PodUser', 'Who sends the request to the API server.', PodUserView, {
+  name: {
+    type: 'string',
+    description: 'Their name. Of most pods it is that of a controller. Not known of a workload.',
+    read: ({ name }) => name,
+  },
+  groups: {
+    type: 'list<string>',
+    description: 'Their groups. Not known of a workload.',
+    read: ({ groups }) => groups,
+  },
+});
+
+const CONTAINER = objectType('Container', 'A container of a pod.', ContainerView, {
+  name: { type: 'string', description: 'Its name.', read: ({ name }) => name },
+  image: { type: 'string', description: 'Its image, as written.', read: ({ image }) => image },
+  is_init: {
+    type: 'bool',
+    description: 'Whether it is an init container.',
+    read: ({ isInit }) => isInit,
+  },
+  requests: {
+    type: 'map<string, double>',
+    description: 'What it requests by resource; the limit, where it requests nothing.',
+    read: ({ requests }) => requests,
+  },
+  attributes: {
+    type: 'map<string, dyn>',
+    description: 'Everything that the pod says of it.',
+    read: ({ attributes }) => attributes,
+  },
+});
+
+const POD = objectType('Pod', 'A pod.', PodView, {
+  name: {
+    type: 'string',
+    description: 'Its name, or the beginning of it. Not known of a workload.',
+    read: ({ name }) => name,
+  },
+  namespace: {
+    type: 'string',
+    description: 'The name of its namespace.',
+    read: ({ namespace }) => namespace,
+  },
+  service_account: {
+    type: 'string',
+    description: 'The service account that it runs as; `default` if it names none.',
+    read: ({ serviceAccount }) => serviceAccount,
+  },
+  labels: { type: 'map<string, dyn>', description: 'Its labels.', read: ({ labels }) => labels },
+  annotations: {
+    type: 'map<string, dyn>',
+    description: 'Its annotations.',
+    read: ({ annotations }) => annotations,
+  },
+  containers: {
+    type: 'list<Container>',
+    description: 'All of its containers: init containers, containers, and ephemeral ones.',
+    read: ({ containers }) => containers,
+    isDistinct: true,
+  },
+  requests: {
+    type: 'map<string, double>',
+    description:
+      'What it requests in all, by resource: `cpu` in cores, `memory` in bytes, `nvidia.com/gpu`. What it does not request is missing.',
+    read: ({ requests }) => requests,
+  },
+  gpus: {
+    type: 'map<string, double>',
+    description: 'Those of `requests` that are GPUs or parts of GPUs, by the name of the resource.',
+    read: ({ gpus }) => gpus,
+  },
+  claims: {
+    type: 'int',
+    description: 'How many devices it claims by ResourceClaims, which `gpus` does not see.',
+    read: ({ claims }) => claims,
+  },
+  metadata: { type: 'map<string, dyn>', description: 'As it is written.', read: ({ metadata }) => metadata },
+  spec: { type: 'map<string, dyn>', description: 'As it is written.', read: ({ spec }) => spec },
+});
+
+/** The variables of rules for pods. */
+export function podEnvironment(): RuleEnvironment {
+  const environment = new RuleEnvironment();
+  for (const type of [REQUEST, USER, CONTAINER, POD]) {
+    environment.object(type);
+  }
+  return environment
+    .variable('now', 'timestamp', 'The current time.')
+    .variable('request', 'PodRequest', 'What is asked of the API server.')
+    .variable('user', 'PodUser', 'Who sends the request to the API server.')
+    .variable('pod', 'Pod', 'The pod as it would be stored, with defaults.')
+    .function('requested(Pod, string): double', {
+      description:
+        'How much of a resource a pod requests in all: `requested(pod, "cpu")` in cores, `requested(pod, "memory")` in bytes; 0 if nothing.',
+      run: (_, pod, name) =>
+        pod instanceof PodView ? (pod.requests.get(String(name)) ?? 0) : new Failure('expected a pod'),
+    })
+    .function('gpus(Pod): double', {
+      description: 'How many GPUs a pod requests in all, of every kind, parts of GPUs included.',
+      run: ({ meter }, pod) => {
+        if (!(pod instanceof PodView)) {
+          return new Failure('expected a pod');
+        }
+        const gpus = [...pod.gpus.values()];
+        meter.spend(Math.min(gpus.length, 1));
+        return gpus.reduce((sum, amount) => sum + amount, 0);
+      },
+      estimate: () => ({ steps: 2, shape: { text: 0, items: 0, weight: 1 } }),
+    });
+}

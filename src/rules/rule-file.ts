@@ -1,0 +1,246 @@
+/** Reads rules from a YAML text. */
+import { DateTime } from 'luxon';
+import { AccountList } from '../filter/account-limits.ts';
+import type { YamlDocument } from '../yaml/document.ts';
+import { formatPath, isMapping, type Path, valueAt } from '../yaml/tree.ts';
+import type { RuleEnvironment } from './cel/environment.ts';
+import { compileExpression, type Expression, SharedParts } from './expression.ts';
+import type { Need, Operation, Rule, RuleSet } from './rule.ts';
+import { formMistakes, shown, unknownKey, type WrittenRule, writtenRule } from './rule-schema.ts';
+
+/** More rules than any site has. */
+const MAX_RULES = 1000;
+/** A time with a zone: without one, it would end at another time at another place. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** A mistake in a file of rules, or a warning about it. */
+export interface RuleProblem {
+  /** Default: an error. */
+  readonly severity?: 'error' | 'warning';
+  readonly line: number;
+  /** From 1. */
+  readonly column?: number;
+  readonly message: string;
+}
+
+/** The environment of each operation that rules may be about. Rules for others are checked for their form alone. */
+export type Environments = { readonly [operation in Operation]?: RuleEnvironment };
+
+/** What the files of a folder are read with. */
+export class Reading {
+  readonly environments: Environments;
+  /** Rules that have ended by then are warnings. */
+  readonly now: Date;
+  /** What rules for one operation have in common, in whichever file they are. */
+  readonly shared: Readonly<Record<Operation, SharedParts>> = {
+    create: new SharedParts(),
+    update: new SharedParts(),
+    pod: new SharedParts(),
+    task: new SharedParts(),
+  };
+
+  constructor(environments: Environments, now: Date) {
+    this.environments = environments;
+    this.now = now;
+  }
+}
+
+/** Where a rule is written. */
+export interface NamedRule {
+  readonly name: string;
+  readonly on: readonly Operation[];
+  /** Equal for rules that say the same, however they are written. */
+  readonly meaning: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface RulesOfFile {
+  readonly rules: RuleSet;
+  /** All rules whose form is right, in order. */
+  readonly named: readonly NamedRule[];
+  readonly problems: readonly RuleProblem[];
+}
+
+/** The rules of one document, and its mistakes. A rule with a mistake is missing: a file with mistakes must not be used. */
+export function rulesOf(file: string, document: YamlDocument, reading: Reading): RulesOfFile {
+  return new Reader(file, document, reading).read();
+}
+
+class Reader {
+  readonly #file: string;
+  readonly #document: YamlDocument;
+  readonly #reading: Reading;
+  readonly #value: unknown;
+  readonly #rules: Record<Operation, Rule[]> = { create: [], update: [], pod: [], task: [] };
+  readonly #named: NamedRule[] = [];
+  readonly #problems: RuleProblem[] = [];
+
+  constructor(file: string, document: YamlDocument, reading: Reading) {
+    this.#file = file;
+    this.#document = document;
+    this.#reading = reading;
+    this.#value = document.value;
+  }
+
+  read(): RulesOfFile {
+    for (const { name, line } of this.#document.repetitions()) {
+      this.#problems.push({ line, message: `the key ${shown(name)} is there twice` });
+    }
+    for (const [index, one] of this.#written().entries()) {
+      const parsed = writtenRule.safeParse(one);
+      const at: Path = ['rules', index];
+      if (!parsed.success) {
+        const name = isMapping(one) && typeof one.name === 'string' ? `rule ${shown(one.name)}: ` : '';
+        for (const { path, message } of parsed.error.issues.flatMap((issue) => formMistakes(issue, one))) {
+          this.#problem([...at, ...path], `${name}${message}`);
+        }
+        continue;
+      }
+      const { name, on } = parsed.data;
+      const meaning = JSON.stringify(parsed.data);
+      this.#named.push({ name, on, meaning, ...this.#document.placeOf([...at, 'name'], 0) });
+      this.#add(parsed.data, at);
+    }
+    return { rules: this.#rules, named: this.#named, problems: this.#problems };
+  }
+
+  #written(): readonly unknown[] {
+    const value = this.#value;
+    if (!isMapping(value)) {
+      const got = value === null || value === undefined ? 'an empty file' : shown(value);
+      this.#problem([], `expected a mapping with the key rules, got ${got}`);
+      return [];
+    }
+    for (const key of Object.keys(value).filter((one) => one !== 'rules')) {
+      this.#problem([key], unknownKey(key, ['rules']));
+    }
+    const { rules } = value;
+    if (!Array.isArray(rules)) {
+      this.#problem(['rules'], `rules: expected a list of rules, got ${shown(rules)}`);
+      return [];
+    }
+    if (rules.length === 0) {
+      // A file that was cut off has no other mistake. Whoever wants no rules leaves out the file.
+      this.#problem(['rules'], 'rules: expected at least one rule, got an empty list');
+      return [];
+    }
+    if (rules.length > MAX_RULES) {
+      this.#problem(['rules', MAX_RULES], `expected at most ${MAX_RULES} rules, got ${rules.length}`);
+      return [];
+    }
+    return rules;
+  }
+
+  #add(one: WrittenRule, at: Path): void {
+    const until = this.#untilOf(one, at);
+    const { projects, users = [], tags } = one.exempt;
+    if ((projects ?? tags) !== undefined && !one.on.some((on) => on === 'create' || on === 'update')) {
+      const message =
+        'exempt: projects and tags are of Keystone, and this rule judges no leases; write it in match';
+      this.#problem([...at, 'exempt'], `rule ${one.name}: ${message}`);
+    }
+    const exempt = {
+      isEmpty: [projects, users, tags].every((list) => list === undefined || list.length === 0),
+      projects: new AccountList(projects ?? []),
+      users: new AccountList(users),
+      userNames: new Set(users),
+      tags: new Set(tags),
+      needsNames: tags !== undefined,
+    };
+    const { line } = this.#document.placeOf([...at, 'name'], 0);
+    for (const operation of one.on) {
+      const environment = this.#reading.environments[operation];
+      if (environment === undefined) {
+        continue;
+      }
+      const needs = this.#namesOf(one, at);
+      const compiled = (text: string, type: string, path: Path) => {
+        const where = { one, operation, path: [...at, ...path] };
+        const expression = this.#compiled(environment, text, type, where);
+        for (const { name, offset } of expression?.ledgerCalls ?? []) {
+          needs.push({ of: 'ledger', text: `${name}()`, place: this.#placeIn(where.path, offset) });
+        }
+        for (const { text: type, offset } of expression?.namedTypes ?? []) {
+          needs.push({ of: 'resource-type', text: type, place: this.#placeIn(where.path, offset) });
+        }
+        return expression;
+      };
+      const match = one.match === undefined ? undefined : compiled(one.match, 'bool', ['match']);
+      const allow = compiled(one.allow, 'bool', ['allow']);
+      const message =
+        typeof one.message === 'string'
+          ? one.message
+          : compiled(one.message.expression, 'string', ['message', 'expression']);
+      // A rule whose `match` is wrong must not judge everything.
+      if (
+        allow !== undefined &&
+        message !== undefined &&
+        (match === undefined) === (one.match === undefined)
+      ) {
+        this.#rules[operation].push({
+          ...{ name: one.name, audit: one.mode === 'audit', until, exempt, match, allow, message },
+          place: { file: this.#file, line },
+          needs,
+        });
+      }
+    }
+  }
+
+  /** Of projects and users, in `exempt`; an id may look like one. */
+  #namesOf({ exempt: { projects = [], users = [] } }: WrittenRule, at: Path): Need[] {
+    return Object.entries({ projects, users }).flatMap(([key, texts]) =>
+      texts.flatMap((text, index): Need[] => {
+        const place = { file: this.#file, ...this.#document.placeOf([...at, 'exempt', key, index], 0) };
+        return text.includes('@') ? [{ of: 'keystone', text, place }] : [];
+      }),
+    );
+  }
+
+  /** The place of a character of an expression. */
+  #placeIn(path: Path, offset: number): Need['place'] {
+    // The schema trims the text.
+    const written = valueAt(this.#value, path);
+    const blanks = typeof written === 'string' ? written.search(/\S|$/) : 0;
+    return { file: this.#file, ...this.#document.placeOf(path, offset + blanks) };
+  }
+
+  #compiled(
+    environment: RuleEnvironment,
+    text: string,
+    type: string,
+    { one, operation, path }: { one: WrittenRule; operation: Operation; path: Path },
+  ): Expression | undefined {
+    const result = compileExpression(environment, text, type, this.#reading.shared[operation]);
+    if ('expression' in result) {
+      return result.expression;
+    }
+    const { message, offset } = result.mistake;
+    const { line, column } = this.#placeIn(path, offset);
+    const where = `rule ${one.name}: ${formatPath(path.slice(2))}, at ${operation}: `;
+    this.#problems.push({ severity: 'error', line, column, message: `${where}${message}` });
+    return undefined;
+  }
+
+  #untilOf({ name, until }: WrittenRule, at: Path): number | undefined {
+    if (until === undefined) {
+      return undefined;
+    }
+    const path = [...at, 'until'];
+    const time = TIME.test(until) ? DateTime.fromISO(until) : undefined;
+    if (time?.isValid !== true) {
+      const expected = 'expected a time with a zone, such as "2027-01-31T00:00:00+01:00"';
+      this.#problem(path, `rule ${name}: until: ${expected}, got ${shown(until)}`);
+      return undefined;
+    }
+    if (time.toMillis() <= this.#reading.now.getTime()) {
+      const message = `rule ${name}: judges nothing any more: it has ended at ${until}`;
+      this.#problem(path, message, 0, 'warning');
+    }
+    return time.toMillis();
+  }
+
+  #problem(path: Path, message: string, offset = 0, severity: 'error' | 'warning' = 'error'): void {
+    this.#problems.push({ severity, ...this.#document.placeOf(path, offset), message });
+  }
+}
