@@ -4,5 +4,7 @@ import type { Claims, Proposal, Standing } from '../filter/claim.ts';
 export interface Claimant {
   readonly name: string;
   readonly audit: boolean;
+  /** As in `SharedLimit`. */
+  readonly readsProject?: boolean | undefined;
   claims(proposal: Proposal, standing: Standing): Claims;
 }

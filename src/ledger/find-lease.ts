@@ -75,12 +75,10 @@ function cheapest(found: readonly LeaseRow[], now: bigint): LeaseRow | undefined
 }
 
 /** The row that the same request has recorded before: same key, same content. */
-export function* findRepeated(
-  statements: Statements,
-  { region, projectId: project_id }: LeaseIdentity,
-  { key, content }: Repetition,
+export function repeatedAmong(
+  ofKey: readonly LeaseRow[],
+  { content }: Pick<Repetition, 'content'>,
   now: bigint,
-): Work<LeaseRow | undefined> {
-  const found = yield* rows(statements.leasesByKey({ region, project_id, repetition_key: key }));
-  return found.find((row) => row.repetition_content === content && row.ends_at > now);
+): LeaseRow | undefined {
+  return ofKey.find((row) => row.repetition_content === content && row.ends_at > now);
 }

@@ -24,22 +24,39 @@ export type Taken =
   /** A round has ended less than `every` seconds ago. */
   | { readonly kind: 'early'; readonly followedAt: bigint; readonly seconds: number };
 
+/** The seats: one process compares with Blazar, and one with SkyPilot. */
+export const BLAZAR_SEAT = 1n;
+export const SKYPILOT_SEAT = 2n;
+
 /** Takes the seat, if it is free and the last round is `every` seconds old. @throws LedgerUnavailableError */
-export function takeSeat(ledger: Ledger, holder: string, every: number, wait: Wait): Promise<Taken> {
+export function takeSeat(
+  ledger: Ledger,
+  holder: string,
+  every: number,
+  wait: Wait,
+  seat = BLAZAR_SEAT,
+): Promise<Taken> {
   const { queries } = ledger.database;
   const now = clockOf(ledger);
-  const look = queries.selectFrom('follower').selectAll().select(now.as('now')).where('id', '=', 1n);
+  const look = queries.selectFrom('follower').selectAll().select(now.as('now')).where('id', '=', seat);
   const take = queries
     .updateTable('follower')
     .set({ holder, held_until: sql<bigint>`${now} + ${HELD * MICROSECONDS_PER_SECOND}` })
-    .where('id', '=', 1n)
+    .where('id', '=', seat)
     .where((row) =>
       row.or([row('holder', 'is', null), row('holder', '=', holder), row('held_until', '<=', now)]),
     )
     .returningAll();
+  const add = queries
+    .insertInto('follower')
+    .values({ id: seat, held_until: 0n })
+    .onConflict((conflict) => conflict.column('id').doNothing());
   return ledger.transact(
     'reconcile',
     function* () {
+      if (seat !== BLAZAR_SEAT) {
+        yield* rows(add.compile());
+      }
       const [row] = yield* rows(look.compile());
       const age = Number((row?.now ?? 0n) - (row?.followed_at ?? 0n)) / 1e6;
       const followedAt = row?.followed_at ?? undefined;
@@ -52,8 +69,8 @@ export function takeSeat(ledger: Ledger, holder: string, every: number, wait: Wa
         return { kind: 'held', holder: row?.holder ?? '' } as const;
       }
       const { matched, doubted } = mine;
-      const seat = { age: followedAt === undefined ? Number.POSITIVE_INFINITY : age, matched };
-      return { kind: 'mine', seat: { ...seat, doubted: rowsIn(doubted) } } as const;
+      const facts = { age: followedAt === undefined ? Number.POSITIVE_INFINITY : age, matched };
+      return { kind: 'mine', seat: { ...facts, doubted: rowsIn(doubted) } } as const;
     },
     wait,
   );

@@ -6,17 +6,26 @@ import { sql } from 'kysely';
 import type { Wait } from '../deadline.ts';
 import { rows } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import { openLeasesOf } from './open-leases.ts';
 
 /** Whether Blazar has never asked about a lease of the region. @throws LedgerUnavailableError */
 export async function isGuessed(ledger: Ledger, region: string, wait: Wait): Promise<boolean> {
-  const query = ledger.database.queries
+  const { queries } = ledger.database;
+  const asked = queries
     .selectFrom('entries')
     .innerJoin('leases', 'leases.id', 'entries.lease')
     .select('entries.id')
     .where('leases.region', '=', region)
     .where('entries.operation', 'not in', ['reconcile', 'end-date'])
     .limit(1);
-  return (await ledger.read('read', () => rows(query.compile()), wait)).length === 0;
+  // One of those that are open almost always tells: then nobody looks through all that have ended.
+  const open = openLeasesOf(queries, region, ledger.now()).select('id');
+  for (const query of [asked.where('leases.id', 'in', open), asked]) {
+    if ((await ledger.read('read', () => rows(query.compile()), wait)).length > 0) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /** Takes the region from its leases. One that was asked for since loses its id, and is released as one that is not there. */

@@ -10,11 +10,12 @@ import { keepsReservations, reservationsAfterUpdate, reservationsHalfway } from 
 import type { Claimant } from './claimant.ts';
 import { demandOf } from './demand.ts';
 import { identityOf, nameOf } from './identity.ts';
-import type { LedgerRequest } from './prospect.ts';
+import type { LedgerRequest } from './ledger-request.ts';
 import type { EndedLease } from './transactions.ts';
 
 export function claimantOf(filter: SharedLimit, name: string, audit: boolean): Claimant {
-  return { name, audit, claims: (proposal, standing) => filter.claims(proposal, standing) };
+  const { readsProject } = filter;
+  return { name, audit, readsProject, claims: (proposal, standing) => filter.claims(proposal, standing) };
 }
 
 /** `request`: one that the chain has parsed. */
@@ -64,6 +65,7 @@ function newLease(owner: Owner, lease: Lease): Proposal {
     ...datesOf(lease, lease),
     reservations: lease.reservations ?? [],
     allocationsAreExact: true,
+    request: { lease },
   };
 }
 
@@ -83,13 +85,19 @@ function changedLease(
     allocationsAreExact: true,
   };
   if (keepsReservations(currentLease, lease)) {
-    const proposal = { ...owner, ...after, reservations: updated, allocationsAreExact: true };
+    const request = { lease, currentLease };
+    const proposal = { ...owner, ...after, reservations: updated, allocationsAreExact: true, request };
     return { proposal, current, halfway: undefined };
   }
   const halfway = reservationsHalfway(currentLease, updated);
   const unsure = { ...owner, allocationsAreExact: false };
   return {
-    proposal: { ...unsure, ...after, reservations: withAllocationsOf(updated, halfway) },
+    proposal: {
+      ...unsure,
+      ...after,
+      reservations: withAllocationsOf(updated, halfway),
+      request: { lease, currentLease },
+    },
     current,
     halfway: { ...unsure, ...before, reservations: halfway },
   };

@@ -5,17 +5,20 @@ import { LedgerContentError, LedgerUnavailableError } from '../errors.ts';
 import type { Clock } from '../filter/services.ts';
 import { toInstant } from '../lease/dates.ts';
 import type { Logger } from '../logger.ts';
+import { isTraced } from '../tracing.ts';
 import type { CheckMemory } from './check-memory.ts';
 import { CommitInDoubtError, type Database, rows, Undone, type Work } from './database.ts';
 import { Doubts } from './doubts.ts';
+import type { LedgerRequest } from './ledger-request.ts';
 import { Crossings, type CrossingWatch } from './notices/crossings.ts';
 import type { LedgerObserver, LedgerOperation } from './observer.ts';
 import { LedgerBehindError, Position } from './position.ts';
 import type { Author } from './posting.ts';
-import { foresee, type LedgerRequest, type Prospect } from './prospect.ts';
+import { foresee, type Prospect } from './prospect.ts';
 import type { Refusal } from './reckoning.ts';
 import { createStatements, type Statements } from './statements.ts';
 import { Suspension, suspendedError } from './suspension.ts';
+import { tracedTransaction } from './traced-transaction.ts';
 import { firstOf, tookTooLong, UNBOUNDED } from './transaction-wait.ts';
 import { type EndedLease, end, type Recording, record, takeBack, type Undo } from './transactions.ts';
 import { Turn } from './turn.ts';
@@ -161,15 +164,31 @@ export class Ledger {
   }
 
   /** Any other transaction that writes. @throws LedgerUnavailableError */
-  async transact<Result>(
+  transact<Result>(
     operation: LedgerOperation,
     work: (turn: Turn) => Work<Result | Undone<Result>>,
     wait: Wait,
-    { project, isRefused = () => false }: TransactionOptions<Result> = {},
+    options: TransactionOptions<Result> = {},
+  ): Promise<Result> {
+    const { isRefused = notRefused } = options;
+    return isTraced()
+      ? tracedTransaction(operation, this.database.dialect, isRefused, (begins) =>
+          this.#transact(operation, work, wait, options, begins),
+        )
+      : this.#transact(operation, work, wait, options);
+  }
+
+  async #transact<Result>(
+    operation: LedgerOperation,
+    work: (turn: Turn) => Work<Result | Undone<Result>>,
+    wait: Wait,
+    { project, isRefused = notRefused }: TransactionOptions<Result>,
+    begins?: () => void,
   ): Promise<Result> {
     const mayGrow = operation === 'commit';
     let turn: Turn | undefined;
     const begin = () => {
+      begins?.();
       turn = new Turn(this.statements, () => this.now(), this.#position, mayGrow);
       return withoutUndone(work(turn), turn);
     };
@@ -198,12 +217,16 @@ export class Ledger {
 
   /** Any other transaction that only reads. @throws LedgerUnavailableError */
   read<Result>(operation: LedgerOperation, work: () => Work<Result>, wait: Wait): Promise<Result> {
-    return this.#observed(
-      operation,
-      wait,
-      (within) => this.database.read(work, within),
-      () => false,
-    );
+    const run = (begun: () => Work<Result>) =>
+      this.#observed(operation, wait, (within) => this.database.read(begun, within), notRefused);
+    return isTraced()
+      ? tracedTransaction(operation, this.database.dialect, notRefused, (begins) =>
+          run(() => {
+            begins();
+            return work();
+          }),
+        )
+      : run(work);
   }
 
   /**
@@ -302,6 +325,10 @@ export class Ledger {
       throw thrown;
     }
   }
+}
+
+function notRefused(): boolean {
+  return false;
 }
 
 /** What is rolled back is not acknowledged. */

@@ -2,7 +2,7 @@
 
 import { type Budget, budgetAccount } from '../filter/budget.ts';
 import type { Claim } from '../filter/claim.ts';
-import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
+import { ceil, floor, larger, smaller } from '../filter/seconds.ts';
 import type { Alternative } from './alternatives.ts';
 import type { Claimant } from './claimant.ts';
 
@@ -50,20 +50,4 @@ function isPaid(
 ): boolean {
   const budget = budgets.find((one) => budgetAccount(one) === account);
   return budget !== undefined && budget.validFrom <= from && until <= budget.validUntil;
-}
-
-function floor(instant: bigint): bigint {
-  return instant / MICROSECONDS_PER_SECOND;
-}
-
-function ceil(instant: bigint): bigint {
-  return (instant + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
-}
-
-function larger(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
-}
-
-function smaller(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
 }

@@ -6,8 +6,10 @@ import { inTime, type Wait } from '../deadline.ts';
 import { LedgerUnavailableError } from '../errors.ts';
 import type { Work } from './database.ts';
 import { Gate } from './gate.ts';
-import { asUnavailable, isFull, isTlsRefusal, run } from './postgres-queries.ts';
-import { type PostgresPlace, postgresPlace } from './postgres-settings.ts';
+import type { Pipeline } from './postgres-pipeline.ts';
+import { asUnavailable, isFull, isStalePlan, isTlsRefusal } from './postgres-queries.ts';
+import { type Beginning, PostgresSession } from './postgres-session.ts';
+import { type PostgresPlace, postgresPlace, type Setting } from './postgres-settings.ts';
 
 /** PostgreSQL's number for the type `bigint`, which pg would read as text. */
 const INT8 = 20;
@@ -23,6 +25,12 @@ export interface PostgresSettings {
   readonly timeout: number;
 }
 
+/** Works with a connection. `begin`: begins a transaction on it. */
+type Lent<Result> = (
+  client: pg.PoolClient,
+  begin: (beginning: Beginning) => Promise<Pipeline>,
+) => Promise<Result>;
+
 export class PostgresPool {
   readonly #pool: pg.Pool;
   readonly #attempts: PostgresPlace['attempts'];
@@ -30,21 +38,24 @@ export class PostgresPool {
   readonly #poolSize: number;
   /** In front of the pool: pg's own queue does not notice that a waiting caller has given up. */
   readonly #gate: Gate;
-  /**
-   * At most a quarter of the connections work for one project: all but one of them would only wait for the row that locks the
-   * project, and keep connections from other projects. More than one, since the next transaction begins while the one before
-   * commits.
-   */
-  readonly #projects = new Map<string, Gate>();
   #open = 0;
   #shrunk = Number.NEGATIVE_INFINITY;
-  readonly #verified = new WeakSet<pg.PoolClient>();
-  /** Runs first on every new connection; when it throws, the caller who wanted the connection gets that error. */
+  readonly #sessions = new WeakMap<pg.PoolClient, PostgresSession>();
+  /** Connections of earlier ones are not lent again: what they have prepared is from before an upgrade. */
+  #generation = 0;
+  readonly #settings: readonly Setting[];
+  /** Runs first on every new connection, and on every server; when it throws, the caller who wanted it gets that error. */
   whenConnected: (() => Work<void>) | undefined;
 
   /** Throws an `Error` for a URL that libpq would not understand. */
   constructor(url: string, { poolSize, timeout }: PostgresSettings) {
-    const { config, attempts } = postgresPlace(url);
+    const { config, attempts, settings } = postgresPlace(url);
+    const milliseconds = String(timeout * 1000);
+    this.#settings = [
+      ['statement_timeout', milliseconds],
+      ['idle_in_transaction_session_timeout', milliseconds],
+      ...settings,
+    ];
     this.#attempts = attempts;
     this.#poolSize = poolSize;
     this.#gate = new Gate(poolSize);
@@ -61,7 +72,7 @@ export class PostgresPool {
    * Lends a connection. When the wait ends first or the work fails in any way, the connection is closed, which rolls back what it
    * had begun.
    */
-  async withClient<Result>(wait: Wait, work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+  async withClient<Result>(wait: Wait, work: Lent<Result>): Promise<Result> {
     if (this.#gate.limit < this.#poolSize && performance.now() - this.#shrunk > GROWS_AFTER) {
       this.#shrunk = performance.now();
       this.#gate.limit += 1;
@@ -75,29 +86,6 @@ export class PostgresPool {
     }
   }
 
-  /** Resolves when a connection may work for this project; call the result when it has. */
-  async enterProject(project: string, wait: Wait): Promise<() => void> {
-    let gate = this.#projects.get(project);
-    if (gate === undefined) {
-      gate = new Gate(Math.max(1, Math.floor(this.#poolSize / 4)));
-      this.#projects.set(project, gate);
-    }
-    const entered = gate;
-    const forget = () => {
-      if (entered.isEmpty) {
-        this.#projects.delete(project);
-      }
-    };
-    const leave = await entered.enter(wait).catch((thrown: unknown) => {
-      forget();
-      throw thrown;
-    });
-    return () => {
-      leave();
-      forget();
-    };
-  }
-
   async close(): Promise<void> {
     await this.#pool.end();
   }
@@ -106,7 +94,14 @@ export class PostgresPool {
   async #connect(wait: Wait): Promise<pg.PoolClient> {
     for (let longest = SHORTEST_PAUSE; ; longest = Math.min(2 * longest, LONGEST_PAUSE)) {
       try {
-        return await this.#connectOnce(wait);
+        for (;;) {
+          const client = await this.#connectOnce(wait);
+          const session = this.#sessions.get(client);
+          if (session === undefined || session.generation === this.#generation) {
+            return client;
+          }
+          client.release(true);
+        }
       } catch (thrown) {
         if (!isFull(thrown)) {
           throw thrown;
@@ -145,11 +140,7 @@ export class PostgresPool {
     }
   }
 
-  async #withConnection<Result>(
-    client: pg.PoolClient,
-    wait: Wait,
-    work: (client: pg.PoolClient) => Promise<Result>,
-  ): Promise<Result> {
+  async #withConnection<Result>(client: pg.PoolClient, wait: Wait, work: Lent<Result>): Promise<Result> {
     const { signal } = wait;
     let isReleased = false;
     const release = (broken: boolean) => {
@@ -157,27 +148,32 @@ export class PostgresPool {
         isReleased = true;
         signal?.removeEventListener('abort', giveUp);
         client.release(broken);
+        if (broken) {
+          // With queries under way pg would wait for their answers first, and the server for a lock.
+          client.connection.stream.destroy();
+        }
       }
     };
     const giveUp = () => release(true);
     signal?.addEventListener('abort', giveUp, { once: true });
+    const session = this.#sessions.get(client) ?? new PostgresSession(client, this.#generation);
+    this.#sessions.set(client, session);
     try {
       wait.throwIfOver();
-      if (!this.#verified.has(client)) {
-        await run(client, this.whenConnected?.() ?? nothing(), wait);
-        this.#verified.add(client);
-      }
-      const result = await work(client);
+      const { whenConnected } = this;
+      const parts = { settings: this.#settings, whenConnected };
+      const result = await work(client, (beginning) => session.begin(beginning, parts, wait));
       release(false);
       return result;
     } catch (thrown) {
       release(true);
+      if (isStalePlan(thrown) && session.generation === this.#generation) {
+        this.#generation += 1;
+      }
       throw thrown;
     }
   }
 }
-
-function* nothing(): Work<void> {}
 
 function createPool(config: pg.PoolConfig, { poolSize, timeout }: PostgresSettings): pg.Pool {
   const milliseconds = timeout * 1000;
@@ -185,10 +181,9 @@ function createPool(config: pg.PoolConfig, { poolSize, timeout }: PostgresSettin
     connectionTimeoutMillis: milliseconds,
     ...config,
     max: poolSize,
-    statement_timeout: milliseconds,
-    idle_in_transaction_session_timeout: milliseconds,
     query_timeout: milliseconds,
     keepAlive: true,
+    pipeline: true,
     types: {
       getTypeParser: (oid: number, format?: 'text' | 'binary') =>
         oid === INT8 ? (text: string) => BigInt(text) : pg.types.getTypeParser(oid, format as 'text'),

@@ -1,25 +1,13 @@
-/** One query after another on one connection to PostgreSQL, and what each failure means. */
+/** Single queries on a connection to PostgreSQL, and what each failure means. */
 import type { CompiledQuery } from 'kysely';
 import pg from 'pg';
 import type { Wait } from '../deadline.ts';
 import { errorText, LedgerContentError, LedgerUnavailableError } from '../errors.ts';
-import type { Work } from './database.ts';
 
 /** How many rows of a long result are fetched at once. */
 const BATCH = 1000;
 /** The longest timeout that a timer accepts, in milliseconds: the first rows may be sums over whole tables. */
 const UNBOUNDED = 2 ** 31 - 1;
-
-/** Runs each query of a unit of work on one connection. */
-export async function run<Result>(client: pg.PoolClient, work: Work<Result>, wait: Wait): Promise<Result> {
-  let step = work.next([]);
-  while (!step.done) {
-    wait.throwIfOver();
-    const { sql, parameters } = step.value;
-    step = work.next(await query(client, sql, parameters));
-  }
-  return step.value;
-}
 
 /** The rows of one query through a cursor: only a batch is in memory. */
 export async function* fetched<Row>(
@@ -35,28 +23,6 @@ export async function* fetched<Row>(
     const rows = await query(client, { text: `FETCH ${BATCH} FROM answer`, query_timeout: UNBOUNDED });
     yield* rows as Row[];
     length = rows.length;
-  }
-}
-
-/**
- * Throws unless the commit is known to be durable. A server that stops waiting for its standby, because it shuts down or times
- * out, has committed and reports that with a warning: a lease that the standby lacks is lost when the standby takes over.
- */
-export async function commit(client: pg.PoolClient): Promise<void> {
-  let warning: string | undefined;
-  const listen = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {
-    if (code !== '00000') {
-      warning = message ?? 'a warning';
-    }
-  };
-  client.on('notice', listen);
-  try {
-    const { command } = await asUnavailable(client.query('COMMIT'));
-    if (command !== 'COMMIT' || warning !== undefined) {
-      throw new LedgerUnavailableError(warning ?? `the server answered ${command} to COMMIT`);
-    }
-  } finally {
-    client.off('notice', listen);
   }
 }
 
@@ -77,9 +43,34 @@ export async function asUnavailable<Result>(answer: Promise<Result>): Promise<Re
   try {
     return await answer;
   } catch (thrown) {
-    const isContent = thrown instanceof pg.DatabaseError && CONTENT.test(thrown.code ?? '');
-    throw new (isContent ? LedgerContentError : LedgerUnavailableError)(errorText(thrown), { cause: thrown });
+    throw unavailable(thrown);
   }
+}
+
+/** A `LedgerContentError` for values that the database cannot store, a `LedgerUnavailableError` for everything else. */
+export function unavailable(thrown: unknown): LedgerContentError | LedgerUnavailableError {
+  const isContent = thrown instanceof pg.DatabaseError && CONTENT.test(thrown.code ?? '');
+  return new (isContent ? LedgerContentError : LedgerUnavailableError)(errorText(thrown), { cause: thrown });
+}
+
+/** With these, and with `CONTENT`, only the statement has failed: a savepoint takes back what was done before it. */
+const OWN = /^(22|23|54)/;
+
+/** Whether only this statement has failed, because of its values: the connection goes on, and so does the transaction at a savepoint. */
+export function isOwn(thrown: unknown): boolean {
+  const { cause } = thrown instanceof Error ? thrown : { cause: undefined };
+  return cause instanceof pg.DatabaseError && OWN.test(cause.code ?? '');
+}
+
+/**
+ * A prepared statement from before an upgrade that another process has made. Its code stands for more, and its message is translated:
+ * the function that reports it is neither.
+ */
+export function isStalePlan(thrown: unknown): boolean {
+  const { cause } = thrown instanceof Error ? thrown : { cause: undefined };
+  return (
+    cause instanceof pg.DatabaseError && cause.code === '0A000' && cause.routine === 'RevalidateCachedQuery'
+  );
 }
 
 /** The server insists on TLS, or has none. Source: PostgreSQL docs, "Error Codes"; from the driver there is only a message. */

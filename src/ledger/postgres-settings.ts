@@ -26,8 +26,15 @@ const PARAMETERS = [
   'user',
 ] as const;
 
+/** Name and value. */
+export type Setting = readonly [name: string, value: string];
+
 export interface PostgresPlace {
   readonly config: PoolConfig;
+  /** Settings for each transaction: a pooler passes none of a session on. */
+  readonly settings: readonly Setting[];
+  /** Those of them that the URL names. */
+  readonly given: readonly Setting[];
   /** TLS options to try, or `false` for none; the next one when the server refuses the one before. */
   readonly attempts: readonly (ConnectionOptions | false)[];
 }
@@ -49,8 +56,7 @@ export function postgresPlace(url: string): PostgresPlace {
   if (seconds !== undefined && !/^\d{1,6}$/.test(seconds)) {
     throw new Error('the parameter connect_timeout is not a whole number of seconds');
   }
-  // An abandoned connection may still wait for the lock of a project: the server checks whether its client is there.
-  const options = [`-c client_connection_check_interval=${LOST_AFTER}`, given('options')];
+  const named = settingsIn(given('options') ?? '');
   return {
     config: {
       host: given('host') ?? decodeURIComponent(hostname).replace(/^\[(.+)\]$/, '$1'),
@@ -58,18 +64,38 @@ export function postgresPlace(url: string): PostgresPlace {
       user: given('user') ?? (decodeURIComponent(username) || undefined),
       password: given('password') ?? (decodeURIComponent(password) || undefined),
       database: given('dbname') ?? decodeURIComponent(pathname.slice(1)),
-      options: options.filter((text) => text !== undefined).join(' '),
       application_name: given('application_name') ?? 'blazar-enforcement',
       ...(seconds === undefined || seconds === '0'
         ? {}
         : { connectionTimeoutMillis: Number(seconds) * 1000 }),
     },
+    settings: [
+      // An abandoned connection may still wait for the lock of a project: the server checks whether its client is there.
+      ['client_connection_check_interval', String(LOST_AFTER)],
+      ...named,
+    ],
+    given: named,
     attempts: attemptsOf(given('sslmode'), {
       ca: given('sslrootcert'),
       cert: given('sslcert'),
       key: given('sslkey'),
     }),
   };
+}
+
+/** `-c name=value` and `--name=value`; a backslash before a space keeps it. Source: PostgreSQL docs, "postgres". */
+function settingsIn(options: string): Setting[] {
+  const words = options.trim().match(/(?:\\[\s\S]|[^\s\\])+/g) ?? [];
+  const settings: Setting[] = [];
+  for (let next = words.shift(); next !== undefined; next = words.shift()) {
+    const text = next === '-c' ? words.shift() : /^(?:-c|--)/.test(next) ? next.slice(2) : undefined;
+    const [, name, value] = /^([A-Za-z_][\w.-]*)=([\s\S]*)$/.exec(text ?? '') ?? [];
+    if (name === undefined || value === undefined) {
+      throw new Error('the parameter options is not a list of -c name=value');
+    }
+    settings.push([name.replaceAll('-', '_'), value.replaceAll(/\\([\s\S])/g, '$1')]);
+  }
+  return settings;
 }
 
 interface Files {

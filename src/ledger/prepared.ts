@@ -2,6 +2,7 @@
  * Queries that are built once and run many times. kysely takes about ten microseconds to build a query, and a lease needs about ten
  * queries, which differ only in their values.
  */
+import { createHash } from 'node:crypto';
 import type { Compilable, CompiledQuery } from 'kysely';
 
 class Placeholder {
@@ -17,13 +18,31 @@ class Placeholder {
 /** Stands for values that are known later. */
 export type Placeholders<Values> = { readonly [Name in keyof Values]: Values[Name] };
 
+const STATEMENTS = new WeakMap<object, string>();
+
+/**
+ * A name for a query that runs many times, the same whatever its values are. `undefined` = it is built for one use. No two texts share a
+ * name, in any process: should a pooler lend a session in which another process has prepared queries, none is taken for another.
+ */
+export function statementOf({ query }: CompiledQuery): string | undefined {
+  return STATEMENTS.get(query);
+}
+
+function named<Row>(template: CompiledQuery<Row>): CompiledQuery<Row> {
+  STATEMENTS.set(
+    template.query,
+    `ledger_${createHash('sha256').update(template.sql).digest('hex').slice(0, 32)}`,
+  );
+  return template;
+}
+
 /** `build` is called once, with a placeholder for each value. */
 export function prepared<Values extends object, Row>(
   build: (values: Placeholders<Values>) => Compilable<Row>,
 ): (values: Values) => CompiledQuery<Row> {
   let template: CompiledQuery<Row> | undefined;
   return (values) => {
-    template ??= build(standIns<Values>(0)).compile();
+    template ??= named(build(standIns<Values>(0)).compile());
     return filled(template, [values]);
   };
 }
@@ -38,7 +57,7 @@ export function preparedRows<Values extends object, Row>(
     if (template === undefined) {
       template = build(rows.map((_, row) => standIns<Values>(row))).compile();
       if (rows.length <= KEPT_ROWS) {
-        templates.set(rows.length, template);
+        templates.set(rows.length, named(template));
       }
     }
     return filled(template, rows);

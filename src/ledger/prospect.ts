@@ -2,46 +2,24 @@
 
 import type { Amount } from '../filter/amount.ts';
 import type { Budget } from '../filter/budget.ts';
-import type { Repetition } from '../filter/call.ts';
 import type { Claim, Proposal, Standing } from '../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { added, alternativesOf, heldBy } from './alternatives.ts';
 import { budgetOf } from './budget-rows.ts';
 import type { Claimant } from './claimant.ts';
-import { rows, type Work } from './database.ts';
+import { announcing, rows, type Work } from './database.ts';
 import { demandOf } from './demand.ts';
-import { findById, findByShape, findRepeated } from './find-lease.ts';
+import { findByShape, repeatedAmong } from './find-lease.ts';
+import { type FirstReads, firstReads, listOf } from './first-reads.ts';
 import { accountName, type LeaseIdentity } from './identity.ts';
+import type { LedgerRequest } from './ledger-request.ts';
 import { movedClaims } from './moved-claims.ts';
+import { otherLeases } from './other-leases.ts';
 import { balancesOf } from './posting.ts';
 import { type Claimed, type FilterClaims, type Reckoning, reckonWithin } from './reckoning.ts';
 import type { LeaseRow } from './schema.ts';
 import { isShown } from './shown-lease.ts';
 import type { Statements } from './statements.ts';
-
-/** A lease as it is requested, and as it is. */
-export interface LedgerRequest {
-  readonly identity: LeaseIdentity;
-  /** The requested name. */
-  readonly name: string;
-  /** As requested. */
-  readonly proposal: Proposal;
-  /** For an update: the lease as it is. */
-  readonly current: Proposal | undefined;
-  /** For an update: what the lease may be if Blazar fails half way through. */
-  readonly halfway: Proposal | undefined;
-  /** Whether the lease is known to be as requested, because Blazar listed it. */
-  readonly isCertain: boolean;
-  /** What Blazar shows of the lease, from `digestOf`; `undefined` = the request is not from Blazar's list. */
-  readonly shown?: string | undefined;
-  /** From `demandOf`, when the reservations are unknown; `undefined` = computed from them. */
-  readonly demand?: string | undefined;
-  /** For a new lease with an id: whether it may have been recorded before, without the id. */
-  readonly adopts: boolean;
-  /** For a new lease: identifies a request that is sent again; `undefined` = it is not. */
-  readonly repetition: Repetition | undefined;
-  readonly claimants: readonly Claimant[];
-}
 
 /** The result of `foresee`. */
 export interface Prospect {
@@ -59,21 +37,31 @@ export interface Prospect {
 
 /**
  * What the filters would answer now. Writes nothing and locks nothing. `latest`: as in `Moment`; when it differs from `now`, the lease
- * is charged the larger of both results.
+ * is charged the larger of both results. `sent`: what was asked for already.
  */
 export function* foresee(
   statements: Statements,
   request: LedgerRequest,
   now: bigint,
   latest = now,
+  sent?: FirstReads,
 ): Work<Prospect> {
   const { identity, proposal, current, halfway, isCertain, claimants } = request;
-  const { projectId: project_id, userId: user_id } = identity;
-  const overdueRows = yield* rows(statements.overdueLeases({ project_id, now }));
-  const budgets = (yield* rows(statements.budgets({ project_id, user_id }))).map(budgetOf);
-  const { row, isRepeated } = yield* findLease(statements, request, now);
+  const { projectId: project_id } = identity;
+  const isSent = sent !== undefined && now <= sent.until;
+  const reads = isSent ? sent : firstReads(statements, request, now);
+  const ended = yield* rows(announcing(reads.overdue, isSent ? [] : listOf(reads).slice(1)));
+  const overdueRows = ended.filter(({ ends_at }) => ends_at <= now);
+  const budgets = (yield* rows(reads.budgets)).map(budgetOf);
+  const { row, isRepeated } = yield* findLease(statements, request, reads, now);
 
-  const claimed = (of: Proposal) => claimedBy(claimants, of, { now, budgets });
+  const others = claimants.some(({ readsProject }) => readsProject)
+    ? yield* otherLeases(statements, {
+        ...{ project: project_id, isUpdate: current !== undefined },
+        ...{ row, overdueRows, budgets, now },
+      })
+    : undefined;
+  const claimed = (of: Proposal) => claimedBy(claimants, of, { now, budgets, others });
   const known = knownAs(row, request);
   const asClaimed = (of: Proposal) => claimedBy(known, of, { now, budgets });
   const asked = claimed(proposal);
@@ -84,7 +72,7 @@ export function* foresee(
     ...(keeps && { byFilter: asClaimed(proposal).byFilter }),
     demand: request.demand ?? asked.demand,
   };
-  const others = halfway === undefined || isCertain ? [] : [claimed(halfway)];
+  const halves = halfway === undefined || isCertain ? [] : [claimed(halfway)];
   const standing =
     current === undefined || isCertain ? undefined : known.length > 0 ? asClaimed(current) : claimed(current);
   const overdue = overdueRows.map((one) => ({ id: one.id, returned: heldBy(alternativesOf(one)) }));
@@ -93,7 +81,7 @@ export function* foresee(
   const accounts = new Set(
     [
       ...recorded.flatMap(({ claims }) => claims),
-      ...[first, ...others, ...(standing === undefined ? [] : [standing])].flatMap(({ byFilter }) =>
+      ...[first, ...halves, ...(standing === undefined ? [] : [standing])].flatMap(({ byFilter }) =>
         byFilter.flatMap(({ claims }) => claims),
       ),
     ].map(({ account }) => account),
@@ -103,9 +91,9 @@ export function* foresee(
       accounts.add(account);
     }
   }
-  const balances = yield* balancesOf(statements, project_id, accounts);
+  const balances = yield* readBalances(statements, identity, accounts, reads);
   const reckoned = {
-    wanted: [first, ...others] as const,
+    wanted: [first, ...halves] as const,
     current: standing,
     recorded,
     staysOpen: current === undefined,
@@ -152,19 +140,34 @@ function isAgreed({ byFilter }: Claimed): boolean {
   return byFilter.every(({ refusal }) => refusal === undefined);
 }
 
+/** From the accounts that were expected, if they are enough. */
+function* readBalances(
+  statements: Statements,
+  identity: LeaseIdentity,
+  accounts: ReadonlySet<string>,
+  { accounts: expected, balances }: FirstReads,
+): Work<Map<string, Amount>> {
+  const isExpected = balances !== undefined && [...accounts].every((name) => expected.includes(name));
+  statements.expected.learn(identity, accounts);
+  return isExpected
+    ? new Map((yield* rows(balances)).map(({ name, balance }) => [name, balance]))
+    : yield* balancesOf(statements, identity.projectId, accounts);
+}
+
 /** The row that the request is about. One past its end date counts as ended, whether or not that was noticed. */
 function* findLease(
   statements: Statements,
   { identity, proposal, current, adopts, repetition }: LedgerRequest,
+  { byKey, byId }: FirstReads,
   now: bigint,
 ): Work<{ row: LeaseRow | undefined; isRepeated: boolean }> {
-  if (repetition !== undefined) {
-    const repeated = yield* findRepeated(statements, identity, repetition, now);
+  if (repetition !== undefined && byKey !== undefined) {
+    const repeated = repeatedAmong(yield* rows(byKey), repetition, now);
     if (repeated !== undefined) {
       return { row: repeated, isRepeated: true };
     }
   }
-  let row = yield* findById(statements, identity);
+  let [row] = byId === undefined ? [] : yield* rows(byId);
   if (row === undefined && (current !== undefined || (adopts && identity.leaseId !== null))) {
     row = yield* findByShape(statements, identity, shapeOf(current ?? proposal), { now, isOver: false });
   }

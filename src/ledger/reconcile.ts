@@ -6,9 +6,11 @@
 import type { Wait } from '../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
+import { CLUSTER_REGION } from './cluster-mark.ts';
 import { rows, type Undone, type Work } from './database.ts';
 import { type ListedLease, pairLeases } from './lease-pairing.ts';
 import type { Ledger } from './ledger.ts';
+import { openLeasesOf } from './open-leases.ts';
 import {
   corrected,
   differs,
@@ -24,21 +26,27 @@ import type { LeaseRow } from './schema.ts';
 import { keptName, textMistake } from './texts.ts';
 import type { Turn } from './turn.ts';
 
-/** The regions that the ledger has leases of. @throws LedgerUnavailableError */
+/** The regions of Blazar that the ledger has leases of. @throws LedgerUnavailableError */
 export async function knownRegions(ledger: Ledger, wait: Wait): Promise<string[]> {
-  const query = ledger.database.queries.selectFrom('leases').select('region').distinct().orderBy('region');
+  const query = ledger.database.queries
+    .selectFrom('leases')
+    .select('region')
+    .where('region', '!=', CLUSTER_REGION)
+    .distinct()
+    .orderBy('region');
   return (await ledger.read('read', () => rows(query.compile()), wait)).map(({ region }) => region);
 }
 
 /**
  * Yields each lease as soon as it is done: when the ledger fails half way, what was done before stays. `listed`: the leases that
- * exist, of any project, each id once. @throws LedgerUnavailableError
+ * exist, of any project, each id once. `seen` is told how many leases were compared, and of how many. @throws LedgerUnavailableError
  */
 export async function* reconcile(
   ledger: Ledger,
   listed: readonly ListedLease[],
   options: ReconcileOptions,
   wait: Wait,
+  seen: (leases: number, all: number) => Promise<void> | undefined = () => undefined,
 ): AsyncGenerator<Reconciled> {
   const { projectIds, claimants, exemptProjects } = options;
   const mine: ListedLease[] = [];
@@ -68,13 +76,21 @@ export async function* reconcile(
     }
   };
 
+  const all = absent.length + pairs.length + unclear.length + unknown.length;
+  let compared = 0;
+  const next = (): Promise<void> | undefined => {
+    compared += 1;
+    return seen(compared, all);
+  };
   for (const row of absent) {
+    await next();
     const since = ledger.now() - options.olderThan * MICROSECONDS_PER_SECOND;
     yield row.recorded_at > since
       ? left(row, 'not in the list, which may be older than the lease')
       : await attempt((turn) => released(ledger, turn, row, options), left(row, null));
   }
   for (const { row, listed: lease } of pairs) {
+    await next();
     if (row.lease_id === null || row.state === 'ended' || differs(row, lease, claimants)) {
       yield await attempt((turn) => corrected(ledger, turn, row, lease, options), left(row, null));
     }
@@ -86,6 +102,7 @@ export async function* reconcile(
     );
   }
   for (const lease of unknown) {
+    await next();
     const { projectId, userId, reservations } = lease;
     if (projectId !== undefined && exemptProjects.includes(projectId)) {
       continue;
@@ -125,10 +142,12 @@ function rowsInQuestion(
 ): Promise<LeaseRow[]> {
   const now = ledger.now();
   let all = ledger.database.queries.selectFrom('leases').selectAll().where('region', '=', region);
+  let open = openLeasesOf(ledger.database.queries, region, now).selectAll();
   if (projectIds !== undefined) {
     all = all.where('project_id', 'in', [...projectIds]);
+    open = open.where('project_id', 'in', [...projectIds]);
   }
-  const queries = [all.where('state', '=', 'open').where('ends_at', '>', now).orderBy('id').compile()];
+  const queries = [open.orderBy('id').compile()];
   for (let start = 0; start < listed.length; start += BATCH) {
     const ids = listed.slice(start, start + BATCH).map(({ id }) => id);
     queries.push(all.where('lease_id', 'in', ids).compile());

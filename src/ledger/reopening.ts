@@ -7,18 +7,19 @@ import type { Moment } from './turn.ts';
 
 /**
  * Reopens leases that ended by date although their end is still to come. An end that was reported while the clock was ahead looks the
- * same, and such a lease counts until its end date, too. Needed only when the clock is behind the last entry.
+ * same, and such a lease counts until its end date, too. Needed only when the clock is behind the last entry. Returns whether there were any.
  */
 export function* reopened(
   statements: Statements,
   project_id: string,
   { now, latest }: Moment,
   author: Author,
-): Work<void> {
+): Work<boolean> {
   if (latest <= now) {
-    return;
+    return false;
   }
-  for (const row of yield* rows(statements.endedEarly({ project_id, now }))) {
+  const early = yield* rows(statements.endedEarly({ project_id, now }));
+  for (const row of early) {
     const { id } = row;
     const deltas = heldBy(alternativesOf(row));
     const balances = yield* balancesOf(statements, project_id, new Set(deltas.keys()));
@@ -27,4 +28,5 @@ export function* reopened(
       { lease: id, operation: 'reopen', deltas },
     ]);
   }
+  return early.length > 0;
 }

@@ -8,6 +8,7 @@ import { errorText, LedgerUnavailableError } from '../errors.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { rows, type Undone, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import { openLeasesOf } from './open-leases.ts';
 import { left, type Reconciled, settled, unrecorded } from './reconcile-lease.ts';
 import { note, type RoundTerms, recordUnseen, releaseAbsent, settle } from './round-lease.ts';
 import { pairRows } from './round-pairing.ts';
@@ -57,13 +58,7 @@ const BATCH = 100;
 /** @throws LedgerUnavailableError */
 export async function readOpenRows(ledger: Ledger, region: string, wait: Wait): Promise<OpenRows> {
   const readAt = ledger.now();
-  const query = ledger.database.queries
-    .selectFrom('leases')
-    .selectAll()
-    .where('region', '=', region)
-    .where('state', '=', 'open')
-    .where('ends_at', '>', readAt)
-    .orderBy('id');
+  const query = openLeasesOf(ledger.database.queries, region, readAt).selectAll().orderBy('id');
   const breathe = breathing();
   const found = new Map<bigint, LeaseRow>();
   await ledger.database.snapshot(async (snapshot) => {

@@ -10,6 +10,8 @@ const LONGEST_PAUSE = 20;
 
 /** A number of more than 64 bits, or a text of more than a gigabyte. Source of all codes: SQLite docs, "Result and Error Codes". */
 const CONTENT = /^SQLITE_(TOOBIG|MISMATCH|RANGE)/;
+/** With these, and with `CONTENT`, only the statement has failed: a savepoint takes back what was done before it. */
+const OWN = /^SQLITE_(CONSTRAINT|ERROR)/;
 /** With these codes the connection has failed, and not only the query. */
 const SUSPECT = /^SQLITE_(READONLY|IOERR|CORRUPT|NOTADB|CANTOPEN)/;
 /** With these the file itself may be damaged. */
@@ -53,6 +55,21 @@ export function asUnavailable(thrown: unknown): unknown {
   return thrown instanceof SqliteConnection.SqliteError
     ? new LedgerUnavailableError(thrown.message, { cause: thrown })
     : thrown;
+}
+
+/** What one of several callers in a transaction is told when only its part has failed; `undefined` = the transaction has. */
+export function ownError(thrown: unknown): { readonly error: unknown } | undefined {
+  const isOwn =
+    !(thrown instanceof SqliteConnection.SqliteError) || OWN.test(thrown.code) || CONTENT.test(thrown.code);
+  return isOwn ? { error: asUnavailable(thrown) } : undefined;
+}
+
+/**
+ * Whether a commit that failed with this may come back: it can be whole in the write-ahead log when the disk does not confirm it. Whoever
+ * recovers the log next, after a crash or when the file is opened again, finds it there.
+ */
+export function isInDoubt(thrown: unknown): thrown is Error {
+  return thrown instanceof SqliteConnection.SqliteError && thrown.code.startsWith('SQLITE_IOERR');
 }
 
 /** What an error tells about the connection and the file behind it. */

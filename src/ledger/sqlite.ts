@@ -1,5 +1,6 @@
 /** A ledger in a file: the embedded default. Durable (WAL, synchronous = FULL), with one writer at a time. */
 import { existsSync, statSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import SqliteConnection, { type Statement } from 'better-sqlite3';
 import {
   type CompiledQuery,
@@ -9,11 +10,13 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { breathing } from '../breath.ts';
 import { inTime, type Wait } from '../deadline.ts';
 import { LedgerUnavailableError } from '../errors.ts';
-import { type Database, type Snapshot, Undone, type Work } from './database.ts';
+import { CommitGroups, type GroupBounds } from './commit-group.ts';
+import { CommitInDoubtError, type Database, type Snapshot, Undone, type Work } from './database.ts';
 import type { Tables } from './schema.ts';
-import { asUnavailable, suspicionOf, unavailable, whenFree } from './sqlite-errors.ts';
+import { asUnavailable, isInDoubt, ownError, suspicionOf, unavailable, whenFree } from './sqlite-errors.ts';
 import { filesOf, isMarked, isWhole, MILLISECONDS_TO_OPEN, mark, verifyIntegrity } from './sqlite-file.ts';
 
 /**
@@ -44,14 +47,16 @@ export class SqliteDatabase implements Database {
   #reopening: Promise<void> | undefined;
   whenConnected: (() => Work<void>) | undefined;
   readonly #statements = new Map<string, Statement<unknown[]>>();
+  readonly #groups: CommitGroups;
 
-  /** The file must exist. @throws LedgerUnavailableError */
-  constructor(file: string, durability: Durability = 'full') {
+  /** The file must exist. `bounds`: of what is committed together. @throws LedgerUnavailableError */
+  constructor(file: string, durability: Durability = 'full', bounds?: GroupBounds) {
     if (!existsSync(file)) {
       throw new LedgerUnavailableError('the file does not exist');
     }
     this.#file = file;
     this.#durability = durability;
+    this.#groups = new CommitGroups({ commit: (work, wait) => this.#transact(work, wait), ownError, bounds });
     const isKnown = unavailable(() => isMarked(file));
     this.#connection = unavailable(() => openFile(file, durability));
     this.#files = filesOf(file, this.#connection);
@@ -63,7 +68,12 @@ export class SqliteDatabase implements Database {
     }
   }
 
+  /** Together with all that wait at the same time: the file has one writer, whichever projects they are for. */
   transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
+    return this.#groups.join(work, wait);
+  }
+
+  #transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
     return this.#alone('BEGIN IMMEDIATE', wait, () => {
       this.#verifyFiles();
       const result = this.#run(work());
@@ -71,19 +81,29 @@ export class SqliteDatabase implements Database {
       if (result instanceof Undone) {
         return result.result;
       }
-      this.#statement('COMMIT').run();
+      this.#commit(result);
       return result;
     });
+  }
+
+  #commit(result: unknown): void {
+    try {
+      this.#statement('COMMIT').run();
+    } catch (thrown) {
+      throw isInDoubt(thrown) ? new CommitInDoubtError(thrown.message, result, { cause: thrown }) : thrown;
+    }
   }
 
   read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result> {
     return this.#alone('BEGIN', wait, () => this.#run(work()));
   }
 
-  /** On a connection of its own: others use the main one meanwhile. */
+  /** On a connection of its own: others use the main one meanwhile, and get their turns. */
   async snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result> {
     wait.throwIfOver();
     await this.#usable(wait);
+    // Also between two snapshots: transactions wait for the next turn of the loop.
+    await nextTurn();
     const reader = unavailable(() => new SqliteConnection(this.#file, { readonly: true, timeout: 0 }));
     reader.defaultSafeIntegers(true);
     try {
@@ -172,18 +192,29 @@ export class SqliteDatabase implements Database {
     }
   }
 
+  /** What a query throws is thrown into the work, which may go on. */
   #run<Result>(work: Work<Result>): Result {
     let step = work.next([]);
     while (!step.done) {
-      const { sql, parameters } = step.value;
-      const statement = this.#statement(sql);
-      const rows = statement.reader ? statement.all(...parameters) : [];
-      if (!statement.reader) {
-        statement.run(...parameters);
+      let rows: readonly unknown[];
+      try {
+        rows = this.#query(step.value);
+      } catch (thrown) {
+        step = work.throw(thrown);
+        continue;
       }
       step = work.next(rows);
     }
     return step.value;
+  }
+
+  #query({ sql, parameters }: CompiledQuery): readonly unknown[] {
+    const statement = this.#statement(sql);
+    if (statement.reader) {
+      return statement.all(...parameters);
+    }
+    statement.run(...parameters);
+    return [];
   }
 
   #statement(sql: string): Statement<unknown[]> {
@@ -202,9 +233,15 @@ async function* each<Row>(
   wait: Wait,
 ): AsyncIterable<Row> {
   const rows = unavailable(() => reader.prepare<unknown[]>(sql).iterate(...parameters));
+  const breathe = breathing();
   try {
     for (;;) {
       wait.throwIfOver();
+      // Awaiting `undefined` for each row would take longer than the row.
+      const breath = breathe();
+      if (breath !== undefined) {
+        await breath;
+      }
       const row = unavailable(() => rows.next());
       if (row.done === true) {
         return;

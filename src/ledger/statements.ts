@@ -1,6 +1,8 @@
 /** The queries of checks, commits and ends. */
 import { randomInt } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { CLUSTER_REGION } from './cluster-mark.ts';
+import { ExpectedAccounts } from './expected-accounts.ts';
 import type { Crossings } from './notices/crossings.ts';
 import { prepared, preparedRows } from './prepared.ts';
 import type { AccountsTable, EntriesTable, LeaseRow, Tables } from './schema.ts';
@@ -34,6 +36,7 @@ type Owner = Pick<LeaseRow, 'region' | 'project_id' | 'user_id'>;
 export function createStatements(queries: Kysely<Tables>, crossings?: Crossings) {
   return {
     crossings,
+    expected: new ExpectedAccounts(),
 
     /** Locks the project until the transaction ends. `at`: the current time. */
     lockProject: prepared((of: { project_id: string; at: bigint }) =>
@@ -69,6 +72,17 @@ export function createStatements(queries: Kysely<Tables>, crossings?: Crossings)
         .where('state', '=', 'open')
         .where('ends_at', '<=', of.now)
         .orderBy('ends_at'),
+    ),
+
+    /** Those that are pending or active. */
+    openLeases: prepared((of: { project_id: string; now: bigint }) =>
+      queries
+        .selectFrom('leases')
+        .select(({ fn }) => fn.countAll<bigint | number | string>().as('count'))
+        .where('project_id', '=', of.project_id)
+        .where('state', '=', 'open')
+        .where('ends_at', '>', of.now)
+        .where('region', '!=', CLUSTER_REGION),
     ),
 
     leaseById: prepared((of: Pick<LeaseRow, 'region' | 'project_id'> & { lease_id: string }) =>

@@ -5,9 +5,11 @@ import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, chargedBy, distinct, heldBy, recordedAs, refundOf } from './alternatives.ts';
 import { rows, Undone, type Work } from './database.ts';
 import { findById, findByShape, type LeaseShape } from './find-lease.ts';
+import { listOf } from './first-reads.ts';
 import type { LeaseIdentity } from './identity.ts';
+import type { LedgerRequest } from './ledger-request.ts';
 import { type Author, balancesOf, negative, type Posting, post } from './posting.ts';
-import { begunOf, foresee, type LedgerRequest, type Prospect } from './prospect.ts';
+import { begunOf, foresee, type Prospect } from './prospect.ts';
 import { type Refusal, TOO_MUCH } from './reckoning.ts';
 import { reopened } from './reopening.ts';
 import { recordedResources } from './resources.ts';
@@ -48,9 +50,11 @@ export function* record(
 ): Work<Recording | Undone<Recording>> {
   const { identity, repetition } = request;
   const { projectId: project_id } = identity;
-  const { now, latest } = yield* turn.lock(project_id);
-  yield* reopened(statements, project_id, { now, latest }, author);
-  const prospect = yield* foresee(statements, request, now, latest);
+  const first = turn.firstReads(request);
+  const { now, latest } = yield* turn.lock(project_id, listOf(first));
+  // What was read before the leases were reopened is out of date.
+  const isReopened = yield* reopened(statements, project_id, { now, latest }, author);
+  const prospect = yield* foresee(statements, request, now, latest, isReopened ? undefined : first);
   const { row, isRepeated, overdue, balances, budgets, reckoning } = prospect;
   const { refusal, warnings, alternatives } = reckoning;
   if (row !== undefined && (isRepeated || saysNothingNew(row, request, reckoning))) {

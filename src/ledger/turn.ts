@@ -1,6 +1,8 @@
 /** One transaction: which project it has locked, and what time it is there. */
+import type { CompiledQuery } from 'kysely';
 import { LedgerUnavailableError } from '../errors.ts';
-import { type Database, rows, type Work } from './database.ts';
+import { announcing, type Database, rows, type Work } from './database.ts';
+import { type FirstReads, firstReads } from './first-reads.ts';
 import { lockProjects } from './lock-projects.ts';
 import type { Position } from './position.ts';
 import type { Statements } from './statements.ts';
@@ -37,9 +39,13 @@ export class Turn {
     this.#mayGrow = mayGrow;
   }
 
-  /** Locks the project until the transaction ends. Reads the clock afterwards, so that times rise in the order of transactions. */
-  *lock(project_id: string): Work<Moment> {
-    const [row] = yield* rows(this.#statements.lockProject({ project_id, at: this.#clock() }));
+  /**
+   * Locks the project until the transaction ends. Reads the clock afterwards, so that times rise in the order of transactions.
+   * `next`: reads that follow in any case.
+   */
+  *lock(project_id: string, next: readonly CompiledQuery[] = []): Work<Moment> {
+    const lock = this.#statements.lockProject({ project_id, at: this.#clock() });
+    const [row] = yield* rows(announcing(lock, next));
     if (row === undefined) {
       throw new LedgerUnavailableError('the project could not be locked');
     }
@@ -50,6 +56,11 @@ export class Turn {
     }
     this.locked.set(project_id, row.revision);
     return this.#moment(row.latest_at);
+  }
+
+  /** What a request about a lease reads in any case, to be sent together with the lock. */
+  firstReads(request: Parameters<typeof firstReads>[1]): FirstReads {
+    return firstReads(this.#statements, request, this.#clock(), true);
   }
 
   /** Locks several projects, always in the same order: transactions that do so never wait for each other in a circle. */

@@ -5,6 +5,7 @@ import type { Amount } from '../filter/amount.ts';
 import { alternativesOf, heldBy } from './alternatives.ts';
 import type { Snapshot } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import { type ProjectRange, projectRanges, within } from './project-ranges.ts';
 
 /** Something that does not agree. */
 export interface Difference {
@@ -33,21 +34,55 @@ export interface Verification {
   };
 }
 
+/** So many accounts or budgets are held in memory, or those of one project, if it has more. */
+const HELD = 2000;
+
 /**
- * Compares balances with entries and with open leases, and budgets with their changes, as of one moment, while others write. Holds
- * accounts and budgets in memory, but neither leases nor entries. @throws LedgerUnavailableError
+ * Compares balances with entries and with open leases, and budgets with their changes, as of one moment, while others write. Reads a range of
+ * projects after the other: memory does not grow with the ledger. `seen` is told how many leases it has read, and of how many; it may hold it
+ * up. `most`: accounts or budgets in memory. @throws LedgerUnavailableError
  */
-export function verifyLedger(ledger: Ledger, wait: Wait): Promise<Verification> {
+export function verifyLedger(
+  ledger: Ledger,
+  wait: Wait,
+  seen: (leases: number, all: number) => Promise<void> | undefined = () => undefined,
+  most = HELD,
+): Promise<Verification> {
   return ledger.database.snapshot(async (snapshot) => {
-    const accounts = await accountsOf(ledger, snapshot);
-    const { entries, differences: ofBalances } = await verifyBalances(ledger, snapshot, accounts);
-    const { leases, differences: ofHeld } = await verifyHeld(ledger, snapshot, accounts);
-    const { budgets, differences: ofBudgets } = await verifyBudgets(ledger, snapshot);
-    return {
-      differences: [...ofBalances, ...ofHeld, ...ofBudgets],
-      compared: { accounts: accounts.size, entries, leases, budgets },
-    };
+    const all = await leasesOf(ledger, snapshot);
+    const differences: Difference[] = [];
+    const compared = { accounts: 0, entries: 0n, leases: 0, budgets: 0 };
+    for await (const range of projectRanges(ledger, snapshot, 'accounts', most)) {
+      const accounts = await accountsOf(ledger, snapshot, range);
+      const ofBalances = await verifyBalances(ledger, snapshot, range, accounts);
+      const before = compared.leases;
+      const ofHeld = await verifyHeld(ledger, snapshot, range, accounts, (leases) =>
+        seen(before + leases, all),
+      );
+      differences.push(...ofBalances.differences, ...ofHeld.differences);
+      compared.accounts += accounts.size;
+      compared.entries += ofBalances.entries;
+      compared.leases += ofHeld.leases;
+    }
+    for await (const range of projectRanges(ledger, snapshot, 'budgets', most)) {
+      const ofBudgets = await verifyBudgets(ledger, snapshot, range);
+      differences.push(...ofBudgets.differences);
+      compared.budgets += ofBudgets.budgets;
+    }
+    return { differences, compared };
   }, wait);
+}
+
+async function leasesOf({ database }: Ledger, snapshot: Snapshot): Promise<number> {
+  const query = database.queries
+    .selectFrom('leases')
+    .select(({ fn }) => fn.countAll<bigint>().as('count'))
+    .compile();
+  let all = 0;
+  for await (const { count } of snapshot.stream(query)) {
+    all = Number(count);
+  }
+  return all;
 }
 
 interface Account {
@@ -56,9 +91,13 @@ interface Account {
   readonly balance: Amount;
 }
 
-async function accountsOf(ledger: Ledger, snapshot: Snapshot): Promise<Map<string, Account>> {
+async function accountsOf(
+  ledger: Ledger,
+  snapshot: Snapshot,
+  range: ProjectRange,
+): Promise<Map<string, Account>> {
   const accounts = new Map<string, Account>();
-  const query = ledger.database.queries.selectFrom('accounts').selectAll().compile();
+  const query = within(ledger.database.queries.selectFrom('accounts').selectAll(), range).compile();
   for await (const { project_id: projectId, name, balance } of snapshot.stream(query)) {
     accounts.set(keyOf(projectId, name), { projectId, name, balance });
   }
@@ -72,10 +111,10 @@ const HALF = 2n ** 32n;
 async function verifyBalances(
   ledger: Ledger,
   snapshot: Snapshot,
+  range: ProjectRange,
   accounts: ReadonlyMap<string, Account>,
 ): Promise<{ entries: bigint; differences: Difference[] }> {
-  const query = ledger.database.queries
-    .selectFrom('entries')
+  const query = within(ledger.database.queries.selectFrom('entries'), range)
     .select(({ fn }) => [
       'project_id',
       'account',
@@ -111,16 +150,21 @@ async function verifyBalances(
 async function verifyHeld(
   ledger: Ledger,
   snapshot: Snapshot,
+  range: ProjectRange,
   accounts: ReadonlyMap<string, Account>,
+  seen: (leases: number) => Promise<void> | undefined,
 ): Promise<{ leases: number; differences: Difference[] }> {
-  const query = ledger.database.queries
-    .selectFrom('leases')
+  const query = within(ledger.database.queries.selectFrom('leases'), range)
     .select(['project_id', 'state', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'])
     .compile();
   const held = new Map<string, Account>();
   let leases = 0;
   for await (const row of snapshot.stream(query)) {
     leases += 1;
+    const pause = seen(leases);
+    if (pause !== undefined) {
+      await pause;
+    }
     const { project_id: projectId, state } = row;
     for (const [name, amount] of heldBy(alternativesOf(row))) {
       const key = keyOf(projectId, name);
@@ -142,9 +186,11 @@ async function verifyHeld(
 async function verifyBudgets(
   ledger: Ledger,
   snapshot: Snapshot,
+  range: ProjectRange,
 ): Promise<{ budgets: number; differences: Difference[] }> {
   const { queries } = ledger.database;
-  const changes = queries.selectFrom('budget_changes').selectAll().orderBy('id').compile();
+  const changes = within(queries.selectFrom('budget_changes').selectAll(), range).orderBy('id').compile();
+  const all = within(queries.selectFrom('budgets').selectAll(), range).compile();
   const last = new Map<bigint, { readonly projectId: string; readonly text: string }>();
   for await (const change of snapshot.stream(changes)) {
     const text = budgetText(change, change.operation === 'removed');
@@ -152,7 +198,7 @@ async function verifyBudgets(
   }
   const differences: Difference[] = [];
   let budgets = 0;
-  for await (const budget of snapshot.stream(queries.selectFrom('budgets').selectAll().compile())) {
+  for await (const budget of snapshot.stream(all)) {
     budgets += 1;
     const found = budgetText(budget, budget.removed_at !== null);
     const expected = last.get(budget.id)?.text ?? NOTHING;

@@ -68,7 +68,7 @@ async function newGround() {
   return { ledger, process, states, files, folder };
 }
 
-const SOON = { timeout: 10_000, interval: 20 };
+const SOON = { timeout: 30_000, interval: 20 };
 
 async function loseAnswer({ ledger, fault }: { ledger: Ledger; fault: Fault }): Promise<void> {
   fault.losesAnswer = true;

@@ -9,10 +9,10 @@ import { metric } from '../support/metric.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { ValidatingKeystone } from '../support/validating-keystone.ts';
 
-/** A round over so many takes seconds. */
-const LEASES = 3000;
-/** The half minute for which a seat is held, and a round, in milliseconds. */
-const TAKEN_OVER = 120_000;
+/** A round over so many takes seconds, on a busy machine minutes. */
+const LEASES = 1500;
+/** The half minute for which a seat is held, and a round, in milliseconds: more than both take on a busy machine. */
+const TAKEN_OVER = 240_000;
 
 const newLedger = newLedgers();
 
@@ -38,7 +38,7 @@ describe('two services that follow one ledger on PostgreSQL', () => {
   let connection: string;
   beforeEach(async () => {
     connection = await newLedger('postgresql');
-  }, 60_000);
+  });
 
   it('leave it right when the one that is at it is killed in the middle of a round', async () => {
     const keystone = await ValidatingKeystone.start();
@@ -73,7 +73,7 @@ reconcile_interval = 1`;
     };
     const services = [await startService(setup), await startService(setup)];
 
-    await expect.poll(recorded, { timeout: 30_000, interval: 10 }).toBeGreaterThan(50);
+    await expect.poll(recorded, { timeout: 60_000, interval: 10 }).toBeGreaterThan(50);
     const pid = await holder();
     const killed = services.find(({ process }) => process.pid === pid);
     const other = services.find(({ process }) => process.pid !== pid);
@@ -94,5 +94,5 @@ reconcile_interval = 1`;
     expect(ids).toHaveLength(LEASES);
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
     await ledger.close();
-  }, 300_000);
+  });
 });

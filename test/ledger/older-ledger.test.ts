@@ -27,6 +27,7 @@ const BACK = [
   'DROP TABLE outbox',
   'ALTER TABLE leases DROP COLUMN resources',
   'DROP INDEX leases_by_project',
+  'DROP INDEX leases_open_by_region',
   'DROP INDEX entries_by_project',
   'DROP INDEX budgets_by_owner',
   'CREATE INDEX budgets_by_project ON budgets (project_id)',
@@ -59,6 +60,7 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
       '0005-outbox',
       '0006-views',
       '0007-decisions',
+      '0008-open-leases',
     ]);
     const ground = await newGround(dialect, { most: 9, projectId: first.project });
     const after = await ground.rows('leases');

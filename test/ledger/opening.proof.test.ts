@@ -25,6 +25,7 @@ const MIGRATIONS = [
   '0005-outbox',
   '0006-views',
   '0007-decisions',
+  '0008-open-leases',
 ];
 
 const newLedger = newLedgers();

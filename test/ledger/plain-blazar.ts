@@ -18,7 +18,7 @@ export interface HeldLease {
 }
 
 /** So many hosts, from then until then. */
-interface Use {
+export interface Use {
   readonly user: string;
   readonly hosts: number;
   readonly from: number;

@@ -35,11 +35,31 @@ describe('a URL of PostgreSQL', () => {
     });
   });
 
-  it('adds the given options to its own', () => {
-    expect(place('options=-c%20search_path=books').config.options).toBe(
-      '-c client_connection_check_interval=1000 -c search_path=books',
-    );
+  it.each([
+    ['-c%20search_path=books', [['search_path', 'books']]],
+    [
+      '-csearch_path=a,b%20%20--work-mem=4MB',
+      [
+        ['search_path', 'a,b'],
+        ['work_mem', '4MB'],
+      ],
+    ],
+    ['-c%20a.b=one%5C%20two%5C%5C', [['a.b', 'one two\\']]],
+    ['%20', []],
+  ])('adds the options %s to its own settings', (options, expected) => {
+    const { config, settings } = place(`options=${options}`);
+    expect(settings).toEqual([['client_connection_check_interval', '1000'], ...expected]);
+    expect(config.options, 'a pooler would not pass them on').toBeUndefined();
   });
+
+  it.each(['-d%205', '-c', '-c%20x', '--x', 'x=1', '-c%201=2', "-c%20x'=2"])(
+    'refuses the options %s',
+    (options) => {
+      expect(() => place(`options=${options}`)).toThrow(
+        'the parameter options is not a list of -c name=value',
+      );
+    },
+  );
 
   it.each([
     ['', ['encrypted', 'plain']],

@@ -1,6 +1,6 @@
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { prepared, preparedRows } from '../../src/ledger/prepared.ts';
+import { prepared, preparedRows, statementOf } from '../../src/ledger/prepared.ts';
 
 interface Tables {
   things: { name: string; size: bigint | null };
@@ -43,6 +43,21 @@ describe('prepared', () => {
       sql: build({ name: 'a' }).compile().sql,
       parameters: build({ name: 'a' }).compile().parameters,
     });
+  });
+
+  it('names a query by its text, so that no process knows another one by that name', () => {
+    const find = (column: 'name' | 'size') =>
+      prepared((of: { value: string }) =>
+        queries
+          .selectFrom('things')
+          .selectAll()
+          .where(column, '=', of.value as never),
+      );
+    const name = statementOf(find('name')({ value: 'a' }));
+    expect(statementOf(find('size')({ value: 'a' }))).not.toBe(name);
+    expect(statementOf(find('name')({ value: 'b' }))).toBe(name);
+    // PostgreSQL cuts names off.
+    expect(name?.length).toBeLessThan(64);
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { setBudget } from '../../src/ledger/budgets.ts';
 import { rows } from '../../src/ledger/database.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { type Verification, verifyLedger } from '../../src/ledger/verify.ts';
@@ -63,6 +64,39 @@ describe.each(DIALECTS)('verifyLedger on %s', (dialect) => {
       );
     }
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
+  });
+
+  it('finds the same, however few accounts it holds in memory', async () => {
+    const ledger = await usedLedger(dialect);
+    const budget = { validFrom: 0n, validUntil: 9n, amount: 5n, userId: null };
+    for (const projectId of ['alpha', 'ocean', 'zeta']) {
+      await setBudget(ledger, { ...budget, projectId }, { who: 'x', reason: null }, NO_WAIT);
+      await recordLease(ledger, { name: 'more', projectId });
+    }
+    for (const sql of [
+      "UPDATE accounts SET balance = balance + 1 WHERE project_id IN ('alpha', 'zeta') AND name = 'max_leases/project'",
+      "DELETE FROM accounts WHERE project_id = 'ocean'",
+      "UPDATE budgets SET amount = 7 WHERE project_id = 'zeta'",
+      "DELETE FROM budget_changes WHERE project_id = 'alpha'",
+    ]) {
+      await tamper(ledger, sql);
+    }
+    const sorted = ({ differences, compared }: Verification) => ({
+      compared,
+      differences: differences
+        .map(({ kind, projectId, subject, expected, found }) =>
+          [kind, projectId, subject, expected, found].join(' '),
+        )
+        .sort(),
+    });
+    const whole = sorted(await verifyLedger(ledger, NO_WAIT));
+    expect(whole.differences).toHaveLength(11);
+    const told: (readonly [number, number])[] = [];
+    for (const most of [1, 2, 3]) {
+      const seen = (...counts: [number, number]) => void told.push(counts);
+      expect(sorted(await verifyLedger(ledger, NO_WAIT, seen, most))).toEqual(whole);
+      expect(told.splice(0)).toEqual([1, 2, 3, 4, 5, 6].map((count) => [count, 6]));
+    }
   });
 
   it('sees one moment, whatever is recorded meanwhile', async () => {

@@ -11,6 +11,7 @@ import { follower } from './0004-follower.ts';
 import { outbox } from './0005-outbox.ts';
 import { views } from './0006-views.ts';
 import { decisions } from './0007-decisions.ts';
+import { openLeases } from './0008-open-leases.ts';
 
 /** In order. A released name never changes. */
 function migrations(dialect: Dialect): Record<string, Migration> {
@@ -22,6 +23,7 @@ function migrations(dialect: Dialect): Record<string, Migration> {
     '0005-outbox': outbox(dialect),
     '0006-views': views(),
     '0007-decisions': decisions(dialect),
+    '0008-open-leases': openLeases(dialect),
   };
 }
 
@@ -106,13 +108,18 @@ export async function upgradeTables(connection: Connection): Promise<string[]> {
         ? (await import('./sqlite-dialect.ts')).sqliteDialect(connection.file)
         : (await import('./postgres-dialect.ts')).postgresDialect(connection.url);
     database = new Kysely<unknown>({ dialect });
-    const known = migrations(connection.dialect);
+    const { buildAhead, impatient, withPatience } = await import('./ahead.ts');
+    const isServer = connection.dialect === 'postgresql';
+    if (isServer) {
+      await buildAhead(database);
+    }
+    const known = isServer ? impatient(migrations('postgresql')) : migrations('sqlite');
     const migrator = new Migrator({
       db: database,
       provider: { getMigrations: async () => known },
-      ...(connection.dialect === 'postgresql' && { migrationTableSchema: await schemaOf(database) }),
+      ...(isServer && { migrationTableSchema: await schemaOf(database) }),
     });
-    const { error, results = [] } = await migrator.migrateToLatest();
+    const { error, results = [] } = await withPatience(() => migrator.migrateToLatest());
     if (error !== undefined) {
       throw error;
     }

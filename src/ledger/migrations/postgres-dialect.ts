@@ -3,18 +3,31 @@ import { PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { LedgerUnavailableError } from '../../errors.ts';
 import { isTlsRefusal } from '../postgres-queries.ts';
+import { requireServer } from '../postgres-session.ts';
 import { postgresPlace } from '../postgres-settings.ts';
 
 export function postgresDialect(url: string): PostgresDialect {
   return new PostgresDialect({
     pool: async () => {
-      const { config, attempts } = postgresPlace(url);
+      const { config, attempts, given } = postgresPlace(url);
+      const options = given.map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\\s]/g, '\\$&')}`);
+      // Without any, a pooler need not know the parameter.
+      const withOptions = options.length === 0 ? config : { ...config, options: options.join(' ') };
       for (let refused = 0; ; refused += 1) {
         const ssl = attempts[refused] ?? false;
-        const pool = new pg.Pool({ connectionTimeoutMillis: 10_000, ...config, ssl, max: 1 });
+        const pool = new pg.Pool({ connectionTimeoutMillis: 10_000, ...withOptions, ssl, max: 1 });
         pool.on('error', () => {});
+        // One that is in use: its query fails, which is told.
+        pool.on('connect', (client) => client.on('error', () => {}));
         try {
-          (await pool.connect()).release();
+          const client = await pool.connect();
+          try {
+            if (options.length > 0) {
+              await requireServer(client);
+            }
+          } finally {
+            client.release();
+          }
           return pool;
         } catch (thrown) {
           await pool.end();

@@ -1,6 +1,5 @@
 /** The outbox of one sender in the ledger's database: what is written to it before anything is answered. */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type CompiledQuery, sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
 import { ConfigurationError } from '../../errors.ts';
@@ -149,7 +148,7 @@ export class OutboxStore {
           'an earlier message about the lease is not delivered yet, and would end it; see blazar-enforcement outbox list',
         );
       }
-      await pause(LOOK_EVERY);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY));
     }
   }
 

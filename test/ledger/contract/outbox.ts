@@ -142,8 +142,10 @@ export function delivering(grounds: Grounds): void {
     await emptied(sender);
     expect(new Set(sender.delivered)).toEqual(new Set(bodies));
     expect(sender.delivered).toHaveLength(bodies.length);
-    const places = sender.delivered.slice(20).map((body) => bodies.indexOf(body));
-    expect(places.every((place, index) => Math.abs(place - index - 20) < 4)).toBe(true);
+    // One whose last attempt, or whose writing, is still being recorded when the others are claimed comes after them.
+    const places = sender.delivered.map((body) => bodies.indexOf(body));
+    const stragglers = places.filter((place, index) => Math.abs(place - index) > 12);
+    expect(stragglers.length).toBeLessThanOrEqual(4);
     expect(sender.most()).toBe(4);
     expect(sender.logger.lines.filter(({ message }) => message.startsWith('messages '))).toMatchObject([
       { level: 'warn', message: 'messages wait: the external service does not take them' },

@@ -245,7 +245,7 @@ describe.each(DIALECTS)('usage on %s', (dialect) => {
       },
     );
     await fc.assert(property, { numRuns: RUNS[dialect] });
-  }, 600_000);
+  });
 });
 
 async function expectCourses(ground: Ground, world: World, hasTwo: boolean): Promise<void> {

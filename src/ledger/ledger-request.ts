@@ -1,0 +1,28 @@
+import type { Repetition } from '../filter/call.ts';
+import type { Proposal } from '../filter/claim.ts';
+import type { Claimant } from './claimant.ts';
+import type { LeaseIdentity } from './identity.ts';
+
+/** A lease as it is requested, and as it is. */
+export interface LedgerRequest {
+  readonly identity: LeaseIdentity;
+  /** The requested name. */
+  readonly name: string;
+  /** As requested. */
+  readonly proposal: Proposal;
+  /** For an update: the lease as it is. */
+  readonly current: Proposal | undefined;
+  /** For an update: what the lease may be if Blazar fails half way through. */
+  readonly halfway: Proposal | undefined;
+  /** Whether the lease is known to be as requested, because Blazar listed it. */
+  readonly isCertain: boolean;
+  /** What Blazar shows of the lease, from `digestOf`; `undefined` = the request is not from Blazar's list. */
+  readonly shown?: string | undefined;
+  /** From `demandOf`, when the reservations are unknown; `undefined` = computed from them. */
+  readonly demand?: string | undefined;
+  /** For a new lease with an id: whether it may have been recorded before, without the id. */
+  readonly adopts: boolean;
+  /** For a new lease: identifies a request that is sent again; `undefined` = it is not. */
+  readonly repetition: Repetition | undefined;
+  readonly claimants: readonly Claimant[];
+}

@@ -1,0 +1,116 @@
+/** What an upgrade of PostgreSQL does while services go on: builds indexes without a lock, and does not make others wait for locks. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Kysely, type Migration, sql } from 'kysely';
+import { OPEN_LEASES } from './0008-open-leases.ts';
+
+/** Indexes of tables that may be large. */
+const INDEXES = [OPEN_LEASES];
+
+const LOOK_EVERY_MS = 200;
+
+/** While a migration waits for a lock, everybody else waits behind it: it gives up after so long, and tries again later. In milliseconds. */
+const LOCK_TIMEOUT_MS = 1000;
+const ATTEMPTS = 60;
+const PAUSE_MS = 1000;
+
+/**
+ * Builds indexes that later migrations need, where their tables are already there. Takes minutes on tables of many millions of rows, and
+ * locks nobody out. What an interrupted build has left is built again; one that runs is waited for. Not in a transaction, and without a
+ * lock of the session: neither outlives a pooler.
+ */
+export async function buildAhead(database: Kysely<unknown>): Promise<void> {
+  for (const index of INDEXES) {
+    for (
+      let state = await stateOf(database, index);
+      state !== 'settled';
+      state = await stateOf(database, index)
+    ) {
+      if (state === 'building') {
+        // Polls: whoever waits in a query has a snapshot, for which the build would wait.
+        await pause(LOOK_EVERY_MS);
+      } else {
+        await build(database, index, state);
+      }
+    }
+  }
+}
+
+type Index = (typeof INDEXES)[number];
+
+async function build(
+  database: Kysely<unknown>,
+  { name, table, columns, condition }: Index,
+  state: 'absent' | 'half',
+): Promise<void> {
+  const statement =
+    state === 'half'
+      ? `drop index concurrently if exists ${name}`
+      : `create index concurrently ${name} on ${table} (${columns.join(', ')}) where ${condition}`;
+  try {
+    await sql.raw(statement).execute(database);
+  } catch (thrown) {
+    if (!OTHER_UPGRADE.has(codeOf(thrown))) {
+      throw thrown;
+    }
+  }
+}
+
+/** `settled`: the index is there as a whole, or its table is not. */
+async function stateOf(
+  database: Kysely<unknown>,
+  { name, table }: Index,
+): Promise<'settled' | 'building' | 'half' | 'absent'> {
+  const query = sql<{ has_table: boolean; is_valid: boolean | null; is_building: boolean }>`select
+    to_regclass(${table}) is not null as has_table,
+    (select indisvalid from pg_index where indexrelid = to_regclass(${name})) as is_valid,
+    exists (select 1 from pg_stat_progress_create_index where relid = to_regclass(${table})) as is_building`;
+  const [row] = (await query.execute(database)).rows;
+  if (row === undefined || !row.has_table || row.is_valid === true) {
+    return 'settled';
+  }
+  if (row.is_building) {
+    return 'building';
+  }
+  return row.is_valid === false ? 'half' : 'absent';
+}
+
+/** The migrations, none of which waits for a lock for long. Not a setting of the session: a pooler would give it to a service. */
+export function impatient(migrations: Readonly<Record<string, Migration>>): Record<string, Migration> {
+  const up = (migration: Migration) => async (database: Kysely<unknown>) => {
+    await sql`select set_config('lock_timeout', ${String(LOCK_TIMEOUT_MS)}, true)`.execute(database);
+    await migration.up(database);
+  };
+  return Object.fromEntries(
+    Object.entries(migrations).map(([name, migration]) => [name, { up: up(migration) }]),
+  );
+}
+
+/** Tries again where a lock could not be had in time: nothing was changed. `migrate` returns its error. */
+export async function withPatience<Result extends { readonly error?: unknown }>(
+  migrate: () => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    const result = await migrate();
+    if (attempt === ATTEMPTS || !isLockTimeout(result.error)) {
+      return result;
+    }
+    await pause(PAUSE_MS);
+  }
+}
+
+function isLockTimeout(thrown: unknown): boolean {
+  return codeOf(thrown) === LOCK_NOT_AVAILABLE;
+}
+
+/** Source: PostgreSQL documentation, appendix A. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/**
+ * What another upgrade at the same time makes of a statement here: duplicate_table, unique_violation, and deadlock_detected, since a build
+ * waits for whoever has a snapshot and itself waits for the table. The server ends one of the two: what is left is looked at again.
+ */
+const OTHER_UPGRADE: ReadonlySet<unknown> = new Set(['42P07', '23505', '40P01']);
+
+function codeOf(thrown: unknown): unknown {
+  return thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
+}

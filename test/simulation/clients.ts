@@ -1,0 +1,194 @@
+/** What a Blazar does on behalf of its users: it asks before it creates and changes leases, and reports their ends. */
+import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/failure.ts';
+import type { Decision } from '../../src/index.ts';
+import { type Asked, asSent, type Held, hostIds, PROJECT } from './blazar.ts';
+import type { Replica } from './replica.ts';
+import type { World } from './world.ts';
+
+const HOUR = 3600;
+
+/** `undefined` = no answer came, or one that says nothing. */
+type Answer = 'allowed' | 'refused' | undefined;
+
+interface Sent {
+  answer: Answer;
+  /** Whether a service may still be at work on it. */
+  isUnderWay: boolean;
+}
+
+/** A user wants a new lease. With an `Idempotency-Key` a request without an answer is sent again. */
+export async function create(world: World): Promise<void> {
+  const { chance, blazar, begin } = world;
+  const user = chance.pick(['alice', 'bob']);
+  const min = 1 + chance.below(2);
+  const max = min + chance.below(3);
+  const hosts = min + chance.below(max - min + 1);
+  const start = Math.max(world.now, begin + chance.below(4) * HOUR);
+  const end = start + (1 + chance.below(6)) * HOUR;
+  const id = blazar.newId();
+  const isStock = world.commit === 'check';
+  const wanted: Asked = { min, max, start, end };
+  const key = isStock && chance.happens(0.5) ? `key-${id}` : undefined;
+  const context = { user_id: user, project_id: PROJECT };
+  const lease = asSent(wanted, hostIds(hosts));
+  let answer: Answer;
+  let attempts = 0;
+  do {
+    attempts += 1;
+    const sent = await send(world, `check-create ${id}`, ({ enforcement }, signal) =>
+      enforcement.checkCreate({ context, lease }, { idempotencyKey: key, signal }),
+    );
+    answer = sent.answer;
+    if (isStock && answer !== 'allowed' && (key === undefined || sent.isUnderWay)) {
+      world.unknown += answer === 'refused' ? 0 : 1;
+    }
+  } while (answer === undefined && key !== undefined && attempts < 3);
+  if (isStock && answer === undefined && key !== undefined) {
+    world.unknown += 1;
+  }
+  if (answer !== 'allowed') {
+    return;
+  }
+  world.building.add(id);
+  await world.turn(`builds ${id}`);
+  const given = { ...wanted, id, user, hosts, createdAt: world.now };
+  if (!isStock) {
+    const { answer: committed } = await send(world, `commit-create ${id}`, ({ enforcement }, signal) =>
+      enforcement.commitCreate({ context, lease: asSent(given, hostIds(hosts)) }, { signal }),
+    );
+    answer = committed;
+    world.unknown += answer === undefined ? 1 : 0;
+  }
+  world.building.delete(id);
+  if (answer !== 'allowed') {
+    return;
+  }
+  // What was allowed and begins at once may be built a moment later.
+  if (chance.happens(0.1) || end <= world.now) {
+    world.unknown += 1;
+    world.hasWasted = true;
+    return;
+  }
+  blazar.add({ ...given, status: 'PENDING' });
+  world.log(`Blazar has ${id}: ${hosts} of ${user} for ${(end - start) / HOUR} h`);
+}
+
+export async function update(world: World): Promise<void> {
+  const { chance, blazar } = world;
+  const lease = idleLease(world);
+  if (lease === undefined) {
+    return;
+  }
+  const hasBegun = lease.start <= world.now;
+  const later = hasBegun ? 0 : chance.pick([0, 0, HOUR, 24 * HOUR]);
+  const start = lease.start + later;
+  const longer = chance.pick([-2, -1, 0, 1, 3]) * HOUR;
+  const end = Math.max(start + 60, world.now + 60, lease.end + later + longer);
+  const isRecounted = chance.happens(0.5);
+  const min = isRecounted ? 1 + chance.below(2) : lease.min;
+  const max = isRecounted ? min + chance.below(3) : lease.max;
+  const hosts = isRecounted ? Math.min(max, Math.max(min, lease.hosts + chance.below(3))) : lease.hosts;
+  world.busy.add(lease.id);
+  blazar.change(lease.id, world.now, { status: 'UPDATING' });
+  const context = { user_id: lease.user, project_id: PROJECT };
+  const asked = asSent({ ...lease, start, end, min, max }, hostIds(hosts));
+  const request = { context, currentLease: asSent(lease, hostIds(lease.hosts)), lease: asked };
+  const operations = world.commit === 'check' ? ['check'] : ['check', 'commit'];
+  let answer: Answer = 'allowed';
+  for (const operation of operations) {
+    if (answer === 'allowed') {
+      const sent = await send(world, `${operation}-update ${lease.id}`, ({ enforcement }, signal) =>
+        operation === 'check'
+          ? enforcement.checkUpdate(request, { signal })
+          : enforcement.commitUpdate(request, { signal }),
+      );
+      answer = sent.answer;
+    }
+  }
+  await world.turn(`changes ${lease.id}`);
+  if (answer === 'allowed' && lease.end > world.now) {
+    const outcome = chance.pick(['done', 'done', 'done', 'refused', 'half way']);
+    world.log(`Blazar changes ${lease.id}: ${outcome}`);
+    world.hasWasted ||= outcome !== 'done';
+    const counts = { hosts, min, max };
+    const isLate = !hasBegun && lease.start <= world.now;
+    if (outcome !== 'refused' && !isLate) {
+      blazar.change(lease.id, world.now, outcome === 'done' ? { ...counts, start, end } : counts);
+    }
+  }
+  blazar.change(lease.id, world.now, { status: 'PENDING' });
+  world.busy.delete(lease.id);
+}
+
+/** It is deleted, or its time is over. The report of it may get lost. */
+export async function end(world: World, over?: Held): Promise<void> {
+  const { chance, blazar } = world;
+  const lease = over ?? idleLease(world);
+  if (lease === undefined) {
+    return;
+  }
+  world.busy.add(lease.id);
+  blazar.change(lease.id, world.now, { status: 'DELETING' });
+  blazar.stop(lease.id, world.now);
+  if (chance.happens(0.8)) {
+    const context = { user_id: lease.user, project_id: PROJECT };
+    const sent = asSent(lease, hostIds(lease.hosts));
+    const report = () =>
+      send(world, `on-end ${lease.id}`, async (replica) => {
+        const { failed } = await replica.enforcement.onEnd({ context, lease: sent });
+        if (!failed) {
+          world.ended.add(lease.id);
+        }
+        return { allowed: !failed, failed };
+      });
+    let { answer } = await report();
+    if (chance.happens(0.2)) {
+      answer = (await report()).answer ?? answer;
+    }
+    if (answer !== 'allowed') {
+      world.unheard += 1;
+    }
+  } else {
+    world.unheard += 1;
+    world.log(`nobody hears of the end of ${lease.id}`);
+  }
+  blazar.remove(lease.id);
+  world.busy.delete(lease.id);
+}
+
+function idleLease({ chance, blazar, busy, now }: World): Held | undefined {
+  return chance.some([...blazar.leases.values()].filter(({ id, end }) => !busy.has(id) && end > now));
+}
+
+type Ask = (
+  replica: Replica,
+  signal: AbortSignal,
+) => Promise<Pick<Decision, 'allowed' | 'failed'> & Partial<Pick<Decision, 'message'>>>;
+
+/** The request may get lost, or its answer; a service that crashes gives none. */
+async function send(world: World, what: string, ask: Ask): Promise<Sent> {
+  const { chance } = world;
+  await world.turn(`sends ${what}`);
+  const replica = chance.some(world.replicas.filter(({ isDead }) => !isDead));
+  if (replica === undefined || chance.happens(world.losses / 2)) {
+    world.log(`${what} is lost`);
+    return { answer: undefined, isUnderWay: false };
+  }
+  const sent: Sent = { answer: undefined, isUnderWay: true };
+  const over = new AbortController();
+  const asked = ask(replica, over.signal).then(({ allowed, failed, message }) => {
+    sent.isUnderWay = false;
+    const isUnknown = failed || message === UNAVAILABLE_MESSAGE || message === FAILED_MESSAGE;
+    world.log(`${replica.name} answers ${what}: ${allowed ? 'allowed' : isUnknown ? 'failed' : message}`);
+    return allowed ? ('allowed' as const) : isUnknown ? undefined : ('refused' as const);
+  });
+  asked.catch((thrown: unknown) => world.fail(`${what} throws ${String(thrown)}`));
+  const patience = chance.happens(world.losses) ? [world.turn(`waits no longer for ${what}`)] : [];
+  const answer = await Promise.race([asked, replica.gone, replica.callersLeave(), ...patience]);
+  if (sent.isUnderWay) {
+    // The deadline of a service ends before its caller gives up: what it has not recorded by then, it refuses.
+    over.abort(new Error('the deadline is over'));
+  }
+  sent.answer = answer ?? undefined;
+  return sent;
+}

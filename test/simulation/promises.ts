@@ -1,0 +1,138 @@
+/** What must hold at every step of a history, and when everything has become quiet. */
+import SqliteConnection from 'better-sqlite3';
+import { alternativesOf } from '../../src/ledger/alternatives.ts';
+import type { LeaseRow } from '../../src/ledger/schema.ts';
+import { verifyLedger } from '../../src/ledger/verify.ts';
+import type { Window } from '../ledger/plain-blazar.ts';
+import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
+import { PROJECT } from './blazar.ts';
+import { GRACE } from './follower.ts';
+import { BrokenPromise, SYNCHRONIZED, type World } from './world.ts';
+
+export interface Budget extends Window {
+  /** In host-seconds. */
+  readonly amount: number;
+}
+
+export const MOST_LEASES = 5;
+/** The most hosts that a lease has. */
+const MOST_HOSTS = 6;
+const HOST_SECOND = 1_000_000;
+
+/** Looks into the file beside the replicas. */
+export class Promises {
+  readonly #file: string;
+  readonly #budgets: readonly Budget[];
+  readonly #connection: SqliteConnection.Database;
+  readonly #statements = new Map<string, SqliteConnection.Statement<unknown[]>>();
+
+  constructor(file: string, budgets: readonly Budget[]) {
+    this.#file = file;
+    this.#budgets = budgets;
+    this.#connection = new SqliteConnection(file, { readonly: true });
+    this.#connection.defaultSafeIntegers(true);
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  /** Truth is charged, and no more is charged than there is. */
+  atEachStep(world: World): void {
+    world.throwIfFailed();
+    if (world.skew > SYNCHRONIZED) {
+      // A round may take a lease for another one that was asked for at another time; only when clocks are right again it finds out.
+      return;
+    }
+    // Whenever a replica measures what a lease has used, its clock may be wrong by so much.
+    const byClocks = world.measured * 2 * world.skew * MOST_HOSTS;
+    // What a comparison corrects is charged from then on: Blazar does not say when it was changed.
+    const slack = byClocks + world.corrected * GRACE * MOST_HOSTS;
+    for (const [index, budget] of this.#budgets.entries()) {
+      const taken = this.#taken(index + 1);
+      const truth = world.blazar.cost(budget);
+      const text = `budget ${index + 1}: ${truth} used, ${taken} charged, ${budget.amount} granted`;
+      hold(taken <= budget.amount, `more is charged than granted: ${text}`);
+      hold(truth <= taken + slack, `less is charged than used: ${text}`);
+      hold(truth <= budget.amount + slack, `more is used than granted: ${text}`);
+    }
+    const open = this.#open(world.now).length;
+    const { live } = world.blazar;
+    if (world.skew === 0) {
+      hold(live.length <= MOST_LEASES, `${live.length} leases at once`);
+      const most = world.blazar.leases.size + world.unknown + world.unheard + world.underWay;
+      hold(open <= most, `the ledger has ${open} leases, and there are ${most} at most`);
+    }
+  }
+
+  /** Nothing is under way, and every fault is over: the ledger has what Blazar has, and nothing else. */
+  async whenQuiet(world: World): Promise<void> {
+    this.atEachStep(world);
+    const open = new Map(this.#open(world.now).map((row) => [row.lease_id, row]));
+    for (const { id, hosts, start, end } of world.blazar.live) {
+      const row = open.get(id);
+      hold(row !== undefined, `${id} is not in the ledger`);
+      open.delete(id);
+      const [only, ...others] = row === undefined ? [] : alternativesOf(row);
+      const usage = only?.claims.filter((claim) => claim.kind === 'usage') ?? [];
+      const isAs =
+        others.length === 0 &&
+        only?.start === BigInt(start) * 1_000_000n &&
+        only.end === BigInt(end) * 1_000_000n &&
+        usage.every(({ perSecond }) => perSecond === BigInt(hosts * HOST_SECOND));
+      hold(
+        isAs,
+        `${id} has ${hosts} hosts from ${start} to ${end}, and the ledger has ${row?.claims}, ${row?.alternatives}`,
+      );
+    }
+    const [left] = open.values();
+    hold(
+      left === undefined,
+      `the ledger has a lease that Blazar does not have: ${left?.id}, ${left?.lease_id}`,
+    );
+    const lost = [...(world.hasService ? world.ended : [])].filter((id) => !world.told.has(id));
+    hold(lost.length === 0, `the external service was not told of the end of ${lost}`);
+    const isExact = !world.hasWasted && world.unknown + world.unheard + world.skew + world.faults === 0;
+    for (const [index, budget] of this.#budgets.entries()) {
+      const [taken, truth] = [this.#taken(index + 1), world.blazar.cost(budget)];
+      hold(!isExact || taken === truth, `budget ${index + 1}: ${truth} used, ${taken} settled`);
+    }
+    const ledger = await ledgerAt(`sqlite://${this.#file}`);
+    const { differences } = await verifyLedger(ledger, NO_WAIT);
+    await ledger.close();
+    hold(differences.length === 0, `ledger verify: ${differences.map(String).join()}`);
+  }
+
+  #taken(budget: number): number {
+    const [row] = this.#all<{ balance: bigint }>(
+      'SELECT balance FROM accounts WHERE project_id = ? AND name = ?',
+      PROJECT,
+      `usage_budget/${budget}`,
+    );
+    return Number(row?.balance ?? 0n) / HOST_SECOND;
+  }
+
+  #open(now: number): LeaseRow[] {
+    const at = BigInt(now) * 1_000_000n;
+    return this.#all<LeaseRow>(
+      "SELECT * FROM leases WHERE project_id = ? AND state = 'open' AND ends_at > ?",
+      PROJECT,
+      at,
+    );
+  }
+
+  #all<Row>(sql: string, ...values: unknown[]): Row[] {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#connection.prepare<unknown[]>(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement.all(...values) as Row[];
+  }
+}
+
+function hold(isKept: boolean, text: string): void {
+  if (!isKept) {
+    throw new BrokenPromise(text);
+  }
+}

@@ -1,0 +1,167 @@
+/** All that one history has: replicas on one ledger, a Blazar, an external service, their clocks, and what was promised to whom. */
+import { copyFileSync, rmSync } from 'node:fs';
+import type { Configuration } from '../../src/enforcement/configuration.ts';
+import { Blazar } from './blazar.ts';
+import { Follower } from './follower.ts';
+import { Replica } from './replica.ts';
+import { type Actor, type Chance, Schedule } from './schedule.ts';
+
+/** `[ledger] commit` */
+export type Commit = 'check' | 'request';
+
+/** What all histories share. */
+export interface Ground {
+  /** The file of the ledger, and an empty one with budgets. */
+  readonly file: string;
+  readonly empty: string;
+  configure(commit: Commit, hasService: boolean): Configuration;
+  /** When the budgets begin to matter, in seconds of the epoch. */
+  readonly begin: number;
+}
+
+/** How wrong clocks may be, in seconds: rounds expect those of two replicas, and Blazar's, to differ by 2 at most. */
+export const SYNCHRONIZED = 1;
+
+/** A promise that was broken. */
+export class BrokenPromise extends Error {}
+
+export class World {
+  readonly chance: Chance;
+  readonly schedule: Schedule;
+  readonly blazar = new Blazar();
+  readonly follower: Follower;
+  readonly replicas: Replica[] = [];
+  readonly begin: number;
+  readonly commit: Commit;
+  /** Whether there is an external service, and an outbox. */
+  readonly hasService: boolean;
+  /** The largest difference of a replica's clock, in seconds. */
+  readonly skew: number;
+  /** How often a request or an answer gets lost. */
+  readonly losses: number;
+  /** How often a transaction fails. */
+  readonly faults: number;
+  readonly hasCrashes: boolean;
+  now: number;
+  /** Leases that Blazar was allowed and has not built yet. */
+  readonly building = new Set<string>();
+  /** Leases that Blazar is changing or ending. */
+  readonly busy = new Set<string>();
+  /** How many leases may be in the ledger that Blazar does not have. */
+  unknown = 0;
+  /** How many ends the ledger may not have heard of. */
+  unheard = 0;
+  /** Whether something was charged that Blazar then did not do: what was used by the time it is found stays charged. */
+  hasWasted = false;
+  /** How many changes were measured by a clock that is not Blazar's. */
+  measured = 0;
+  /** How many changes were seen by comparing alone. */
+  corrected = 0;
+  /** Leases whose end was acknowledged, and those whose end the external service was told. */
+  readonly ended = new Set<string>();
+  readonly told = new Set<string>();
+  isServiceDown = false;
+  isQuiet = false;
+  underWay = 0;
+  readonly lines: string[] = [];
+  readonly #ground: Ground;
+  readonly #blazarActor: Actor = { name: 'Blazar', mayGo: true };
+  #failure: string | undefined;
+  #names = 0;
+
+  private constructor(ground: Ground, chance: Chance) {
+    this.#ground = ground;
+    this.chance = chance;
+    this.begin = ground.begin;
+    this.now = ground.begin - 3600;
+    this.commit = chance.pick(['check', 'check', 'request']);
+    this.hasService = chance.happens(0.35);
+    this.skew = chance.pick([0, 0, 0, SYNCHRONIZED, 30]);
+    this.losses = chance.pick([0, 0.1, 0.2]);
+    this.faults = chance.pick([0, 0, 0.05]);
+    this.hasCrashes = chance.happens(0.6);
+    this.schedule = new Schedule(chance, (line) => this.log(line));
+    this.follower = new Follower(this.schedule, this.blazar, () => this.now);
+  }
+
+  static async open(ground: Ground, chance: Chance): Promise<World> {
+    for (const ending of ['', '-wal', '-shm', '-journal']) {
+      rmSync(`${ground.file}${ending}`, { force: true });
+    }
+    copyFileSync(ground.empty, ground.file);
+    const world = new World(ground, chance);
+    const count = 1 + chance.below(3);
+    for (let index = 0; index < count; index += 1) {
+      await world.startReplica();
+    }
+    return world;
+  }
+
+  async startReplica(): Promise<void> {
+    this.#names += 1;
+    const replica = await Replica.start({
+      name: `service ${this.#names}`,
+      configuration: this.#ground.configure(this.commit, this.hasService),
+      ...{ schedule: this.schedule, chance: this.chance, faults: this.faults },
+      now: () => this.now,
+      ahead: this.#someSkew(),
+      post: (url, json) => this.#answer(url, json),
+      log: (line) => this.log(line),
+    });
+    replica.isFaulty = !this.isQuiet;
+    this.replicas.push(replica);
+  }
+
+  /** A replica's clock is set anew. */
+  jump(replica: Replica): void {
+    replica.ahead = this.#someSkew();
+    this.log(`the clock of ${replica.name} is ${replica.ahead} s ahead`);
+  }
+
+  /** A turn of Blazar's. */
+  turn(what: string): Promise<void> {
+    return this.schedule.turn(this.#blazarActor, what);
+  }
+
+  /** Begins some work of Blazar's or of a replica's, which ends some time. */
+  begins(work: Promise<unknown>): void {
+    this.underWay += 1;
+    work.then(
+      () => {
+        this.underWay -= 1;
+      },
+      (thrown: unknown) =>
+        this.fail(thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)),
+    );
+  }
+
+  log(line: string): void {
+    this.lines.push(`${this.now - this.begin} ${line}`);
+  }
+
+  fail(why: string): void {
+    this.#failure ??= why;
+  }
+
+  throwIfFailed(): void {
+    if (this.#failure !== undefined) {
+      throw new BrokenPromise(this.#failure);
+    }
+  }
+
+  #someSkew(): number {
+    return this.isQuiet || this.skew === 0 ? 0 : this.chance.below(2 * this.skew + 1) - this.skew;
+  }
+
+  async #answer(url: string, json: string) {
+    if (this.isServiceDown) {
+      return { status: 503, body: '' };
+    }
+    const { lease } = JSON.parse(json) as { lease: { id?: string } };
+    if (url.endsWith('/on-end') && lease.id !== undefined) {
+      this.told.add(lease.id);
+    }
+    // It has heard, and its answer is lost: it is told twice.
+    return !this.isQuiet && this.chance.happens(0.2) ? { status: 502, body: '' } : { status: 204, body: '' };
+  }
+}
