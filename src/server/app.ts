@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import type Router from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from '../logger.ts';
@@ -11,8 +12,10 @@ import type { ConsolePage } from './console/page.ts';
 import { CONSOLE_PAGES } from './console/pages.ts';
 import { type ConsoleParts, consoleRoutes } from './console/router.tsx';
 import type { Doors } from './doors.ts';
+import { FailedReviews } from './failed-reviews.ts';
 import { healthRoutes } from './health.ts';
 import { kubernetesEndpoints } from './kubernetes.ts';
+import type { KubernetesReports } from './kubernetes-reports.ts';
 import { openApiRoutes } from './openapi/document.ts';
 import { OWN_PATHS } from './own-paths.ts';
 import { createPeople } from './people/people.ts';
@@ -21,6 +24,8 @@ import { PeopleLine } from './people-line.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 import { aroundRequests } from './request-middleware.ts';
 import { skypilotEndpoint } from './skypilot.ts';
+import { straightAnswers } from './straight-answers.ts';
+import { tracedRequests } from './traced-requests.ts';
 
 export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'line'> {
   readonly doors: Doors;
@@ -29,12 +34,14 @@ export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'l
   /** Fires when the service begins to stop: streams without an end must end then. Default: never. */
   readonly stopping?: AbortSignal;
   readonly refusedRequests: RefusedRequests;
+  /** Default: nothing is told to a cluster. */
+  readonly reports?: KubernetesReports;
   readonly logger: Logger;
 }
 
 /** The policy service without its socket: one file for each protocol, and one place that catches errors. */
-export function createApp(parts: AppParts): Koa {
-  const { generations, doors, recorder, metrics, isDraining, refusedRequests, logger } = parts;
+export function createApp(parts: AppParts): RequestListener {
+  const { generations, doors, recorder, metrics, isDraining, refusedRequests, reports, logger } = parts;
   const { pages = CONSOLE_PAGES } = parts;
   const app = new Koa();
   app.on('error', (thrown: unknown) => {
@@ -49,7 +56,10 @@ export function createApp(parts: AppParts): Koa {
     isDraining,
     problems: () => generations.problems,
     generation: () => generations.current.number,
+    cluster: () => generations.current.kubernetes?.cluster?.source.health,
   });
+  const failures = new FailedReviews(logger, () => metrics.refusedForOverload());
+  parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
   const endpoints = blazarEndpoints(doors.blazar, recorder);
   const sessions = new Sessions();
   const people = createPeople({
@@ -82,10 +92,14 @@ export function createApp(parts: AppParts): Koa {
     }),
   );
   app.use(straightTo(endpoints));
-  app.use(kubernetesEndpoints(doors.kubernetes, recorder));
-  app.use(skypilotEndpoint(doors.skypilot, recorder));
+  app.use(
+    kubernetesEndpoints(doors.kubernetes, { recorder, failures, reports, metrics: metrics.kubernetes }),
+  );
+  app.use(skypilotEndpoint(doors.skypilot, recorder, metrics));
   for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());
   }
-  return app;
+  const current = () => generations.current;
+  const straight = { door: doors.blazar, recorder, metrics, current, isDraining };
+  return tracedRequests(straightAnswers(straight, app.callback()), paths);
 }

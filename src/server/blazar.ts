@@ -2,6 +2,7 @@
  * Blazar's external-service protocol: the filters decide about the request; the answer is 204, or 403 with the reason.
  * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter. The commits are those of StackHPC's fork.
  */
+import type { IncomingMessage } from 'node:http';
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type { AskedTime } from '../decisions/recent.ts';
@@ -20,25 +21,35 @@ import { jsonBody } from './body.ts';
 import type { DecisionRecorder } from './decision-recorder.ts';
 import type { Door } from './doors.ts';
 import { BLAZAR_ENDPOINTS, type BlazarEndpoint, EXACT } from './own-paths.ts';
-import { stateOf } from './request-state.ts';
+import { type RequestState, stateOf } from './request-state.ts';
 
 /** Answers a request at one of the paths. */
 export type Endpoint = (ctx: Context) => Promise<void>;
 
 /** By path: each endpoint under `/` and `/v1`. */
 export function blazarEndpoints(door: Door, recorder: DecisionRecorder): ReadonlyMap<string, Endpoint> {
-  const endpoints = new Map<string, Endpoint>();
-  for (const name of BLAZAR_ENDPOINTS) {
-    const endpoint: Endpoint = async (ctx) => {
-      const { deadline } = stateOf(ctx).generation.options;
-      const proof = door.requireProof(ctx);
-      // Awaiting `undefined` would cost most requests a turn of the event loop.
-      const left = proof === undefined ? deadline : deadline - (await secondsOf(proof));
-      answer(ctx, await decide(ctx, name, await jsonBody(ctx), recorder, left));
-    };
-    endpoints.set(`/${name}`, endpoint).set(`/v1/${name}`, endpoint);
-  }
-  return endpoints;
+  return byPath((name) => async (ctx) => {
+    const state = stateOf(ctx);
+    if (state.judged !== undefined) {
+      answer(ctx, await state.judged);
+      return;
+    }
+    const { deadline } = state.generation.options;
+    const proof = door.requireProof(ctx);
+    // Awaiting `undefined` would cost most requests a turn of the event loop.
+    const left = proof === undefined ? deadline : deadline - (await secondsOf(proof));
+    answer(ctx, await decide(ctx.req, state, name, await jsonBody(ctx), recorder, left));
+  });
+}
+
+/** What belongs to each endpoint, by its paths. */
+export function byPath<Part>(partOf: (name: BlazarEndpoint) => Part): ReadonlyMap<string, Part> {
+  return new Map(
+    BLAZAR_ENDPOINTS.flatMap((name) => {
+      const part = partOf(name);
+      return [[`/${name}`, part] as const, [`/v1/${name}`, part] as const];
+    }),
+  );
 }
 
 async function secondsOf(proof: Promise<void>): Promise<number> {
@@ -51,26 +62,27 @@ async function secondsOf(proof: Promise<void>): Promise<number> {
  * Waits for its turn, asks the filters of the configuration that the request arrived under, and records the decision. Throws
  * `OverloadedError` if there is no room within `seconds`, and `InvalidRequestError` if the body is not a request: nothing is recorded then.
  */
-function decide(
-  ctx: Context,
+export function decide(
+  asked: IncomingMessage,
+  { generation, requestId, headers }: RequestState,
   name: BlazarEndpoint,
   body: unknown,
   recorder: DecisionRecorder,
-  seconds: number,
+  seconds: number = generation.options.deadline,
 ): Promise<Decision | EndReport> {
-  const { generation, requestId, headers } = stateOf(ctx);
   const { enforcement, number } = generation;
   const started = performance.now();
   return generation.inTurn(async (deadline) => {
     // The protocol cannot return a changed lease: if a filter changes it, the refusal says what to ask for.
-    const idempotencyKey = isCreate(name) ? idempotencyKeyOf(ctx) : undefined;
+    const idempotencyKey = isCreate(name) ? idempotencyKeyOf(asked) : undefined;
     const options = { deadline, requestId, idempotencyKey, acceptsChanges: false };
     const decision = await ask(enforcement, name, body, options);
     const milliseconds = performance.now() - started;
     // The enforcement has checked that the body is a request.
     const request = body as DecidedRequest;
     const record = decisionRecord(decision, { requestId, generation: number, milliseconds, request });
-    const room = recorder.record(record, deadline, record.allowed ? undefined : askedTime(request));
+    const time = record.allowed ? undefined : askedTime(request);
+    const room = recorder.record(record, deadline, time, { request, names: decision.names });
     // Awaiting `undefined` would cost every decision a turn of the event loop.
     if (room !== undefined) {
       await room;
@@ -106,18 +118,22 @@ function isCreate(name: BlazarEndpoint): boolean {
 }
 
 /** The end of a lease cannot be refused. */
+export function refuses(decision: Decision | EndReport): decision is Decision {
+  return decision.operation !== 'end' && !decision.allowed;
+}
+
 function answer(ctx: Context, decision: Decision | EndReport): void {
-  if (decision.operation === 'end' || decision.allowed) {
-    ctx.status = 204;
-  } else {
+  if (refuses(decision)) {
     ctx.status = 403;
     ctx.body = { message: decision.message };
+  } else {
+    ctx.status = 204;
   }
 }
 
 /** With the quotes of the IETF draft or, as most clients send it, without. Two headers are joined to a text that is not a key. */
-function idempotencyKeyOf(ctx: Context): string | undefined {
-  const sent = ctx.req.headers['idempotency-key'];
+function idempotencyKeyOf({ headers }: IncomingMessage): string | undefined {
+  const sent = headers['idempotency-key'];
   const text = Array.isArray(sent) ? sent.join(', ') : sent;
   return text === undefined ? undefined : (/^"([^"\\]*)"$/.exec(text)?.[1] ?? text);
 }

@@ -3,7 +3,7 @@ import parse, { type Options } from 'co-body';
 import { type Context, HttpError } from 'koa';
 import { type JsonBounds, PIECE_BYTES, parseInPieces, TooMuchJsonError } from './json-pieces.ts';
 import { stateOf } from './request-state.ts';
-import { wholeBody } from './whole-body.ts';
+import { goneError, isGone, wholeBody } from './whole-body.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -12,14 +12,17 @@ const BOUNDS: JsonBounds = { maxValues: 300_000, maxNames: 10_000, maxDepth: 100
 
 /**
  * The JSON body of a request, decompressed, of at most `body_limit` bytes. Throws an HTTP error that may be shown to the client: 413,
- * 415, or 400 for a body that is not JSON or exceeds `BOUNDS`.
+ * 415, or 400 for a body that is not JSON or exceeds `BOUNDS`. `received`: hears the bytes of a body that is not longer.
  */
-export async function jsonBody(ctx: Context): Promise<unknown> {
+export async function jsonBody(ctx: Context, received?: (bytes: Uint8Array) => void): Promise<unknown> {
   // Nearly every client sends exactly this, and parsing it would cost more than everything else about headers.
   if (ctx.req.headers['content-type'] !== 'application/json') {
     checkContentType(ctx, ['application/json']);
   }
-  return bounded(ctx, 'a body in JSON', parsedJson);
+  return bounded(ctx, 'a body in JSON', (bytes) => {
+    received?.(bytes);
+    return parsedJson(bytes);
+  });
 }
 
 /** The body of a request as a text, in the same bounds. `types`: those that it may have. A byte order mark is left out. */
@@ -33,9 +36,10 @@ async function bounded<Body>(
   expected: string,
   parse: (bytes: Uint8Array) => Body | Promise<Body>,
 ): Promise<Body> {
-  const limit = stateOf(ctx).generation.options.body_limit;
+  const { generation, body } = stateOf(ctx);
+  const limit = generation.options.body_limit;
   try {
-    return await parse(await bodyBytes(ctx.req, limit));
+    return await parse(await (body ?? bodyBytes(ctx.req, limit)));
   } catch (thrown) {
     const status = thrown instanceof Error && 'status' in thrown ? thrown.status : undefined;
     if (status === 413) {
@@ -71,9 +75,13 @@ function unpacked(request: IncomingMessage, limit: number): Promise<Uint8Array> 
 /** Rejects if the client goes away before the end: the decompression is not told, and would wait forever. */
 function whenGone(request: IncomingMessage): Promise<never> {
   return new Promise((_, reject) => {
+    if (isGone(request)) {
+      reject(goneError());
+      return;
+    }
     request.once('close', () => {
       if (!request.complete) {
-        reject(new Error('the connection was closed'));
+        reject(goneError());
       }
     });
   });

@@ -8,7 +8,7 @@ import { ConfigurationError, errorText, LedgerUnavailableError } from '../errors
 import { parseConnection } from '../ledger/connection.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import type { Logger } from '../logger.ts';
-import { storedKind } from './ledger-use.ts';
+import { filtersUseLedger, storedKind } from './ledger-use.ts';
 import { serviceSection } from './options.ts';
 
 /** How long a store that a reload has replaced may take to write the rest, in milliseconds. */
@@ -58,7 +58,7 @@ export class DecisionStores {
       serviceSection,
     );
     const { connection, timeout } = sectionOf(configuration, ledgerSection);
-    const kind = storedKind(configuration);
+    const kind = await storedKind(configuration);
     if (kind === 'none') {
       return undefined;
     }
@@ -110,7 +110,8 @@ export class DecisionStores {
       },
     );
     // The filters have verified the tables of a file.
-    const isKnown = !isWanted && parseConnection(connection)?.dialect === 'sqlite';
+    const isKnown =
+      !isWanted && filtersUseLedger(configuration) && parseConnection(connection)?.dialect === 'sqlite';
     const wrong = await (isKnown ? Promise.resolve(undefined) : verify()).catch(async (thrown: unknown) => {
       if (!(thrown instanceof LedgerUnavailableError)) {
         await target.close();

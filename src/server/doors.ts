@@ -2,6 +2,7 @@
  * The doors of the service: for each protocol, how clients prove who they are. The endpoints, the banner, /openapi.json and the check
  * before the start read the same table.
  */
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Context } from 'koa';
@@ -198,6 +199,18 @@ export class Door {
     return this.#keystone === undefined || this.isOfPeople(token)
       ? ctx.throw(401, this.#entry.expected)
       : this.#keystone.requireProof(ctx, token, this.#entry.expected);
+  }
+
+  /**
+   * Whether a request surely passes, judged by its connection and `X-Auth-Token` alone. If not, `requireProof` decides. Only for doors where
+   * tokens are sent in this header.
+   */
+  letsPass({ socket, headers }: IncomingMessage): boolean {
+    const { required } = this.tokens;
+    return (
+      (!this.#asksForCertificate || showsCertificate(socket)) &&
+      (!required || this.#accepts(headers['x-auth-token'] as string | undefined))
+    );
   }
 
   #accepts(token: string | undefined): boolean {

@@ -3,16 +3,28 @@ import { type Deadline, withinDeadline } from '../deadline.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { UsageEnforcement } from '../enforcement/enforcement.ts';
 import type { WatchedServices } from '../enforcement/services.ts';
-import { kubernetesSection, policyOptions } from '../kubernetes/options.ts';
+import {
+  type KubernetesOptions,
+  kubernetesSection,
+  policyOptions,
+  servesKubernetes,
+} from '../kubernetes/options.ts';
 import type { PodAdmission } from '../kubernetes/pod-admission.ts';
+import type { reviewPolicy } from '../kubernetes/policy-review.ts';
+import type { PolicySource } from '../kubernetes/policy-source.ts';
+import type { WorkloadReview } from '../kubernetes/workloads.ts';
+import type { ChainLedger } from '../ledger/service.ts';
 import { keystoneSection } from '../openstack/options.ts';
-import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
+import type { SkypilotOptions } from '../skypilot/options.ts';
 import { PolicyChain } from '../skypilot/policy-chain.ts';
+import { skypilotSection } from '../skypilot/section.ts';
 import type { DecisionStores, HeldDecisions } from './decision-stores.ts';
 import type { DoorTokens } from './doors.ts';
 import type { HeldGate, KeystoneGates } from './keystone-gates.ts';
+import type { HeldSource, KubernetesSources } from './kubernetes-sources.ts';
 import { type ServiceOptions, serviceSection } from './options.ts';
 import { readDoorTokens } from './sections.ts';
+import { ALONE, type Share, shareOf } from './workers/share.ts';
 
 export interface SkypilotParts {
   readonly options: SkypilotOptions;
@@ -21,8 +33,10 @@ export interface SkypilotParts {
 
 export interface KubernetesParts {
   readonly podAdmission: PodAdmission;
-  /** Why a scheduling policy would be refused; `null` = it would be accepted. */
-  readonly policyMistake: (document: unknown) => string | null;
+  readonly workloads: WorkloadReview;
+  readonly reviewPolicy: typeof reviewPolicy;
+  /** `undefined` = policies and rights are those of files. */
+  readonly cluster?: HeldSource | undefined;
 }
 
 /** A configuration that is loaded. Each request keeps the one that was current when it arrived. */
@@ -48,7 +62,11 @@ export class Generation {
     parts: Pick<
       Generation,
       'number' | 'configuration' | 'options' | 'tokens' | 'enforcement' | 'skypilot' | 'kubernetes'
-    > & { readonly keystone?: HeldGate | undefined; readonly decisions?: HeldDecisions | undefined },
+    > & {
+      readonly keystone?: HeldGate | undefined;
+      readonly decisions?: HeldDecisions | undefined;
+      readonly share?: Share | undefined;
+    },
   ) {
     this.number = parts.number;
     this.configuration = parts.configuration;
@@ -59,34 +77,58 @@ export class Generation {
     this.enforcement = parts.enforcement;
     this.skypilot = parts.skypilot;
     this.kubernetes = parts.kubernetes;
-    this.admission = new Admission(this.options.max_concurrent, this.options.max_queued);
+    const { max_concurrent, max_queued } = this.options;
+    const { share = ALONE } = parts;
+    this.admission = new Admission(shareOf(max_concurrent, share), shareOf(max_queued, share));
   }
 
   /** Constructs the filters. @throws ConfigurationError */
   static async create(
     number: number,
     configuration: Configuration,
-    services: WatchedServices & { readonly gates?: KeystoneGates; readonly stores?: DecisionStores },
+    services: WatchedServices & {
+      readonly gates?: KeystoneGates;
+      readonly stores?: DecisionStores;
+      readonly clusters?: KubernetesSources;
+      /** Default: this process is the whole service. */
+      readonly share?: Share | undefined;
+      /** The number of the one that this process has started with. Default: 1. */
+      readonly firstNumber?: number | undefined;
+    },
   ): Promise<Generation> {
     const options = sectionOf(configuration, serviceSection);
     const tokens = readDoorTokens(configuration);
     const enforcement = await UsageEnforcement.fromConfiguration(configuration, services);
     let keystone: HeldGate | undefined;
     let decisions: HeldDecisions | undefined;
+    let kubernetes: KubernetesParts | undefined;
     try {
       decisions = await services.stores?.open(configuration);
       keystone = await services.gates?.open(number, options, sectionOf(configuration, keystoneSection));
-      const kubernetes = await kubernetesParts(configuration);
-      const policies = await PolicyChain.fromConfiguration(configuration, services);
+      kubernetes = await kubernetesParts(number, configuration, services);
+      const policies = await PolicyChain.fromConfiguration(configuration, {
+        ...services,
+        recordsLaunches: true,
+      });
       const skypilot = { options: sectionOf(configuration, skypilotSection), policies };
       return new Generation({
         ...{ number, configuration, options, tokens, keystone },
-        ...{ enforcement, skypilot, kubernetes, decisions },
+        ...{ enforcement, skypilot, kubernetes, decisions, share: services.share },
       });
     } catch (thrown) {
-      await Promise.all([enforcement.close(), keystone?.release(), decisions?.release()]);
+      await Promise.all([
+        enforcement.close(),
+        keystone?.release(),
+        decisions?.release(),
+        kubernetes?.cluster?.release(),
+      ]);
       throw thrown;
     }
+  }
+
+  /** For views of the ledger. `undefined` = neither filters nor policies use it. */
+  get ledger(): ChainLedger | undefined {
+    return this.enforcement.ledger ?? this.skypilot.policies.launches?.views;
   }
 
   /** Counts a request that begins. */
@@ -136,20 +178,58 @@ export class Generation {
       this.skypilot.policies.close(),
       this.keystone?.release(),
       this.decisions?.release(),
+      this.kubernetes?.cluster?.release(),
     ]);
   }
 }
 
 /** Loading the code for policies takes time, so it is loaded only if there are policies. */
-async function kubernetesParts(configuration: Configuration): Promise<KubernetesParts | undefined> {
+async function kubernetesParts(
+  number: number,
+  configuration: Configuration,
+  {
+    clusters,
+    logger,
+    firstNumber,
+  }: Pick<WatchedServices, 'logger'> & {
+    readonly clusters?: KubernetesSources;
+    readonly firstNumber?: number | undefined;
+  },
+): Promise<KubernetesParts | undefined> {
   const options = sectionOf(configuration, kubernetesSection);
-  const { scheduling_policies, audit, schedulers } = options;
-  if (scheduling_policies.length === 0) {
+  if (!servesKubernetes(options)) {
     return undefined;
   }
-  const { SchedulingPolicies } = await import('../kubernetes/scheduling-policies.ts');
+  const { audit, schedulers, workloads: mode } = options;
   const { PodAdmission: Reviewer } = await import('../kubernetes/pod-admission.ts');
-  const { policies } = SchedulingPolicies.read(scheduling_policies, policyOptions(options));
-  const { policyMistake } = await import('../kubernetes/policy-review.ts');
-  return { podAdmission: new Reviewer(policies, { audit, schedulers }), policyMistake };
+  const { reviewPolicy } = await import('../kubernetes/policy-review.ts');
+  const { WorkloadReview } = await import('../kubernetes/workloads.ts');
+  const source = await policySource(number === (firstNumber ?? 1), options, clusters);
+  const rules =
+    options.rules_path === undefined
+      ? undefined
+      : (await import('../kubernetes/pod-rules.ts')).PodRules.read(options.rules_path, { logger });
+  const podAdmission = new Reviewer(source.policies, { audit, schedulers, rules });
+  const { default_priority_class: defaultPriorityClass } = options;
+  const workloads = new WorkloadReview(podAdmission, { mode, defaultPriorityClass });
+  return { podAdmission, workloads, reviewPolicy, cluster: source.cluster };
+}
+
+async function policySource(
+  isFirst: boolean,
+  options: KubernetesOptions,
+  clusters: KubernetesSources | undefined,
+): Promise<{ readonly policies: PolicySource | undefined; readonly cluster?: HeldSource }> {
+  if (options.source === 'files' && options.scheduling_policies.length === 0) {
+    return { policies: undefined };
+  }
+  if (options.source === 'files') {
+    const { SchedulingPolicies } = await import('../kubernetes/scheduling-policies.ts');
+    return SchedulingPolicies.read(options.scheduling_policies, policyOptions(options));
+  }
+  if (clusters === undefined) {
+    throw new Error('nothing here can follow a cluster');
+  }
+  const cluster = await clusters.open(options, isFirst);
+  return { policies: cluster.source, cluster };
 }

@@ -12,23 +12,35 @@ import type { Logger } from '../logger.ts';
 import type { DecisionStores } from './decision-stores.ts';
 import { asksForCertificate, DOORS, type DoorName, type DoorTokens } from './doors.ts';
 import { Generation } from './generation.ts';
+import { KeptRules } from './kept-rules.ts';
 import type { KeystoneGates } from './keystone-gates.ts';
+import type { KubernetesSources } from './kubernetes-sources.ts';
 import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
 import { asksPeople } from './people/asked.ts';
 import { readDoorTokens, SECTIONS } from './sections.ts';
 import { type Started, servedDoors, startedWith, startProblems } from './start-checks.ts';
 import { warnOfUndelivered } from './undelivered.ts';
+import type { Share } from './workers/share.ts';
 
 export interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
   readonly gates: KeystoneGates;
   readonly stores: DecisionStores;
+  readonly clusters: KubernetesSources;
   /** Called after each reload. */
   readonly reloaded: (outcome: 'applied' | 'refused') => void;
   /** Called in the step in which a new configuration takes over. */
   readonly swapped: (generation: Generation) => void;
   /** Watches the files of a configuration. Whether one of them was not watched before it was read: it may have changed in between. */
   readonly isReadTooEarly: (configuration: Configuration) => Promise<boolean>;
+  /** Resolves when all processes of the service have built the same. Throws if one of them refuses. Default: there is only this one. */
+  readonly agree?: (() => Promise<void>) | undefined;
+  /** The number of the first one. Default: 1. */
+  readonly firstNumber?: number | undefined;
+  /** Default: this process is the whole service. */
+  readonly share?: Share | undefined;
+  /** For what all processes would tell in the same words. Default: `logger`. */
+  readonly telling?: Logger | undefined;
 }
 
 export class Generations {
@@ -43,12 +55,14 @@ export class Generations {
   #closing = false;
   readonly #atStart: ServiceOptions;
   readonly #started: Started;
+  readonly #rules: KeptRules;
 
   private constructor(
     sources: ConfigSources,
     services: GenerationServices,
     first: Generation,
     started: Started,
+    rules: KeptRules,
   ) {
     this.#sources = sources;
     this.#services = services;
@@ -56,6 +70,7 @@ export class Generations {
     this.#read = first.configuration;
     this.#atStart = first.options;
     this.#started = started;
+    this.#rules = rules;
   }
 
   /** Loads the first one, from a valid configuration. @throws ConfigurationError */
@@ -65,10 +80,14 @@ export class Generations {
     started: Started,
     services: GenerationServices,
   ): Promise<Generations> {
-    const first = await Generation.create(1, configuration, services);
+    const told = services.telling ?? services.logger;
+    const rules = new KeptRules(told);
+    const written = await rules.read(configuration);
+    const first = await Generation.create(services.firstNumber ?? 1, configuration, services);
     first.enforcement.deliver();
-    void warnOfUndelivered(first.enforcement, undefined, services.logger);
-    return new Generations(sources, services, first, started);
+    void warnOfUndelivered(first.enforcement, undefined, told);
+    await rules.keep(written, true);
+    return new Generations(sources, services, first, started, rules);
   }
 
   get current(): Generation {
@@ -125,7 +144,8 @@ export class Generations {
   }
 
   async #load(): Promise<boolean> {
-    const { logger, reloaded, swapped, isReadTooEarly } = this.#services;
+    const { reloaded, swapped, isReadTooEarly, agree } = this.#services;
+    const { telling: logger = this.#services.logger } = this.#services;
     const before = this.#current;
     try {
       let configuration = await readConfiguration(this.#sources, SECTIONS);
@@ -140,7 +160,17 @@ export class Generations {
       if (open.length > 0) {
         throw new ConfigurationError(open);
       }
+      const written = await this.#rules.read(configuration);
+      await this.#rules.refuseCutOff(written);
       const next = await Generation.create(before.number + 1, configuration, this.#services);
+      const agreed = async () => {
+        await this.#rules.refuseUnread(written, configuration);
+        await agree?.();
+      };
+      await agreed().catch(async (thrown: unknown) => {
+        await next.retire();
+        throw thrown;
+      });
       this.#current = next;
       this.#problems = [];
       swapped(next);
@@ -153,6 +183,7 @@ export class Generations {
       }
       this.#warnOfRestart(next);
       logger.info({ generation: next.number }, 'configuration reloaded');
+      await this.#rules.keep(written);
       reloaded('applied');
       return true;
     } catch (thrown) {
@@ -186,13 +217,13 @@ export class Generations {
   #warnOfRestart(next: Generation): void {
     const changed = READ_AT_START.filter((name) => next.options[name] !== this.#atStart[name]);
     if (startedWith(next.configuration).kubernetesAuthorities !== this.#started.kubernetesAuthorities) {
-      this.#services.logger.warn(
+      (this.#services.telling ?? this.#services.logger).warn(
         { options: ['client_ca_file'] },
         '[kubernetes] client_ca_file: the change takes effect at the next start',
       );
     }
     if (changed.length > 0) {
-      this.#services.logger.warn(
+      (this.#services.telling ?? this.#services.logger).warn(
         { options: changed },
         `[service] ${changed.join(', ')}: the change takes effect at the next start`,
       );

@@ -9,7 +9,7 @@ import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } f
 import { parseConnection } from '../ledger/connection.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import { notificationsSection } from '../notifications/options.ts';
-import { filtersUseLedger, storedKind } from './ledger-use.ts';
+import { filtersUseLedger, policiesUseLedger, storedKind } from './ledger-use.ts';
 import { serviceSection } from './options.ts';
 
 /**
@@ -27,8 +27,9 @@ export async function groundProblems(
 async function ledgerProblems(configuration: Configuration, ask: boolean): Promise<Problem[]> {
   const needsLedger =
     filtersUseLedger(configuration) ||
-    storedKind(configuration) !== 'none' ||
-    sectionOf(configuration, notificationsSection).webhook_url !== undefined;
+    (await storedKind(configuration)) !== 'none' ||
+    sectionOf(configuration, notificationsSection).webhook_url !== undefined ||
+    (await policiesUseLedger(configuration));
   if (!needsLedger) {
     return [];
   }

@@ -1,6 +1,7 @@
 /** Health and metrics, for load balancers, Kubernetes and Prometheus. They need no token, so they reveal nothing about leases. */
 import Router from '@koa/router';
 import { formatProblem, type Problem } from '../errors.ts';
+import type { SourceHealth } from '../kubernetes/live/contract.ts';
 import type { Metrics } from './metrics.ts';
 import type { Health, Readiness } from './openapi/bodies.ts';
 import { EXACT } from './own-paths.ts';
@@ -11,18 +12,33 @@ export interface HealthParts {
   /** The mistakes of the configuration that was read last. */
   readonly problems: () => readonly Problem[];
   readonly generation: () => number;
+  /** `undefined` = scheduling policies do not come from a cluster. Default: none does. */
+  readonly cluster?: () => SourceHealth | undefined;
 }
 
-export function healthRoutes({ metrics, isDraining, problems, generation }: HealthParts): Router {
+export function healthRoutes({ metrics, isDraining, problems, generation, cluster }: HealthParts): Router {
   const router = new Router(EXACT);
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' } satisfies Health;
   });
   router.get('/readyz', (ctx) => {
     const mistakes = problems().map(formatProblem);
-    const status = isDraining() ? 'draining' : mistakes.length > 0 ? 'configuration not valid' : 'ready';
+    const followed = cluster?.();
+    const unknown = followed === undefined ? undefined : unknownPolicies(followed);
+    const status = isDraining()
+      ? 'draining'
+      : mistakes.length > 0
+        ? 'configuration not valid'
+        : unknown !== undefined
+          ? 'policies not known'
+          : 'ready';
     ctx.status = status === 'ready' ? 200 : 503;
-    ctx.body = { status, generation: generation(), problems: mistakes } satisfies Readiness;
+    ctx.body = {
+      status,
+      generation: generation(),
+      problems: unknown === undefined ? mistakes : [...mistakes, unknown],
+      ...(followed !== undefined && { policies: shown(followed) }),
+    } satisfies Readiness;
   });
   router.get('/metrics', async (ctx) => {
     const { text, contentType } = await metrics.exposition();
@@ -30,4 +46,22 @@ export function healthRoutes({ metrics, isDraining, problems, generation }: Heal
     ctx.body = text;
   });
   return router;
+}
+
+/** Why every pod is refused; `undefined` = none is for this. Policies that are merely behind are still enforced. */
+function unknownPolicies({ state, problem, ageSeconds = 0 }: SourceHealth): string | undefined {
+  const why = problem === undefined ? '' : `: ${problem}`;
+  switch (state) {
+    case 'starting':
+      return `the scheduling policies of the cluster are not known yet${why}`;
+    case 'stale':
+      return `the scheduling policies of the cluster are ${Math.floor(ageSeconds)} s old, which is more than cluster_stale_after${why}`;
+    default:
+      return undefined;
+  }
+}
+
+function shown({ state, ageSeconds, problem }: SourceHealth): NonNullable<Readiness['policies']> {
+  const age_seconds = ageSeconds === undefined ? null : Math.round(ageSeconds * 1000) / 1000;
+  return { state, age_seconds, problem: problem ?? null };
 }

@@ -1,7 +1,7 @@
 /** The socket: http or https, with limits on the size and duration of requests. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import { type AddressInfo, Server as SocketServer } from 'node:net';
+import { type AddressInfo, type Socket, Server as SocketServer } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { ConfigurationError } from '../errors.ts';
 import { Connections } from './connections.ts';
@@ -17,8 +17,11 @@ const HEADERS_MS = 10_000;
 const STALLED_AFTER = 2;
 /** Longer than the usual idle time of load balancers (60 s), which should close first. */
 const KEEP_ALIVE_MS = 65_000;
-/** How often to look for requests that take too long to arrive. */
-const CHECK_MS = 1_000;
+/**
+ * How often to look for requests that take too long to arrive. Well under the shortest deadline, a second: a connection that stalls for
+ * `STALLED_AFTER` deadlines is cut off, and its client must have got its 408 before.
+ */
+const CHECK_MS = 250;
 /** While closing: the time for the rest of a request to arrive. */
 const CLOSING_ARRIVAL_MS = 5_000;
 /** While closing: how often to look for idle connections. */
@@ -33,8 +36,17 @@ export interface ListenerOptions {
   readonly everybodyShows: boolean;
   /** Seconds for a request to arrive. */
   readonly deadline: number;
+  /** Another process accepts the connections, at this URL, and they are passed to `hear`'s listener. Default: this one listens. */
+  readonly handed?: HandedConnections | undefined;
   /** Is told of requests that are answered here with 400. */
   readonly refused: (request: RefusedRequest) => void;
+}
+
+/** Connections that another process has accepted. */
+export interface HandedConnections {
+  readonly url: string;
+  /** Calls `take` with each of them, of which nothing was read. */
+  hear(take: (socket: Socket) => void): void;
 }
 
 export class Listener {
@@ -45,10 +57,13 @@ export class Listener {
   #authorities: SecureContextOptions['ca'];
   #closing = false;
 
-  private constructor(server: Server | TlsServer, tls: SecureContextOptions | undefined, open: Connections) {
-    const { address, family, port } = server.address() as AddressInfo;
-    const scheme = tls === undefined ? 'http' : 'https';
-    this.url = `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+  private constructor(
+    server: Server | TlsServer,
+    url: string,
+    tls: SecureContextOptions | undefined,
+    open: Connections,
+  ) {
+    this.url = url;
     this.#server = server;
     this.#connections = open;
     this.#authorities = tls?.ca;
@@ -95,8 +110,14 @@ export class Listener {
         : createTlsServer({ ...bounds, ...tls, ...clientCertificates(tls, everybodyShows) }, listener);
     Object.assign(server, timesOf(deadline));
     server.on('connection', (socket) => connections.add(socket));
+    if (options.handed !== undefined) {
+      options.handed.hear((socket) => inject(socket, server));
+      // As if it listened: from now on it looks for requests that take too long to arrive.
+      server.emit('listening');
+      return new Listener(server, options.handed.url, tls, connections);
+    }
     await listen(server, host, port);
-    return new Listener(server, tls, connections);
+    return new Listener(server, urlOf(server, tls !== undefined), tls, connections);
   }
 
   /**
@@ -130,6 +151,8 @@ export class Listener {
     const late = setTimeout(() => this.#connections.destroyAll(), graceMs);
     // Not http's own `close`, which stops looking for requests that take too long to arrive.
     await new Promise<void>((closed) => SocketServer.prototype.close.call(this.#server, () => closed()));
+    // A server knows only the connections that it has accepted itself.
+    await this.#connections.closed();
     this.#server.close();
     clearInterval(idle);
     clearTimeout(late);
@@ -148,7 +171,21 @@ function clientCertificates({ ca }: SecureContextOptions, everybodyShows: boolea
   return ca === undefined ? {} : { requestCert: true, rejectUnauthorized: everybodyShows };
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+/** As the server makes those that it accepts itself. */
+function inject(socket: Socket, server: Server | TlsServer): void {
+  socket.allowHalfOpen = true;
+  socket.setNoDelay(true);
+  server.emit('connection', socket);
+}
+
+/** `https://127.0.0.1:8642`, of a server that listens. */
+export function urlOf(server: SocketServer, isTls: boolean): string {
+  const { address, family, port } = server.address() as AddressInfo;
+  return `${isTls ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}
+
+/** @throws ConfigurationError if the address cannot be used */
+export function listen(server: SocketServer, host: string, port: number): Promise<void> {
   return new Promise((listening, failed) => {
     // This listener stays: a later error means that one connection could not be accepted, and must not end the process.
     server.on('error', (thrown: NodeJS.ErrnoException) => {

@@ -3,16 +3,20 @@ import { STATUS_CODES } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { DecisionLogObserver } from '../decisions/log.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
-import type { BreakerState, HttpObserver } from '../http/contract.ts';
+import type { BreakerState, HttpObserver, SharedBreakers } from '../http/contract.ts';
 import type { LedgerObserver, LedgerOperation } from '../ledger/observer.ts';
 import type { OutboxCounts } from '../ledger/outbox/reports.ts';
 import { IDENTITY_KINDS, type IdentityKind, type MissingReason } from '../openstack/identity-records.ts';
 import type { NamesObserver } from '../openstack/names.ts';
+import { VALIDATION } from '../skypilot/config-validation.ts';
 import type { BudgetUse } from './budget-gauge.ts';
 import { BudgetMetrics } from './budget-metrics.ts';
 import { DecisionStoreMetrics } from './decision-store-metrics.ts';
 import { FollowerMetrics } from './follower-metrics.ts';
+import { type FollowedSource, KubernetesMetrics } from './kubernetes-metrics.ts';
+import { KubernetesStatusMetrics } from './kubernetes-status-metrics.ts';
 import { OutboxMetrics } from './outbox-metrics.ts';
+import { SkypilotMetrics } from './skypilot-metrics.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
 /** In seconds, up to more than the longest deadline that can be set, 3600. */
@@ -41,6 +45,12 @@ export interface Gauges {
   decisionsWaiting?(): number;
   /** `undefined` = no filter has messages to deliver, or the ledger does not answer. */
   outbox?(): Promise<OutboxCounts | undefined>;
+  /** `undefined` = scheduling policies do not come from a cluster. */
+  cluster?(): FollowedSource | undefined;
+  /** Whether this replica writes the status of scheduling policies; `undefined` = none does. */
+  writesStatus?(): boolean | undefined;
+  /** The text of all processes of the service. Default: there is only this one. */
+  whole?(): Promise<string>;
 }
 
 export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserver, NamesObserver {
@@ -48,18 +58,31 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   readonly #gauges: Gauges;
   readonly tokens: TokenMetrics;
   readonly decisionStore: DecisionStoreMetrics;
+  /** Those of all workers. Default: each client counts for itself. */
+  breakers: SharedBreakers | undefined;
   #uncounted: DecisionRecord[] = [];
-  readonly #answers = new Map<string, number>();
+  /** By path and status, since the metrics were read. */
+  readonly #answers = new Map<string, Map<number, number>>();
   #exposing: Promise<{ text: string; contentType: string }> | undefined;
   readonly #decisions = this.#counter(
     'decisions_total',
     'Decisions, by outcome and the filter that decided.',
     ['operation', 'filter', 'outcome'],
   );
+  readonly #launches = this.#counter(
+    'skypilot_launches_total',
+    'Launches of SkyPilot, each counted once, by the decision that ended it or let it go on.',
+    ['operation', 'filter', 'outcome'],
+  );
   readonly #auditRefusals = this.#counter(
     'audit_refusals_total',
-    'Leases that each filter in audit_filters would have refused: it rejected them, or failed.',
+    'Leases and pods that each filter or policy in audit mode would have refused: it rejected them, or failed.',
     ['operation', 'filter', 'outcome'],
+  );
+  readonly #ruleRefusals = this.#counter(
+    'rule_refusals_total',
+    'Leases, pods and tasks that a rule of rules_path refuses, or would refuse in audit mode: it rejects them, or fails.',
+    ['operation', 'rule', 'mode', 'outcome'],
   );
   readonly #decisionSeconds = this.#histogram(
     'decision_duration_seconds',
@@ -121,6 +144,9 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     ['kind', 'reason'],
   );
   readonly follower = new FollowerMetrics(this.#registry);
+  readonly skypilot = new SkypilotMetrics(this.#registry);
+  readonly kubernetes: KubernetesMetrics;
+  readonly kubernetesStatus: KubernetesStatusMetrics;
   readonly #budgets: BudgetMetrics;
   readonly #outbox: OutboxMetrics;
   readonly #reloads = this.#counter(
@@ -138,6 +164,11 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     'Uncaught errors: unhandled promise rejections and exceptions.',
     ['kind'],
   );
+  readonly #mismatches = this.#counter(
+    'skypilot_mismatches_total',
+    "Requests of SkyPilot, and answers of policies, that do not match SkyPilot's schema.",
+    ['filter'],
+  );
   readonly #dropped = this.#counter(
     'decision_log_dropped_total',
     'Decisions that are missing from the decision log, because it could not be written fast enough.',
@@ -153,6 +184,8 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#gauges = gauges;
     this.tokens = new TokenMetrics(this.#registry, PREFIX, gauges.tokens);
     this.decisionStore = new DecisionStoreMetrics(this.#registry, PREFIX, gauges.decisionsWaiting);
+    this.kubernetes = new KubernetesMetrics(this.#registry, () => gauges.cluster?.());
+    this.kubernetesStatus = new KubernetesStatusMetrics(this.#registry, () => gauges.writesStatus?.());
     this.#budgets = new BudgetMetrics(this.#registry, PREFIX);
     this.#outbox = new OutboxMetrics(this.#registry, PREFIX);
     this.#gauge('decisions_under_way', 'Decisions in progress.', [], gauges.underWay);
@@ -187,6 +220,8 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     for (const kind of UNCAUGHT_KINDS) {
       this.#uncaught.inc({ kind }, 0);
     }
+    this.#mismatches.inc({ filter: VALIDATION }, 0);
+    this.#launches.inc({ operation: 'skypilot.launch', filter: '', outcome: 'allowed' }, 0);
     collectDefaultMetrics({ register: this.#registry });
   }
 
@@ -205,8 +240,11 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#uncounted = [];
   }
 
-  #count({ operation, filter, outcome, filters, duration_ms }: DecisionRecord): void {
+  #count({ operation, filter, outcome, filters, duration_ms, launch }: DecisionRecord): void {
     this.#decisions.inc({ operation, filter: filter ?? '', outcome });
+    if (launch === true) {
+      this.#launches.inc({ operation, filter: filter ?? '', outcome });
+    }
     this.#decisionSeconds.observe({ operation }, duration_ms / 1000);
     for (const one of filters) {
       this.#filterSeconds.observe(
@@ -215,6 +253,10 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
       );
       if (one.audit && operation !== 'end' && (one.outcome === 'rejected' || one.outcome === 'failed')) {
         this.#auditRefusals.inc({ operation, filter: one.filter, outcome: one.outcome });
+      }
+      for (const { rule, outcome: said, audit } of one.rules ?? []) {
+        const mode = audit || one.audit ? 'audit' : 'enforce';
+        this.#ruleRefusals.inc({ operation, rule, mode, outcome: said });
       }
     }
   }
@@ -225,14 +267,19 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
 
   /** `path` is one of the service's own, or `other`: a client's text must not become a label. */
   answered(path: string, status: number): void {
-    const answer = `${status} ${path}`;
-    this.#answers.set(answer, (this.#answers.get(answer) ?? 0) + 1);
+    let counts = this.#answers.get(path);
+    if (counts === undefined) {
+      counts = new Map();
+      this.#answers.set(path, counts);
+    }
+    counts.set(status, (counts.get(status) ?? 0) + 1);
   }
 
   #countAnswers(): void {
-    for (const [answer, count] of this.#answers) {
-      const [status = '', path = ''] = answer.split(' ');
-      this.#requests.inc({ path, status }, count);
+    for (const [path, counts] of this.#answers) {
+      for (const [status, count] of counts) {
+        this.#requests.inc({ path, status }, count);
+      }
     }
     this.#answers.clear();
   }
@@ -291,6 +338,11 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
     this.#credentialReloads.inc({ outcome });
   }
 
+  /** `filter`: a policy, or `config_validation` for a request. */
+  mismatched(filter: string): void {
+    this.#mismatches.inc({ filter });
+  }
+
   dropped(count: number): void {
     this.#dropped.inc(count);
   }
@@ -308,6 +360,21 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   }
 
   async #expose(): Promise<{ text: string; contentType: string }> {
+    const { whole } = this.#gauges;
+    if (whole !== undefined) {
+      return { text: await whole(), contentType: this.#registry.contentType };
+    }
+    await this.#gather();
+    return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
+  }
+
+  /** Those of this process alone, as JSON of prom-client. */
+  async own(): Promise<string> {
+    await this.#gather();
+    return JSON.stringify(await this.#registry.getMetricsAsJSON());
+  }
+
+  async #gather(): Promise<void> {
     this.#countDecisions();
     this.#countAnswers();
     const { budgets, outbox } = this.#gauges;
@@ -315,7 +382,6 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
       budgets?.().then((use) => this.#budgets.set(use)),
       outbox?.().then((counts) => this.#outbox.set(counts)),
     ]);
-    return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {

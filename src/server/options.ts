@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { SectionProblem } from '../config/option-groups.ts';
 import { credentialProblems } from './credentials.ts';
+import { workerCount } from './workers/share.ts';
 
 const path = z.string().min(1).optional();
 const expectedPath = 'the path of a file';
@@ -115,6 +116,15 @@ export const serviceOptions = z
         'Longest time for a decision, and for a request to arrive. A filter that has not answered by then has failed, and the lease is refused.',
       unit: 'seconds',
     }),
+    workers: z
+      .string()
+      .regex(/^(auto|[1-9]|[1-5][0-9]|6[0-4])$/)
+      .default('1')
+      .meta({
+        description:
+          'Number of processes that answer requests, on one port. auto = one for each core. With more than one, serve starts them, replaces one that dies or hangs, and reloads and stops all as one; max_concurrent and max_queued are divided among them. Read at the start.',
+        expected: 'a whole number from 1 to 64, or auto',
+      }),
     max_concurrent: z.int().min(1).max(1_000_000).default(256).meta({
       description: 'Maximum number of decisions at the same time; further ones wait.',
     }),
@@ -151,9 +161,13 @@ export const serviceOptions = z
       description:
         'If the log cannot be written fast enough: drop decisions from it and count them, or block answers until there is room. Read at the start.',
     }),
+    decision_log_requests: z.enum(['none', 'all']).default('none').meta({
+      description:
+        'Whether the decision log also holds the requests about leases, so that test --replay can judge them by another configuration. all: each request up to 64 KiB in which nothing looks like a secret. Read at the start.',
+    }),
     decision_store: z.enum(['all', 'refused', 'none']).optional().meta({
       description:
-        'Which decisions are also stored in the database of [ledger], where all replicas, the console, the API and the command decisions find them. refused: those that refused, failed, or would have refused (audit_filters). Not set = refused if an enabled filter uses the ledger, otherwise none. If it is set, the ledger is opened for it alone. A decision never waits for it: if the database is away for long, decisions are dropped and counted.',
+        'Which decisions are also stored in the database of [ledger], where all replicas, the console, the API and the command decisions find them. refused: those that refused, failed, or would have refused (audit_filters). Not set = refused if an enabled filter or an admin policy for SkyPilot uses the ledger, otherwise none. If it is set, the ledger is opened for it alone. A decision never waits for it: if the database is away for long, decisions are dropped and counted.',
     }),
     decision_store_days: z.int().min(1).max(36_500).default(90).meta({
       description: 'How long a decision is stored, by the clock of the database.',
@@ -162,6 +176,19 @@ export const serviceOptions = z
     decision_store_max: z.int().min(1000).max(1_000_000_000).default(1_000_000).meta({
       description: 'Maximum number of stored decisions; beyond it, the oldest are removed.',
     }),
+  })
+  .superRefine(({ decision_log, decision_log_requests }, check) => {
+    if (decision_log_requests === 'all' && decision_log === undefined) {
+      const message = 'expected decision_log with it: requests are written there';
+      check.addIssue({ code: 'custom', path: ['decision_log_requests'], message });
+    }
+  })
+  .superRefine(({ workers, max_concurrent }, check) => {
+    const count = workerCount(workers);
+    if (max_concurrent < count) {
+      const message = `expected at least workers, which is ${count}: each of them makes one decision at a time or more`;
+      check.addIssue({ code: 'custom', path: ['max_concurrent'], message });
+    }
   })
   .superRefine(({ tls_cert_file, tls_key_file, client_ca_file }, check) => {
     if ((tls_cert_file === undefined) !== (tls_key_file === undefined)) {
@@ -206,6 +233,7 @@ export const serviceSection = {
 export const READ_AT_START = [
   'host',
   'port',
+  'workers',
   'tls_cert_file',
   'tls_key_file',
   'client_ca_file',
@@ -213,4 +241,5 @@ export const READ_AT_START = [
   'log_format',
   'decision_log',
   'decision_log_when_full',
+  'decision_log_requests',
 ] as const satisfies readonly (keyof ServiceOptions)[];

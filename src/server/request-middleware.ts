@@ -7,8 +7,9 @@ import type { Generation } from './generation.ts';
 import type { Metrics } from './metrics.ts';
 import { kubernetesPathOf } from './own-paths.ts';
 import type { RefusedRequests } from './refused-requests.ts';
-import { REQUEST_ID_HEADER, type RequestState, requestIdOf, stateOf } from './request-state.ts';
+import { beginRequest, handedOver, stateOf } from './request-state.ts';
 import { servesSkypilot } from './skypilot.ts';
+import { nameRequestSpan } from './traced-requests.ts';
 
 export interface RequestParts {
   readonly current: () => Generation;
@@ -28,13 +29,9 @@ const FAULT = 'this is a fault of the service; its log has the cause under the r
 export function aroundRequests(parts: RequestParts): Middleware {
   const { current, isDraining, metrics, refusedRequests, logger, paths } = parts;
   return async (ctx, next) => {
-    const generation = current();
-    const requestId = requestIdOf(ctx);
-    // Whatever is answered, no browser may run it as a script because of what it looks like.
-    const headers = [REQUEST_ID_HEADER, requestId, 'X-Content-Type-Options', 'nosniff'];
-    const state: RequestState = { generation, requestId, headers };
+    const state = handedOver(ctx.req) ?? beginRequest(ctx.req, current());
+    const { generation, requestId, headers } = state;
     ctx.state = state;
-    generation.enter();
     try {
       await next();
       answerUnknown(ctx);
@@ -54,6 +51,7 @@ export function aroundRequests(parts: RequestParts): Middleware {
     }
     const path = namedPath(ctx, generation);
     metrics.answered(path, ctx.status);
+    nameRequestSpan(ctx.req, path);
     if (state.refusedFor !== undefined) {
       const { status, method, req } = ctx;
       const address = req.socket.remoteAddress;

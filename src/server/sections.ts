@@ -4,7 +4,8 @@ import { type KubernetesOptions, kubernetesSection } from '../kubernetes/options
 import { ledgerSection } from '../ledger/options.ts';
 import { notificationsSection } from '../notifications/options.ts';
 import { blazarSection, keystoneSection } from '../openstack/options.ts';
-import { type SkypilotOptions, skypilotSection } from '../skypilot/options.ts';
+import type { SkypilotOptions } from '../skypilot/options.ts';
+import { skypilotSection } from '../skypilot/section.ts';
 import {
   mistakesOf,
   readAuthorities,

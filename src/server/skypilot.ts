@@ -4,17 +4,18 @@
  */
 import { type Context, HttpError, type Middleware } from 'koa';
 import { reviewRecord } from '../decisions/record.ts';
-import { decodeRequest, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
+import { decodeInTurns, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
 import { jsonBody, parsedJson } from './body.ts';
 import type { DecisionRecorder } from './decision-recorder.ts';
 import type { Door } from './doors.ts';
 import type { SkypilotParts } from './generation.ts';
 import { TooMuchJsonError } from './json-pieces.ts';
+import type { Metrics } from './metrics.ts';
 import { isSkypilotPath } from './own-paths.ts';
 import { stateOf } from './request-state.ts';
 
 /** Answers at the configured path, which a reload may change; other requests go on to the next middleware. */
-export function skypilotEndpoint(door: Door, recorder: DecisionRecorder): Middleware {
+export function skypilotEndpoint(door: Door, recorder: DecisionRecorder, metrics: Metrics): Middleware {
   return async (ctx, next) => {
     const { skypilot } = stateOf(ctx).generation;
     if (!servesSkypilot(skypilot, ctx.path)) {
@@ -26,7 +27,7 @@ export function skypilotEndpoint(door: Door, recorder: DecisionRecorder): Middle
       return;
     }
     await door.requireProof(ctx);
-    await review(ctx, skypilot, await receivedRequest(ctx), recorder);
+    await review(ctx, skypilot, await receivedRequest(ctx), recorder, metrics);
   };
 }
 
@@ -39,7 +40,7 @@ export function servesSkypilot({ options, policies }: SkypilotParts, path: strin
 async function receivedRequest(ctx: Context): Promise<ReceivedRequest> {
   try {
     const body = await jsonBody(ctx);
-    return decodeRequest(typeof body === 'string' ? await innerJson(body) : body);
+    return await decodeInTurns(typeof body === 'string' ? await innerJson(body) : body);
   } catch (thrown) {
     if (thrown instanceof InvalidBodyError || (thrown instanceof HttpError && thrown.status === 400)) {
       return ctx.throw(422, thrown.message);
@@ -63,6 +64,7 @@ async function review(
   { options, policies }: SkypilotParts,
   request: ReceivedRequest,
   recorder: DecisionRecorder,
+  metrics: Metrics,
 ): Promise<void> {
   const { generation, requestId, headers } = stateOf(ctx);
   const { number } = generation;
@@ -70,6 +72,9 @@ async function review(
   await generation.inTurn(async (deadline) => {
     const reviewed = await policies.review(request, { deadline, requestId });
     const milliseconds = performance.now() - started;
+    for (const policy of reviewed.mismatches) {
+      metrics.mismatched(policy);
+    }
     const facts = { requestId, generation: number, milliseconds, request };
     await recorder.record(reviewRecord(reviewed, facts), deadline);
     if (reviewed.failed) {

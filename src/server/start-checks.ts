@@ -3,9 +3,9 @@
 import { withOrigin } from '../config/option-groups.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import type { Problem } from '../errors.ts';
-import { kubernetesSection } from '../kubernetes/options.ts';
+import { kubernetesSection, servesKubernetes } from '../kubernetes/options.ts';
 import { isKeystoneSet, keystoneSection } from '../openstack/options.ts';
-import { skypilotSection } from '../skypilot/options.ts';
+import { skypilotSection } from '../skypilot/section.ts';
 import { asProblem, mistakesOf, type TokenOptions } from './credentials.ts';
 import {
   asksForCertificate,
@@ -116,11 +116,10 @@ function hasTokens({ tokens, tokens_file }: TokenOptions): boolean {
 /** The protocols that are served. Blazar's always is. */
 export function servedDoors(configuration: Configuration): DoorName[] {
   const { admin_policies } = sectionOf(configuration, skypilotSection);
-  const { scheduling_policies } = sectionOf(configuration, kubernetesSection);
   const isServed = {
     blazar: true,
     skypilot: admin_policies.length > 0,
-    kubernetes: scheduling_policies.length > 0,
+    kubernetes: servesKubernetes(sectionOf(configuration, kubernetesSection)),
   };
   return DOOR_NAMES.filter((name) => isServed[name]);
 }

@@ -15,6 +15,10 @@ export function wholeBody(request: IncomingMessage, limit: number): Promise<Buff
       reject(new BodyTooLargeError());
       return;
     }
+    if (isGone(request)) {
+      reject(goneError());
+      return;
+    }
     const chunks: Buffer[] = [];
     let length = 0;
     request.on('data', (chunk: Buffer) => {
@@ -34,8 +38,17 @@ export function wholeBody(request: IncomingMessage, limit: number): Promise<Buff
     request.on('close', () => {
       // Every request closes in the end, and creating an unused error costs as much as parsing the body.
       if (!request.complete) {
-        reject(new Error('the connection was closed'));
+        reject(goneError());
       }
     });
   });
+}
+
+/** Whether the client has gone before anything was read: no event will come any more, not even of a body that has arrived. */
+export function isGone(request: IncomingMessage): boolean {
+  return request.destroyed && !request.readableEnded;
+}
+
+export function goneError(): Error {
+  return new Error('the connection was closed');
 }

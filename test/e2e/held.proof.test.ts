@@ -8,7 +8,7 @@ import { openRaw, postBytes } from '../support/raw-http.ts';
 import { createLasting } from '../support/requests.ts';
 import { startCommand } from '../support/run-command.ts';
 
-const SOON = { timeout: 15_000, interval: 50 };
+const SOON = { timeout: 30_000, interval: 50 };
 const HELD = 75;
 const TIMEOUT = 60_000;
 

@@ -109,7 +109,7 @@ describe('a disk that is full', PATIENT, () => {
     const folder = mounted(2);
     const { connection } = await newLedger(folder);
     const services = await startServices(2, { connection, deadline: DEADLINE });
-    const clients = newClients(8, { mayEnd: false });
+    const clients = newClients(64, { mayEnd: false });
     const load = startClients(clients, services);
     const ballast = join(folder, 'ballast');
     const [service] = services;
@@ -141,6 +141,9 @@ describe('a disk that is full', PATIENT, () => {
       execFileSync('prlimit', ['--pid', String(service.process.pid), `--fsize=${bytes}:`]);
     limit(String(statSync(`${file}-wal`).size));
     await untilRefused(service);
+    // They are committed together, and fail together.
+    const crowd = await Promise.all(Array.from({ length: 64 }, () => create(service)));
+    expect(crowd.filter(({ status }) => status !== REFUSED.status)).toEqual([]);
     expect(await isHealthy(service)).toBe(true);
     limit('unlimited');
     await untilAllowed(() => create(service));

@@ -143,14 +143,30 @@ describe('a name in enabled_filters', () => {
     const folder = filterFolder({ [file]: "throw new Error('imported');" });
     const { stderr } = await validate(enforcing(`filters_path = ${folder}`, `enabled_filters = ${name}`));
     const hint =
-      expected === undefined
-        ? '; the nearest right name'
-        : `: ${folder}/${file} must be called ${expected}\n`;
+      expected === undefined ? '; installed: ' : `: ${folder}/${file} must be called ${expected}\n`;
     expect(stderr).toContain(`enabled_filters: there is no filter "${name}"${hint}`);
   });
 });
 
 describe('a file that holds no usable filter', () => {
+  it('is the only mistake, not the options that its filter would declare', async () => {
+    const folder = filterFolder({ 'host-count-filter.js': "throw new Error('broken');" });
+    const lines = [`filters_path = ${folder}`, 'host_count_max = 4', 'host_counts = 5'];
+    const conf = enforcing('enabled_filters = HostCountFilter', ...lines);
+    const { code, stderr } = await validate(conf);
+    expect({ code, stderr: stderr.trimEnd().split('\n') }).toEqual({
+      code: 2,
+      stderr: [
+        expect.stringContaining('enabled_filters: the filter "HostCountFilter" cannot be used'),
+        `error: ${conf}:5: [enforcement] host_counts: unknown option`,
+      ],
+    });
+    // Nobody names the filter, so that nothing says why its options are unknown.
+    const unnamed = await validate(enforcing(...lines));
+    expect(unnamed.stderr).toContain('host_count_max: unknown option');
+    expect(unnamed.code).toBe(2);
+  });
+
   it('is an error with its reason if it is named, and all of them are reported', async () => {
     const { folder, broken } = folderOfBroken();
     const names = broken.map(({ name }) => name).join(', ');

@@ -62,9 +62,8 @@ describe('serve', () => {
   });
 
   it('shows what each protocol asks for, and a curl line with room for a token, but never a token', async () => {
-    const policy = projectFile('examples/admin-policies/disable-public-ip-policy.js');
     const conf = confFile(
-      `[service]\nport = 0\n[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 172800\n[skypilot]\nadmin_policies = ${policy}#DisablePublicIpPolicy\n[kubernetes]\nscheduling_policies = ${projectFile('etc/kubernetes/policies.yaml')}\ntokens = n3xt\n`,
+      `[service]\nport = 0\n[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 172800\n[skypilot]\nadmin_policies = DisablePublicIpPolicy\n[kubernetes]\nscheduling_policies = ${projectFile('etc/kubernetes/policies.yaml')}\ntokens = n3xt\n`,
     );
     const { output, url } = await serve(['--config-file', conf], {
       env: { OS_SERVICE__TOKENS: 's3cret,0ther' },

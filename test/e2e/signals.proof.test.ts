@@ -9,7 +9,7 @@ import { capturedText } from '../support/requests.ts';
 import { type RunningCommand, startCommand } from '../support/run-command.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
-const SOON = { timeout: 15_000, interval: 20 };
+const SOON = { timeout: 30_000, interval: 20 };
 
 /** `serve` with this configuration, on a free port. */
 async function serve(conf: string): Promise<RunningCommand & { url: string; port: number }> {

@@ -130,7 +130,7 @@ describe('a token in a path', () => {
   it('reaches no answer, log, metric or decision', async () => {
     const log = temporaryFile('decisions.jsonl', '');
     const running = await guarded({ service: { decision_log: log, log_level: 'debug' } });
-    const fault = vi.spyOn(PodAdmission.prototype, 'review').mockImplementationOnce(() => {
+    const fault = vi.spyOn(PodAdmission.prototype, 'admit').mockImplementationOnce(() => {
       throw new Error('a fault');
     });
     const answers: ServiceAnswer[] = [];
@@ -150,7 +150,8 @@ describe('a token in a path', () => {
       answers.push(await running.request(path, init));
     }
     fault.mockRestore();
-    expect(answers.map(({ status }) => status)).toEqual([500, 200, 400, 404, 404, 404, 401, 405, 404]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 400, 404, 404, 404, 401, 405, 404]);
+    expect(answers[0]?.text).toContain('"allowed":false');
     answers.push(await running.request('/metrics'), await running.request('/openapi.json'));
     const seen = answers.map(({ text, headers }) => text + JSON.stringify([...headers])).join('\n');
     expect(seen).not.toContain(TOKEN);
@@ -160,7 +161,7 @@ describe('a token in a path', () => {
     expect(readFileSync(log, 'utf8')).toContain('kubernetes.admission');
     expect(readFileSync(log, 'utf8')).not.toContain(TOKEN);
     expect(JSON.stringify(running.service.doors)).not.toContain(TOKEN);
-    expect(answers.at(-2)?.text).toContain(`http_requests_total{path="${ADMISSION}",status="200"} 1`);
+    expect(answers.at(-2)?.text).toContain(`http_requests_total{path="${ADMISSION}",status="200"} 2`);
   });
 });
 

@@ -7,7 +7,7 @@ import type { ConfigSources } from '../../src/index.ts';
 import { SECTIONS } from '../../src/server/sections.ts';
 import { startService } from '../../src/server/service.ts';
 import { configFile } from '../config/helpers.ts';
-import { confFile, projectFile, temporaryFile } from '../support/files.ts';
+import { confFile, temporaryFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
 import { runServiceOn } from '../support/running-service.ts';
@@ -133,7 +133,7 @@ describe('a reload', () => {
   });
 
   it("that takes away SkyPilot's last token is refused", async () => {
-    const policies = `[skypilot]\nadmin_policies = ${projectFile('examples/admin-policies/add-labels-policy.js')}#AddLabelsPolicy\n`;
+    const policies = '[skypilot]\nadmin_policies = AddLabelsPolicy\n';
     const file = confFile(`[service]\nport = 0\n${policies}tokens = s3cret\n`);
     const { service, logger } = await runServiceOn({ environment: {}, configFiles: [file] });
     writeFileSync(file, `[service]\nport = 0\n${policies}`);

@@ -11,6 +11,7 @@ import { FollowerMetrics } from '../../src/server/follower-metrics.ts';
 import { SECTIONS } from '../../src/server/sections.ts';
 import { eventIn } from '../notifications/cloud-events.ts';
 import { recorded } from '../openstack/blazar-world.ts';
+import { drips, endsEarly, hugely, sends } from '../support/faulty-answers.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { metric } from '../support/metric.ts';
@@ -23,40 +24,12 @@ type Answers = Record<string, (response: ServerResponse) => void>;
 const ROUNDS = 'blazar_enforcement_blazar_rounds_total';
 const LISTED = JSON.stringify(recorded('leases').body);
 const LEASES = (JSON.parse(LISTED) as { leases: Record<string, unknown>[] }).leases;
-const sends =
-  (body: string, status = 200, headers: Record<string, string> = {}) =>
-  (response: ServerResponse) =>
-    void response.writeHead(status, headers).end(body);
 const listing = (leases: readonly unknown[], headers = {}) => sends(JSON.stringify({ leases }), 200, headers);
 const changed = (changes: Record<string, unknown>) =>
   listing([{ ...LEASES[0], ...changes }, ...LEASES.slice(1)]);
 
-function endlessly(response: ServerResponse): void {
-  response.writeHead(200).write('{"leases": [');
-  const drips = setInterval(() => response.write(' '), 50);
-  response.on('close', () => clearInterval(drips));
-}
-
-function hugely(response: ServerResponse): void {
-  const piece = ' '.repeat(4 * 1024 * 1024);
-  let sent = 0;
-  const more = () => {
-    while (!response.destroyed && sent < 25) {
-      sent += 1;
-      if (!response.write(piece)) {
-        return;
-      }
-    }
-    response.end();
-  };
-  response.writeHead(200).on('drain', more);
-  more();
-}
-
-function cutOff(response: ServerResponse): void {
-  response.writeHead(200, { 'content-length': '5000' }).write(LISTED.slice(0, 2000));
-  setImmediate(() => response.destroy());
-}
+const endlessly = (response: ServerResponse) => drips(response, '{"leases": [');
+const cutOff = (response: ServerResponse) => endsEarly(response, LISTED.slice(0, 2000));
 
 /** A ledger that has the recorded leases, and the service's follower of a Blazar with these answers. */
 async function world({ rate = 1, timeout = 30, notifications = {} } = {}) {
@@ -129,7 +102,7 @@ async function world({ rate = 1, timeout = 30, notifications = {} } = {}) {
   const unfollow = async () => {
     const follower = new Follower({ current: followed, metrics, logger });
     follower.start();
-    await vi.waitFor(async () => expect(await outcome('complete')).toBe(1), { timeout: 10_000, interval: 5 });
+    await vi.waitFor(async () => expect(await outcome('complete')).toBe(1), { timeout: 30_000, interval: 5 });
     const blazarOptions = { ...values.blazar, reconcile_interval: 0 };
     const changed = { ...values, blazar: blazarOptions };
     current = await requireConfiguration({ environment: {}, configFiles: [], values: changed }, SECTIONS);
@@ -145,7 +118,7 @@ it('tells a webhook what a round has changed, once', async () => {
   const { round, enforcement } = await world({ notifications: { webhook_url: receiver.url } });
   enforcement.deliver();
   await round();
-  await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 10_000, interval: 5 });
+  await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 30_000, interval: 5 });
   const event = eventIn(receiver.requests[0]?.body ?? '');
   expect(event.type).toBe('io.blazar-enforcement.ledger.corrected');
   expect(event.data).toMatchObject({ changed_by: 'blazar-enforcement', released: 0, corrected: 0 });

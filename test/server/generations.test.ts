@@ -8,6 +8,8 @@ import { metric } from '../support/metric.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
 import { type RunningPolicyService, runServiceOn } from '../support/running-service.ts';
 
+const SOON = { timeout: 30_000, interval: 5 };
+
 const TWO_DAYS = capturedText('check-create-physical-host.json');
 const ONE_HOUR = 'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 3600\n';
 const THREE_DAYS = 'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200\n';
@@ -150,7 +152,7 @@ describe('a reload', () => {
         { generation: 1, allowed: true },
         { generation: 2, allowed: false },
       ]);
-    }, 5000);
+    }, SOON);
   });
 
   it('whose file has gone, or is no text, is refused, and the rules before it still decide', async () => {
@@ -172,11 +174,11 @@ describe('a reload', () => {
     const filter = (name: string) => `filters_path = ${folder}\nenabled_filters = ${name}\n`;
     const { change, post, request, service } = await onFile(filter('OldFilter'));
     const asked = post('/check-create', TWO_DAYS);
-    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked']), 5000);
+    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked']), SOON);
 
     await expect(change(filter('NewFilter'))).resolves.toBe(true);
     const next = post('/check-create', TWO_DAYS);
-    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked', 'NewFilter asked']), 5000);
+    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked', 'NewFilter asked']), SOON);
     // Both count, whichever configuration they are decided by.
     const { text } = await request('/metrics');
     expect(metric(text, 'blazar_enforcement_decisions_under_way')).toBe(2);
@@ -184,7 +186,7 @@ describe('a reload', () => {
     open('OldFilter');
     const old = await asked;
     expect([old.json, generationOf(old)]).toEqual([{ message: 'says OldFilter' }, '1']);
-    await vi.waitFor(() => expect(heard.slice(2)).toEqual(['OldFilter closed']), 5000);
+    await vi.waitFor(() => expect(heard.slice(2)).toEqual(['OldFilter closed']), SOON);
     open('NewFilter');
     const young = await next;
     expect([young.json, generationOf(young)]).toEqual([{ message: 'says NewFilter' }, '2']);
@@ -221,7 +223,7 @@ describe('a reload', () => {
     expect(logger.lines.map((line) => line.message)).toContain(message);
     expect(await request('/readyz')).toMatchObject({ status: 503, json: { problems: [message] } });
     const asked = post('/check-create', TWO_DAYS);
-    await vi.waitFor(() => expect(heard).toContain('OldFilter asked'), 5000);
+    await vi.waitFor(() => expect(heard).toContain('OldFilter asked'), SOON);
     open('OldFilter');
     expect((await asked).json).toEqual({ message: 'says OldFilter' });
     expect(heard).not.toContain('OldFilter closed');
@@ -248,7 +250,7 @@ describe('a reload', () => {
     const filter = (name: string) => `filters_path = ${folder}\nenabled_filters = ${name}\n`;
     const { service, change, post } = await onFile(filter('OldFilter'));
     const asked = post('/check-create', TWO_DAYS);
-    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked']), 5000);
+    await vi.waitFor(() => expect(heard).toEqual(['OldFilter asked']), SOON);
     const closed = service.close();
     await expect(change(filter('NewFilter'))).resolves.toBe(false);
     open('OldFilter');

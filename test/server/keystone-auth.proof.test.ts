@@ -1,12 +1,15 @@
 /** Tokens of Keystone at the endpoints of Blazar's protocol. */
 import { writeFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it, vi } from 'vitest';
 import { confFile } from '../support/files.ts';
 import { metric } from '../support/metric.ts';
+import { openRaw, postHead } from '../support/raw-http.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
 import { runService, runServiceOn } from '../support/running-service.ts';
 import { ValidatingKeystone } from '../support/validating-keystone.ts';
 
+const PATIENT = { timeout: 30_000 };
 const FITS = capturedText('check-create-physical-host.json');
 const ENDPOINTS: Record<string, string> = {
   '/check-create': FITS,
@@ -62,6 +65,31 @@ describe('[service] keystone_auth', () => {
     expect(await post(path, body, sends(MEMBER))).toMatchObject(FORBIDDEN);
     expect(await post(path, body, sends(TOKEN))).toMatchObject({ status: 204 });
   });
+
+  it.each(['identity', 'gzip'])(
+    'forgets a client that goes while Keystone is asked: %s',
+    async (encoding) => {
+      const { keystone, service, port, request } = await guarded();
+      const release = keystone.hold();
+      const body = encoding === 'gzip' ? gzipSync(FITS) : Buffer.from(FITS);
+      const line = encoding === 'gzip' ? 'Content-Encoding: gzip\r\n' : '';
+      const { socket } = await openRaw(port);
+      socket.write(postHead('/check-create', body.length, `X-Auth-Token: ${TOKEN}\r\n${line}`));
+      socket.write(body);
+      await keystone.untilAsked(1);
+      socket.resetAndDestroy();
+      // The service hears of it before it hears of these.
+      await request('/healthz');
+      await request('/healthz');
+      release();
+      await vi.waitFor(async () => {
+        const { text } = await request('/metrics');
+        expect(text).toContain('http_requests_total{path="/check-create",status="400"} 1');
+      }, PATIENT);
+      // Waits for every request.
+      await service.close();
+    },
+  );
 
   it('asks Keystone once for each token, however many requests there are', async () => {
     const { keystone, check } = await guarded();

@@ -10,6 +10,8 @@ import { createLasting } from '../support/requests.ts';
 import { runServiceOn } from '../support/running-service.ts';
 import { type ClientName, openTls, tlsFiles, tlsFixture } from '../support/tls.ts';
 
+const SOON = { timeout: 30_000, interval: 5 };
+
 const POLICIES = policiesForAll({ everything: { allowed: { schedulerNames: [] } } });
 const REVIEW = JSON.stringify(creating());
 const VERSIONS = ['TLSv1.2', 'TLSv1.3'] as const;
@@ -93,7 +95,10 @@ describe('with [kubernetes] client_ca_file', () => {
     expect(await ask('client')).toBe(200);
     copyFileSync(tlsFixture('second-ca.pem'), files.caFile);
     await service.reload();
-    await vi.waitFor(() => expect(JSON.stringify(logger.lines)).toContain('certificate files read again'));
+    await vi.waitFor(
+      () => expect(JSON.stringify(logger.lines)).toContain('certificate files read again'),
+      SOON,
+    );
     expect(await ask('client')).toBe(401);
     expect(await ask('second-client')).toBe(200);
   });

@@ -69,6 +69,15 @@ function line(outcome: string, changes: object = {}) {
   };
 }
 
+/** What was enforced, and what policies in audit mode would have done. */
+function tried(outcome: string) {
+  const [filter, message, duration_ms] = ['SchedulingPolicy', null, expect.any(Number)];
+  return [
+    { filter, outcome, audit: false, message, duration_ms },
+    { filter, outcome: 'rejected', audit: true, message, duration_ms },
+  ];
+}
+
 describe('an admission', () => {
   it('is a line of the decision log, whatever the result', async () => {
     const { records, metrics, page } = await recorded(async ({ ask }) => {
@@ -94,6 +103,11 @@ describe('an admission', () => {
       decisions('kubernetes.validation', 'rejected', 'SchedulingPolicy'),
       metric(metrics, 'blazar_enforcement_decisions_total'),
     ]).toEqual([2, 1, 1, 1, 5]);
+    expect(
+      metric(metrics, 'blazar_enforcement_kubernetes_refusals_total', {
+        ...{ policy: 'disks', rule: 'nodeSelector', mode: 'enforce' },
+      }),
+    ).toBe(2);
     expect(page).toContain('system:serviceaccount:shop:default');
     const paths = ['/kubernetes/admission', '/kubernetes/validation'].map((path) =>
       metric(metrics, 'blazar_enforcement_http_requests_total', { path, status: '200' }),
@@ -109,7 +123,8 @@ describe('an admission', () => {
         tried: { required: { nodeSelectors: { zone: ['a'] } } },
       },
     );
-    expect(records).toEqual([line('changed', { warnings: [expect.stringContaining('nodeSelector zone')] })]);
+    const warnings = [expect.stringContaining('nodeSelector zone')];
+    expect(records).toEqual([line('changed', { warnings, filters: tried('changed') })]);
   });
 
   it('in audit mode is recorded as such, with the warnings', async () => {
@@ -123,7 +138,14 @@ describe('an admission', () => {
     const warnings = [
       'a scheduling policy in audit mode would reject this pod: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)',
     ];
-    expect(records).toEqual([line('audit', { warnings }), line('allowed')]);
+    expect(records).toEqual([line('audit', { warnings, filters: tried('allowed') }), line('allowed')]);
+    const refused = { operation: 'kubernetes.admission', filter: 'SchedulingPolicy', outcome: 'rejected' };
+    expect(metric(metrics, 'blazar_enforcement_audit_refusals_total', refused)).toBe(1);
+    expect(
+      metric(metrics, 'blazar_enforcement_kubernetes_refusals_total', {
+        ...{ policy: 'disks', rule: 'nodeSelector', mode: 'audit' },
+      }),
+    ).toBe(1);
     const labels = { operation: 'kubernetes.admission', outcome: 'audit', filter: 'SchedulingPolicy' };
     expect(metric(metrics, 'blazar_enforcement_decisions_total', labels)).toBe(1);
   });
@@ -156,7 +178,7 @@ describe('an admission', () => {
         review.request.object.spec.nodeSelector = { disk: 'tape' };
         expect((await ask(review)).allowed).toBe(false);
         review.request.object.spec.nodeSelector = ['s3cret'];
-        expect((await ask(review)).status).toBe(400);
+        expect((await ask(review)).allowed).toBe(false);
         await post('/kubernetes/admission', JSON.stringify(review).slice(0, -1));
       }
     });

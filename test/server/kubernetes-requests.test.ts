@@ -25,7 +25,10 @@ const asking = (changes: object) => ({ ...review, request: { ...request, ...chan
 const holding = (spec: object) => asking({ object: { metadata, spec } });
 const without = (name: string) => asking({ [name]: undefined });
 
-const MALFORMED: readonly [what: string, field: string, body: unknown][] = [
+type Malformed = readonly [what: string, field: string, body: unknown];
+
+/** Nobody could be answered. */
+const MALFORMED: readonly Malformed[] = [
   ['a list', '', []],
   ['null', '', 'null'],
   ['a text', '', '"s3cret"'],
@@ -40,6 +43,10 @@ const MALFORMED: readonly [what: string, field: string, body: unknown][] = [
   ['no uid', 'request.uid', without('uid')],
   ['a uid that is a number', 'request.uid', asking({ uid: 7 })],
   ['a uid that is empty', 'request.uid', asking({ uid: '' })],
+];
+
+/** The API server says which request it is. */
+const UNJUDGED: readonly Malformed[] = [
   ['no resource', 'request.resource', without('resource')],
   [
     'a resource without a group',
@@ -102,6 +109,27 @@ const MALFORMED: readonly [what: string, field: string, body: unknown][] = [
   ],
 ];
 
+/** The API server stores such pods. */
+const TOO_MANY: readonly Malformed[] = [
+  ['tolerations', 'request.object.spec.tolerations', holding({ tolerations: new Array(1001).fill({}) })],
+  [
+    'terms',
+    'nodeSelectorTerms',
+    holding({
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: new Array(1001).fill({}) },
+        },
+      },
+    }),
+  ],
+  [
+    'a Binding without a name',
+    'request.object.target.name',
+    asking({ subResource: 'binding', object: { target: {} } }),
+  ],
+];
+
 describe('an invalid review', () => {
   it('gets 400 and the invalid field, without its content', async () => {
     const { post } = await runKubernetes(policies({ disks: DISKS }));
@@ -118,6 +146,26 @@ describe('an invalid review', () => {
       expect(headers.has('X-Enforcement-Generation')).toBe(false);
       expect(text, what).not.toContain('s3cret');
     }
+  });
+
+  it('that has a uid is refused with the invalid field in an answer, since any other status may let the pod pass', async () => {
+    const { ask } = await runKubernetes(policies({ disks: DISKS }));
+    for (const [what, field, body] of [...UNJUDGED, ...TOO_MANY]) {
+      const { answer, ...came } = await ask(body as typeof review & { request: typeof request });
+      expect({ what, ...came }).toMatchObject({ what, status: 200, allowed: false, patch: [] });
+      expect(came.message, what).toMatch(/^the (pod|binding) cannot be judged: .*expected/);
+      expect(came.message, what).toContain(field);
+      expect(answer.text, what).not.toContain('s3cret');
+    }
+  });
+
+  it('with a uid is a warning if all policies are only tried', async () => {
+    const { ask } = await runKubernetes(policies({ disks: DISKS }), { kubernetes: { audit: '*' } });
+    expect(await ask(holding({ tolerations: new Array(1001).fill({}) }))).toMatchObject({
+      status: 200,
+      allowed: true,
+      warnings: [expect.stringContaining('could not be tried: the pod cannot be judged')],
+    });
   });
 
   it('that is truncated, empty or not JSON gets 400', async () => {
@@ -158,6 +206,74 @@ describe('an invalid review', () => {
   });
 });
 
+describe('a review that is too large to be read', () => {
+  /** As an API server writes it. */
+  const written = (
+    [group, resource]: readonly [string, string],
+    { operation = 'CREATE', name = 'web', subResource = '' } = {},
+  ) =>
+    JSON.stringify({
+      kind: 'AdmissionReview',
+      apiVersion: 'admission.k8s.io/v1',
+      request: {
+        uid: 'u-1',
+        kind: { group, version: 'v1', kind: 'Any' },
+        resource: { group, version: 'v1', resource },
+        ...(subResource && { subResource }),
+        requestKind: { group, version: 'v1', kind: 'Any' },
+        requestResource: { group, version: 'v1', resource },
+        ...(subResource && { requestSubResource: subResource }),
+        name,
+        namespace: 'shop',
+        operation,
+        userInfo: { username: 'lin' },
+        object: { metadata: { name }, spec: { hostname: 'x'.repeat(300_000) } },
+      },
+    });
+  const PODS = ['', 'pods'] as const;
+  const run = (kubernetes = {}) =>
+    runKubernetes(policies({ disks: DISKS }), { service: { body_limit: 4000 }, kubernetes });
+
+  it('is refused in an answer, whatever stands in its names', async () => {
+    const { ask } = await run();
+    const names = ['web', 'a"b', '","namespace":"x","operation":"DELETE"', 'x'.repeat(9000)];
+    for (const name of names) {
+      expect(await ask(written(PODS, { name }))).toMatchObject({
+        status: 200,
+        uid: 'u-1',
+        allowed: false,
+        message: 'the pod cannot be judged: expected a body of at most 4000 bytes',
+      });
+    }
+    for (const resource of [
+      ['apps', 'daemonsets'],
+      ['', 'bindings'],
+      ['scheduling.blazar-enforcement', 'schedulingpolicies'],
+    ] as const) {
+      expect(await ask(written(resource))).toMatchObject({ status: 200, allowed: false });
+    }
+    expect(await ask(written(PODS, { subResource: 'binding' }))).toMatchObject({ allowed: false });
+  });
+
+  it('passes if it needs no review, and where only a warning was asked for', async () => {
+    const { ask } = await run();
+    expect(await ask(written(PODS, { operation: 'DELETE' }))).toMatchObject({ allowed: true, warnings: [] });
+    expect(await ask(written(PODS, { subResource: 'status' }))).toMatchObject({ allowed: true });
+    expect(await ask(written(['', 'services']))).toMatchObject({ allowed: true, warnings: [] });
+    const warned = { allowed: true, warnings: [expect.stringContaining('could not be checked')] };
+    expect(await ask(written(['apps', 'deployments']))).toMatchObject(warned);
+    const refusing = await run({ workloads: 'refuse' });
+    expect(await refusing.ask(written(['apps', 'deployments']))).toMatchObject({ allowed: false });
+  });
+
+  it('is refused too if it has more values than are parsed', async () => {
+    const { ask } = await runKubernetes(policies({ disks: DISKS }));
+    const many = JSON.stringify(new Array(300_001).fill(0));
+    const text = written(PODS).replace(/"hostname":"x*"/, () => `"env":${many}`);
+    expect(await ask(text)).toMatchObject({ status: 200, allowed: false });
+  });
+});
+
 describe("names of JavaScript's own members", () => {
   const hostile = (text: string) => JSON.stringify(asking({})).replace('"spec":{}', text);
 
@@ -185,7 +301,7 @@ describe("names of JavaScript's own members", () => {
     const { ask } = await runKubernetes(policies({ disks: DISKS }));
     const inside = JSON.stringify(asking({})).slice(1, -1);
     expect((await ask(`{"__proto__":{${inside}}}`)).status).toBe(400);
-    expect((await ask(hostile('"__proto__":{"spec":{}}'))).status).toBe(400);
+    expect((await ask(hostile('"__proto__":{"spec":{}}'))).allowed).toBe(false);
   });
 });
 
@@ -202,35 +318,31 @@ it('a large pod is judged, and its message is bounded', async () => {
 
 describe('the parameter timeout', () => {
   /** How long a decision may take that was asked for with a query, in seconds. */
-  async function waiting(...queries: string[]): Promise<unknown[]> {
+  async function waiting(...queries: string[]): Promise<number[]> {
     const { ask } = await runKubernetes(policies({ disks: DISKS }), { service: { deadline: 600 } });
     const inTurn = vi.spyOn(Generation.prototype, 'inTurn');
     try {
       for (const query of queries) {
         expect((await ask(creating(), ADMISSION + query)).status, query).toBe(200);
       }
-      return inTurn.mock.calls.map(([, seconds]) => seconds);
+      return inTurn.mock.calls.map(([, seconds = Number.NaN]) => seconds);
     } finally {
       inTurn.mockRestore();
     }
   }
 
-  it('limits the wait, in the format of Go, up to the deadline', async () => {
-    expect(
-      await waiting(
-        '',
-        '?timeout=10s',
-        '?timeout=500ms',
-        '?timeout=1.5s',
-        '?timeout=1m30s',
-        '?timeout=1h0m0s',
-        '?timeout=900s',
-      ),
-    ).toEqual([600, 10, 0.5, 1.5, 90, 600, 600]);
+  it('limits the wait to less than the API server waits, in the format of Go, up to the deadline', async () => {
+    const times = { '': 600, '10s': 9, '500ms': 0.4, '1.5s': 1.2, '1m30s': 89, '1h0m0s': 600, '900s': 600 };
+    const waits = await waiting(...Object.keys(times).map((time) => (time === '' ? '' : `?timeout=${time}`)));
+    // What has passed before is gone.
+    for (const [index, most] of Object.values(times).entries()) {
+      expect(waits[index]).toBeLessThanOrEqual(most);
+      expect(waits[index]).toBeGreaterThan(most > 60 ? most - 60 : -1);
+    }
   });
 
   it('of 0 still allows a response without waiting', async () => {
-    expect(await waiting('?timeout=0s', '?timeout=0.001ms')).toEqual([0, 0.000001]);
+    expect(await waiting('?timeout=0s', '?timeout=0.001ms')).toEqual([0, 0]);
   });
 
   it('limits the wait for a turn', async () => {
@@ -240,11 +352,13 @@ describe('the parameter timeout', () => {
     await begun;
     // Whoever waits for the deadline of the service waits longer than this test may take.
     for (const timeout of ['100ms', '0s']) {
-      const { status, answer } = await ask(creating(), `${ADMISSION}?timeout=${timeout}`);
-      expect({ timeout, status, again: answer.headers.get('Retry-After') }).toMatchObject({
+      const { status, allowed, answer } = await ask(creating(), `${ADMISSION}?timeout=${timeout}`);
+      // Not an HTTP error: with failurePolicy Ignore the pod would pass.
+      expect({ timeout, status, allowed, answer: answer.json }).toMatchObject({
         timeout,
-        status: 503,
-        again: expect.stringMatching(/^\d+$/),
+        status: 200,
+        allowed: false,
+        answer: { response: { status: { code: 503, reason: 'ServiceUnavailable' } } },
       });
     }
     finish();

@@ -102,7 +102,13 @@ describe('the validating webhook', () => {
 describe('what is not judged', () => {
   const { resource } = creating().request;
   const OTHERS: readonly [what: string, changes: Readonly<Record<string, unknown>>][] = [
-    ['a deployment', { resource: { group: 'apps', version: 'v1', resource: 'deployments' } }],
+    ['a service', { resource: { group: '', version: 'v1', resource: 'services' } }],
+    ['a pod template', { resource: { group: '', version: 'v1', resource: 'podtemplates' } }],
+    ['deployments of another group', { resource: { group: 'x.y', version: 'v1', resource: 'deployments' } }],
+    [
+      'the scale of a Deployment',
+      { resource: { group: 'apps', version: 'v1', resource: 'deployments' }, subResource: 'scale' },
+    ],
     ['pods of another group', { resource: { group: 'metrics.k8s.io', version: 'v1', resource: 'pods' } }],
     ['pods/exec', { resource, subResource: 'exec', operation: 'CONNECT' }],
     ['pods/status', { resource, subResource: 'status', operation: 'UPDATE' }],
@@ -236,7 +242,8 @@ describe('what is judged apart from pods', () => {
       message:
         'the scheduling policy is invalid: spec.required.nodeSelector: unknown field; the nearest right name is "nodeSelectors"; spec.allow: unknown field; the nearest right name is "allowed"',
     });
-    expect((await judge({}, { status: {} })).allowed).toBe(false);
+    expect((await judge({}, { states: {} })).allowed).toBe(false);
+    expect((await judge({}, { status: { conditions: [{}] } })).allowed).toBe(true);
     const gone = creating({}, { ...POLICIES, operation: 'DELETE', object: null });
     expect(await ask(gone, VALIDATION)).toMatchObject(UNTOUCHED);
     expect((await ask(creating({}, { ...POLICIES, object: null }), VALIDATION)).allowed).toBe(false);

@@ -45,14 +45,12 @@ describe('the metrics of a ledger', () => {
     expect(await post('/on-end', END)).toMatchObject({ status: 204 });
     const samples = await readSamples(url);
     expect(samplesOf(samples, 'ledger_transactions_total')).toEqual({
-      '{operation="check",outcome="done"}': 2,
       '{operation="commit",outcome="done"}': 1,
-      '{operation="commit",outcome="refused"}': 1,
+      '{operation="commit",outcome="refused"}': 2,
       '{operation="end",outcome="done"}': 1,
     });
     expect(samplesOf(samples, 'ledger_transaction_duration_seconds_count')).toEqual({
-      '{operation="check"}': 2,
-      '{operation="commit"}': 2,
+      '{operation="commit"}': 3,
       '{operation="end"}': 1,
     });
   });
@@ -72,7 +70,7 @@ describe('the metrics of a ledger', () => {
     });
     expect(await available()).toBe(0);
     expect(samplesOf(await readSamples(url), 'ledger_transactions_total')).toMatchObject({
-      '{operation="check",outcome="failed"}': 1,
+      '{operation="commit",outcome="failed"}': 1,
     });
 
     mendLedger(connection);

@@ -9,7 +9,7 @@ import { type RunningPolicyService, runService, sharedService } from '../support
 
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
-const SOON = { timeout: 15_000, interval: 10 };
+const SOON = { timeout: 30_000, interval: 10 };
 /** What would be read as a request if a body were not. */
 const HIDDEN = postBytes('/check-create', FITS, 'X-Auth-Token: s3cret\r\n');
 

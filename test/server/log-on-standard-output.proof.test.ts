@@ -10,7 +10,7 @@ import { flood } from '../support/load.ts';
 import { COMMAND } from '../support/run-command.ts';
 import { readSamples } from '../support/samples.ts';
 
-const PATIENT = { timeout: 15_000, interval: 20 };
+const PATIENT = { timeout: 30_000, interval: 20 };
 /** How many decisions may wait to be written. */
 const ROOM = 10_000;
 

@@ -12,7 +12,7 @@ import { runService, runServiceOn } from '../support/running-service.ts';
 import { readSamples, samplesIn, samplesOf } from '../support/samples.ts';
 import { startTcpService, unusedPort } from '../support/services.ts';
 
-const PATIENT = { timeout: 15_000, interval: 20 };
+const PATIENT = { timeout: 30_000, interval: 20 };
 
 function newMetrics() {
   const gauges = { underWay: 0, queued: 0, generation: 1, valid: true };

@@ -31,7 +31,7 @@ it('shows names with ids on the page and in the decision log, and counts those t
   await check('0'.repeat(32), IDS.alice);
 
   // They are stored a moment later.
-  await expect.poll(async () => (await get('/decisions')).text, { timeout: 10_000 }).toContain(IDS.dave);
+  await expect.poll(async () => (await get('/decisions')).text).toContain(IDS.dave);
   const { html, text } = await get('/decisions');
   expect(text).toContain(`climate@Default ${IDS.climate} <b>[U+202E]dave@other ${IDS.dave}`);
   expect(html).not.toContain('<b>\u202e');

@@ -3,6 +3,7 @@ import { text as wholeText } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { PodAdmission } from '../../src/kubernetes/pod-admission.ts';
+import { WorkloadReview } from '../../src/kubernetes/workloads.ts';
 import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
 import { apiDescription, descriptionWith } from '../support/api-description.ts';
 import {
@@ -121,18 +122,43 @@ const reviews = fc.record(
   { requiredKeys: [] },
 );
 
-it('describes exactly the requests that the service accepts', async () => {
+/** The answer to a pod that cannot be read. With a status of HTTP it would pass where `failurePolicy` is Ignore. */
+const UNREAD = /"allowed":false,.*the pod cannot be judged: /;
+
+interface SentReview {
+  readonly request?: {
+    readonly operation?: unknown;
+    readonly subResource?: unknown;
+    readonly resource?: { readonly group?: unknown; readonly resource?: unknown } | null;
+  };
+}
+
+/** Whether it is certain that a pod is to be judged. */
+function isOfPod({ request }: SentReview): boolean {
+  const { operation, subResource, resource } = request ?? {};
+  const { group, resource: name } = resource ?? {};
+  return ['CREATE', 'UPDATE'].includes(String(operation)) && !subResource && group === '' && name === 'pods';
+}
+
+it('describes exactly the requests that the service reads', async () => {
   const { post } = await runKubernetes(POLICIES);
-  const seen = { judged: 0, refused: 0 };
+  const seen = { judged: 0, refused: 0, unread: 0 };
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...PATHS), reviews, async (path, value) => {
-      const body = JSON.parse(JSON.stringify(value)) as unknown;
+      const body = JSON.parse(JSON.stringify(value)) as SentReview;
       const wrong = api.mistakes(SCHEMA, body);
       const { status, text } = await post(path, body);
-      seen[status === 200 ? 'judged' : 'refused'] += 1;
-      expect({ body, status, text, wrong }).toMatchObject({ status: wrong.length === 0 ? 200 : 400 });
+      if (wrong.length === 0 || status !== 200) {
+        seen[wrong.length === 0 ? 'judged' : 'refused'] += 1;
+        expect({ body, status, text, wrong }).toMatchObject({ status: wrong.length === 0 ? 200 : 400 });
+        return;
+      }
+      seen.unread += 1;
+      expect({ body, text }).toMatchObject({
+        text: expect.stringMatching(isOfPod(body) ? UNREAD : /"allowed"/),
+      });
     }),
-    { numRuns: 120 },
+    { numRuns: 200 },
   );
   expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(10);
 });
@@ -211,14 +237,27 @@ async function withoutCertificate(): Promise<Answer[]> {
   );
 }
 
-async function fromAFault(): Promise<Answer[]> {
+/** A pod whose review breaks is refused. A workload is only advice: what breaks there is a fault. */
+async function fromFaults(): Promise<Answer[]> {
   const { url } = await runKubernetes(POLICIES);
-  const review = vi.spyOn(PodAdmission.prototype, 'review').mockImplementation(() => {
+  const fault = () => {
     throw new Error('a fault');
-  });
-  onTestFinished(() => review.mockRestore());
-  const answers = await Promise.all(PATHS.map((path) => send(url, path, TEXT)));
-  review.mockRestore();
+  };
+  const spies = [
+    vi.spyOn(PodAdmission.prototype, 'admit').mockImplementation(fault),
+    vi.spyOn(WorkloadReview.prototype, 'concerns').mockImplementation(fault),
+  ];
+  const restore = () => {
+    for (const spy of spies) {
+      spy.mockRestore();
+    }
+  };
+  onTestFinished(restore);
+  const deployment = creating({}, { resource: { group: 'apps', version: 'v1', resource: 'deployments' } });
+  const texts = [TEXT, JSON.stringify(deployment)];
+  const answers = await Promise.all(PATHS.flatMap((path) => texts.map((text) => send(url, path, text))));
+  restore();
+  expect(answers.map(({ status }) => status)).toEqual(PATHS.flatMap(() => [200, 500]));
   return answers;
 }
 
@@ -240,7 +279,7 @@ async function fromWaiting(): Promise<Answer[]> {
 }
 
 it('an API server gets exactly the described responses', async () => {
-  const fault = await fromAFault();
+  const faults = await fromFaults();
   const groups = await Promise.all([
     fromOneService(),
     fromATrial(),
@@ -249,7 +288,7 @@ it('an API server gets exactly the described responses', async () => {
     fromAClosedDoor(),
     withoutCertificate(),
   ]);
-  const answers = [...fault, ...groups.flat()];
+  const answers = [...faults, ...groups.flat()];
   // Of each kind: allowed, patched, refused and warned of.
   for (const member of ['"patch"', '"status"', '"warnings"', '"allowed":true}']) {
     expect(answers.filter(({ status, text }) => status === 200 && text.includes(member))).not.toEqual([]);

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ConfigurationError } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
@@ -24,14 +23,15 @@ const start = (enforcement: Record<string, unknown>, service: Record<string, unk
     { logger: recordingLogger() },
   );
 
-/** A filter that notes in `heard` that it was closed, and answers after 300 ms. */
+/** A filter that notes in `heard` what it was asked and that it was closed, and answers after 300 ms. */
 function slowFilter(): { folder: string; heard: string[] } {
   const heard: string[] = [];
   vi.stubGlobal('heard', heard);
   onTestFinished(() => void vi.unstubAllGlobals());
   const folder = filterFolder({
     'slow-filter.js': filterSource('SlowFilter', {
-      create: "return new Promise((go) => setTimeout(() => { heard.push('answered'); go(allow()); }, 300));",
+      create:
+        "heard.push('asked'); return new Promise((go) => setTimeout(() => { heard.push('answered'); go(allow()); }, 300));",
       extra: "close() { heard.push('closed'); }",
     }),
   });
@@ -123,12 +123,12 @@ describe('close', () => {
       body: FITS,
       headers: { 'Content-Type': 'application/json' },
     });
-    await sleep(100);
+    await vi.waitFor(() => expect(heard).toEqual(['asked']), { timeout: 30_000, interval: 5 });
     const closed = service.close();
     await expect(fetch(`${service.url}/healthz`)).rejects.toThrow();
     expect((await underWay).status).toBe(204);
     await closed;
-    expect(heard).toEqual(['answered', 'closed']);
+    expect(heard).toEqual(['asked', 'answered', 'closed']);
   });
 
   it('does not wait for connections that are kept alive and idle', async () => {

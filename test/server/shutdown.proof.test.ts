@@ -11,7 +11,7 @@ import { tlsFiles } from '../support/tls.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
-const SOON = { timeout: 15_000, interval: 10 };
+const SOON = { timeout: 30_000, interval: 10 };
 /** Far from every grace in these tests, and far more than anything takes. */
 const NEVER_SO_LONG = 15_000;
 

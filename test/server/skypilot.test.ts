@@ -125,7 +125,12 @@ describe('a request at which a policy fails', () => {
     expect(logger.lines.filter(({ level }) => level === 'error')).toEqual(
       ids.map((request_id) => ({
         level: 'error',
-        fields: { request_id, policy: 'BrokenPolicy', error: expect.any(String) },
+        fields: {
+          request_id,
+          policy: 'BrokenPolicy',
+          error: expect.any(String),
+          stack: expect.any(String),
+        },
         message: 'policy failed',
       })),
     );

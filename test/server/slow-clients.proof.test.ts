@@ -16,7 +16,7 @@ import { type RunningPolicyService, runService, runServiceOn } from '../support/
 
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
-const SOON = { timeout: 15_000, interval: 10 };
+const SOON = { timeout: 30_000, interval: 10 };
 const REFUSED = 'The lease could not be checked. Please try again later, or ask the operator.';
 
 const errorsOf = ({ logger }: RunningPolicyService) => logger.lines.filter(({ level }) => level === 'error');
@@ -53,19 +53,22 @@ describe('a request that takes too long to arrive', () => {
     const drip = await openRaw(running.port);
     drip.socket.write(postHead('/check-create', 1000));
     const dripping = setInterval(() => drip.socket.write(' '), 50);
-    const answers = await Promise.all([
+    const [dripped, ...answers] = await Promise.all([
+      drip.end.then(drip.received),
       ...halves.map(async (half) => {
         const connection = await openRaw(running.port);
         connection.socket.write(half);
         await connection.end;
         return connection.received();
       }),
-      drip.end.then(drip.received),
     ]);
     clearInterval(dripping);
+    const refusal = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n';
     for (const answer of answers) {
-      expect(answer).toBe('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n');
+      expect(answer).toBe(refusal);
     }
+    // Who writes to a connection that is closed may lose what came before.
+    expect([refusal, '']).toContain(dripped);
     expect(await figures(running)).toMatchObject({ decisions: 0 });
     await expectWell(running);
   });
@@ -278,34 +281,30 @@ describe('clients that hold on to the service keep nobody else from it', () => {
     );
   }
 
-  it.skipIf(tooFew)(
-    'ten thousand who say nothing',
-    async () => {
-      const running = await runService();
-      // In a process of their own: each end needs a descriptor.
-      const crowd = `let open = 0;
+  it.skipIf(tooFew)('ten thousand who say nothing', async () => {
+    const running = await runService();
+    // In a process of their own: each end needs a descriptor.
+    const crowd = `let open = 0;
       const more = () => require('node:net').connect(${running.port}, '127.0.0.1', () => {
         open += 1;
         if (open === ${CONNECTIONS}) process.stdout.write('all');
         else if (open <= ${CONNECTIONS - 200}) more();
       }).on('error', (thrown) => { process.stderr.write(thrown.code + '\\n'); });
       for (let count = 0; count < 200; count += 1) more();`;
-      const clients = spawn(process.execPath, ['-e', crowd], { stdio: ['ignore', 'pipe', 'inherit'] });
-      onTestFinished(() => void clients.kill('SIGKILL'));
-      await once(clients.stdout, 'data');
-      expect(await running.post('/check-create', FITS)).toMatchObject({ status: 204 });
-      const { text } = await running.request('/metrics');
-      expect(metric(text, 'process_open_fds')).toBeGreaterThan(CONNECTIONS / 2);
-      clients.kill('SIGKILL');
-      await once(clients, 'close');
-      await vi.waitFor(async () => {
-        const after = (await running.request('/metrics')).text;
-        expect(metric(after, 'process_open_fds')).toBeLessThan(1000);
-      }, SOON);
-      expect(errorsOf(running)).toEqual([]);
-    },
-    60_000,
-  );
+    const clients = spawn(process.execPath, ['-e', crowd], { stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(() => void clients.kill('SIGKILL'));
+    await once(clients.stdout, 'data');
+    expect(await running.post('/check-create', FITS)).toMatchObject({ status: 204 });
+    const { text } = await running.request('/metrics');
+    expect(metric(text, 'process_open_fds')).toBeGreaterThan(CONNECTIONS / 2);
+    clients.kill('SIGKILL');
+    await once(clients, 'close');
+    await vi.waitFor(async () => {
+      const after = (await running.request('/metrics')).text;
+      expect(metric(after, 'process_open_fds')).toBeLessThan(1000);
+    }, SOON);
+    expect(errorsOf(running)).toEqual([]);
+  });
 });
 
 function openFilesLimit(): number {

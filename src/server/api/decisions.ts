@@ -1,7 +1,8 @@
 /** `GET /v1/decisions`, `/v1/decisions/{request_id}` and `/v1/projects/{project_id}/decisions`. */
 import { z } from 'zod';
 import type { Deadline } from '../../deadline.ts';
-import { decisionRecordSchema } from '../../decisions/record.ts';
+import { changeRecordSchema } from '../../decisions/change-records.ts';
+import { decisionRecordSchema, SIDES } from '../../decisions/record.ts';
 import { OPERATIONS } from '../../decisions/recorded-operation.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import { LedgerUnavailableError } from '../../errors.ts';
@@ -42,6 +43,10 @@ const parameters = {
     .enum(OPERATIONS, `expected one of ${OPERATIONS.join(', ')}`)
     .optional()
     .meta({ description: 'Only of this operation.' }),
+  side: z
+    .enum(SIDES, `expected one of ${SIDES.join(', ')}`)
+    .optional()
+    .meta({ description: 'Only requests of SkyPilot, from this side.' }),
   from: timeParameter('Only from this time on.'),
   until: timeParameter('Only before this time.'),
 };
@@ -56,6 +61,10 @@ const decision = z.strictObject({
   time: timeSchema,
   request_id: z.string(),
   operation: z.enum(OPERATIONS),
+  side: z.enum(SIDES).nullable().meta({ description: 'Which side of SkyPilot asked; null = not SkyPilot.' }),
+  launch: z.boolean().nullable().meta({
+    description: 'Whether this decision counts as a launch of SkyPilot; null = not SkyPilot.',
+  }),
   project: accountSchema.nullable(),
   user: accountSchema.nullable(),
   lease_id: z.string().nullable(),
@@ -75,6 +84,11 @@ const decision = z.strictObject({
       audit: z.boolean(),
       message: z.string().nullable(),
       duration_ms: z.number().nullable().meta({ description: FOR_ALL }),
+      changes: z.array(z.strictObject(changeRecordSchema.shape)).meta({
+        description:
+          'What a policy of SkyPilot changed, or would have: cut, and without secrets. `before` and `after` are null where there is nothing.',
+      }),
+      changes_left_out: z.int().meta({ description: 'How many more changes there were.' }),
     }),
   ),
   replica: z
@@ -153,7 +167,7 @@ export const decisionRoute = route({
 });
 
 function selectionOf(asked: z.infer<typeof projectQuery>): DecisionsQuery {
-  const { user_id, lease_id, filter, outcome, operation, from, until } = asked;
+  const { user_id, lease_id, filter, outcome, operation, side, from, until } = asked;
   requireOrder(from, until);
   return {
     ...pageQueryOf(asked),
@@ -161,6 +175,7 @@ function selectionOf(asked: z.infer<typeof projectQuery>): DecisionsQuery {
     filters: listOf(filter),
     outcomes: outcome === 'refused' ? ['rejected', 'failed'] : listOf(outcome),
     operations: listOf(operation),
+    sides: listOf(side),
     leaseId: lease_id,
     since: millisecond(from),
     until: millisecond(until),
@@ -218,6 +233,8 @@ function decisionJson({ record, asked, replica }: StoredDecision, accounts: Acco
     time: record.time,
     request_id: record.request_id,
     operation: record.operation,
+    side: record.side ?? null,
+    launch: record.launch ?? null,
     project: accountJson(accounts.project, project_id, project_name, project_domain),
     user: accountJson(accounts.user, user_id, user_name, user_domain),
     lease_id: record.lease_id,
@@ -228,7 +245,12 @@ function decisionJson({ record, asked, replica }: StoredDecision, accounts: Acco
     filter: record.filter,
     message: record.message,
     warnings: record.warnings,
-    filters: record.filters.map((one) => ({ ...one, duration_ms: hidden(one.duration_ms) })),
+    filters: record.filters.map((one) => ({
+      ...one,
+      duration_ms: hidden(one.duration_ms),
+      changes: one.changes ?? [],
+      changes_left_out: one.changes_left_out ?? 0,
+    })),
     replica: hidden(replica),
     generation: hidden(record.generation),
     duration_ms: hidden(record.duration_ms),

@@ -33,7 +33,9 @@ const charge = z
       'What the lease takes from one account. usage: in unit-hours. held: a number, such as that of leases. left: after the lease; below 0 = too little. limit and left are null where there is no limit.',
   });
 
-const { outcome, filters } = decisionRecordSchema.shape;
+const { outcome, filters: decided } = decisionRecordSchema.shape;
+// Only policies of SkyPilot change something.
+const filters = z.array(decided.element.omit({ changes: true, changes_left_out: true }));
 
 const answerSchema = z
   .object({

@@ -4,11 +4,10 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Generation } from '../generation.ts';
 import { ApiError } from './route.ts';
 
-export const NO_LEDGER = 'this service keeps no ledger: no filter that needs one is enabled';
+export const NO_LEDGER = 'this service keeps no ledger: no filter or policy that needs one is enabled';
 
-/** @throws ApiError 404 if no filter of the configuration uses a ledger; LedgerUnavailableError */
-export function ledgerOf({ enforcement }: Pick<Generation, 'enforcement'>, wait: Wait): Promise<Ledger> {
-  const { ledger } = enforcement;
+/** @throws ApiError 404 if nothing in the configuration uses a ledger; LedgerUnavailableError */
+export function ledgerOf({ ledger }: Pick<Generation, 'ledger'>, wait: Wait): Promise<Ledger> {
   if (ledger === undefined) {
     throw new ApiError(404, NO_LEDGER);
   }

@@ -8,11 +8,11 @@ import type { Person } from '../people/person.ts';
 
 export interface Asker {
   readonly person: Person;
-  readonly generation: Pick<Generation, 'enforcement' | 'configuration'>;
+  readonly generation: Pick<Generation, 'enforcement' | 'ledger' | 'configuration'>;
   readonly deadline: Wait & { readonly milliseconds: number };
 }
 
-/** @throws ApiError 404 if no filter uses the ledger; LedgerUnavailableError */
+/** @throws ApiError 404 if nothing uses the ledger; LedgerUnavailableError */
 export function ledgerFor({ generation, deadline }: Asker): Promise<Ledger> {
   return ledgerOf(generation, deadline);
 }

@@ -9,6 +9,7 @@ const SIGNS: Readonly<Record<DecisionOutcome, string>> = {
   'allowed-on-error': '!',
   exempt: '–',
   audit: '?',
+  bypassed: '↷',
 };
 
 export function Outcome({ outcome }: { readonly outcome: DecisionOutcome }) {

@@ -98,7 +98,7 @@ p.done { background: var(--good-ground); border-color: var(--good); }
 .outcome { border: 1px solid; font-weight: 600; color: var(--muted); }
 .outcome.allowed, .outcome.changed { color: var(--good); background: var(--good-ground); }
 .outcome.rejected, .outcome.failed { color: var(--bad); background: var(--bad-ground); }
-.outcome.allowed-on-error, .outcome.audit, .mode.audit { color: var(--care); background: var(--care-ground); border-color: currentcolor; }
+.outcome.allowed-on-error, .outcome.audit, .outcome.bypassed, .mode.audit { color: var(--care); background: var(--care-ground); border-color: currentcolor; }
 .warning { color: var(--care); }
 .scrolls { overflow: auto; border: 1px solid var(--line); border-radius: 0.25rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
@@ -118,6 +118,10 @@ tbody th { font-weight: 600; overflow-wrap: normal; }
 .what { min-width: 8rem; }
 .who { min-width: 10rem; }
 .why { min-width: 15rem; }
+.diff { font-family: ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; font-size: 0.8125rem; }
+.diff del, .diff ins { display: block; text-decoration: none; padding: 0 0.35rem; }
+.diff del { background: var(--bad-ground); color: var(--bad); }
+.diff ins { background: var(--good-ground); color: var(--good); }
 .why p { margin: 0; }
 .why > bdi + p, .why p + p { margin-top: 0.35rem; }
 .request { min-width: 9.5rem; }

@@ -16,28 +16,9 @@ export interface Tick {
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** Dates further away are drawn at the edge: one of them must not make all others indistinguishable. */
-export const REACH_DAYS = 400;
-const SHORTEST = DAY;
-/** Of the width, on each side. */
-const MARGIN = 0.02;
 const MAX_TICKS = 7;
 /** In percent. */
 const NARROWEST_BAR = 0.7;
-
-/** A scale around now and all spans, within its reach. */
-export function timeScale(
-  now: Instant,
-  spans: readonly { readonly start: Instant; readonly end: Instant }[],
-): TimeScale {
-  const present = milliseconds(now);
-  const near = (instant: Instant) => clamp(milliseconds(instant) - present, REACH_DAYS * DAY) + present;
-  const times = [present, ...spans.flatMap(({ start, end }) => [near(start), near(end)])];
-  const [first, last] = [Math.min(...times), Math.max(...times)];
-  const missing = Math.max(0, SHORTEST - (last - first)) / 2;
-  const margin = MARGIN * Math.max(SHORTEST, last - first);
-  return scaleBetween(first - missing - margin, last + missing + margin);
-}
 
 /** A scale of a window of time: its edges are those of the picture. */
 export function windowScale({ from, until }: { readonly from: Instant; readonly until: Instant }): TimeScale {
@@ -122,10 +103,6 @@ function monthOf(date: Date): string {
 
 function milliseconds(instant: Instant): number {
   return Number(instant / 1000n);
-}
-
-function clamp(value: number, most: number): number {
-  return Math.min(most, Math.max(-most, value));
 }
 
 function shown(percent: number): string {

@@ -8,15 +8,30 @@ const health = z.object({ status: z.literal('ok') }).meta({ description: 'The pr
 
 const readiness = z
   .object({
-    status: z.enum(['ready', 'draining', 'configuration not valid']).meta({
+    status: z.enum(['ready', 'draining', 'configuration not valid', 'policies not known']).meta({
       description:
-        '`draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the one before it decides.',
+        '`draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the one before it decides. `policies not known`: every pod is refused, since the scheduling policies of the cluster are not known yet, or too old.',
     }),
     generation: z
       .int()
       .min(1)
       .meta({ description: 'The number of the configuration that decides: 1 since the start.' }),
-    problems: z.array(z.string()).meta({ description: 'The mistakes, each with its file and line.' }),
+    problems: z.array(z.string()).meta({
+      description: 'The mistakes, each with its file and line; and why policies are not known.',
+    }),
+    policies: z
+      .object({
+        state: z.enum(['starting', 'current', 'behind', 'stale']).meta({
+          description:
+            '`starting`: not read yet. `current`: changes are followed. `behind`: the API server is away, and what was read last is enforced. `stale`: that is older than `cluster_stale_after`, and every pod is refused.',
+        }),
+        age_seconds: z.number().nonnegative().nullable().meta({
+          description: 'How old they may be: 0 = they are followed; null = not read yet.',
+        }),
+        problem: z.string().nullable().meta({ description: 'Why they are not followed; null = they are.' }),
+      })
+      .optional()
+      .meta({ description: 'The scheduling policies of the cluster. Absent unless source = cluster.' }),
   })
   .meta({ description: 'Whether to send requests to this service.' });
 

@@ -107,7 +107,7 @@ export const SERVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: 'service',
     summary: 'Is the service ready?',
     description:
-      'A readiness probe, for load balancers: the configuration is valid, and the service is not about to stop.',
+      'A readiness probe, for load balancers: the configuration is valid, the scheduling policies of the cluster are known, and the service is not about to stop.',
     responses: ['Ready', 'NotReady'],
   },
   '/metrics': {
@@ -160,7 +160,7 @@ const POD_REVIEW: Pick<Operation, 'tag' | 'parameters' | 'body' | 'responses' | 
   door: 'kubernetes',
   parameters: ['timeout'],
   body: { schema: 'AdmissionReview', example: admissionExample },
-  responses: ['ReviewedPod', 'NoReview', 'NoWebhookProof', 'TooLarge', 'WrongType', 'Faulty', 'Overloaded'],
+  responses: ['ReviewedPod', 'NoReview', 'NoWebhookProof', 'TooLarge', 'WrongType', 'Faulty'],
 };
 
 const TOKEN_IN_PATH = 'If there are tokens for Kubernetes, one may be appended to the path, after a slash.';
@@ -170,13 +170,13 @@ export const KUBERNETES_OPERATIONS: Readonly<Record<string, Operation>> = {
   [KUBERNETES_PATHS.admission]: {
     id: 'admitPod',
     summary: 'May this pod be created, and with which defaults?',
-    description: `A mutating admission webhook. Objects that are not pods, and operations other than CREATE and UPDATE, pass unchanged. ${TOKEN_IN_PATH}`,
+    description: `A mutating admission webhook for new pods and for DaemonSets. Other objects are judged as at ${KUBERNETES_PATHS.validation}. ${TOKEN_IN_PATH}`,
     ...POD_REVIEW,
   },
   [KUBERNETES_PATHS.validation]: {
     id: 'validatePod',
     summary: 'May this pod be created as it stands?',
-    description: `A validating admission webhook: it sees the pod as later webhooks have left it. ${TOKEN_IN_PATH}`,
+    description: `A validating admission webhook: it sees the pod as later webhooks have left it. It also judges templates of DaemonSets, bindings and scheduling policies. For Deployments, StatefulSets, ReplicaSets, ReplicationControllers, Jobs and CronJobs whose pods would be refused, the answer has warnings, or is a refusal with \`workloads = refuse\`. Other objects, and operations other than CREATE and UPDATE, pass unchanged. ${TOKEN_IN_PATH}`,
     ...POD_REVIEW,
   },
 };

@@ -56,10 +56,13 @@ export const RESPONSES = {
   },
   Ready: {
     status: 200,
-    description: 'The configuration is valid, and the service is not about to stop.',
+    description:
+      'The configuration is valid, the scheduling policies of the cluster are known, and the service is not about to stop.',
     headers: ANSWERED,
     body: 'Readiness',
-    examples: { ready: { status: 'ready', generation: 1, problems: [] } },
+    examples: {
+      ready: { status: 'ready', generation: 1, problems: [] },
+    },
   },
   Measured: {
     status: 200,
@@ -240,7 +243,8 @@ export const RESPONSES = {
   },
   NotReady: {
     status: 503,
-    description: 'The configuration is not valid, or the service is about to stop.',
+    description:
+      'The configuration is not valid, the scheduling policies of the cluster are not known, or the service is about to stop.',
     headers: ANSWERED,
     body: 'Readiness',
     examples: {

@@ -146,7 +146,7 @@ async function fromALedger(): Promise<RouteAnswer[]> {
     take(await call('estimateLease', { params: climate, body }));
   }
   await vi.waitFor(async () => expect((await call('listDecisions')).json.items).toHaveLength(2), {
-    timeout: 10_000,
+    timeout: 30_000,
     interval: 20,
   });
   const decisions = take(await call('listDecisions'));

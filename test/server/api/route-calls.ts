@@ -68,6 +68,9 @@ export function routesAt({
       const { method, path } = routeOf(id);
       const head = [`${method} ${pathOf(path, {})} HTTP/1.1`, 'Host: x', 'X-Auth-Token: op-1', ...lines];
       const answer = await raw(`${head.join('\r\n')}\r\n${rest}`);
+      if (answer === '') {
+        throw new Error(`no answer came to ${JSON.stringify([id, ...lines, rest]).slice(0, 200)}`);
+      }
       return answered(id, parsedAnswer(method.toLowerCase(), path, answer));
     },
   };

@@ -9,7 +9,8 @@ import type { ConsolePage } from '../page.ts';
 import { Table } from '../table.tsx';
 import { Text } from '../text.tsx';
 import { shownDate } from '../time-scale.ts';
-import { named, Warnings } from './decision-table.tsx';
+import { Changes } from './changes.tsx';
+import { named, operationText, Warnings } from './decision-table.tsx';
 import { decisionsOf, type FoundDecision } from './found-decisions.ts';
 import { RecordedEntries, recordedEntries } from './recorded-entries.tsx';
 
@@ -83,17 +84,17 @@ function OneDecision({ record, asked, replica, number, entries, isForMember }: O
       )}
       <Warnings warnings={warnings} />
       <dl class="facts">
-        <dt>Decided</dt>
+        <dt>{outcome === 'bypassed' ? 'Found' : 'Decided'}</dt>
         <dd>
           <time dateTime={time}>{time.replace('T', ' ').replace('Z', '')}</time> UTC
-          {!isForMember && (
+          {!isForMember && outcome !== 'bypassed' && (
             <>
               , in <Milliseconds value={duration_ms} />
             </>
           )}
         </dd>
         <dt>Operation</dt>
-        <dd>{operation}</dd>
+        <dd>{operationText(record)}</dd>
         <dt>Project</dt>
         <dd>
           <Owner id={project_id} name={record.project_name} domain={record.project_domain} />
@@ -149,6 +150,7 @@ function OneDecision({ record, asked, replica, number, entries, isForMember }: O
           ))}
         </Table>
       )}
+      <Changes record={record} number={number} />
       {entries !== undefined && entries.length > 0 && (
         <RecordedEntries label={`What it took${number > 1 ? ` (${number})` : ''}`} entries={entries} />
       )}

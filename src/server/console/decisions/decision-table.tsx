@@ -51,7 +51,7 @@ function DecisionRow({ decision, isForMember }: DecisionRowProps) {
       <td class="outcomes">
         <Outcome outcome={outcome} />
         <small>
-          {operation}
+          {operationText(decision)}
           {filter !== null && (
             <>
               {' · '}
@@ -88,6 +88,11 @@ function DecisionRow({ decision, isForMember }: DecisionRowProps) {
       </td>
     </tr>
   );
+}
+
+/** Of SkyPilot, with the side that asked. */
+export function operationText({ operation, side }: DecisionRecord): string {
+  return side === undefined ? operation : `${operation} (${side})`;
 }
 
 export function named(name: string | null | undefined, domain: string | null | undefined): Named | undefined {

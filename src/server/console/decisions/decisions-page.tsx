@@ -125,7 +125,8 @@ function Found({ decisions, next, isShared, query, isForMember }: FoundProps) {
         {!isForMember && (
           <>
             <b>audit</b>: allowed, but an audited filter would have rejected it. <b>allowed-on-error</b>:
-            allowed by a filter that failed.{' '}
+            allowed by a filter that failed. <b>bypassed</b>: a cluster of SkyPilot that no policy was asked
+            about.{' '}
           </>
         )}
         <b>changed</b>: allowed, but changed by a filter.

@@ -16,7 +16,7 @@ export async function recordedEntries(
   { generation, deadline }: PageRequest,
   { allowed, operation, request_id, project_id, lease_id }: DecisionRecord,
 ): Promise<readonly EntryView[] | undefined> {
-  const { ledger } = generation.enforcement;
+  const { ledger } = generation;
   if (ledger === undefined || !allowed || project_id === null || operation.includes('.')) {
     return undefined;
   }

@@ -10,9 +10,8 @@ export type InStep = { readonly outbox: OutboxCounts } & LedgerStanding;
 /** A slow ledger must not delay the page for longer, in seconds. */
 const PATIENCE = 2;
 
-/** `none` = no filter needs a ledger; `away` = it does not answer. */
-export async function inStep({ enforcement }: Generation): Promise<InStep | 'none' | 'away'> {
-  const { ledger } = enforcement;
+/** `none` = nothing needs a ledger; `away` = it does not answer. */
+export async function inStep({ ledger }: Pick<Generation, 'ledger'>): Promise<InStep | 'none' | 'away'> {
   if (ledger === undefined) {
     return 'none';
   }

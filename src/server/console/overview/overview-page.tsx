@@ -1,12 +1,14 @@
 /** The first page of whoever keeps the service running: what is enforced, and what is refused. */
 import { sectionOf } from '../../../enforcement/configuration.ts';
 import { formatProblem, type Problem } from '../../../errors.ts';
+import type { ClusterView } from '../../../ledger/views/clusters.ts';
 import { blazarSection } from '../../../openstack/options.ts';
 import type { Generation } from '../../generation.ts';
 import { LivePart } from '../live-part.tsx';
 import { Message } from '../message.tsx';
 import type { ConsolePage, PageRequest } from '../page.ts';
 import { Text } from '../text.tsx';
+import { ClustersSection, clustersNow } from './clusters-section.tsx';
 import { Filters } from './filters.tsx';
 import { type InStep, inStep } from './in-step.ts';
 import { InStepSection } from './in-step-section.tsx';
@@ -19,8 +21,12 @@ export const overviewPage: ConsolePage = {
   action: 'see-service',
   label: 'Overview',
   answer: async (request) => {
-    const [refusals, state] = await Promise.all([refusalsNow(request), inStep(request.generation)]);
-    return { title: 'Overview', main: <Overview request={request} refusals={refusals} state={state} /> };
+    const [refusals, state, clusters] = await Promise.all([
+      refusalsNow(request),
+      inStep(request.generation),
+      clustersNow(request.generation),
+    ]);
+    return { title: 'Overview', main: <Overview {...{ request, refusals, state, clusters }} /> };
   },
 };
 
@@ -28,9 +34,10 @@ interface OverviewProps {
   readonly request: PageRequest;
   readonly refusals: Refusals | undefined;
   readonly state: InStep | 'none' | 'away';
+  readonly clusters: readonly ClusterView[] | 'none' | 'away';
 }
 
-function Overview({ request, refusals, state }: OverviewProps) {
+function Overview({ request, refusals, state, clusters }: OverviewProps) {
   const { generation, problems, isDraining } = request;
   const { number, configuration } = generation;
   const { filters, settings } = configuration;
@@ -39,7 +46,7 @@ function Overview({ request, refusals, state }: OverviewProps) {
     <>
       <LivePart name="state">
         <p class="state">
-          <State isDraining={isDraining} isValid={problems.length === 0} /> generation {number}
+          <State request={request} /> generation {number}
         </p>
         {isDraining && (
           <Message kind="notice">The service is stopping: it finishes the requests in progress.</Message>
@@ -59,6 +66,11 @@ function Overview({ request, refusals, state }: OverviewProps) {
       <LivePart name="refused">
         <RefusalsSection refusals={refusals} />
       </LivePart>
+      {clusters !== 'none' && (
+        <LivePart name="clusters">
+          <ClustersSection clusters={clusters} />
+        </LivePart>
+      )}
       <LivePart name="in-step">
         <InStepSection state={state} every={comparedEvery(generation)} />
       </LivePart>
@@ -75,8 +87,15 @@ function comparedEvery({ configuration, enforcement }: Generation): number | und
 }
 
 /** In the words of /readyz. */
-function State({ isDraining, isValid }: { readonly isDraining: boolean; readonly isValid: boolean }) {
-  const state = isDraining ? 'draining' : isValid ? 'ready' : 'configuration not valid';
+function State({ request: { generation, problems, isDraining } }: Pick<OverviewProps, 'request'>) {
+  const followed = generation.kubernetes?.cluster?.source.health.state;
+  const state = isDraining
+    ? 'draining'
+    : problems.length > 0
+      ? 'configuration not valid'
+      : followed === 'starting' || followed === 'stale'
+        ? 'policies not known'
+        : 'ready';
   return <span class={state === 'ready' ? 'outcome allowed' : 'outcome rejected'}>{state}</span>;
 }
 

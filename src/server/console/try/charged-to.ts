@@ -15,7 +15,7 @@ export async function chargedTo(
   projectId: string,
   { charges, suggestions }: Estimate,
 ): Promise<(account: string) => string> {
-  const { ledger } = generation.enforcement;
+  const { ledger } = generation;
   const accounts = [...charges, ...suggestions.flatMap((one) => one.charges)].map(({ account }) => account);
   const ids = [
     ...new Set(accounts.flatMap((account) => /^usage_budget\/(\d{1,18})$/.exec(account)?.[1] ?? [])),

@@ -163,8 +163,8 @@ function withDefaults(wish: Wish, person: Person, now: Instant): Wish {
   };
 }
 
-function nowOf({ enforcement }: Generation): Instant {
-  return enforcement.ledger?.now() ?? BigInt(Date.now()) * 1000n;
+function nowOf({ ledger }: Generation): Instant {
+  return ledger?.now() ?? BigInt(Date.now()) * 1000n;
 }
 
 /** Blazar's own, and those of the site's plug-ins. */

@@ -49,7 +49,7 @@ const LOOK = 100;
 /** In this time a change would have been seen, and have settled. */
 const LONG_ENOUGH = 5 * LOOK;
 /** Generous: of a machine that is busy elsewhere. */
-const SOON = { timeout: 10_000, interval: 20 };
+const SOON = { timeout: 30_000, interval: 20 };
 
 /** A folder with `blazar.conf`, and a watch over some paths in it that has seen how they are. */
 async function watching(

@@ -17,7 +17,7 @@ import { capturedText, createLasting, createPhysicalHost, endActive } from '../s
 import { runApp, runService } from '../support/running-service.ts';
 import { readSamples, type Samples, samplesOf } from '../support/samples.ts';
 
-const PATIENT = { timeout: 15_000, interval: 20 };
+const PATIENT = { timeout: 30_000, interval: 20 };
 const LOG_FIELDS = [
   ...['time', 'request_id', 'operation', 'project_id', 'user_id', 'lease_id', 'lease_name', 'allowed'],
   ...['outcome', 'filter', 'message', 'failed', 'warnings', 'filters', 'generation', 'duration_ms'],
@@ -132,17 +132,27 @@ describe('the log of a service', () => {
   });
 
   it('has no line of a request that there was no room for', async () => {
+    let release = () => {};
+    vi.stubGlobal(
+      'held',
+      new Promise<void>((go) => {
+        release = go;
+      }),
+    );
+    onTestFinished(() => void vi.unstubAllGlobals());
     const { port, post, url, decisions } = await runLogged({
       enforcement: { enabled_filters: ['SlowFilter'], max_lease_duration: undefined },
       filters: {
         'slow-filter.js': filterSource('SlowFilter', {
-          create: 'return new Promise((go) => setTimeout(() => go(allow()), 100));',
+          create: 'return held.then(() => allow());',
         }),
       },
       service: { max_concurrent: 1, max_queued: 1 },
     });
-    const statuses = await flood(port, 8, 8);
-    expect(statuses).toEqual({ '204': 2, '503': 6 });
+    const statuses = flood(port, 8, 8);
+    await vi.waitFor(async () => expect((await readSamples(url)).overload_refusals_total).toBe(6), PATIENT);
+    release();
+    expect(await statuses).toEqual({ '204': 2, '503': 6 });
     expect((await post('/check-create', createLasting(60))).status).toBe(204);
     expect((await readSamples(url)).overload_refusals_total).toBe(6);
     expect(await decisions()).toHaveLength(3);

@@ -1,5 +1,6 @@
 /** What is too much for one, and must not keep the others waiting. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { YamlDocument } from '../../src/yaml/document.ts';
 import { metric } from '../support/metric.ts';
 import { FAILED, inside, wireBody } from '../support/skypilot.ts';
 import { runSkypilot } from '../support/skypilot-service.ts';
@@ -39,6 +40,39 @@ describe('YAML that is too much', () => {
       expect(other.status).toBe(200);
       expect(performance.now() - started).toBeLessThan(10_000);
     }
+  });
+
+  it.each([
+    ['task', 4200],
+    ['skypilot_config', 4200],
+    ['user', 200],
+  ])('is rejected for more tokens than are parsed: %s', async (member, lines) => {
+    const { ask } = await runSkypilot({ IdlePolicy: '' });
+    const text = Array.from({ length: lines }, (_, index) => `key-${index}: value\n`).join('');
+    expect(await ask({ [member]: text })).toMatchObject({
+      status: 422,
+      json: {
+        message: expect.stringMatching(
+          new RegExp(`^${member}: .* more than ${member === 'user' ? 1000 : 25000} tokens$`),
+        ),
+      },
+    });
+  });
+
+  it('is not rejected for 2,000 lines of pod_config, which a policy may change', async () => {
+    const { ask } = await runSkypilot({ LabelPolicy: "config.assign(['aws', 'labels'], { a: 'b' });" });
+    const variables = Array.from(
+      { length: 1000 },
+      (_, index) => `          - name: VARIABLE_${index}\n            value: 'value ${index}'\n`,
+    );
+    const container = '        - name: ray-node\n          env:\n';
+    const config = `kubernetes:\n  pod_config:\n    spec:\n      containers:\n${container}${variables.join('')}`;
+    const { status, text } = await ask({ skypilot_config: config });
+    expect(status).toBe(200);
+    expect(YamlDocument.parse(String(inside(text).skypilot_config)).value).toEqual({
+      ...(YamlDocument.parse(config).value as object),
+      aws: { labels: { a: 'b' } },
+    });
   });
 
   it('is not rejected for a long text', async () => {

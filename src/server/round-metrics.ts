@@ -1,0 +1,110 @@
+/** What rounds that compare the ledger with another system count. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+/**
+ * `complete`: the other system and the ledger agree now. `doubtful`: nothing, or not everything, was released. `failed`: nothing was compared.
+ * `elsewhere`: another process has done it.
+ */
+export type RoundOutcome = 'complete' | 'doubtful' | 'failed' | 'elsewhere';
+
+export interface RoundMetricsOptions<Kind extends string> {
+  readonly peer: 'Blazar' | 'SkyPilot';
+  /** The kinds of changes. */
+  readonly kinds: readonly Kind[];
+  /** What the other system lists: the end of a metric's name, and its help. */
+  readonly listed: { readonly name: string; readonly help: string };
+  /** When there are no rounds: completes "Absent if …". */
+  readonly absent: string;
+}
+
+/** In seconds. */
+const BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 600];
+const OUTCOMES: readonly RoundOutcome[] = ['complete', 'doubtful', 'failed', 'elsewhere'];
+
+export class RoundMetrics<Kind extends string> {
+  readonly #rounds: Counter;
+  readonly #seconds: Histogram;
+  readonly #changes: Counter;
+  readonly #listed: Gauge;
+  readonly #age: Gauge;
+  /** When the last complete round ended, in milliseconds of the epoch; `undefined` = there are no rounds. */
+  #since: number | undefined;
+
+  constructor(registry: Registry, { peer, kinds, listed, absent }: RoundMetricsOptions<Kind>) {
+    const registers = [registry];
+    const prefix = `blazar_enforcement_${peer.toLowerCase()}_`;
+    this.#rounds = new Counter({
+      name: `${prefix}rounds_total`,
+      help: `Comparisons of the ledger with ${peer}, by outcome.`,
+      labelNames: ['outcome'],
+      registers,
+    });
+    this.#seconds = new Histogram({
+      name: `${prefix}round_duration_seconds`,
+      help: `Duration of comparisons of the ledger with ${peer}, reading its answers included.`,
+      buckets: BUCKETS,
+      registers,
+    });
+    this.#changes = new Counter({
+      name: `${prefix}changes_total`,
+      help: `Leases of the ledger that a comparison with ${peer} has changed.`,
+      labelNames: ['kind'],
+      registers,
+    });
+    this.#listed = new Gauge({ name: `${prefix}${listed.name}`, help: listed.help, registers });
+    const age = () => this.#since;
+    this.#age = new Gauge({
+      name: `${prefix}last_round_age_seconds`,
+      help: `Time since the last complete comparison of the ledger with ${peer}, by any replica. Absent if ${absent}.`,
+      registers,
+      collect() {
+        const since = age();
+        if (since === undefined) {
+          this.remove();
+        } else {
+          this.set(Math.max(0, (Date.now() - since) / 1000));
+        }
+      },
+    });
+    this.#listed.remove();
+    this.#age.remove();
+    for (const outcome of OUTCOMES) {
+      this.#rounds.inc({ outcome }, 0);
+    }
+    for (const kind of kinds) {
+      this.#changes.inc({ kind }, 0);
+    }
+  }
+
+  /** There are rounds from now on, or none any more. */
+  following(isActive: boolean): void {
+    this.#since = isActive ? (this.#since ?? Date.now()) : undefined;
+    if (!isActive) {
+      this.#listed.remove();
+    }
+  }
+
+  round(outcome: RoundOutcome, seconds: number): void {
+    this.#rounds.inc({ outcome });
+    if (outcome !== 'elsewhere') {
+      this.#seconds.observe(seconds);
+    }
+  }
+
+  /** `at`: in milliseconds of the epoch. A round that ends after its configuration has no age to tell. */
+  completed(at: number): void {
+    if (this.#since !== undefined) {
+      this.#since = Math.max(this.#since, at);
+    }
+  }
+
+  changed(kind: Kind): void {
+    this.#changes.inc({ kind });
+  }
+
+  listed(count: number): void {
+    if (this.#since !== undefined) {
+      this.#listed.set(count);
+    }
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * A span for each request, from its headers to the last byte of its answer. Source: OpenTelemetry's semantic conventions for HTTP server
+ * spans. Paths are the service's own: any other is the client's text, and may hold a token.
+ */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Attributes, Span } from '@opentelemetry/api';
+import { callersContext } from '../trace-context.ts';
+import { endSpan, isTraced, type SpanOutcome, shownAttribute, type Tracing, tracing } from '../tracing.ts';
+
+/** Any other is `_OTHER`. */
+const KNOWN_METHODS: ReadonlySet<string> = new Set([
+  ...['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS'],
+  ...['PATCH', 'POST', 'PUT', 'TRACE'],
+]);
+const UNSHOWN_PATH = 'REDACTED';
+
+/** The listener itself if no SDK is registered. `paths`: those that may be shown. */
+export function tracedRequests(listener: RequestListener, paths: ReadonlySet<string>): RequestListener {
+  const listening = tracing();
+  if (listening === undefined) {
+    return listener;
+  }
+  const { api } = listening;
+  return (request, response) => {
+    const span = startSpan(listening, request, response, paths);
+    if (span === undefined) {
+      listener(request, response);
+    } else {
+      api.context.with(span, () => listener(request, response));
+    }
+  };
+}
+
+/** The context of a new span, which ends with the answer. Not a child of what is active: that may be the request before it on the connection. */
+function startSpan(
+  listening: Tracing,
+  request: IncomingMessage,
+  response: ServerResponse,
+  paths: ReadonlySet<string>,
+) {
+  const { api, tracer } = listening;
+  try {
+    const caller = callersContext(listening, request.headers);
+    const [path = ''] = (request.url ?? '').split('?', 1);
+    const route = paths.has(path) ? path : undefined;
+    const span = tracer.startSpan(
+      spanName(request, route),
+      { kind: api.SpanKind.SERVER, attributes: { ...requestFacts(request), ...routeFacts(route) } },
+      caller,
+    );
+    response.once('close', () => endSpan(listening, span, () => outcomeOf(response)));
+    return api.trace.setSpan(caller, span);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The path as the metrics count it, once it is known; `other` = it is not shown. */
+export function nameRequestSpan(request: IncomingMessage, named: string): void {
+  const span = activeSpan();
+  if (span !== undefined) {
+    const route = named === 'other' ? undefined : named;
+    span.updateName(spanName(request, route));
+    span.setAttributes(routeFacts(route));
+  }
+}
+
+/** The id under which logs and answers have the request. */
+export function identifyRequestSpan(header: string, requestId: string): void {
+  activeSpan()?.setAttribute(`http.response.header.${header.toLowerCase()}`, [requestId]);
+}
+
+function activeSpan(): Span | undefined {
+  return isTraced() ? tracing()?.api.trace.getActiveSpan() : undefined;
+}
+
+function spanName(request: IncomingMessage, route: string | undefined): string {
+  const method = methodOf(request);
+  const shown = method === '_OTHER' ? 'HTTP' : method;
+  return route === undefined ? shown : `${shown} ${route}`;
+}
+
+function methodOf({ method = '' }: IncomingMessage): string {
+  return KNOWN_METHODS.has(method) ? method : '_OTHER';
+}
+
+function requestFacts(request: IncomingMessage): Attributes {
+  const { headers, socket, httpVersion } = request;
+  const { remoteAddress, remotePort } = socket;
+  const agent = headers['user-agent'];
+  return {
+    'http.request.method': methodOf(request),
+    'url.scheme': 'encrypted' in socket ? 'https' : 'http',
+    'network.protocol.version': httpVersion,
+    ...(remoteAddress !== undefined && { 'client.address': remoteAddress }),
+    ...(remotePort !== undefined && { 'client.port': remotePort }),
+    ...(agent !== undefined && { 'user_agent.original': shownAttribute(agent) }),
+  };
+}
+
+function routeFacts(route: string | undefined): Attributes {
+  return route === undefined ? { 'url.path': UNSHOWN_PATH } : { 'url.path': route, 'http.route': route };
+}
+
+function outcomeOf(response: ServerResponse): SpanOutcome {
+  if (!response.headersSent) {
+    return { errorType: 'aborted' };
+  }
+  const { statusCode } = response;
+  const attributes = { 'http.response.status_code': statusCode };
+  // What was refused is no error of the service.
+  const errorType =
+    statusCode >= 500 ? String(statusCode) : response.writableFinished ? undefined : 'aborted';
+  return { attributes, errorType };
+}
