@@ -2,16 +2,11 @@ import { z } from 'zod';
 import {
   type Allocation,
   accountText,
-  type Budget,
-  budgetAccount,
-  type Claim,
+  budgetClaims,
   type Claims,
   type FilterServices,
-  formatInstant,
-  formatUnitHours,
   hasSoundCounts,
   LedgerFilter,
-  MICROSECONDS_PER_SECOND,
   type Precision,
   type Proposal,
   parseMillionths,
@@ -19,7 +14,6 @@ import {
   type Reservation,
   reject,
   reservationSize,
-  type Shortage,
   type Standing,
   userOf,
 } from '../src/index.ts';
@@ -72,20 +66,6 @@ type Options = z.infer<typeof options>;
 
 const MILLION = 1_000_000n;
 
-/** Whole seconds: `from` is the second in which the lease starts, `until` the one in which it has ended. */
-interface Seconds {
-  readonly from: bigint;
-  readonly until: bigint;
-}
-
-/** A project, or a user in a project, and the budgets that pay. */
-interface Payer {
-  readonly whose: string;
-  readonly budgets: readonly Budget[];
-  /** The account for usage at times without a budget. Its limit is 0. */
-  readonly uncovered: string;
-}
-
 /**
  * Charges leases to the budgets of their project, and of their user in it. Each budget pays for usage during its validity. A lease is
  * refused if it has usage at a time when no budget is valid.
@@ -127,27 +107,16 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     }
     // Rounded up once for the whole lease: its cost is exact or too high by less than a millionth of a unit, never too low.
     const perSecond = (total + MILLION - 1n) / MILLION;
-    const lease = { from: floor(start), until: ceil(end) };
-    const project = accountText(projectOf(context, names));
-    const ofProject = budgets.filter(({ userId }) => userId === null);
-    const ofUser = budgets.filter(({ userId }) => userId !== null);
-    const isUnlimited = ofProject.length === 0 && !this.options.usage_budget_required;
-    const payers: Payer[] = [
-      ...(isUnlimited ? [] : [{ whose: project, budgets: ofProject, uncovered: 'usage_budget/uncovered' }]),
-      ...(ofUser.length === 0
-        ? []
-        : [
-            {
-              whose: `${accountText(userOf(context, names))} in ${project}`,
-              budgets: ofUser,
-              uncovered: `usage_budget/uncovered/user/${context.user_id}`,
-            },
-          ]),
-    ];
+    const charged = budgetClaims({
+      ...{ start, end, perSecond, budgets, userId: context.user_id },
+      isRequired: this.options.usage_budget_required,
+      project: accountText(projectOf(context, names)),
+      user: accountText(userOf(context, names)),
+      unit: this.options.usage_budget_unit,
+      what: 'lease',
+    });
     const precision = this.#precisionOf(reservations);
-    return payers.flatMap((payer) =>
-      this.#charge(payer, lease, perSecond).map((claim) => ({ ...claim, precision })),
-    );
+    return charged.map((claim) => ({ ...claim, precision }));
   }
 
   /** What Blazar does not say before it creates a lease: which hosts it gets, and how many. */
@@ -162,50 +131,6 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     const isRange = ({ resource_type, min, max }: Reservation) =>
       resource_type === 'physical:host' && min !== max;
     return unknown.some(isRange) ? 'at-most' : 'exact';
-  }
-
-  /** Budgets of one payer never overlap: each pays for its part of the lease. */
-  #charge({ whose, budgets, uncovered }: Payer, lease: Seconds, perSecond: bigint): Claim[] {
-    const claims: Claim[] = [];
-    let from = lease.from;
-    const chargeUncovered = (until: bigint) => {
-      if (from < until) {
-        const refuse = () => notCoveredMessage(whose, budgets, { from: lease.from, until: lease.until });
-        claims.push({ kind: 'usage', account: uncovered, perSecond, from, until, limit: 0n, refuse });
-      }
-    };
-    for (const budget of [...budgets].sort((a, b) => (a.validFrom < b.validFrom ? -1 : 1))) {
-      const part = { from: larger(budget.validFrom, from), until: smaller(budget.validUntil, lease.until) };
-      if (part.from >= part.until) {
-        continue;
-      }
-      chargeUncovered(part.from);
-      const isWhole = part.from === lease.from && part.until === lease.until;
-      claims.push({
-        kind: 'usage',
-        account: budgetAccount(budget),
-        perSecond,
-        ...part,
-        limit: budget.amount,
-        refuse: (shortage) => this.#exceededMessage(whose, budget, isWhole ? undefined : part, shortage),
-      });
-      from = part.until;
-    }
-    chargeUncovered(lease.until);
-    return claims;
-  }
-
-  #exceededMessage(
-    whose: string,
-    budget: Budget,
-    part: Seconds | undefined,
-    { asked, left, isUpdate }: Shortage,
-  ): string {
-    const { usage_budget_unit: unit } = this.options;
-    const what = isUpdate ? 'The change would cost' : 'The lease would cost';
-    const more = isUpdate ? ' more' : '';
-    const when = part === undefined ? '' : ` from ${shown(part.from)} to ${shown(part.until)}`;
-    return `${what} ${formatUnitHours(asked, 'up')} ${unit}${more}${when}; ${whose} has ${formatUnitHours(left, 'down')} ${unit} left, of a budget that is valid until ${shown(budget.validUntil)}.`;
   }
 
   /**
@@ -304,37 +229,12 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
   }
 }
 
-function notCoveredMessage(whose: string, budgets: readonly Budget[], { from, until }: Seconds): string {
-  const valid = budgets
-    .map(({ validFrom, validUntil }) => `from ${shown(validFrom)} to ${shown(validUntil)}`)
-    .join(', ');
-  const asked = `for a lease from ${shown(from)} to ${shown(until)}`;
-  const what = `${whose.slice(0, 1).toUpperCase()}${whose.slice(1)} has no budget`;
-  return valid === '' ? `${what}.` : `${what} ${asked}; it has one ${valid}.`;
-}
-
 function millionths(written: Readonly<Record<string, number>>): Map<string, bigint> {
   return new Map(
     Object.entries(written).map(([name, number]) => [name, parseMillionths(String(number)) ?? 0n]),
   );
 }
 
-function shown(second: bigint): string {
-  return formatInstant(second * MICROSECONDS_PER_SECOND);
-}
-
-function floor(instant: bigint): bigint {
-  return instant / MICROSECONDS_PER_SECOND;
-}
-
-function ceil(instant: bigint): bigint {
-  return (instant + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
-}
-
 function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
-}
-
-function smaller(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
 }

@@ -1,3 +1,6 @@
+/** The deadline is over. */
+export class NoAnswerError extends Error {}
+
 /** How long to wait for an answer. */
 export interface Wait {
   /** Fires when the wait is over; `undefined` = it never ends. */
@@ -55,7 +58,7 @@ export class Deadline implements Wait {
   }
 
   #reason(): Error {
-    return new Error(`no answer within ${this.#seconds} s`);
+    return new NoAnswerError(`no answer within ${this.#seconds} s`);
   }
 }
 

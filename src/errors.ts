@@ -5,7 +5,13 @@
 
 /** Where a value was written: a line of a file, an environment variable, a flag, or the code of a caller. */
 export type Origin =
-  | { readonly kind: 'file'; readonly file: string; readonly line: number }
+  | {
+      readonly kind: 'file';
+      readonly file: string;
+      readonly line: number;
+      /** From 1; only where a line says too little. */
+      readonly column?: number | undefined;
+    }
   | { readonly kind: 'environment'; readonly variable: string }
   | { readonly kind: 'command line'; readonly flag: string }
   | { readonly kind: 'code' }
@@ -26,7 +32,7 @@ export interface Problem {
 export function formatOrigin(origin: Origin): string {
   switch (origin.kind) {
     case 'file':
-      return `${origin.file}:${origin.line}`;
+      return `${origin.file}:${origin.line}${origin.column === undefined ? '' : `:${origin.column}`}`;
     case 'environment':
       return origin.variable;
     case 'command line':

@@ -42,13 +42,16 @@ export {
 } from './filter/amount.ts';
 export { BaseFilter } from './filter/base-filter.ts';
 export { type Budget, budgetAccount } from './filter/budget.ts';
+export { type BudgetedUsage, budgetClaims } from './filter/budget-claims.ts';
 export type { Call } from './filter/call.ts';
 export type {
   Claim,
   Claims,
   HeldClaim,
+  OtherLeases,
   Precision,
   Proposal,
+  SharedLimit,
   Shortage,
   Standing,
   UsageClaim,
@@ -65,6 +68,7 @@ export type {
   OutboxService,
 } from './filter/outbox.ts';
 export type { Named, RequestNames } from './filter/request-names.ts';
+export type { ObservedRule, RuleAnswer, RuleExplanation, RuleObserver } from './filter/rule-observer.ts';
 export { ServiceAnswers, type ServiceAnswersParts } from './filter/service-answers.ts';
 export { type KeyedCall, keyed, ServiceCalls } from './filter/service-calls.ts';
 export {
@@ -87,7 +91,14 @@ export type {
   SharedServices,
 } from './filter/services.ts';
 export type { Decision, EndReport, Outcome } from './filter/verdict.ts';
-export { allow, allowOnError, type Rejection, reject, type Verdict } from './filter/verdict.ts';
+export {
+  allow,
+  allowOnError,
+  type Rejection,
+  type RuleOutcome,
+  reject,
+  type Verdict,
+} from './filter/verdict.ts';
 export { HttpCallError } from './http/call-error.ts';
 export type { HttpAnswer, HttpClient, HttpClientOptions, HttpObserver } from './http/contract.ts';
 export { type ContextDetails, formatContext, formatLease } from './lease/blazar-format.ts';

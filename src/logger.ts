@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { DestinationStream, Logger as PinoLogger } from 'pino';
+import { isTraced, traceId } from './tracing.ts';
 import { onOneLine, visibleJson, visibleValue } from './visible-text.ts';
 
 /** The part of pino that the core and the filters use. Any object with these methods will do. */
@@ -13,23 +14,32 @@ export type LogFormat = 'json' | 'pretty';
 
 const require = createRequire(import.meta.url);
 
-/** Logs to standard error. Default: `warn` and above, as JSON. pino is loaded with the first line, because most commands write none. */
-export function createLogger(level: LogLevel = 'warn', format: LogFormat = 'json'): Logger {
+/** Logs to standard error. Default: `warn` and above, as JSON. pino is loaded with the first line, because most commands write none. `always`: in every line. */
+export function createLogger(
+  level: LogLevel = 'warn',
+  format: LogFormat = 'json',
+  always: Readonly<Record<string, number>> | null = null,
+): Logger {
   let logger: PinoLogger | undefined;
   const write = (method: 'debug' | 'info' | 'warn' | 'error') =>
     ((...line: [string]) => {
-      logger ??= startPino(level, format);
+      logger ??= startPino(level, format, always);
       logger[method](...line);
     }) as PinoLogger['info'];
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
 /** Writes synchronously, so that lines from just before the process ends are not lost. Control characters are escaped. */
-function startPino(level: LogLevel, format: LogFormat): PinoLogger {
+function startPino(
+  level: LogLevel,
+  format: LogFormat,
+  base: Readonly<Record<string, number>> | null,
+): PinoLogger {
   const pino = require('pino') as typeof import('pino');
+  const options = { level, base, ...(isTraced() && { mixin: traceFields }) };
   if (format === 'json') {
     const lines = pino.destination({ fd: 2, sync: true });
-    return pino({ level, base: null }, { write: (line) => void lines.write(visibleJson(line)) });
+    return pino(options, { write: (line) => void lines.write(visibleJson(line)) });
   }
   const pretty = require('pino-pretty') as typeof import('pino-pretty');
   const lines: DestinationStream = pretty({
@@ -37,7 +47,12 @@ function startPino(level: LogLevel, format: LogFormat): PinoLogger {
     sync: true,
     colorize: process.stderr.isTTY === true,
   });
-  return pino({ level, base: null }, { write: (line) => lines.write(forPeople(line)) });
+  return pino(options, { write: (line) => lines.write(forPeople(line)) });
+}
+
+function traceFields(): object {
+  const trace_id = traceId();
+  return trace_id === undefined ? {} : { trace_id };
 }
 
 /** Must run before colours are added, whose escape sequences look like any other. The message is kept on one line. */

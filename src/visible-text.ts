@@ -27,6 +27,14 @@ export function onOneLine(text: string): string {
   return NOT_PLAIN.test(text) ? visibleText(text.replace(BLANKS, ' ')) : text;
 }
 
+/** The first half of a surrogate pair. */
+const HALF_A_LETTER = /[\ud800-\udbff]$/;
+
+/** At most `length` characters, the last one `…` if some are missing. */
+export function cut(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length - 1).replace(HALF_A_LETTER, '')}…` : text;
+}
+
 /** As `visibleText`, but keeps line breaks and tabs: for texts of several lines. */
 export function visibleLines(text: string): string {
   return NOT_PLAIN.test(text) ? text.replace(UNSEEN, (one) => (LINES.has(one) ? one : escaped(one))) : text;

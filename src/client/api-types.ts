@@ -699,25 +699,37 @@ export interface components {
                 filter: string | null;
                 filters: ({
                     audit: boolean;
+                    /** @description What a policy of SkyPilot changed, or would have: cut, and without secrets. `before` and `after` are null where there is nothing. */
+                    changes: ({
+                        after: string | null;
+                        before: string | null;
+                        path: string;
+                    } & {
+                        [key: string]: unknown;
+                    })[];
+                    /** @description How many more changes there were. */
+                    changes_left_out: number;
                     /** @description null for members. */
                     duration_ms: number | null;
                     filter: string;
                     message: string | null;
                     /** @enum {string} */
-                    outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error";
+                    outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed";
                 } & {
                     [key: string]: unknown;
                 })[];
                 /** @description Its configuration. null for members. */
                 generation: number | null;
+                /** @description Whether this decision counts as a launch of SkyPilot; null = not SkyPilot. */
+                launch: boolean | null;
                 lease_id: string | null;
                 lease_name: string | null;
                 /** @description What the user was told; null = allowed. */
                 message: string | null;
                 /** @enum {string} */
-                operation: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "kubernetes.admission" | "kubernetes.validation";
+                operation: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
                 /** @enum {string} */
-                outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "exempt" | "audit";
+                outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit";
                 project: ({
                     /** @description The name of the account's domain. */
                     domain: string | null;
@@ -730,6 +742,8 @@ export interface components {
                 /** @description The process that decided. null for members. */
                 replica: string | null;
                 request_id: string;
+                /** @description Which side of SkyPilot asked; null = not SkyPilot. */
+                side: ("client" | "server") | null;
                 /**
                  * @description ISO 8601, UTC.
                  * @example 2026-12-01T09:00:00Z
@@ -789,14 +803,22 @@ export interface components {
                 filter: string;
                 message: string | null;
                 /** @enum {string} */
-                outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error";
+                outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed";
+                rules?: ({
+                    audit: boolean;
+                    /** @enum {string} */
+                    outcome: "rejected" | "failed";
+                    rule: string;
+                } & {
+                    [key: string]: unknown;
+                })[];
             } & {
                 [key: string]: unknown;
             })[];
             message: string | null;
             notes: string[];
             /** @enum {string} */
-            outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "exempt" | "audit";
+            outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit";
             project: {
                 domain: string | null;
                 id: string;
@@ -1392,13 +1414,27 @@ export interface components {
         Readiness: {
             /** @description The number of the configuration that decides: 1 since the start. */
             generation: number;
-            /** @description The mistakes, each with its file and line. */
+            /** @description The scheduling policies of the cluster. Absent unless source = cluster. */
+            policies?: {
+                /** @description How old they may be: 0 = they are followed; null = not read yet. */
+                age_seconds: number | null;
+                /** @description Why they are not followed; null = they are. */
+                problem: string | null;
+                /**
+                 * @description `starting`: not read yet. `current`: changes are followed. `behind`: the API server is away, and what was read last is enforced. `stale`: that is older than `cluster_stale_after`, and every pod is refused.
+                 * @enum {string}
+                 */
+                state: "starting" | "current" | "behind" | "stale";
+            } & {
+                [key: string]: unknown;
+            };
+            /** @description The mistakes, each with its file and line; and why policies are not known. */
             problems: string[];
             /**
-             * @description `draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the one before it decides.
+             * @description `draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the one before it decides. `policies not known`: every pod is refused, since the scheduling policies of the cluster are not known yet, or too old.
              * @enum {string}
              */
-            status: "ready" | "draining" | "configuration not valid";
+            status: "ready" | "draining" | "configuration not valid" | "policies not known";
         } & {
             [key: string]: unknown;
         };
@@ -1736,7 +1772,7 @@ export interface components {
                 "application/json": components["schemas"]["Refusal"];
             };
         };
-        /** @description The configuration is not valid, or the service is about to stop. */
+        /** @description The configuration is not valid, the scheduling policies of the cluster are not known, or the service is about to stop. */
         NotReady: {
             headers: {
                 "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -1767,7 +1803,7 @@ export interface components {
                 "text/html": components["schemas"]["Page"];
             };
         };
-        /** @description The configuration is valid, and the service is not about to stop. */
+        /** @description The configuration is valid, the scheduling policies of the cluster are known, and the service is not about to stop. */
         Ready: {
             headers: {
                 "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2581,11 +2617,13 @@ export interface operations {
                 /** @description Maximum number of items, 1 to 1000. Default: 50. */
                 limit?: string;
                 /** @description Only of this operation. */
-                operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "kubernetes.admission" | "kubernetes.validation";
+                operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
                 /** @description Only with this outcome. `refused` = rejected and failed. */
-                outcome?: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "exempt" | "audit" | "refused";
+                outcome?: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit" | "refused";
                 /** @description Only of this project, by id or `name@domain`. */
                 project_id?: string;
+                /** @description Only requests of SkyPilot, from this side. */
+                side?: "client" | "server";
                 /** @description Only before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
                 /** @description Only of this user, by id or `name@domain`. */
@@ -2847,9 +2885,11 @@ export interface operations {
                 /** @description Maximum number of items, 1 to 1000. Default: 50. */
                 limit?: string;
                 /** @description Only of this operation. */
-                operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "kubernetes.admission" | "kubernetes.validation";
+                operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
                 /** @description Only with this outcome. `refused` = rejected and failed. */
-                outcome?: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "exempt" | "audit" | "refused";
+                outcome?: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit" | "refused";
+                /** @description Only requests of SkyPilot, from this side. */
+                side?: "client" | "server";
                 /** @description Only before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
                 /** @description Only of this user, by id or `name@domain`. */

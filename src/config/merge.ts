@@ -12,9 +12,10 @@ export type ListRule =
   | { readonly kind: 'replace' }
   /** The items of the overlay follow those of the base. */
   | { readonly kind: 'append' }
-  /** The overlay has one item, which is merged into the first one of the base. */
-  | { readonly kind: 'single' }
-  /** An item is merged into the one with the same value of `key`, else appended. `unnamed`: what to do with one without the key. */
+  /**
+   * An item is merged into the one with the same value of `key`, else appended. `unnamed`: what to do with one whose key is
+   * missing or null.
+   */
   | { readonly kind: 'match'; readonly key: string; readonly unnamed: 'append' | 'first' };
 
 /** The rules of one level of a configuration, which name the rules of the levels below it. */
@@ -23,8 +24,11 @@ export interface MergeSchema {
   readonly list: (name: string) => ListRule;
   /** For the content of a member. */
   readonly member: (name: string) => MergeSchema;
-  /** Whether a list may replace only a list. Default: it replaces anything. */
-  readonly strictLists?: boolean;
+  /**
+   * Whether a member may be overridden only by a value of its kind (mapping, list, or neither) or by null, except by a list that is
+   * always replaced. Default: anything overrides anything.
+   */
+  readonly strictKinds?: boolean;
 }
 
 /** Called for each value that was taken from the overlay as a whole: its path in the result, and in the overlay. */
@@ -34,10 +38,12 @@ export type Placed = (path: Path, from: Path, value: unknown) => void;
 export class MergeError extends Error {
   override readonly name = 'MergeError';
   readonly path: Path;
+  readonly expectation: string;
 
   constructor(path: Path, expectation: string) {
     super(`${formatPath(path)}: ${expectation}`);
     this.path = path;
+    this.expectation = expectation;
   }
 }
 
@@ -85,14 +91,26 @@ function mergeMappings(
     } else if (Array.isArray(before) && Array.isArray(value)) {
       setMember(merged, name, mergeLists(before, value, schema, at, origin, placed));
     } else {
-      if (schema.strictLists && Array.isArray(value) && before !== undefined && before !== null) {
-        throw new MergeError(at, 'expected no list, because the value that it overrides is not one');
+      if (schema.strictKinds === true && Object.hasOwn(base, name)) {
+        requireKind(before, value, schema.list(name), at);
       }
       setMember(merged, name, value);
       placed?.(at, origin, value);
     }
   }
   return merged;
+}
+
+function requireKind(before: unknown, value: unknown, rule: ListRule, path: Path): void {
+  const [own, other] = [kindOf(value), kindOf(before)];
+  if (own !== other && value !== null && !(own === 'list' && rule.kind === 'replace')) {
+    const overridden = before === null ? 'null' : `a ${other}`;
+    throw new MergeError(path, `expected no ${own}, because the value that it overrides is ${overridden}`);
+  }
+}
+
+function kindOf(value: unknown): 'list' | 'mapping' | 'single value' {
+  return Array.isArray(value) ? 'list' : isMapping(value) ? 'mapping' : 'single value';
 }
 
 function mergeLists(
@@ -108,9 +126,6 @@ function mergeLists(
   if (rule.kind === 'replace') {
     placed?.(path, from, over);
     return over;
-  }
-  if (rule.kind === 'single' && over.length !== 1) {
-    throw new MergeError(path, `expected a list of one item, got ${over.length}`);
   }
   const merged = [...base];
   for (const [index, item] of over.entries()) {
@@ -129,12 +144,9 @@ function mergeLists(
 
 /** The position of the item to merge into; -1 or a position that does not exist when there is none. */
 function targetOf(rule: ListRule, items: readonly unknown[], item: unknown): number {
-  if (rule.kind === 'single') {
-    return 0;
-  }
   if (rule.kind === 'match' && isMapping(item)) {
     const value = member(item, rule.key);
-    if (value === undefined) {
+    if (value === undefined || value === null) {
       return rule.unnamed === 'first' ? 0 : -1;
     }
     return items.findIndex((other) => isMapping(other) && member(other, rule.key) === value);

@@ -132,7 +132,8 @@ function namesIn(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : isMapping(value) ? Object.keys(value) : [];
 }
 
-function whyNoType(type: string, resourceTypes: readonly string[]): string | undefined {
+/** Completes `"host" …`; `undefined` = it is one of them. */
+export function whyNoType(type: string, resourceTypes: readonly string[]): string | undefined {
   if (resourceTypes.includes(type)) {
     return undefined;
   }

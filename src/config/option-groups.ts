@@ -14,9 +14,13 @@ export interface SectionProblem {
   readonly message: string;
 }
 
-/** Checks the values of a group of options. For a mistake in a file that they name it returns a whole `Problem`, with its place. */
+/**
+ * Checks the values of a group of options. For a mistake in a file that they name it returns a whole `Problem`, with its place. `settings`:
+ * the whole configuration, for what depends on other sections.
+ */
 export type OptionsCheck = (
   values: never,
+  settings?: readonly Setting[],
 ) => readonly (SectionProblem | Problem)[] | Promise<readonly (SectionProblem | Problem)[]>;
 
 /** A section other than `[enforcement]`, such as `[service]`. */
@@ -25,14 +29,28 @@ export interface FurtherSection {
   readonly schema: z.ZodObject;
   /** Checks what a schema cannot, such as the content of a file. Called when the values match the schema. */
   readonly check?: OptionsCheck | undefined;
-  /** Adds options that depend on its values, such as those of policies. Called with the values of a first pass. */
-  readonly extend?: (values: never) => Promise<SectionExtension>;
+  /**
+   * Adds options that depend on its values, such as those of policies. Called with the values of a first pass, and the
+   * names that the sources set and the section does not declare.
+   */
+  readonly extend?: (values: never, undeclared: readonly string[]) => Promise<SectionExtension>;
 }
 
 /** Options of a section beside its own. */
 export interface SectionExtension {
   readonly schemas: readonly z.ZodObject[];
-  readonly problems: readonly SectionProblem[];
+  /** Of some of the schemas. */
+  readonly checks?: ReadonlyMap<z.ZodObject, OptionsCheck>;
+  readonly problems: readonly ExtensionProblem[];
+  /** The prefixes of options whose class could not be loaded: each with an error in `problems`. */
+  readonly unloaded: readonly string[];
+  /** Options that are known and have no effect, such as those of policies that are not enabled, and why. */
+  readonly unused: readonly { readonly schema: z.ZodObject; readonly reason: string }[];
+}
+
+export interface ExtensionProblem extends SectionProblem {
+  /** Default: an error. */
+  readonly severity?: Problem['severity'];
 }
 
 /** Options of one schema: those of an enabled filter, or of a section. */
@@ -66,7 +84,7 @@ export async function checkTogether(
     }
   }
   if (parsed.success && !hasWrong && !problems.some(({ severity }) => severity === 'error')) {
-    for (const problem of (await check?.(parsed.data as never)) ?? []) {
+    for (const problem of (await check?.(parsed.data as never, settings)) ?? []) {
       if ('severity' in problem) {
         problems.push(withOrigin(problem, settings));
       } else {
@@ -93,7 +111,7 @@ function unreadableFile({ option, value, origin, secret }: Setting): Problem[] {
 
 /** A file that everyone may write is an error; a secret that everyone may read is a warning. */
 function openFile({ option, value, origin, secret }: Setting): Problem[] {
-  const named = option.file || option.watched ? [value].flat().filter((one) => typeof one === 'string') : [];
+  const named = option.file || option.watched ? textsOf(value) : [];
   const problem = (severity: Problem['severity'], file: string, reason: string): Problem => {
     const message = `${secret ? 'the file that it names' : showText(file)}: ${reason}`;
     return { severity, origin, section: option.section, option: option.name, message };
@@ -107,6 +125,12 @@ function openFile({ option, value, origin, secret }: Setting): Problem[] {
         : []),
     ];
   });
+}
+
+/** The texts of a value: a text, or those of a list or a dictionary. */
+export function textsOf(value: unknown): string[] {
+  const all = typeof value === 'object' && value !== null ? Object.values(value) : [value];
+  return all.filter((one) => typeof one === 'string');
 }
 
 export function optionId(section: string | undefined, option: string | undefined): string {

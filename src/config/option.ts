@@ -24,7 +24,7 @@ declare module 'zod' {
     guard?: boolean;
     /** The files of users and projects may not set it. */
     serverOnly?: boolean;
-    /** A path, or a list of paths: `serve --watch` reloads when their content changes. */
+    /** A path, a list of paths, or a dictionary whose values are paths: `serve --watch` reloads when their content changes. */
     watched?: boolean;
     /** The form of the pairs of a dictionary, such as `project id:seconds`. */
     pairs?: string;
@@ -94,13 +94,26 @@ export interface Option {
 }
 
 /** Describes every option of an object schema. Throws an `Error` for an option without a default, or with a wrong one. */
-export function describeOptions(section: string, schema: z.ZodObject): Option[] {
-  // One conversion for all options: each is expensive, and every command pays for it.
+export function describeOptions(section: string, schema: z.ZodObject): readonly Option[] {
+  const known = described.get(schema)?.get(section);
+  if (known !== undefined) {
+    return known;
+  }
+  // One conversion for all options: it is expensive.
   const { properties = {} } = schema.toJSONSchema({ io: 'input', unrepresentable: 'any' });
-  return Object.entries(schema.shape).map(([name, option]) =>
-    describeOption(section, name, option as z.ZodType, properties[name] as JsonSchema),
+  const json = properties as Readonly<Record<string, JsonSchema>>;
+  const options = Object.entries(schema.shape).map(([name, option]) =>
+    describeOption(section, name, option as z.ZodType, json[name] ?? {}),
   );
+  described.set(schema, new Map(described.get(schema)).set(section, options));
+  return options;
 }
+
+/**
+ * By schema and section: every command and every reload would pay for it. No schema changes once it is made; those of a
+ * filter that is loaded again are others.
+ */
+const described = new WeakMap<z.ZodObject, ReadonlyMap<string, readonly Option[]>>();
 
 function describeOption(section: string, name: string, schema: z.ZodType, json: JsonSchema): Option {
   const unset = schema.safeParse(undefined);

@@ -14,7 +14,7 @@ import { Provenance } from './provenance.ts';
 import { systemErrorText } from './read-file.ts';
 import { valueText } from './text.ts';
 import { checkedValue, MismatchError, typedValue } from './typed.ts';
-import { unknownNames } from './unknown-names.ts';
+import { type UnloadedOptions, unknownNames } from './unknown-names.ts';
 import { ValueError } from './value.ts';
 
 /** Without it a chain of references that doubles at each step (`a = $b$b`) would fill the memory. */
@@ -49,11 +49,12 @@ export interface Resolution {
   readonly problems: readonly Problem[];
 }
 
-/** Resolves the options over the layers, lowest layer first. `resourceTypes`: the known ones. */
+/** Resolves the options over the layers, lowest layer first. `resourceTypes`: the known ones. `unloaded`: options that may be right. */
 export function resolve(
   layers: readonly Layer[],
   options: readonly Option[],
   resourceTypes: readonly string[] = RESOURCE_TYPES,
+  unloaded: readonly UnloadedOptions[] = [],
 ): Resolution {
   const effectiveText = textLookup(layers, options);
   const problems: Problem[] = [];
@@ -112,7 +113,7 @@ export function resolve(
       return { ...unset(option, origin), beats, secret };
     }
   });
-  return { settings, problems: [...problems, ...unknownNames(layers, options)] };
+  return { settings, problems: [...problems, ...unknownNames(layers, options, unloaded)] };
 }
 
 /** The input for a schema of several options, by name, without the options that are not set. */

@@ -2,11 +2,22 @@
 import { distance } from 'fastest-levenshtein';
 import type { Problem } from '../errors.ts';
 import { type Layer, shownName } from './layer.ts';
-import { nearestName } from './nearest.ts';
+import { meantBy, nearestName } from './nearest.ts';
 import type { Option } from './option.ts';
 
+/** How options begin that nobody knows, because what declares them could not be loaded. That is reported elsewhere, as an error. */
+export interface UnloadedOptions {
+  readonly section: string;
+  /** `lab_a100` for LabA100Policy. */
+  readonly prefix: string;
+}
+
 /** Unknown options of known sections, and sections whose name is nearly that of a known one. */
-export function unknownNames(layers: readonly Layer[], options: readonly Option[]): Problem[] {
+export function unknownNames(
+  layers: readonly Layer[],
+  options: readonly Option[],
+  unloaded: readonly UnloadedOptions[] = [],
+): Problem[] {
   const problems: Problem[] = [];
   const sections = [...new Set(options.map((option) => option.section))];
   for (const layer of layers) {
@@ -14,7 +25,7 @@ export function unknownNames(layers: readonly Layer[], options: readonly Option[
       if (sections.includes(section)) {
         const names = options.filter((option) => option.section === section).map((option) => option.name);
         for (const [name, entry] of entries) {
-          if (!names.includes(name)) {
+          if (!names.includes(name) && !isUnloaded(section, name, unloaded)) {
             problems.push({
               severity: 'error',
               origin: entry.origin,
@@ -26,6 +37,7 @@ export function unknownNames(layers: readonly Layer[], options: readonly Option[
         }
         continue;
       }
+      // Fewer letters than in other names: sections of Blazar and others are right here.
       const meant = sections.find((candidate) => distance(candidate, section.trim()) <= candidate.length / 5);
       const [entry] = entries.values();
       if (meant !== undefined) {
@@ -39,4 +51,17 @@ export function unknownNames(layers: readonly Layer[], options: readonly Option[
     }
   }
   return problems;
+}
+
+/** A name that is known to be wrong is wrong whoever declares it. */
+function isUnloaded(section: string, name: string, unloaded: readonly UnloadedOptions[]): boolean {
+  return (
+    meantBy(name) === undefined &&
+    unloaded.some(
+      (one) =>
+        one.section === section &&
+        one.prefix !== '' &&
+        (name === one.prefix || name.startsWith(`${one.prefix}_`)),
+    )
+  );
 }

@@ -21,6 +21,8 @@ export interface ConformanceOptions extends TargetOptions {
   readonly largeLeaseHosts?: number | undefined;
   /** Default: all. */
   readonly checks?: readonly Check[] | undefined;
+  /** Is told after each check how many are done, and of how many. */
+  readonly progress?: ((done: number, all: number) => void) | undefined;
 }
 
 export interface ConformanceReport {
@@ -47,6 +49,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
   for (const check of checks) {
     const result = await runCheck(check, run, vain);
     results.push(result);
+    options.progress?.(results.length, checks.length);
     if (vain !== undefined) {
       continue;
     }

@@ -3,12 +3,13 @@ import { write } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemErrorText } from '../config/read-file.ts';
-import type { Wait } from '../deadline.ts';
+import { type Wait, waitFor } from '../deadline.ts';
 import type { Logger } from '../logger.ts';
 import { visibleJson } from '../visible-text.ts';
 import { WaitingLine } from '../waiting-line.ts';
 import { closeAppended, openAtOnce, openForAppending } from './append-file.ts';
 import type { DecisionRecord } from './record.ts';
+import { recordJson } from './record-json.ts';
 
 /** How many decisions may wait to be written, so that a disk that is busy for a moment loses none. */
 const MAX_WAITING = 10_000;
@@ -21,6 +22,9 @@ const GATHER_MS = 20;
 /** How long to wait after an error before the same lines are tried again. */
 const RETRY_MS = 500;
 const FULL_PIPE_MS = 20;
+/** How many characters of requests may wait to be written: beyond it, decisions are logged without them. */
+const MAX_REQUESTS_LENGTH = 64 * 1024 * 1024;
+const NO_ROOM = '"request_left_out":"no-room"';
 const STANDARD_OUTPUT = 1;
 const LINE_FEED = 0x0a;
 
@@ -44,6 +48,14 @@ export interface DecisionLogObserver {
 interface Piece {
   readonly bytes: Buffer;
   readonly count: number;
+  /** In characters, of the requests in it. */
+  readonly requestsLength: number;
+}
+
+/** A decision, and the member of its JSON that holds its request. */
+interface Waiting {
+  readonly record: DecisionRecord;
+  readonly request: string | undefined;
 }
 
 /** Writes decisions. Standard output goes through the thread pool too: a slow reader must not stop the service. */
@@ -52,10 +64,13 @@ export class DecisionLog {
   readonly #logger: Logger;
   readonly #observer: DecisionLogObserver;
   /** The latest decisions; earlier ones wait as bytes. */
-  #records: DecisionRecord[] = [];
+  #records: Waiting[] = [];
   #pieces: Piece[] = [];
   /** The number of decisions that are not written yet. */
   #waiting = 0;
+  /** In characters, of the requests that are not written yet; and of those in `#records`. */
+  #requestsLength = 0;
+  #recordsLength = 0;
   readonly #blocked = new WaitingLine();
   #writing: Promise<void> | undefined;
   #file: number | undefined;
@@ -78,11 +93,11 @@ export class DecisionLog {
 
   /**
    * Returns a promise only if the buffer is full and `whenFull` is `block`: it resolves when there is room again, and rejects with an
-   * `OverloadedError` if the wait is over before.
+   * `OverloadedError` if the wait is over before. `request`: a member of JSON, of `requestMember`.
    */
-  write(record: DecisionRecord, wait: Wait): Promise<void> | undefined {
+  write(record: DecisionRecord, wait: Wait, request?: string): Promise<void> | undefined {
     if (this.#waiting < MAX_WAITING && !this.#givenUp.signal.aborted) {
-      this.#append(record);
+      this.#append(record, request);
       return undefined;
     }
     if (this.#options.whenFull === 'drop') {
@@ -91,7 +106,26 @@ export class DecisionLog {
     }
     return this.#blocked
       .join(wait, 'The decision could not be logged in time. Please try again.')
-      .then(() => this.#append(record));
+      .then(() => this.#append(record, request));
+  }
+
+  /**
+   * Writes lines of `logLine` that another process has sent. Returns a promise if there is no room for them: it resolves when they are taken, or
+   * dropped, as `whenFull` says.
+   */
+  writeLines(bytes: Buffer, count: number): Promise<void> | undefined {
+    if (this.#waiting < MAX_WAITING || this.#givenUp.signal.aborted) {
+      this.#endPiece();
+      this.#pieces.push({ bytes, count, requestsLength: 0 });
+      this.#waiting += count;
+      this.#writing ??= this.#writeAll();
+      return undefined;
+    }
+    if (this.#options.whenFull === 'drop') {
+      this.#drop(count);
+      return undefined;
+    }
+    return this.#blocked.join(waitFor(undefined)).then(() => this.writeLines(bytes, count));
   }
 
   /** Opens the file again before the next line. For log rotation. */
@@ -112,8 +146,14 @@ export class DecisionLog {
     await this.#closeFile();
   }
 
-  #append(record: DecisionRecord): void {
-    this.#records.push(record);
+  #append(record: DecisionRecord, request: string | undefined): void {
+    const length = request?.length ?? 0;
+    const hasRoom = this.#requestsLength + length <= MAX_REQUESTS_LENGTH;
+    this.#records.push({ record, request: hasRoom ? request : NO_ROOM });
+    if (hasRoom) {
+      this.#requestsLength += length;
+      this.#recordsLength += length;
+    }
     this.#waiting += 1;
     if (this.#records.length >= PIECE) {
       this.#endPiece();
@@ -123,18 +163,23 @@ export class DecisionLog {
 
   #endPiece(): void {
     if (this.#records.length > 0) {
-      const text = this.#records.map((record) => `${visibleJson(JSON.stringify(record))}\n`).join('');
-      this.#pieces.push({ bytes: Buffer.from(text), count: this.#records.length });
+      let text = '';
+      for (const { record, request } of this.#records) {
+        text += logLine(record, request);
+      }
+      const requestsLength = this.#recordsLength;
+      this.#pieces.push({ bytes: Buffer.from(text), count: this.#records.length, requestsLength });
       this.#records = [];
+      this.#recordsLength = 0;
     }
   }
 
-  #drop(): void {
-    this.#observer.dropped(1);
+  #drop(count = 1): void {
+    this.#observer.dropped(count);
     if (this.#dropped === 0) {
       this.#logger.error('the decision log is too slow: decisions are dropped from it');
     }
-    this.#dropped += 1;
+    this.#dropped += count;
   }
 
   async #writeAll(): Promise<void> {
@@ -144,8 +189,10 @@ export class DecisionLog {
         this.#endPiece();
       }
       // In a statement of its own: `#waiting` may change during the await.
-      const written = await this.#writePieces(this.#pieces.splice(0, PIECES));
+      const pieces = this.#pieces.splice(0, PIECES);
+      const written = await this.#writePieces(pieces);
       this.#waiting -= written;
+      this.#requestsLength -= pieces.reduce((sum, { requestsLength }) => sum + requestsLength, 0);
       for (let room = MAX_WAITING - this.#waiting; room > 0 && this.#blocked.letIn(); room -= 1) {}
     }
     if (this.#dropped > 0 && this.#waiting === 0) {
@@ -225,4 +272,10 @@ export class DecisionLog {
       this.#file = undefined;
     }
   }
+}
+
+/** The line of a decision, with its end. `request`: a member of JSON, of `requestMember`. */
+export function logLine(record: DecisionRecord, request: string | undefined): string {
+  const json = recordJson(record);
+  return request === undefined ? `${json}\n` : `${json.slice(0, -1)},${visibleJson(request)}}\n`;
 }

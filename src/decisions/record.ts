@@ -1,17 +1,19 @@
 /** A decision as it is logged, counted and shown: one flat object for all protocols. */
 import { z } from 'zod';
 import type { RequestNames } from '../filter/request-names.ts';
-import type { Decision, EndReport, Outcome } from '../filter/verdict.ts';
-import type { BindingRequest, PodRequest } from '../kubernetes/admission-review.ts';
+import type { Decision, EndReport, Outcome, RuleOutcomes } from '../filter/verdict.ts';
+import type { BindingRequest, PodRequest, WorkloadRequest } from '../kubernetes/admission-review.ts';
 import type { DecidedAdmission } from '../kubernetes/pod-admission.ts';
 import type { Context, Lease } from '../lease/lease.ts';
 import type { PolicyOutcome, Review } from '../skypilot/policy-chain.ts';
 import { REQUEST_NAMES } from '../skypilot/user-request.ts';
 import type { ReceivedRequest } from '../skypilot/wire.ts';
+import { changeRecordSchema, changeRecords, type RecordedChanges } from './change-records.ts';
+import { isCountedLaunch } from './launches.ts';
 import { OPERATIONS, type RecordedOperation } from './recorded-operation.ts';
 
-/** The answer of one filter. */
-export type FilterOutcome = 'allowed' | 'changed' | 'rejected' | 'failed' | 'allowed-on-error';
+/** The answer of one filter. `bypassed`: it was not asked. */
+export type FilterOutcome = 'allowed' | 'changed' | 'rejected' | 'failed' | 'allowed-on-error' | 'bypassed';
 
 /** The outcome of a request. */
 export type DecisionOutcome = FilterOutcome | 'exempt' | 'audit';
@@ -22,6 +24,10 @@ export interface DecisionRecord {
   readonly time: string;
   readonly request_id: string;
   readonly operation: RecordedOperation;
+  /** Only for SkyPilot: which side of it asked. */
+  readonly side?: Side | undefined;
+  /** Only for SkyPilot: whether this is the decision that counts for a launch. SkyPilot asks several times about each. */
+  readonly launch?: boolean | undefined;
   /** For SkyPilot the workspace, if the configuration names one; for Kubernetes the namespace. */
   readonly project_id: string | null;
   /** `null` if SkyPilot does not name the user; for Kubernetes the service account. */
@@ -38,7 +44,8 @@ export interface DecisionRecord {
   readonly allowed: boolean;
   /**
    * `changed`: allowed in another form than requested. `audit`: allowed, but an audited filter would have rejected it, or failed.
-   * `allowed-on-error`: a filter failed and let it through. `exempt`: the project is in exempt_projects.
+   * `allowed-on-error`: a filter failed and let it through. `exempt`: the project, or the SkyPilot user or workspace, is exempt.
+   * `bypassed`: nobody was asked, and it was found later.
    */
   readonly outcome: DecisionOutcome;
   /** The filter or policy that caused the outcome; `null` = none. */
@@ -52,23 +59,43 @@ export interface DecisionRecord {
   readonly generation: number;
   /** From the whole request to the answer, waiting included. */
   readonly duration_ms: number;
+  /** The trace of OpenTelemetry that the request is part of; missing unless it is recorded. */
+  readonly trace_id?: string | undefined;
 }
 
+/** The side of SkyPilot that asks: the user's machine, or the API server and its controllers. */
+export const SIDES = ['client', 'server'] as const;
+export type Side = (typeof SIDES)[number];
+
 /** The answer of one filter or policy, and how long it took. */
-export interface FilterRecord {
+export interface FilterRecord extends RecordedChanges {
   readonly filter: string;
   readonly outcome: FilterOutcome;
   readonly audit: boolean;
   readonly message: string | null;
   readonly duration_ms: number;
+  /** Only for filters and policies that judge by rules with names: those that said no. */
+  readonly rules?: readonly RuleRecord[] | undefined;
+}
+
+/** A rule that rejected the request or failed; with `audit`, it refused nothing. */
+export interface RuleRecord {
+  readonly rule: string;
+  readonly outcome: 'rejected' | 'failed';
+  readonly audit: boolean;
 }
 
 const filterRecordSchema = z.object({
   filter: z.string(),
-  outcome: z.enum(['allowed', 'changed', 'rejected', 'failed', 'allowed-on-error']),
+  outcome: z.enum(['allowed', 'changed', 'rejected', 'failed', 'allowed-on-error', 'bypassed']),
   audit: z.boolean(),
   message: z.string().nullable(),
   duration_ms: z.number().nonnegative(),
+  rules: z
+    .array(z.object({ rule: z.string(), outcome: z.enum(['rejected', 'failed']), audit: z.boolean() }))
+    .optional(),
+  changes: z.array(changeRecordSchema).optional(),
+  changes_left_out: z.int().positive().optional(),
 }) satisfies z.ZodType<FilterRecord>;
 
 /** A line of the log. Unknown fields, which a later version may add, are dropped. */
@@ -76,6 +103,8 @@ export const decisionRecordSchema = z.object({
   time: z.iso.datetime({ precision: 3 }),
   request_id: z.string(),
   operation: z.enum(OPERATIONS),
+  side: z.enum(SIDES).optional(),
+  launch: z.boolean().optional(),
   project_id: z.string().nullable(),
   user_id: z.string().nullable(),
   project_name: z.string().nullish(),
@@ -93,6 +122,7 @@ export const decisionRecordSchema = z.object({
   filters: z.array(filterRecordSchema),
   generation: z.int().positive(),
   duration_ms: z.number().nonnegative(),
+  trace_id: z.string().optional(),
 }) satisfies z.ZodType<DecisionRecord>;
 
 /** The parts of a record other than the decision. */
@@ -113,6 +143,8 @@ export interface DecidedRequest {
 
 const MAX_NAME = 255;
 const MAX_MESSAGE = 2000;
+/** Of one decision. */
+const MAX_RULES = 100;
 
 export function decisionRecord(
   decision: Decision | EndReport,
@@ -152,46 +184,73 @@ function namesOf({ project, user }: RequestNames) {
   };
 }
 
-/** Of the configuration in the request, only the workspace is recorded. */
+/** Of task and configuration, only the workspace and what policies changed is recorded. */
 export function reviewRecord(
   review: Review,
   { requestId, generation, milliseconds, request }: DecisionFacts<ReceivedRequest>,
 ): DecisionRecord {
   const known = REQUEST_NAMES.find((one) => one === request.requestName);
-  const { allowed, changed, failed, message, policy, outcomes } = review;
-  const changing = outcomes.find((outcome) => outcome.changed);
+  const { message, outcomes, warnings } = review;
+  const { outcome, filter } = reviewOutcome(review);
+  const changes = changeRecords(outcomes.map((one) => one.changes));
   return {
     time: now(),
     request_id: requestId,
     operation: `skypilot.${known ?? 'other'}`,
+    side: request.atClientSide ? 'client' : 'server',
+    launch: isCountedLaunch(request, review.allowed),
     project_id: name(review.skypilotConfig.getNested(['active_workspace'])),
     user_id: name(request.user?.id),
     lease_id: null,
     lease_name: name(request.requestOptions?.clusterName),
-    allowed,
-    outcome: failed ? 'failed' : !allowed ? 'rejected' : changed ? 'changed' : 'allowed',
-    filter: policy ?? (changed ? (changing?.policy ?? null) : null),
+    allowed: review.allowed,
+    outcome,
+    filter,
     message: message === null ? null : cut(message, MAX_MESSAGE),
-    failed,
-    warnings: [],
-    filters: outcomes.map(policyRecord),
+    failed: review.failed,
+    warnings: warnings.map((warning) => cut(warning, MAX_MESSAGE)),
+    filters: outcomes.map((one, index) => ({ ...policyRecord(one), ...changes[index] })),
     generation,
     duration_ms: rounded(milliseconds),
   };
 }
 
+/** The gravest outcome that applies. */
+function reviewOutcome(review: Review): Pick<DecisionRecord, 'outcome' | 'filter'> {
+  const { allowed, failed, exempt, changed, policy, outcomes } = review;
+  if (!allowed) {
+    return { outcome: failed ? 'failed' : 'rejected', filter: policy };
+  }
+  if (exempt) {
+    return { outcome: 'exempt', filter: null };
+  }
+  const audited =
+    outcomes.find((outcome) => outcome.audit && !outcome.allowed) ??
+    outcomes.find(({ rules }) => rules?.some(({ audit }) => audit));
+  if (audited !== undefined) {
+    return { outcome: 'audit', filter: audited.policy };
+  }
+  const changing = changed ? outcomes.find((outcome) => outcome.changed && !outcome.audit) : undefined;
+  return { outcome: changed ? 'changed' : 'allowed', filter: changing?.policy ?? null };
+}
+
 /** Scheduling policies decide together, under one name. */
 const SCHEDULING_POLICY = 'SchedulingPolicy';
 
-/** Of the pod, only the name is recorded. */
+/** Of the pod or workload, only the name is recorded. */
 export function admissionRecord(
   operation: Extract<RecordedOperation, `kubernetes.${string}`>,
-  { account, allowed, message, patch, warnings, isAudited }: DecidedAdmission,
-  { requestId, generation, milliseconds, request }: DecisionFacts<PodRequest | BindingRequest>,
+  { account, allowed, message, patch, warnings, isAudited, failed, tried, rules }: DecidedAdmission,
+  {
+    requestId,
+    generation,
+    milliseconds,
+    request,
+  }: DecisionFacts<PodRequest | BindingRequest | WorkloadRequest>,
 ): DecisionRecord {
   const changed = patch.length > 0;
-  const own = !allowed ? 'rejected' : changed ? 'changed' : 'allowed';
-  const outcome = own === 'allowed' && isAudited ? 'audit' : own;
+  const own = failed !== undefined ? 'failed' : !allowed ? 'rejected' : changed ? 'changed' : 'allowed';
+  const outcome = isAudited && !changed ? 'audit' : own;
   const duration_ms = rounded(milliseconds);
   const shown = message === null ? null : cut(message, MAX_MESSAGE);
   return {
@@ -206,9 +265,26 @@ export function admissionRecord(
     outcome,
     filter: outcome === 'allowed' ? null : SCHEDULING_POLICY,
     message: shown,
-    failed: false,
+    failed: failed !== undefined && !allowed,
     warnings,
-    filters: [{ filter: SCHEDULING_POLICY, outcome: own, audit: false, message: shown, duration_ms }],
+    filters: [
+      {
+        ...{ filter: SCHEDULING_POLICY, outcome: own, audit: failed !== undefined && allowed },
+        ...{ message: shown, duration_ms, ...ruleRecords(rules) },
+      },
+      // What policies in audit mode would have done, in the same time.
+      ...(tried.length > 0
+        ? [
+            {
+              filter: SCHEDULING_POLICY,
+              outcome: 'rejected',
+              audit: true,
+              message: null,
+              duration_ms,
+            } as const,
+          ]
+        : []),
+    ],
     generation,
     duration_ms,
   };
@@ -220,26 +296,40 @@ function policyRecord({
   failed,
   changed,
   message,
+  audit,
   milliseconds,
+  rules,
 }: PolicyOutcome): FilterRecord {
   return {
     filter: policy,
     outcome: failed ? 'failed' : !allowed ? 'rejected' : changed ? 'changed' : 'allowed',
-    audit: false,
+    audit,
     message: message === null ? null : cut(message, MAX_MESSAGE),
     duration_ms: rounded(milliseconds),
+    ...ruleRecords(rules),
   };
 }
 
 function filterRecord(outcome: Outcome): FilterRecord {
-  const { filter, audit, message, milliseconds } = outcome;
+  const { filter, audit, message, milliseconds, rules } = outcome;
   return {
     filter,
     outcome: filterOutcome(outcome),
     audit,
     message: message === null ? null : cut(message, MAX_MESSAGE),
     duration_ms: rounded(milliseconds),
+    ...ruleRecords(rules),
   };
+}
+
+function ruleRecords(rules: RuleOutcomes | undefined): Pick<FilterRecord, 'rules'> {
+  return rules === undefined
+    ? {}
+    : {
+        rules: rules
+          .slice(0, MAX_RULES)
+          .map(({ rule, outcome, audit }) => ({ rule: cut(rule, MAX_NAME), outcome, audit })),
+      };
 }
 
 /** The gravest outcome that applies. */
@@ -261,7 +351,9 @@ function decisionOutcome(decision: Decision | EndReport): Pick<DecisionRecord, '
   if (onError !== undefined) {
     return { outcome: 'allowed-on-error', filter: onError.filter };
   }
-  const audited = outcomes.find((outcome) => outcome.audit && !outcome.allowed);
+  const audited =
+    outcomes.find((outcome) => outcome.audit && !outcome.allowed) ??
+    outcomes.find(({ rules }) => rules?.some(({ audit }) => audit));
   return audited === undefined
     ? { outcome: 'allowed', filter: null }
     : { outcome: 'audit', filter: audited.filter };

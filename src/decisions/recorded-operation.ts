@@ -1,6 +1,9 @@
 import { REQUEST_NAMES } from '../skypilot/user-request.ts';
 
-/** The operations in records: those of Blazar, SkyPilot's requests by their names, and the webhooks of Kubernetes. */
+/**
+ * The operations in records: those of Blazar, SkyPilot's requests by their names, what got past SkyPilot's policies, and the webhooks of
+ * Kubernetes.
+ */
 export const OPERATIONS = [
   'create',
   'update',
@@ -9,6 +12,7 @@ export const OPERATIONS = [
   'end',
   ...REQUEST_NAMES.map((name) => `skypilot.${name}` as const),
   'skypilot.other',
+  'skypilot.bypass',
   'kubernetes.admission',
   'kubernetes.validation',
 ] as const;

@@ -1,4 +1,4 @@
-import type { DecisionOutcome, DecisionRecord } from './record.ts';
+import type { DecisionOutcome, DecisionRecord, Side } from './record.ts';
 
 /** Selects decisions: they match every part that is given, and in each part one of its values. */
 export interface Selection {
@@ -8,6 +8,8 @@ export interface Selection {
   readonly filters?: readonly string[] | undefined;
   readonly outcomes?: readonly DecisionOutcome[] | undefined;
   readonly operations?: readonly DecisionRecord['operation'][] | undefined;
+  /** Only requests of SkyPilot, from these sides. */
+  readonly sides?: readonly Side[] | undefined;
   /** In milliseconds since 1970, inclusive. */
   readonly since?: number | undefined;
   /** In milliseconds since 1970, exclusive. */
@@ -15,13 +17,14 @@ export interface Selection {
 }
 
 export function isSelected(record: DecisionRecord, selection: Selection): boolean {
-  const { projects, users, filters, outcomes, operations, since, until } = selection;
+  const { projects, users, filters, outcomes, operations, sides, since, until } = selection;
   return (
     isAccount(record.project_id, record.project_name, record.project_domain, projects) &&
     isAccount(record.user_id, record.user_name, record.user_domain, users) &&
     (filters === undefined || concerns(record, filters)) &&
     isOneOf(record.outcome, outcomes) &&
     isOneOf(record.operation, operations) &&
+    isOneOf(record.side, sides) &&
     (since === undefined || Date.parse(record.time) >= since) &&
     (until === undefined || Date.parse(record.time) < until)
   );
@@ -53,6 +56,6 @@ function isNamed(name: string | null, names: readonly string[] | undefined): boo
   return names === undefined || (name !== null && names.includes(name));
 }
 
-function isOneOf<Value>(value: Value, values: readonly Value[] | undefined): boolean {
-  return values === undefined || values.includes(value);
+function isOneOf<Value>(value: Value | undefined, values: readonly Value[] | undefined): boolean {
+  return values === undefined || (value !== undefined && values.includes(value));
 }

@@ -26,6 +26,8 @@ export interface Listed<Name> {
 
 /** Who was refused, by which filter, and how often. */
 export interface StatisticsSummary extends Count {
+  /** Of SkyPilot, which asks several times about each: one decision counts. */
+  readonly launches: Count;
   /** The times of the first and the last decision; `null` when there is none. */
   readonly from: string | null;
   readonly to: string | null;
@@ -46,6 +48,8 @@ export interface StatisticsSummary extends Count {
 export class Statistics {
   #decisions = 0;
   #refused = 0;
+  #launches = 0;
+  #refusedLaunches = 0;
   #from: string | null = null;
   #to: string | null = null;
   readonly #outcomes = new Tally<readonly [DecisionOutcome, string | null]>();
@@ -62,6 +66,10 @@ export class Statistics {
     const isRefused = !allowed;
     this.#decisions += 1;
     this.#refused += isRefused ? 1 : 0;
+    if (record.launch === true) {
+      this.#launches += 1;
+      this.#refusedLaunches += isRefused ? 1 : 0;
+    }
     // Files may come in any order.
     this.#from = this.#from === null || time < this.#from ? time : this.#from;
     this.#to = this.#to === null || time > this.#to ? time : this.#to;
@@ -71,6 +79,10 @@ export class Statistics {
     }
     if (user_id !== null) {
       this.#users.add(user_id, isRefused);
+    }
+    if (outcome === 'bypassed') {
+      // Nobody was told anything, and nothing was waited for.
+      return;
     }
     if (message !== null) {
       this.#messages.add([filter, message], isRefused, user_id);
@@ -93,6 +105,7 @@ export class Statistics {
     return {
       decisions: this.#decisions,
       refused: this.#refused,
+      launches: { decisions: this.#launches, refused: this.#refusedLaunches },
       from: this.#from,
       to: this.#to,
       outcomes: this.#outcomes

@@ -6,14 +6,27 @@ import { allow, isVerdict, type Outcome, reject } from '../filter/verdict.ts';
 import type { Lease } from '../lease/lease.ts';
 import { withoutViews } from '../lease/read-only.ts';
 import type { Logger } from '../logger.ts';
+import { isTraced } from '../tracing.ts';
 import type { ChainedFilter } from './chain.ts';
-import { failureMessage } from './failure.ts';
+import { failureVerdict } from './failure.ts';
 import type { EndHookRequest, HookRequest } from './hook-request.ts';
 import { logFailure } from './log-lines.ts';
 import { type HookResult, outcomeOf } from './outcomes.ts';
+import { tracedEnd, tracedHook } from './traced-hook.ts';
 
 /** The verdict of one filter on a lease. A promise only if the hook returned one: awaiting costs more than most hooks. */
 export function callHook(
+  member: ChainedFilter,
+  lease: Lease,
+  request: HookRequest,
+  logger: Logger,
+): HookResult | Promise<HookResult> {
+  return isTraced()
+    ? tracedHook(member, request.hook, () => resultOf(member, lease, request, logger))
+    : resultOf(member, lease, request, logger);
+}
+
+function resultOf(
   member: ChainedFilter,
   lease: Lease,
   request: HookRequest,
@@ -23,7 +36,7 @@ export function callHook(
   const { filter, turn } = member;
   const failure = (thrown: unknown): HookResult => {
     logFailure(logger, member.name, request, thrown);
-    return { verdict: reject(failureMessage(thrown)), failed: true };
+    return { verdict: failureVerdict(thrown), failed: true };
   };
   try {
     wait.throwIfOver();
@@ -43,11 +56,13 @@ export function callHook(
 }
 
 /** Calls `onEnd` of one filter. Never throws, so that the other filters are called too. */
-export async function callOnEnd(
-  member: ChainedFilter,
-  request: EndHookRequest,
-  logger: Logger,
-): Promise<Outcome> {
+export function callOnEnd(member: ChainedFilter, request: EndHookRequest, logger: Logger): Promise<Outcome> {
+  return isTraced()
+    ? tracedEnd(member, () => endOutcome(member, request, logger))
+    : endOutcome(member, request, logger);
+}
+
+async function endOutcome(member: ChainedFilter, request: EndHookRequest, logger: Logger): Promise<Outcome> {
   const { name, filter, turn } = member;
   const started = performance.now();
   let result: HookResult = { verdict: allow(), failed: false };

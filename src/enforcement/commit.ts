@@ -6,7 +6,7 @@
 import { inTime, type Wait, withinDeadline } from '../deadline.ts';
 import { isLedgerFilter } from '../filter/ledger-filter.ts';
 import type { LeaseRequest } from '../filter/services.ts';
-import { allow, type Decision, type Outcome, reject } from '../filter/verdict.ts';
+import { allow, type Decision, type Outcome, type RuleOutcomes, reject } from '../filter/verdict.ts';
 import { readOnly } from '../lease/read-only.ts';
 import type { Claimant } from '../ledger/claimant.ts';
 import { claimantOf } from '../ledger/lease-request.ts';
@@ -18,7 +18,7 @@ import type { Logger } from '../logger.ts';
 import { callHook } from './call-hook.ts';
 import type { ChainedFilter } from './chain.ts';
 import { accepted, refused } from './decision.ts';
-import { failureMessage } from './failure.ts';
+import { failureMessage, failureVerdict } from './failure.ts';
 import { commitRequest, type HookRequest } from './hook-request.ts';
 import { logAudit, logFailure } from './log-lines.ts';
 import type { Turn } from './occupation.ts';
@@ -104,7 +104,8 @@ export class Commits {
     const started = performance.now();
     const elapsed = () => performance.now() - started;
     const failures = new Map<string, unknown>();
-    const claimants = this.#claimants.map((claimant) => rejectingOnFailure(claimant, failures));
+    const ruled = new Map<string, RuleOutcomes>();
+    const claimants = this.#claimants.map((claimant) => rejectingOnFailure(claimant, failures, ruled));
     try {
       const operation = lease.currentLease === undefined ? 'create' : 'update';
       const author = authorOf(operation, request);
@@ -115,20 +116,28 @@ export class Commits {
         names: request.call.names,
       };
       const recording = await this.#ledger.commit(recorded, claimants, author, request.wait);
-      for (const claimant of claimants) {
+      for (const claimant of askedOf(claimants, recording, outcomes)) {
         const { name } = claimant;
         if (failures.has(name)) {
           logFailure(this.#logger, name, request, failures.get(name));
         }
         // The time of the transaction counts once.
-        outcomes.add(claimant, resultOf(name, recording, failures), name === first.name ? elapsed() : 0);
+        outcomes.add(
+          claimant,
+          resultOf(name, recording, failures, ruled),
+          name === first.name ? elapsed() : 0,
+        );
       }
       return recording;
     } catch (thrown) {
       // A failure of the ledger counts as audited only if all claimants are audited.
       const blamed = claimants.find(({ audit }) => !audit) ?? first;
-      logFailure(this.#logger, blamed.name, request, thrown);
-      outcomes.add(blamed, { verdict: reject(failureMessage(thrown)), failed: true }, elapsed());
+      const result = { verdict: reject(failureMessage(thrown)), failed: true };
+      const unasked = claimants.filter(({ name, audit }) => audit && !outcomes.has(name));
+      for (const claimant of new Set([blamed, ...unasked])) {
+        logFailure(this.#logger, claimant.name, request, thrown);
+        outcomes.add(claimant, result, claimant === blamed ? elapsed() : 0);
+      }
       return undefined;
     }
   }
@@ -220,15 +229,25 @@ function withTurn(claimant: Claimant, turn: Turn): Claimant {
   };
 }
 
-/** Rejects if `claims` throws, and stores the error in `failures`. The other filters are still asked for their claims. */
-function rejectingOnFailure(claimant: Claimant, failures: Map<string, unknown>): Claimant {
-  const { name, audit } = claimant;
+/**
+ * Rejects if `claims` throws, and stores the error in `failures`. The other filters are still asked for their claims. Stores in `ruled` what
+ * rules say that reject.
+ */
+function rejectingOnFailure(
+  claimant: Claimant,
+  failures: Map<string, unknown>,
+  ruled: Map<string, RuleOutcomes>,
+): Claimant {
+  const { name } = claimant;
   return {
-    name,
-    audit,
+    ...claimant,
     claims(proposal, standing) {
       try {
-        return claimant.claims(proposal, standing);
+        const claims = claimant.claims(proposal, standing);
+        if ('rules' in claims && claims.rules !== undefined) {
+          ruled.set(name, claims.rules);
+        }
+        return claims;
       } catch (thrown) {
         failures.set(name, thrown);
         return reject(failureMessage(thrown));
@@ -237,16 +256,33 @@ function rejectingOnFailure(claimant: Claimant, failures: Map<string, unknown>):
   };
 }
 
+/** After a refusal, an enforced filter that no check has asked has said nothing: the first refusal is all that is known. */
+function askedOf(
+  claimants: readonly Claimant[],
+  { refusal }: Recording,
+  outcomes: CommitOutcomes,
+): readonly Claimant[] {
+  const refused = claimants.findIndex(({ name }) => name === refusal?.filter);
+  return refusal === undefined
+    ? claimants
+    : claimants.filter(({ name, audit }, index) => index <= refused || audit || outcomes.has(name));
+}
+
 function resultOf(
   name: string,
   { refusal, warnings }: Recording,
   failures: ReadonlyMap<string, unknown>,
+  ruled: ReadonlyMap<string, RuleOutcomes>,
 ): HookResult {
   if (failures.has(name)) {
-    return { verdict: reject(failureMessage(failures.get(name))), failed: true };
+    return { verdict: failureVerdict(failures.get(name)), failed: true };
   }
   const rejection = refusal?.filter === name ? refusal : warnings.find(({ filter }) => filter === name);
-  return { verdict: rejection === undefined ? allow() : reject(rejection.message), failed: false };
+  if (rejection === undefined) {
+    return { verdict: allow(), failed: false };
+  }
+  const rules = ruled.get(name);
+  return { verdict: { ...reject(rejection.message), ...(rules && { rules }) }, failed: false };
 }
 
 function authorOf(operation: Author['operation'], { context, requestId }: HookRequest): Author {
@@ -278,6 +314,10 @@ class CommitOutcomes {
     if (before?.allowed !== outcome.allowed || before.onError !== outcome.onError) {
       logAudit(this.#logger, this.#request, outcome);
     }
+  }
+
+  has(filter: string): boolean {
+    return this.#outcomes.has(filter);
   }
 
   list(): Outcome[] {

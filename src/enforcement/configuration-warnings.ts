@@ -1,5 +1,6 @@
 /** Warnings: settings without effect, files without use, secrets that everyone may read. */
 import { resolve as resolvePath } from 'node:path';
+import type { z } from 'zod';
 import { isReadByEveryone } from '../config/file-modes.ts';
 import type { Layer } from '../config/layer.ts';
 import { firstKeystoneName } from '../config/names.ts';
@@ -30,6 +31,27 @@ export function brokenFilters(
         ? { severity: 'error', section: SECTION, option: 'filters_path', message: text }
         : { severity: 'warning', message: `not a usable filter: ${text}` },
     );
+}
+
+/** Options of a section that are set, and have no effect for the same `reason`. */
+export function settingsWithoutEffect(
+  settings: readonly Setting[],
+  section: string,
+  schema: z.ZodObject,
+  reason: string,
+): Problem[] {
+  return settings
+    .filter(
+      ({ option, origin }) =>
+        origin.kind !== 'default' && option.section === section && Object.hasOwn(schema.shape, option.name),
+    )
+    .map(({ option, origin }) => ({
+      severity: 'warning',
+      origin,
+      section,
+      option: option.name,
+      message: `has no effect: ${reason}`,
+    }));
 }
 
 /** Options of filters that are not enabled. */

@@ -9,7 +9,7 @@ import type { Layer } from '../config/layer.ts';
 import { RESOURCE_TYPES } from '../config/names.ts';
 import { describeOptions, type Option } from '../config/option.ts';
 import type { FurtherSection, SectionExtension } from '../config/option-groups.ts';
-import { atOrigin, checkTogether, optionId } from '../config/option-groups.ts';
+import { atOrigin, checkTogether, optionId, textsOf } from '../config/option-groups.ts';
 import { type Resolution, resolve, type Setting, schemaInput } from '../config/resolve.ts';
 import { type ConfigSources, type ReadSources, readSources } from '../config/sources.ts';
 import { ConfigurationError, type Problem } from '../errors.ts';
@@ -18,13 +18,14 @@ import {
   misplacedOptions,
   namesWithoutKeystone,
   optionsWithoutEffect,
+  settingsWithoutEffect,
   worldReadableSecrets,
 } from './configuration-warnings.ts';
 import type { FilterCatalog, InstalledFilter } from './filter-catalog.ts';
 import { filterCheck, keystoneProblem } from './filter-checks.ts';
 import { loadFilterCatalog } from './filter-loader.ts';
 import { isPackageFilter } from './filter-names.ts';
-import { chooseFilters } from './named-filters.ts';
+import { chooseFilters, unloadedFilters } from './named-filters.ts';
 
 const SECTION = 'enforcement';
 
@@ -119,12 +120,20 @@ export async function readConfiguration(
     ...coreOptions,
     ...installed.flatMap((filter) => filter.options),
     ...further.flatMap(({ section, schema }, index) =>
-      [schema, ...(extensions[index]?.schemas ?? [])].flatMap((one) => describeOptions(section, one)),
+      [schema, ...(extensions[index]?.schemas ?? []), ...unusedSchemas(extensions[index])].flatMap((one) =>
+        describeOptions(section, one),
+      ),
     ),
   ];
   const { layers, problems: notPermitted } = permittedLayers(read, isServerOnly(options));
   const resourceTypes = [...RESOURCE_TYPES, ...first.resource_types];
-  const { settings, problems } = resolve(layers, options, resourceTypes);
+  const unloaded = [
+    ...unloadedFilters(named, catalog).map((prefix) => ({ section: SECTION, prefix })),
+    ...further.flatMap(({ section }, index) =>
+      (extensions[index]?.unloaded ?? []).map((prefix) => ({ section, prefix })),
+    ),
+  ];
+  const { settings, problems } = resolve(layers, options, resourceTypes, unloaded);
   const core = coreValues({ settings, problems });
   // Folders of the first pass that turned out to be mistakes, which are reported already.
   const invalidFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
@@ -152,11 +161,20 @@ export async function readConfiguration(
       return [
         checkTogether({ ...group, named: undefined }, settings, wrong),
         ...(extension?.schemas ?? []).map((schema) =>
-          checkTogether({ section, schema, named: undefined }, settings, wrong),
+          checkTogether(
+            { section, schema, check: extension?.checks?.get(schema), named: undefined },
+            settings,
+            wrong,
+          ),
         ),
         {
-          problems: (extension?.problems ?? []).map(({ option, message }) =>
-            atOrigin({ severity: 'error', section, option, message }, settings),
+          problems: (extension?.problems ?? []).map(({ severity = 'error', option, message }) =>
+            atOrigin({ severity, section, option, message }, settings),
+          ),
+        },
+        {
+          problems: (extension?.unused ?? []).flatMap(({ schema, reason }) =>
+            settingsWithoutEffect(settings, section, schema, reason),
           ),
         },
       ];
@@ -217,7 +235,15 @@ async function extensionOf(
     return undefined;
   }
   const { settings } = resolve(layers, describeOptions(section, schema));
-  return extend(schema.parse(schemaInput(settings, new Set(Object.keys(schema.shape)))) as never);
+  const own = new Set(Object.keys(schema.shape));
+  const undeclared = layers.flatMap((layer) =>
+    [...(layer.get(section)?.keys() ?? [])].filter((name) => !own.has(name)),
+  );
+  return extend(schema.parse(schemaInput(settings, own)) as never, undeclared);
+}
+
+function unusedSchemas(extension: SectionExtension | undefined): z.ZodObject[] {
+  return extension?.unused.map(({ schema }) => schema) ?? [];
 }
 
 /** Whether only the files of the server may set an option: every option, except filter options without `serverOnly`. */
@@ -226,10 +252,6 @@ function isServerOnly(options: readonly Option[]): (section: string, option: str
     options.filter(({ section, serverOnly }) => section === SECTION && serverOnly).map(({ name }) => name),
   );
   return (section, option) => section !== SECTION || names.has(option);
-}
-
-function textsOf(value: unknown): string[] {
-  return [value].flat().filter((one) => typeof one === 'string');
 }
 
 function isEmpty(layer: Layer): boolean {

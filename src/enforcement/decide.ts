@@ -21,6 +21,9 @@ const MAX_ROUNDS = 5;
 /**
  * Asks the filters in order. If one changed the lease, asks all of them again about the result, until a round changes
  * nothing: every filter has then accepted exactly the lease that is returned.
+ *
+ * `left`: from this position on, filters are not asked about a lease that is allowed so far, because the caller has them judge it in
+ * the transaction that records it. Only `LedgerFilter`s can be left, which change no lease and ask nobody else.
  */
 export async function decide(
   chain: readonly ChainedFilter[],
@@ -28,6 +31,7 @@ export async function decide(
   request: HookRequest,
   { explain = false, acceptsChanges = true }: Pick<CheckOptions, 'explain' | 'acceptsChanges'>,
   logger: Logger,
+  left = chain.length,
 ): Promise<Decision> {
   const { operation } = request;
   const outcomes: Outcome[] = [];
@@ -43,6 +47,10 @@ export async function decide(
       if (rejection !== undefined && !explain && (!member.audit || isOver(request.wait))) {
         continue;
       }
+      // A change that the caller cannot accept ends here: the answer must still say whether that lease would be allowed.
+      if (position >= left && rejection === undefined && (acceptsChanges || lastChange === undefined)) {
+        continue;
+      }
       const started = performance.now();
       const called = callHook(member, view, request, logger);
       // Most filters answer at once, and `await` costs more than such a filter.
@@ -52,9 +60,13 @@ export async function decide(
       const latest = outcomeOf(member, result, performance.now() - started, proposal !== undefined);
       const outcome = afterRound(outcomes[position], latest);
       outcomes[position] = outcome;
-      if (member.audit) {
+      if (member.audit || outcome.rules !== undefined) {
         logAudit(logger, request, outcome);
-      } else if (!outcome.allowed) {
+      }
+      if (member.audit) {
+        continue;
+      }
+      if (!outcome.allowed) {
         rejection ??= outcome;
       } else if (proposal !== undefined) {
         lease = proposal;

@@ -49,7 +49,7 @@ const NO_WARNINGS: readonly string[] = [];
 
 function warningsOf(outcomes: readonly Outcome[]): readonly string[] {
   // Every decision calls this, and most have no warnings.
-  return outcomes.some(({ audit, onError }) => audit || onError)
+  return outcomes.some(({ audit, onError, rules }) => audit || onError || rules !== undefined)
     ? outcomes.flatMap(outcomeWarning)
     : NO_WARNINGS;
 }
@@ -58,7 +58,22 @@ function outcomeWarning(outcome: Outcome): string[] {
   if (outcome.onError && !outcome.audit) {
     return [`${outcome.filter} failed, and allowed the lease since its options say so.`];
   }
-  return auditWarning(outcome);
+  return [...auditWarning(outcome), ...ruleWarnings(outcome)];
+}
+
+/** What rules in audit mode would have done, a sentence for each; nothing for an audited filter, which says it itself. */
+export function ruleWarnings({ audit, rules = [] }: Pick<Outcome, 'audit' | 'rules'>): string[] {
+  return audit
+    ? []
+    : rules.flatMap((one) =>
+        one.audit
+          ? [
+              one.outcome === 'failed'
+                ? `The rule ${one.rule} (tried, not enforced) failed.`
+                : `The rule ${one.rule} (tried, not enforced) would have rejected: ${one.message}`,
+            ]
+          : [],
+      );
 }
 
 /** What an audited filter would have done, in a sentence; nothing for an enforced filter. */

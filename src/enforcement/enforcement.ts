@@ -2,7 +2,7 @@
 
 import type { ConfigSources } from '../config/sources.ts';
 import { EnforcementClosedError, formatProblem } from '../errors.ts';
-import { isLedgerFilter } from '../filter/ledger-filter.ts';
+import { isLedgerFilter, isOnlyOfTheLedger } from '../filter/ledger-filter.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
 import type { CreateRequest, EndRequest, Lease, UpdateRequest } from '../lease/lease.ts';
@@ -72,6 +72,10 @@ export class UsageEnforcement {
   readonly #outbox: ChainOutbox;
   readonly #commits: Commits | undefined;
   readonly #commitsChecks: boolean;
+  /** From this position on, a commit asks nothing but what the checks of these filters would. */
+  readonly #judgedByCommit: number;
+  /** Whether several filters ask the ledger: it is read once for all of them. */
+  readonly #sharesLedger: boolean;
   #callsUnderWay = 0;
   #lastCallEnded: (() => void) | undefined;
   #closing: Promise<void> | undefined;
@@ -88,6 +92,8 @@ export class UsageEnforcement {
     this.#outbox = parts.outbox;
     this.#commits = parts.commits;
     this.#commitsChecks = parts.commitsChecks;
+    this.#judgedByCommit = parts.chain.findLastIndex(({ filter }) => !isOnlyOfTheLedger(filter)) + 1;
+    this.#sharesLedger = parts.chain.filter(({ filter }) => isLedgerFilter(filter)).length > 1;
   }
 
   /** For views of the ledger. `undefined` = no filter uses it. */
@@ -154,7 +160,7 @@ export class UsageEnforcement {
     const shared = createSharedServices(services);
     const { logger, clock } = shared;
     const ledgerOptions = sectionOf(configuration, ledgerSection);
-    const keystone = await keystoneOf(configuration, shared);
+    const keystone = await keystoneOf(configuration, shared, services.keystone);
     const names = await namesOf(configuration, keystone, { logger, clock, observer: services.namesObserver });
     const { ledgerObserver: observer } = services;
     const notices = await noticesOf(configuration);
@@ -318,10 +324,14 @@ export class UsageEnforcement {
     request: HookRequest,
     options: CheckOptions,
   ): Promise<Decision> {
-    const decision = this.#decide(lease.lease, request, options);
-    return this.#commitsChecks && options.dryRun !== true
-      ? decision.then((decided) => this.#commit(decided, lease, request))
-      : decision;
+    const records = this.#commitsChecks && options.dryRun !== true;
+    // What is recorded is judged once, with the project locked.
+    const left = records && options.explain !== true ? this.#judgedByCommit : this.#chain.length;
+    if (this.#sharesLedger) {
+      this.#ledger.remember(request.call);
+    }
+    const decision = this.#decide(lease.lease, request, options, left);
+    return records ? decision.then((decided) => this.#commit(decided, lease, request)) : decision;
   }
 
   #commitUnchecked(lease: CreateRequest | UpdateRequest, request: HookRequest): Promise<Decision> {
@@ -343,10 +353,10 @@ export class UsageEnforcement {
     return committed.allowed ? committed : { ...committed, lease: lease.lease, changed: false };
   }
 
-  #decide(lease: Lease, request: HookRequest, options: CheckOptions): Promise<Decision> {
+  #decide(lease: Lease, request: HookRequest, options: CheckOptions, left: number): Promise<Decision> {
     const exemption = this.#exemptions.of(lease, request);
     return exemption === undefined
-      ? decide(this.#chain, lease, request, options, this.#logger)
+      ? decide(this.#chain, lease, request, options, this.#logger, left)
       : Promise.resolve(exemption);
   }
 }

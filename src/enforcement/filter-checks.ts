@@ -14,9 +14,9 @@ export function filterCheck(
   named: string,
   incomplete: boolean,
 ): OptionsCheck {
-  return async (values) => {
+  return async (values, settings) => {
     try {
-      const problems = (await filterClass.check?.(values)) ?? [];
+      const problems = (await filterClass.check?.(values, settings)) ?? [];
       const what = incomplete ? undefined : filterClass.limitsNothing?.(values);
       return what === undefined ? problems : [...problems, warning(named, `${name} ${what}`)];
     } catch (thrown) {

@@ -5,14 +5,21 @@ import type { Names, NamesParts } from '../openstack/names.ts';
 import { isKeystoneSet, keystoneSection } from '../openstack/options.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
 
-/** `undefined`, and nothing is loaded, where `[keystone]` is not set. The configuration must be without mistakes. */
+/**
+ * `undefined`, and nothing is loaded, where `[keystone]` is not set. `instead`: one to use where it is set. The configuration must be
+ * without mistakes.
+ */
 export async function keystoneOf(
   configuration: Configuration,
   services: SharedServices,
+  instead?: Keystone | undefined,
 ): Promise<Keystone | undefined> {
   const options = sectionOf(configuration, keystoneSection);
   if (!isKeystoneSet(options)) {
     return undefined;
+  }
+  if (instead !== undefined) {
+    return instead;
   }
   const { createKeystone } = await import('../openstack/keystone.ts');
   return createKeystone(options, services);

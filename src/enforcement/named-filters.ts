@@ -2,6 +2,7 @@
 import { nearestName } from '../config/nearest.ts';
 import { showText } from '../config/secret.ts';
 import type { Problem } from '../errors.ts';
+import { optionPrefix } from '../plugin/class-names.ts';
 import {
   brokenFilterReason,
   type FilterCatalog,
@@ -45,9 +46,8 @@ export function chooseFilters(
         continue;
       }
       named.add(className);
-      const filter = isFilterName(name) ? catalog.filters.get(className) : undefined;
-      // A broken file counts even if another file has a filter of this name: it may be the one that is meant.
-      if (filter === undefined || brokenFilterReason(name, catalog) !== undefined) {
+      const filter = findFilter(name, catalog);
+      if (filter === undefined) {
         report('error', option, unknownFilter(name, catalog));
         continue;
       }
@@ -66,6 +66,20 @@ export function chooseFilters(
     report('warning', 'enabled_filters', 'no filter is enforced: every lease is allowed');
   }
   return { filters, problems };
+}
+
+/** The prefixes of the options of named filters that `chooseFilters` reports as missing or broken. */
+export function unloadedFilters(names: readonly string[], catalog: FilterCatalog): string[] {
+  return names
+    .filter((name) => findFilter(name, catalog) === undefined)
+    .map((name) => optionPrefix(filterClassName(name)));
+}
+
+/** A broken file counts even if another file has a filter of this name: it may be the one that is meant. */
+function findFilter(name: string, catalog: FilterCatalog): InstalledFilter | undefined {
+  return isFilterName(name) && brokenFilterReason(name, catalog) === undefined
+    ? catalog.filters.get(filterClassName(name))
+    : undefined;
 }
 
 function unknownFilter(name: string, catalog: FilterCatalog): string {

@@ -24,6 +24,7 @@ export function outcomeOf(
     audit,
     changed,
     milliseconds,
+    ...(verdict.rules !== undefined && { rules: verdict.rules }),
   };
 }
 

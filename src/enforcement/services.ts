@@ -1,9 +1,11 @@
 /** The dependencies of a chain, and the services that it passes to filters. */
+import type { RuleObserver } from '../filter/rule-observer.ts';
 import type { Clock, SharedServices } from '../filter/services.ts';
 import { createHttpClient } from '../http/client.ts';
 import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver } from '../ledger/observer.ts';
 import { createLogger, type Logger } from '../logger.ts';
+import type { Keystone } from '../openstack/contract.ts';
 import type { NamesObserver } from '../openstack/names.ts';
 import type { Occupation } from './occupation.ts';
 
@@ -21,17 +23,30 @@ export interface EnforcementServices {
   readonly namesObserver?: NamesObserver | undefined;
 }
 
-/** The additional dependency of a chain in the policy service. */
+/** The additional dependencies of a chain in the policy service, and where a chain is tried. */
 export interface WatchedServices extends EnforcementServices {
   /** Records which filter is executing. Default: one that nothing reads. */
   readonly occupation?: Occupation | undefined;
+  /** Instead of calls to other services. Default: real ones. */
+  readonly http?: SharedServices['http'] | undefined;
+  /** Instead of the Keystone of `[keystone]`, if the section names one. Default: the real one. */
+  readonly keystone?: Keystone | undefined;
+  /** Receives what rules say. Default: none. */
+  readonly ruleObserver?: RuleObserver | undefined;
 }
 
 /** The services that filters and policies receive. */
-export function createSharedServices({ logger, clock, httpObserver }: EnforcementServices): SharedServices {
+export function createSharedServices({
+  logger,
+  clock,
+  httpObserver,
+  http,
+  ruleObserver,
+}: WatchedServices): SharedServices {
   return {
     logger: logger ?? createLogger(),
     clock: clock ?? { now: () => new Date() },
-    http: { createClient: (options: HttpClientOptions) => createHttpClient(options, httpObserver) },
+    http: http ?? { createClient: (options: HttpClientOptions) => createHttpClient(options, httpObserver) },
+    ...(ruleObserver !== undefined && { ruleObserver }),
   };
 }

@@ -33,6 +33,11 @@ export function parseUnitHours(text: string): Amount | undefined {
   return amount === undefined || amount > MAX_AMOUNT ? undefined : amount;
 }
 
+/** In unit-hours, as the nearest number that JavaScript has. */
+export function unitHours(amount: Amount): number {
+  return Number(amount) / Number(UNIT_HOUR);
+}
+
 const SHOWN_DIGITS = 4;
 
 /**

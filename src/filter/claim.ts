@@ -1,10 +1,10 @@
 /** Claims: what a lease takes from limits that leases share. */
 import type { Instant } from '../lease/dates.ts';
-import type { Context, Reservation } from '../lease/lease.ts';
+import type { Context, Lease, Reservation } from '../lease/lease.ts';
 import type { Amount } from './amount.ts';
 import type { Budget } from './budget.ts';
 import type { RequestNames } from './request-names.ts';
-import type { Rejection } from './verdict.ts';
+import type { Rejection, Verdict } from './verdict.ts';
 
 /** A lease as it would be if it were allowed. */
 export interface Proposal {
@@ -20,6 +20,11 @@ export interface Proposal {
   readonly allocationsAreExact: boolean;
   /** As in the `Call`: missing unless `[keystone] resolve_names` is true, and when the ledger follows Blazar. */
   readonly names?: RequestNames | undefined;
+  /**
+   * The leases of the request, where the proposal is what a request asks for. Missing for a lease that exists already: one that a change
+   * sets out from, or that a list of Blazar shows.
+   */
+  readonly request?: { readonly lease: Lease; readonly currentLease?: Lease | undefined } | undefined;
   /** Whether each reservation names its own allocations, also where several have the same type. Default: no. */
   readonly allocationsAreByReservation?: boolean;
 }
@@ -29,6 +34,16 @@ export interface Standing {
   readonly now: Instant;
   /** Budgets of the project, and of the user in it, whenever they are valid. */
   readonly budgets: readonly Budget[];
+  /** Only for a `SharedLimit` that `readsProject`. */
+  readonly others?: OtherLeases | undefined;
+}
+
+/** What the other leases of the project take, as the transaction sees it that records the lease. */
+export interface OtherLeases {
+  /** How many are pending or active. Clusters of SkyPilot are not counted. */
+  readonly count: bigint;
+  /** What they take of a budget of the project. */
+  readonly takenOf: (budget: Budget) => Amount;
 }
 
 /** The figures behind a refusal. */
@@ -88,4 +103,11 @@ export type Claims = readonly Claim[] | Rejection;
 export interface SharedLimit {
   /** The claims of a lease, or `reject('why')` if the request does not say enough to compute them. */
   claims(proposal: Proposal, standing: Standing): Claims;
+  /** Whether it asks for the other leases of the project. Default: no, since they cost a query. */
+  readonly readsProject?: boolean;
+  /**
+   * For requests of the past, when nobody knows what the ledger held: what the limit says whatever that was; `undefined` = it depends on it.
+   * Default: it always depends.
+   */
+  readonly regardless?: () => Verdict | undefined;
 }

@@ -15,8 +15,8 @@ import type { Verdict } from './verdict.ts';
  *
  * Neither counts what is in use at the same time ("at most ten hosts at once"): claims have no schedule.
  *
- * `claims` must depend only on its arguments and the options: it is called by a check, and again in the transaction that records
- * the lease.
+ * `claims` must depend only on its arguments and the options: it is called by checks, and in the transaction that records the
+ * lease. A check that records the lease at once leaves this to the transaction where no other filter comes after.
  */
 export abstract class LedgerFilter<Options = unknown> extends BaseFilter<Options> {
   /** The claims of a lease, or `reject('why')` if the request does not say enough to compute them. */
@@ -42,4 +42,10 @@ export abstract class LedgerFilter<Options = unknown> extends BaseFilter<Options
 /** Whether a filter is a `LedgerFilter`, of this copy of the package or of another. */
 export function isLedgerFilter(filter: BaseFilter): filter is LedgerFilter {
   return 'claims' in filter && typeof filter.claims === 'function';
+}
+
+/** Whether the checks of a filter are those of `LedgerFilter`, which ask nobody but the ledger. */
+export function isOnlyOfTheLedger(filter: BaseFilter): boolean {
+  const { checkCreate, checkUpdate } = LedgerFilter.prototype;
+  return isLedgerFilter(filter) && filter.checkCreate === checkCreate && filter.checkUpdate === checkUpdate;
 }

@@ -6,6 +6,7 @@ import type { Call, Repetition } from './call.ts';
 import type { SharedLimit } from './claim.ts';
 import type { OutboxService } from './outbox.ts';
 import type { RequestNames } from './request-names.ts';
+import type { RuleObserver } from './rule-observer.ts';
 import type { Verdict } from './verdict.ts';
 
 /** The current time. Tests pass their own. */
@@ -19,6 +20,8 @@ export interface SharedServices {
   readonly clock: Clock;
   /** Creates clients for calls to other services, bounded in time and size, with kept-alive connections. */
   readonly http: { createClient(options: HttpClientOptions): HttpClient };
+  /** Only where rules are tested. */
+  readonly ruleObserver?: RuleObserver | undefined;
 }
 
 /** For filters. */

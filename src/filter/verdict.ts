@@ -4,8 +4,19 @@ import type { RequestNames } from './request-names.ts';
 
 /** The answer of one filter. A rejection is a value; a filter that cannot decide throws. */
 export type Verdict =
-  | { readonly allowed: true; readonly lease?: Lease; readonly onError?: true }
-  | { readonly allowed: false; readonly message: string };
+  | { readonly allowed: true; readonly lease?: Lease; readonly onError?: true; readonly rules?: RuleOutcomes }
+  | { readonly allowed: false; readonly message: string; readonly rules?: RuleOutcomes };
+
+/** What single rules of a filter said against the lease. Rules in audit mode refuse nothing. */
+export type RuleOutcomes = readonly RuleOutcome[];
+
+export interface RuleOutcome {
+  readonly rule: string;
+  readonly outcome: 'rejected' | 'failed';
+  readonly audit: boolean;
+  /** For the user; `null` if the rule failed. */
+  readonly message: string | null;
+}
 
 /** A verdict that refuses the lease. */
 export type Rejection = Extract<Verdict, { allowed: false }>;
@@ -51,6 +62,8 @@ export interface Outcome {
   readonly changed: boolean;
   /** Time spent in the filter, over all rounds. */
   readonly milliseconds: number;
+  /** Of a filter that judges by rules with names: those that said no. */
+  readonly rules?: RuleOutcomes | undefined;
 }
 
 /** The answer of the chain to a check. */
@@ -94,6 +107,9 @@ export function isVerdict(value: unknown): value is Verdict {
   if (typeof value !== 'object' || value === null || !('allowed' in value)) {
     return false;
   }
+  if ('rules' in value && value.rules !== undefined && !areRules(value.rules)) {
+    return false;
+  }
   if (value.allowed === false) {
     return 'message' in value && typeof value.message === 'string' && value.message !== '';
   }
@@ -101,5 +117,23 @@ export function isVerdict(value: unknown): value is Verdict {
     value.allowed === true &&
     (!('lease' in value) || value.lease === undefined || typeof value.lease === 'object') &&
     (!('onError' in value) || value.onError === undefined || value.onError === true)
+  );
+}
+
+/** Whether a value that plug-ins return says what rules said. */
+export function areRules(value: unknown): value is RuleOutcomes {
+  return (
+    Array.isArray(value) &&
+    value.every(
+      (one: unknown) =>
+        typeof one === 'object' &&
+        one !== null &&
+        'rule' in one &&
+        typeof one.rule === 'string' &&
+        'outcome' in one &&
+        (one.outcome === 'rejected' || one.outcome === 'failed') &&
+        'audit' in one &&
+        typeof one.audit === 'boolean',
+    )
   );
 }

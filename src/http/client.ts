@@ -1,8 +1,18 @@
 import { setMaxListeners } from 'node:events';
+import { isTraced } from '../tracing.ts';
 import type { Attempt, Transport } from './adapter.ts';
 import { type Called, callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
-import type { HttpAnswer, HttpCallOptions, HttpClient, HttpClientOptions, HttpObserver } from './contract.ts';
+import type {
+  CallEvent,
+  HttpAnswer,
+  HttpCallOptions,
+  HttpClient,
+  HttpClientOptions,
+  HttpObserver,
+  JoinedBreaker,
+} from './contract.ts';
 import type { Guard } from './guard.ts';
+import { tracedCall } from './traced-call.ts';
 
 /** Opens nothing and loads nothing before the first call. @throws RangeError for an option out of its range. */
 export function createHttpClient(options: HttpClientOptions, observer?: HttpObserver): HttpClient {
@@ -44,6 +54,7 @@ class PooledHttpClient implements HttpClient {
   readonly #observer: HttpObserver | undefined;
   readonly #origins = new Map<string, Origin>();
   readonly #pending = new Set<(error: HttpCallError) => void>();
+  readonly #joined: JoinedBreaker[] = [];
   #closed = false;
 
   constructor(options: HttpClientOptions, observer: HttpObserver | undefined) {
@@ -53,11 +64,26 @@ class PooledHttpClient implements HttpClient {
   }
 
   postJson(address: string, json: string, options?: HttpCallOptions): Promise<HttpAnswer> {
-    return this.#call(address, json, options);
+    return this.#begin('POST', address, json, options);
   }
 
   get(address: string, options?: HttpCallOptions): Promise<HttpAnswer> {
-    return this.#call(address, undefined, options);
+    return this.#begin('GET', address, undefined, options);
+  }
+
+  #begin(
+    method: Called['method'],
+    address: string,
+    json: string | undefined,
+    options: HttpCallOptions | undefined,
+  ): Promise<HttpAnswer> {
+    if (!isTraced()) {
+      return this.#call(address, json, options);
+    }
+    const { hidesPath = false } = this.#options;
+    return tracedCall({ method, address, hidesPath }, (headers) =>
+      this.#call(address, json, { ...options, headers: { ...options?.headers, ...headers } }),
+    );
   }
 
   #call(
@@ -135,6 +161,9 @@ class PooledHttpClient implements HttpClient {
     for (const end of this.#pending) {
       end(closedError());
     }
+    for (const joined of this.#joined.splice(0)) {
+      joined.leave();
+    }
     await Promise.all([...this.#origins.values()].map(({ transport }) => transport.close()));
   }
 
@@ -172,7 +201,20 @@ class PooledHttpClient implements HttpClient {
       headers: { ...DEFAULT_HEADERS, ...lowerCaseKeys(headers) },
       tls,
     });
-    const guard = loaded.createGuard(this.#options, (state) => this.#observer?.breakerChanged(origin, state));
+    const { breakerFailures, breakerCooldown } = this.#options;
+    const { breakers } = this.#observer ?? {};
+    const share =
+      breakers &&
+      ((heard: (event: CallEvent) => void) => {
+        const joined = breakers.join(`${origin} ${breakerFailures} ${breakerCooldown}`, heard);
+        this.#joined.push(joined);
+        return joined;
+      });
+    const guard = loaded.createGuard(
+      this.#options,
+      (state) => this.#observer?.breakerChanged(origin, state),
+      share,
+    );
     const opened = { transport, guard };
     this.#origins.set(origin, opened);
     return opened;

@@ -16,6 +16,8 @@ export interface HttpClientOptions {
   /** Sent with every call. They never pass through axios, and no error contains them. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly tls?: HttpClientTls | undefined;
+  /** The paths of its addresses are secrets: traces must not show them. Default: false. */
+  readonly hidesPath?: boolean | undefined;
 }
 
 /** PEM texts, for https. */
@@ -54,6 +56,23 @@ export interface HttpObserver {
   called(origin: string, outcome: number | HttpCallErrorCode, seconds: number): void;
   /** Called first with `closed`, at the first call. */
   breakerChanged(origin: string, state: BreakerState): void;
+  /** Counts the failures of several processes together. Default: those of this client alone count. */
+  readonly breakers?: SharedBreakers | undefined;
+}
+
+/** What a circuit breaker counts. */
+export type CallEvent = 'failed' | 'succeeded';
+
+/** Tells circuit breakers of what others have seen, in this process and in others. */
+export interface SharedBreakers {
+  /** `heard`: called with what others with the same key see. It must not throw. */
+  join(key: string, heard: (event: CallEvent) => void): JoinedBreaker;
+}
+
+export interface JoinedBreaker {
+  /** Tells all others. */
+  tell(event: CallEvent): void;
+  leave(): void;
 }
 
 /** `closed`: calls pass. `open`: calls fail at once. `half-open`: one trial call is in progress. */

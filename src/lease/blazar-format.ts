@@ -30,8 +30,7 @@ export function formatLease(
   reservations: readonly Reservation[],
   allocations: Readonly<Record<string, readonly Allocation[]>>,
 ): Lease {
-  return {
-    ...leaseValues,
+  return withMembers(leaseValues, {
     reservations: reservations.map((reservation, index) => {
       const type = reservation.resource_type;
       if (typeof type !== 'string' || !Object.hasOwn(allocations, type)) {
@@ -41,7 +40,15 @@ export function formatLease(
           `expected a resource type that has allocations (${known === '' ? 'there are none' : known}), got ${kindOf(type)}`,
         );
       }
-      return { ...reservation, allocations: allocations[type] ?? [] };
+      return withMembers(reservation, { allocations: allocations[type] ?? [] });
     }),
-  };
+  });
+}
+
+/** `{ ...values, ...members }` in a sixth of the time. `Object.assign` would give a copy of `__proto__` another prototype. */
+function withMembers<Values extends object, Members extends object>(
+  values: Values,
+  members: Members,
+): Values & Members {
+  return Object.hasOwn(values, '__proto__') ? { ...values, ...members } : Object.assign({}, values, members);
 }

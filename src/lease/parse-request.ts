@@ -2,20 +2,33 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
 import { firstMistake } from './first-mistake.ts';
-import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from './lease.ts';
+import {
+  type Context,
+  type CreateRequest,
+  type EndRequest,
+  type Lease,
+  leaseEnd,
+  leaseStart,
+  type UpdateRequest,
+} from './lease.ts';
 import { refuseDear } from './request-bounds.ts';
 import { createSchema, endSchema, updateSchema } from './request-schemas.ts';
 import { refuseTypeless } from './reservation-types.ts';
 
-// Compiled, or a check would cost more than parsing the JSON of its request; and on first use, so that a command
-// compiles only the schemas that it needs.
-const compiledCreate = compiledOnce(createSchema);
-const compiledUpdate = compiledOnce(updateSchema);
-const compiledEnd = compiledOnce(endSchema);
+// Compiled, or a check would cost more than parsing the JSON of its request; and on the second use, since most commands judge one
+// request, and compiling takes longer than judging it.
+const forCreate = compiledLater(createSchema);
+const forUpdate = compiledLater(updateSchema);
+const forEnd = compiledLater(endSchema);
 
-function compiledOnce(schema: z.ZodType): () => z.ZodType {
+function compiledLater(schema: z.ZodType): () => z.ZodType {
   let compiled: z.ZodType | undefined;
+  let isUsed = false;
   return () => {
+    if (!isUsed) {
+      isUsed = true;
+      return schema;
+    }
     compiled ??= z.compile(schema);
     return compiled;
   };
@@ -23,7 +36,8 @@ function compiledOnce(schema: z.ZodType): () => z.ZodType {
 
 /** Throws `InvalidRequestError` naming the first wrong field. */
 export function parseCreateRequest(input: unknown): CreateRequest {
-  const { context, lease } = validated(compiledCreate(), input) as CreateRequest;
+  const { context, lease } = validated(forCreate(), input) as CreateRequest;
+  refuseUndated(lease);
   refuseTypeless(lease);
   refuseDear('lease', lease);
   return { context, lease };
@@ -37,11 +51,12 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
   const inCode = isObject(input) && 'currentLease' in input && !('current_lease' in input);
   const wire = inCode ? { ...input, current_lease: input.currentLease } : input;
   const current = inCode ? 'currentLease' : 'current_lease';
-  const { context, current_lease, lease } = validated(compiledUpdate(), wire, current) as {
+  const { context, current_lease, lease } = validated(forUpdate(), wire, current) as {
     context: Context;
     current_lease: Lease;
     lease: Lease;
   };
+  refuseUndated(lease, current_lease);
   refuseTypeless(lease, current_lease, current);
   refuseDear(current, current_lease);
   refuseDear('lease', lease);
@@ -50,9 +65,28 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
 
 /** As `parseCreateRequest`, except that dates may be missing. */
 export function parseEndRequest(input: unknown): EndRequest {
-  const { context, lease } = validated(compiledEnd(), input) as EndRequest;
+  const { context, lease } = validated(forEnd(), input) as EndRequest;
   refuseDear('lease', lease);
   return { context, lease };
+}
+
+/**
+ * A lease to be checked has a start and an end, in this order. In an update, either may come from the current lease. Not a refinement of the
+ * schemas: zod would copy each request for it, and V8 keeps what the copies hold until the next full garbage collection.
+ */
+function refuseUndated(lease: Lease, currentLease: Lease = {}): void {
+  const start = leaseStart(lease) ?? leaseStart(currentLease);
+  const end = leaseEnd(lease) ?? leaseEnd(currentLease);
+  const refuse = (field: string, expected: string): never => {
+    throw new InvalidRequestError(`lease.${field}`, `expected ${expected}, got ${kindOf(lease[field])}`);
+  };
+  if (start === undefined) {
+    refuse('start_date', 'an ISO 8601 date');
+  } else if (end === undefined) {
+    refuse('end_date', 'an ISO 8601 date');
+  } else if (end < start) {
+    refuse(lease.end_date === undefined ? 'end_time' : 'end_date', 'a date that is not before start_date');
+  }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { DATE_PATTERN } from './date-pattern.ts';
 import { type DateValue, toInstant } from './dates.ts';
-import { type Allocation, type Lease, leaseEnd, leaseStart } from './lease.ts';
+import type { Allocation } from './lease.ts';
 import { ID_LENGTH, MAX_RESERVATIONS } from './request-bounds.ts';
 import { typesRequired } from './reservation-types.ts';
 
@@ -71,22 +71,7 @@ const leaseSchema = z
   )
   .meta({ description: 'What is leased, and from when to when.' });
 
-/** A lease to be checked has a start and an end, in this order. In an update, either may come from the current lease. */
-function requireDates(lease: Lease, currentLease: Lease, check: z.RefinementCtx): void {
-  const start = leaseStart(lease) ?? leaseStart(currentLease);
-  const end = leaseEnd(lease) ?? leaseEnd(currentLease);
-  const report = (field: string, message: string) =>
-    check.addIssue({ code: 'custom', path: ['lease', field], message, input: lease[field] });
-  if (start === undefined) {
-    report('start_date', 'an ISO 8601 date');
-  } else if (end === undefined) {
-    report('end_date', 'an ISO 8601 date');
-  } else if (end < start) {
-    report(lease.end_date === undefined ? 'end_time' : 'end_date', 'a date that is not before start_date');
-  }
-}
-
-/** The part of `requireDates` that JSON Schema can express: one of these leases has a start, and one an end. */
+/** The part of `refuseUndated` that JSON Schema can express: one of these leases has a start, and one an end. */
 function datesRequired(...leases: string[]): object {
   const allLack = (...dates: string[]) => ({
     properties: all(leases, { properties: all(dates, { type: 'null' }) }),
@@ -98,14 +83,11 @@ function all(names: readonly string[], schema: object): Record<string, object> {
   return Object.fromEntries(names.map((name) => [name, schema]));
 }
 
-export const createSchema = z
-  .object({ context: contextSchema, lease: leaseSchema }, 'an object')
-  .superRefine(({ lease }, check) => requireDates(lease as Lease, {}, check))
-  .meta({
-    description: 'A lease that is about to be created. It has a start and an end.',
-    ...datesRequired('lease'),
-    ...typesRequired({ update: false }),
-  });
+export const createSchema = z.object({ context: contextSchema, lease: leaseSchema }, 'an object').meta({
+  description: 'A lease that is about to be created. It has a start and an end.',
+  ...datesRequired('lease'),
+  ...typesRequired({ update: false }),
+});
 export const updateSchema = z
   .object(
     {
@@ -116,9 +98,6 @@ export const updateSchema = z
       }),
     },
     'an object',
-  )
-  .superRefine(({ lease, current_lease }, check) =>
-    requireDates(lease as Lease, current_lease as Lease, check),
   )
   .meta({
     description: 'A lease that is about to be changed. One of the two leases has a start, and one an end.',

@@ -156,6 +156,45 @@ function correctedLease({ outcome, leaseId, name, projectId, userId, start, end,
   };
 }
 
+/** What a comparison with SkyPilot has found. */
+export interface FoundBypasses {
+  readonly at: Date;
+  readonly records: readonly FoundBypass[];
+}
+
+/** As the decision log has it. */
+export interface FoundBypass {
+  readonly request_id: string;
+  readonly project_id: string | null;
+  readonly user_id: string | null;
+  readonly lease_name: string | null;
+  readonly message: string | null;
+  readonly filters: readonly { readonly filter: string }[];
+}
+
+/** Of more clusters only these are listed. */
+const MOST_CLUSTERS = 50;
+
+/** `skypilot.bypassed` */
+export function bypassedEvent(source: string, id: string, { at, records }: FoundBypasses): string {
+  const listed = records.slice(0, MOST_CLUSTERS);
+  return cloudEvent({
+    ...{ kind: 'skypilot.bypassed', source, id, subject: ['skypilot'], time: at.toISOString() },
+    data: {
+      count: records.length,
+      clusters: listed.map(({ request_id, project_id, user_id, lease_name, message, filters }) => ({
+        request_id,
+        workspace: project_id,
+        name: lease_name,
+        user: user_id === null ? null : named({ id: user_id }),
+        policies: filters.map(({ filter }) => bounded(filter)),
+        message: message === null ? null : bounded(message),
+      })),
+      clusters_left_out: records.length - listed.length,
+    },
+  });
+}
+
 /** As the API shows projects and users. */
 function named({ id, name = null, domain = null }: Named) {
   return { id: id === null ? null : bounded(id), name, domain };

@@ -10,7 +10,15 @@ import { addNotices } from '../ledger/notices/writing.ts';
 import type { ChainOutbox } from '../ledger/outbox/chain-outbox.ts';
 import type { ChainLedger } from '../ledger/service.ts';
 import type { Logger } from '../logger.ts';
-import { type Comparison, correctedEvent, type Refusals, refusedEvent, thresholdEvent } from './events.ts';
+import {
+  bypassedEvent,
+  type Comparison,
+  correctedEvent,
+  type FoundBypasses,
+  type Refusals,
+  refusedEvent,
+  thresholdEvent,
+} from './events.ts';
 import type { EventKind, NotificationsOptions } from './options.ts';
 import { MergedRefusals, type Refused } from './refusals.ts';
 import { Webhook } from './webhook.ts';
@@ -103,6 +111,16 @@ export class Notifications {
     const notice = correctedNotice(this.#parts.options, comparison);
     if (notice !== undefined) {
       await this.#write('ledger.corrected', notice);
+    }
+  }
+
+  /** Never throws. */
+  async bypassed(found: FoundBypasses): Promise<void> {
+    const { events, source } = this.#parts.options;
+    if (events.includes('skypilot.bypassed')) {
+      const key = randomUUID();
+      const body = bypassedEvent(source, key, found);
+      await this.#write('skypilot.bypassed', { about: ['skypilot'], projectId: '', key, body });
     }
   }
 

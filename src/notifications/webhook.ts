@@ -32,6 +32,8 @@ export class Webhook implements OutboxSender {
       // The outbox leaves a receiver that fails alone.
       breakerFailures: 0,
       breakerCooldown: 0,
+      // It may be known to nobody else.
+      hidesPath: true,
       headers: { 'Content-Type': CONTENT_TYPE, ...tokenHeaders('', tokenOf(options)) },
       tls: tlsFrom(
         options.webhook_ca_file,

@@ -1,10 +1,12 @@
 /** One round: Blazar is observed, and the ledger becomes what was observed. The service and `ledger reconcile --blazar` share it. */
 import { type Wait, waitFor } from '../deadline.ts';
 import type { Claimant } from '../ledger/claimant.ts';
+import { CLUSTER_REGION } from '../ledger/cluster-mark.ts';
 import { rows } from '../ledger/database.ts';
-import { keepSeat, leaveSeat, type Seat, takeSeat } from '../ledger/follower-seat.ts';
+import { BLAZAR_SEAT, type Seat } from '../ledger/follower-seat.ts';
 import { isGuessed, withdrawRegion } from '../ledger/guessed-region.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { onSeat, type RoundElsewhere } from '../ledger/on-seat.ts';
 import type { Reconciled } from '../ledger/reconcile-lease.ts';
 import { followOnce, readOpenRows } from '../ledger/round.ts';
 import type { Keystone } from './contract.ts';
@@ -43,11 +45,8 @@ export type Followed =
       readonly doubts: readonly string[];
       readonly endpoint: string;
     }
-  | { readonly kind: 'early'; readonly seconds: number; readonly followedAt: bigint }
-  | { readonly kind: 'held'; readonly holder: string };
+  | RoundElsewhere;
 
-/** The seat is kept for 30 s. */
-const RENEW_MS = 10_000;
 /** In seconds: a lease that two rounds so near each other have not seen was never there, whatever the grace is. */
 const OFTEN = 600;
 /** How many of the latest leases tell the regions of the ledger. */
@@ -55,31 +54,12 @@ const LATEST = 1000;
 
 /** @throws BlazarError, LedgerUnavailableError, and what `Keystone` throws */
 export async function follow(following: Following): Promise<Followed> {
-  const { ledger, holder, every, signal } = following;
-  const wait = waitFor(signal);
-  const taken = await takeSeat(ledger, holder, every, wait);
-  if (taken.kind !== 'mine') {
-    return taken;
-  }
-  const lost = new AbortController();
-  const renewing = setInterval(() => {
-    keepSeat(ledger, holder, waitFor(undefined)).then(
-      (isMine) => isMine || lost.abort(new Error('another process compares the ledger with Blazar now')),
-      () => {},
-    );
-  }, RENEW_MS);
-  let left: Parameters<typeof leaveSeat>[2];
-  try {
-    const either = AbortSignal.any(signal === undefined ? [lost.signal] : [lost.signal, signal]);
-    const { seat } = taken;
-    const round = await run({ ...following, signal: either }, seat, waitFor(either));
-    left = following.isDryRun ? undefined : round.left;
-    return round.followed;
-  } finally {
-    clearInterval(renewing);
-    // Whatever has failed: the seat would be kept for half a minute.
-    await leaveSeat(ledger, holder, left, waitFor(undefined)).catch(() => {});
-  }
+  const { ledger, holder, every, signal, isDryRun } = following;
+  const terms = { id: BLAZAR_SEAT, holder, every, signal };
+  return onSeat<Followed & { kind: 'done' }>(ledger, terms, async (seat, either) => {
+    const { followed, left } = await run({ ...following, signal: either }, seat, waitFor(either));
+    return { result: followed, left: isDryRun ? undefined : left };
+  });
 }
 
 async function run(following: Following, seat: Seat, wait: Wait) {
@@ -159,6 +139,7 @@ async function regionOf(
   const latest = queries
     .selectFrom('leases')
     .select('region')
+    .where('region', '!=', CLUSTER_REGION)
     .orderBy('id', 'desc')
     .limit(LATEST)
     .as('latest');

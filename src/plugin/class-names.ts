@@ -10,6 +10,21 @@ export function classFileName(className: string): string {
   return words(className).join('-');
 }
 
+/**
+ * The prefix of the options of a class that could not be loaded, from what names it: `my-package#MyPolicy`, `MyFilter`,
+ * `./my-policy.js`, `pkg.MyPolicy`. Empty if it has none.
+ */
+export function prefixOfNamed(specifier: string): string {
+  const [place = '', name = ''] = specifier.split('#');
+  if (name !== '') {
+    return optionPrefix(name);
+  }
+  const file = place.replace(/^.*[/\\]/, '').replace(/\.m?[jt]s$/, '');
+  return file === place
+    ? optionPrefix(place.slice(place.lastIndexOf('.') + 1))
+    : file.split('-').slice(0, -1).join('_');
+}
+
 function words(name: string): string[] {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')

@@ -10,7 +10,7 @@ import { optionPrefix } from './class-names.ts';
 export function declaredOptions(
   section: string,
   { name, options }: { readonly name: string; readonly options: unknown },
-): Option[] {
+): readonly Option[] {
   if (!isZodObject(options)) {
     throw new Error(`the static options of ${name} are no zod object (zod 4)`);
   }

@@ -6,6 +6,7 @@ import { whyWritable } from '../config/file-modes.ts';
 import { withinDeadline } from '../deadline.ts';
 import { errorText } from '../errors.ts';
 import { noteImportError } from './import-errors.ts';
+import { importedFiles } from './imported-files.ts';
 import { moduleFiles, versionOf } from './module-files.ts';
 import { FROM_WORKING_DIRECTORY, withVersion } from './packages-hook.ts';
 import { syntaxErrorPlace } from './syntax-errors.ts';
@@ -60,8 +61,7 @@ async function importModule(url: string, name: string): Promise<Exports> {
     const place =
       thrown instanceof SyntaxError && url.startsWith('file:')
         ? await syntaxErrorPlace(thrown, [
-            name,
-            ...moduleFiles(dirname(name)).filter((file) => file !== name),
+            ...new Set([name, ...importedFiles(name), ...moduleFiles(dirname(name))]),
           ])
         : undefined;
     throw new Error(

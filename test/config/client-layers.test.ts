@@ -77,7 +77,7 @@ describe('files of users and projects', () => {
     const { catalog } = await read(sources(text, `[enforcement]\nfilters_path = ${folder}\n`));
     expect([...catalog.filters.keys()]).toEqual([
       ...['ExternalServiceFilter', 'LeaseDatesFilter', 'MaxLeaseDurationFilter', 'MaxLeasesFilter'],
-      ...['MaxReservationSizeFilter', 'SchedulingPolicyFilter', 'UsageBudgetFilter'],
+      ...['MaxReservationSizeFilter', 'RulesFilter', 'SchedulingPolicyFilter', 'UsageBudgetFilter'],
     ]);
     expect(Reflect.get(globalThis, 'evilFilterWasLoaded')).toBeUndefined();
   });

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { generalRules, type ListRule, MergeError, type MergeSchema, merge } from '../../src/config/merge.ts';
+import { generalRules, type ListRule, type MergeSchema, merge } from '../../src/config/merge.ts';
 import type { Mapping } from '../../src/yaml/tree.ts';
 import { deepFreeze } from './frozen.ts';
 
 const RULES: Readonly<Record<string, ListRule>> = {
   appended: { kind: 'append' },
-  one: { kind: 'single' },
   named: { kind: 'match', key: 'name', unnamed: 'append' },
   containers: { kind: 'match', key: 'name', unnamed: 'first' },
 };
@@ -13,7 +12,7 @@ const schema: MergeSchema = {
   list: (name) => (Object.hasOwn(RULES, name) ? RULES[name] : undefined) ?? { kind: 'replace' },
   member: () => schema,
 };
-const strict: MergeSchema = { ...schema, member: () => strict, strictLists: true };
+const strict: MergeSchema = { ...schema, member: () => strict, strictKinds: true };
 
 function merged(base: Mapping, over: Mapping, rules: MergeSchema = schema): Mapping {
   return merge(deepFreeze(base), deepFreeze(over), rules);
@@ -75,15 +74,6 @@ describe('a list merged over a list', () => {
       [1, { a: 1 }, 1, { a: 2 }],
     ],
     [
-      'single: is merged into the first',
-      'one',
-      [{ a: 1 }, { b: 1 }],
-      [{ a: 2, c: 3 }],
-      [{ a: 2, c: 3 }, { b: 1 }],
-    ],
-    ['single: is appended when the first is not a mapping', 'one', ['x'], [{ a: 2 }], ['x', { a: 2 }]],
-    ['single: becomes the first of none', 'one', [], [{ a: 2 }], [{ a: 2 }]],
-    [
       'match: is merged into the one with its name, or appended',
       'named',
       [{ name: 'a', x: 1 }, { name: 'b' }],
@@ -107,7 +97,20 @@ describe('a list merged over a list', () => {
       [{ name: 'a' }, 'x'],
     ],
     ['match: 1 is not the text 1', 'named', [{ name: 1 }], [{ name: '1' }], [{ name: 1 }, { name: '1' }]],
-    ['match: null is a name', 'named', [{ name: null }], [{ name: null, x: 1 }], [{ name: null, x: 1 }]],
+    [
+      'match: null is no name',
+      'named',
+      [{ name: null }],
+      [{ name: null, x: 1 }],
+      [{ name: null }, { name: null, x: 1 }],
+    ],
+    [
+      'match: one whose name is null is merged into the first',
+      'containers',
+      [{ name: 'a' }],
+      [{ name: null, x: 1 }],
+      [{ name: null, x: 1 }],
+    ],
     ['match: an item has no inherited name', 'named', [{}], [{ name: undefined }], [{}, { name: undefined }]],
     ['replace: replaces it', 'other', [{ name: 'a' }], [{ name: 'a', x: 1 }], [{ name: 'a', x: 1 }]],
   ])('%s', (_, name, base, over, expected) => {
@@ -151,36 +154,39 @@ describe('a merge fails for', () => {
     }
   }
 
+  const KINDS = { list: ['s3cret'], mapping: { s: 's3cret' }, 'single value': 's3cret' };
+
   it.each([
-    [[], 0],
-    [[{}, {}], 2],
-  ])('a list of another length than one', (over, length) => {
-    const error = mistake(
-      { a: [{ one: [{}] }] },
-      { a: [{ one: over }] },
-      { ...schema, list: (name) => RULES[name] ?? { kind: 'single' } },
-    );
-    expect(error).toBeInstanceOf(MergeError);
-    expect(error).toMatchObject({
-      path: ['a', 0, 'one'],
-      message: `a[0].one: expected a list of one item, got ${length}`,
+    ['list', { x: 1 }, 'a mapping'],
+    ['list', 'text', 'a single value'],
+    ['list', false, 'a single value'],
+    ['list', null, 'null'],
+    ['mapping', [1], 'a list'],
+    ['mapping', 1, 'a single value'],
+    ['mapping', null, 'null'],
+    ['single value', [1], 'a list'],
+    ['single value', { x: 1 }, 'a mapping'],
+  ] as const)('a %s over %j, when only its kind may override a value', (kind, before, overridden) => {
+    const over = { a: { named: KINDS[kind] } };
+    expect(mistake({ a: { named: before } }, over, strict)).toMatchObject({
+      name: 'MergeError',
+      path: ['a', 'named'],
+      message: `a.named: expected no ${kind}, because the value that it overrides is ${overridden}`,
     });
+    expect(mistake({ a: { named: before } }, over, schema)).toEqual(over);
   });
 
-  it.each([['text'], [1], [false], [{ x: 1 }]])(
-    'a list over %j, when lists may replace lists only',
+  it.each([[[1]], [{ x: 1 }], ['text'], [null]])(
+    'neither null over %j nor a list that replaces it',
     (before) => {
-      expect(mistake({ a: { b: before } }, { a: { b: ['secret'] } }, strict)).toMatchObject({
-        name: 'MergeError',
-        path: ['a', 'b'],
-        message: 'a.b: expected no list, because the value that it overrides is not one',
-      });
-      expect(mistake({ a: { b: before } }, { a: { b: [1] } }, schema)).toEqual({ a: { b: [1] } });
+      expect(merged({ a: before }, { a: null }, strict)).toEqual({ a: null });
+      expect(merged({ other: before }, { other: [2] }, strict)).toEqual({ other: [2] });
     },
   );
 
-  it('no list over null or over nothing', () => {
-    expect(merged({ a: null }, { a: [1], b: [2] }, strict)).toEqual({ a: [1], b: [2] });
+  it('nothing over nothing', () => {
+    expect(merged({ n: 1 }, { named: [2], m: {}, n: 2 }, strict)).toEqual({ named: [2], m: {}, n: 2 });
+    expect(mistake({}, { toString: [] }, strict)).toEqual({ toString: [] });
   });
 });
 

@@ -305,7 +305,10 @@ describe('decisionRecordSchema', () => {
     expectTypeOf<Parsed['outcome']>().toEqualTypeOf<DecisionRecord['outcome']>();
     expectTypeOf<Parsed['operation']>().toEqualTypeOf<DecisionRecord['operation']>();
     const names = ['project_name', 'project_domain', 'user_name', 'user_domain'];
-    expect(Object.keys(decisionRecordSchema.shape)).toEqual(FIELDS.toSpliced(5, 0, ...names));
+    expect(Object.keys(decisionRecordSchema.shape)).toEqual([
+      ...FIELDS.toSpliced(5, 0, ...names).toSpliced(3, 0, 'side', 'launch'),
+      'trace_id',
+    ]);
   });
 
   it('takes a record of a later version, without what it does not know', async () => {

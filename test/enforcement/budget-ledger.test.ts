@@ -45,6 +45,7 @@ describe.each([
       '0005-outbox',
       '0006-views',
       '0007-decisions',
+      '0008-open-leases',
     ]);
     expect(await ledger.budgets()).toEqual([]);
     expect(await ledger.upgrade()).toEqual([]);

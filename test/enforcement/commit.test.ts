@@ -81,6 +81,41 @@ describe('a lease that every filter allows', () => {
     expect([chain.leases(), chain.entries()]).toEqual([[], []]);
   });
 
+  it.each([
+    [['MaxLeasesFilter', 'UsageBudgetFilter'], 'MaxLeasesFilter', ['MaxLeasesFilter']],
+    [['UsageBudgetFilter', 'MaxLeasesFilter'], 'UsageBudgetFilter', ['UsageBudgetFilter']],
+    [['UsageBudgetFilter', 'LastFilter', 'MaxLeasesFilter'], 'UsageBudgetFilter', ['UsageBudgetFilter']],
+  ])(
+    'except %j, of which two refuse: the first answers, and the others are not said to allow it',
+    async (enabled, filter, asked) => {
+      const chain = await load(enabled, {
+        options: { max_leases_per_project: 0 },
+        files: { LastFilter: filterSource('LastFilter', {}) },
+      });
+      const refused = await chain.enforcement.checkCreate(CREATE);
+      expect(refused).toMatchObject({ allowed: false, failed: false, filter });
+      expect(refused.outcomes.map((outcome) => outcome.filter)).toEqual(asked);
+      const explained = await chain.enforcement.checkCreate(CREATE, { explain: true });
+      expect(explained.outcomes.map(({ allowed }) => allowed)).toEqual(
+        enabled.map((name) => name === 'LastFilter'),
+      );
+      expect(explained).toMatchObject({ filter, message: refused.message });
+      expect(chain.leases()).toEqual([]);
+    },
+  );
+
+  it('with other dates that the caller cannot accept is refused by its limits, if they would refuse it', async () => {
+    const shorter = "return allow({ ...lease, end_date: '2026-12-01 10:00' });";
+    const chain = await load(['ShortenFilter', 'MaxLeasesFilter'], {
+      options: { max_leases_per_project: 0 },
+      files: { ShortenFilter: filterSource('ShortenFilter', { create: shorter }) },
+    });
+    expect(await chain.enforcement.checkCreate(CREATE, { acceptsChanges: false })).toMatchObject({
+      allowed: false,
+      filter: 'MaxLeasesFilter',
+    });
+  });
+
   it('is recorded with explain too', async () => {
     const chain = await load(['MaxLeasesFilter']);
     expect(await chain.enforcement.checkCreate(CREATE, { explain: true })).toMatchObject({ allowed: true });
@@ -254,8 +289,8 @@ describe('a deadline that passes', () => {
       expect(decision).toMatchObject(allowed ? {} : { failed: true, message: GENERIC });
       expect(chain.leases(), `over at look ${looks}`).toHaveLength(allowed ? 1 : 0);
     }
-    // Before and after the check, when the commit starts, and before it is written.
-    expect(refusals).toBeGreaterThanOrEqual(4);
+    // When the commit starts, and before it is written.
+    expect(refusals).toBeGreaterThanOrEqual(2);
   });
 });
 
@@ -386,17 +421,19 @@ describe('a ledger that cannot be read or written', () => {
 
   it('refuses no lease if all filters that need it are audited', async () => {
     const chain = await broken({ audit_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'] });
-    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({
-      allowed: true,
-      warnings: [
-        'MaxLeasesFilter (tried, not enforced) failed.',
-        'UsageBudgetFilter (tried, not enforced) failed.',
-      ],
-    });
-    expect(await chain.enforcement.commitCreate(CREATE)).toMatchObject({
-      allowed: true,
-      warnings: ['MaxLeasesFilter (tried, not enforced) failed.'],
-    });
+    for (const decision of [
+      await chain.enforcement.checkCreate(CREATE),
+      await chain.enforcement.checkCreate(CREATE, { dryRun: true }),
+      await chain.enforcement.commitCreate(CREATE),
+    ]) {
+      expect(decision).toMatchObject({
+        allowed: true,
+        warnings: [
+          'MaxLeasesFilter (tried, not enforced) failed.',
+          'UsageBudgetFilter (tried, not enforced) failed.',
+        ],
+      });
+    }
   });
 });
 

@@ -14,6 +14,7 @@ const INSTALLED = [
   'MaxLeaseDurationFilter',
   'MaxLeasesFilter',
   'MaxReservationSizeFilter',
+  'RulesFilter',
   'SchedulingPolicyFilter',
   'UsageBudgetFilter',
 ];

@@ -6,6 +6,8 @@ import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
 import { runService } from '../support/running-service.ts';
 
+const SOON = { timeout: 30_000, interval: 5 };
+
 const AWAITED = 'await new Promise((resolve) => setTimeout(resolve, 5));';
 const MISTAKES = `throw new ConfigurationError([
   { severity: 'error', origin: { kind: 'file', file: '/etc/list.yaml', line: 7 }, message: 'expected a name' },
@@ -135,6 +137,6 @@ describe('in a service', () => {
     expect([status, headers.get('X-Enforcement-Generation')]).toEqual([204, '1']);
     vi.stubGlobal('opensNoMore', false);
     expect(await service.reload()).toBe(true);
-    await vi.waitFor(() => expect(notes.slice(6)).toContain('closed A'));
+    await vi.waitFor(() => expect(notes.slice(6)).toContain('closed A'), SOON);
   });
 });

@@ -61,7 +61,7 @@ async function source(): Promise<{ folder: string } | { why: string }> {
 const blazar = await source();
 
 describe.skipIf('why' in blazar)("Blazar's own ExternalServiceFilter", () => {
-  it('accepts and refuses answers as recorded', { timeout: 120_000 }, async () => {
+  it('accepts and refuses answers as recorded', async () => {
     const services = await Promise.all(
       RAW_ANSWERS.map(({ bytes }) =>
         startTcpService((socket) => {

@@ -5,7 +5,7 @@ import { type PolicyServer, policyServer } from '../support/policy-server.ts';
 import { createPhysicalHost } from '../support/requests.ts';
 import { type LedgerSetup, onLedger } from './on-ledger.ts';
 
-const SOON = 5000;
+const SOON = 30_000;
 
 async function durable(options: object = {}, setup: Partial<LedgerSetup> = {}, commits = false) {
   const service = await policyServer({ status: 204 });

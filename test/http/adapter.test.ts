@@ -100,7 +100,7 @@ describe('the connections', () => {
     expect(service.sockets).toHaveLength(2);
   });
 
-  it('are closed within 2 seconds when the service announces no timeout', async () => {
+  it('are closed soon when the service announces no timeout', async () => {
     const service = await startTcpService((socket) =>
       socket.on('data', () => socket.write('HTTP/1.1 204 No Content\r\n\r\n')),
     );
@@ -108,7 +108,8 @@ describe('the connections', () => {
     const [socket] = service.sockets;
     const before = Date.now();
     await once(socket ?? expect.fail('no connection'), 'close');
-    expect(Date.now() - before).toBeLessThan(2_000);
+    // After one second, and what a busy machine takes; undici's own default is four.
+    expect(Date.now() - before).toBeLessThan(3_500);
   });
 
   it('are at most 128; further calls wait', async () => {

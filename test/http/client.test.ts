@@ -11,6 +11,8 @@ import {
   watchSockets,
 } from '../support/services.ts';
 
+const SOON = { timeout: 30_000, interval: 5 };
+
 const wire = readFileSync(
   new URL('../fixtures/blazar-wire/check-create-physical-host.json', import.meta.url),
   'utf8',
@@ -107,7 +109,7 @@ describe('a signal', () => {
     watchSockets(() => controller.abort());
     const error = await failure(newClient().postJson(service.url, json, { signal: controller.signal }));
     expect(error.code).toBe('aborted');
-    await vi.waitFor(() => expect(service.sockets[0]?.destroyed).toBe(true));
+    await vi.waitFor(() => expect(service.sockets[0]?.destroyed).toBe(true), SOON);
     expect(service.requests).toEqual([]);
   });
 
@@ -133,14 +135,14 @@ describe('a signal', () => {
   });
 
   it('ends a call that waits for its next try, which is not made then', async () => {
-    const sockets = watchSockets();
     const controller = new AbortController();
+    // Before any timer of the next try can end.
+    const sockets = watchSockets((socket) =>
+      socket.once('close', () => setImmediate(() => controller.abort())),
+    );
     const client = newClient({ timeout: 60, connectRetries: 3 });
     const call = failure(client.postJson('http://127.0.0.1:1/', json, { signal: controller.signal }));
-    await vi.waitFor(() => expect(sockets[0]?.destroyed).toBe(true), { interval: 1 });
-    await pause(5);
-    controller.abort();
-    expect(await atOnce(call)).toMatchObject({ code: 'aborted' });
+    expect(await call).toMatchObject({ code: 'aborted' });
     await pause(200);
     expect(sockets).toHaveLength(1);
   });
@@ -170,7 +172,7 @@ describe('close', () => {
     const client = newClient({ timeout: 60 });
     const sockets = watchSockets();
     const calls = [1, 2, 3].map(() => failure(client.postJson(service.url, json)));
-    await vi.waitFor(() => expect(service.requests).toHaveLength(3));
+    await vi.waitFor(() => expect(service.requests).toHaveLength(3), SOON);
     await client.close();
     expect((await Promise.all(calls)).map(({ code }) => code)).toEqual(['closed', 'closed', 'closed']);
     expect((await failure(client.postJson(service.url, json))).code).toBe('closed');
@@ -181,7 +183,13 @@ describe('close', () => {
   });
 
   it('leaves nothing that keeps the process alive', async () => {
-    const sockets = watchSockets();
+    let tried = () => {};
+    const refused = new Promise<void>((resolve) => {
+      tried = resolve;
+    });
+    const sockets = watchSockets((socket) =>
+      socket.once('close', () => sockets.indexOf(socket) === 2 && setImmediate(tried)),
+    );
     const deaf = await startDeafService();
     const service = await startService((response) => response.writeHead(204).end());
     sockets.length = 0;
@@ -190,13 +198,17 @@ describe('close', () => {
     const client = newClient({ timeout: 60, connectRetries: 1 });
     await client.postJson(service.url, json);
     const connecting = failure(client.postJson(deaf.url, json));
-    await vi.waitFor(() => expect(sockets).toHaveLength(2), { interval: 1 });
+    await vi.waitFor(() => expect(sockets).toHaveLength(2), SOON);
     const waiting = failure(client.postJson('http://127.0.0.1:1/', json));
-    await vi.waitFor(() => expect(sockets[2]?.destroyed).toBe(true), { interval: 1 });
+    // Before any timer of the next try can end.
+    await refused;
     await client.close();
     expect(timers()).toBe(before);
     expect([(await connecting).code, (await waiting).code]).toEqual(['closed', 'closed']);
-    await vi.waitFor(() => expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true]));
+    await vi.waitFor(
+      () => expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true]),
+      SOON,
+    );
   });
 
   it('works on a client that was never used', async () => {

@@ -10,6 +10,8 @@ import {
   watchSockets,
 } from '../support/services.ts';
 
+const SOON = { timeout: 30_000, interval: 5 };
+
 const json = '{}';
 
 beforeAll(loadLibraries, 60_000);
@@ -27,7 +29,7 @@ describe('a call that was not sent', () => {
     const port = await unusedPort();
     const sockets = watchSockets();
     const call = newClient({ connectRetries: 20 }).postJson(`http://127.0.0.1:${port}/`, json);
-    await vi.waitFor(() => expect(sockets.length).toBeGreaterThan(0), { interval: 1 });
+    await vi.waitFor(() => expect(sockets.length).toBeGreaterThan(0), SOON);
     const service = await startService((response) => response.writeHead(204).end(), port);
     expect(await call).toEqual({ status: 204, body: '' });
     expect(service.requests).toHaveLength(1);

@@ -5,6 +5,8 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { HttpClient } from '../../src/http/contract.ts';
 import { loadLibraries, newClient, type Service, startTcpService } from '../support/services.ts';
 
+const SOON = { timeout: 30_000, interval: 5 };
+
 beforeAll(loadLibraries, 60_000);
 
 const json = '{}';
@@ -54,7 +56,7 @@ async function statuses(url: string, count: number, between: () => Promise<unkno
 
 /** Waits until the client has closed the first connection. */
 const givenUp = ({ sockets: [first] }: Service) =>
-  vi.waitFor(() => expect(first?.destroyed).toBe(true), 10_000);
+  vi.waitFor(() => expect(first?.destroyed).toBe(true), SOON);
 
 describe.each(['at once', 'while idle', 'with the next'] as const)('a yes behind a yes, %s', (when) => {
   it.each([

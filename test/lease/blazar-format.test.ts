@@ -92,3 +92,16 @@ describe('the dates of a lease', () => {
     );
   });
 });
+
+describe('an attribute with the name of a prototype', () => {
+  it('stays an attribute of lease and reservation', () => {
+    const values = JSON.parse('{"name":"x","__proto__":{"end_date":"2099-01-01T00:00:00"}}');
+    const reservation = JSON.parse('{"resource_type":"network","__proto__":{"allocations":[1]}}');
+    const lease = formatLease(values, [reservation], { network: [] });
+    expect(Object.keys(lease)).toEqual(['name', '__proto__', 'reservations']);
+    expect(lease.end_date).toBeUndefined();
+    const [formatted] = lease.reservations ?? [];
+    expect(Object.keys(formatted ?? {})).toEqual(['resource_type', '__proto__', 'allocations']);
+    expect(Object.getPrototypeOf(formatted)).toBe(Object.prototype);
+  });
+});

@@ -10,7 +10,7 @@ import { readSamples } from '../support/samples.ts';
 import { unusedPort } from '../support/services.ts';
 import { eventIn } from './cloud-events.ts';
 
-const SOON = { timeout: 5000, interval: 10 };
+const SOON = { timeout: 30_000, interval: 10 };
 const TOO_LONG = capturedText('check-create-physical-host.json');
 const CHECK = '/check-create';
 

@@ -5,6 +5,8 @@ import { recordedAnswer, recordedKeystone, tokenAnswer } from '../support/record
 import { unusedPort } from '../support/services.ts';
 import { failureOf, keystoneAt, PASSWORD } from './keystone-client.ts';
 
+const SOON = { timeout: 30_000, interval: 5 };
+
 /** Answers every request for a token with another one: token-1, token-2, … */
 const issuing = (seconds?: number) =>
   recordedKeystone((_request, count) => tokenAnswer(`token-${count}`, seconds));
@@ -60,7 +62,7 @@ describe('our token', () => {
     await keystone.token();
     keystone.pass(3600 - 119);
     expect(await Promise.all([keystone.token(), keystone.token()])).toEqual(['token-1', 'token-1']);
-    await vi.waitFor(async () => expect(await keystone.token()).toBe('token-2'));
+    await vi.waitFor(async () => expect(await keystone.token()).toBe('token-2'), SOON);
     expect(server.requests).toHaveLength(2);
   });
 
@@ -92,7 +94,7 @@ describe('our token', () => {
     expect(server.requests).toHaveLength(1);
     keystone.pass(1);
     await keystone.token();
-    await vi.waitFor(() => expect(server.requests).toHaveLength(2));
+    await vi.waitFor(() => expect(server.requests).toHaveLength(2), SOON);
   });
 
   it('is used until it expires while Keystone is away, with one warning', async () => {
@@ -109,7 +111,7 @@ describe('our token', () => {
         keystone.pass(5);
         expect(await keystone.token()).toBe('token-1');
         expect(server.requests).toHaveLength(1 + renewal);
-      });
+      }, SOON);
       await keystone.token();
       expect(server.requests).toHaveLength(1 + renewal);
     }
@@ -157,7 +159,7 @@ describe('our token', () => {
     const impatient = new AbortController();
     const first = keystone.token({ signal: impatient.signal });
     const second = keystone.token();
-    await vi.waitFor(() => expect(answer).toBeDefined());
+    await vi.waitFor(() => expect(answer).toBeDefined(), SOON);
     impatient.abort(new Error('no time'));
     await expect(first).rejects.toThrow('no time');
     answer?.();

@@ -102,14 +102,14 @@ function planOf(asked: DecisionsQuery): Plan | undefined {
     users: asked.users?.filter(isKept),
     filters: asked.filters?.filter(isKept),
   };
-  const { visible, leaseId, requestId, newerThan, users, filters, outcomes, operations } = query;
+  const { visible, leaseId, requestId, newerThan, users, filters, outcomes, operations, sides } = query;
   const projects = projectsOf(query);
   if (![leaseId ?? '', requestId ?? ''].every(isKept)) {
     return undefined;
   }
   if (
     projects?.length === 0 ||
-    [query.projects, users, filters, outcomes, operations].some((one) => one?.length === 0)
+    [query.projects, users, filters, outcomes, operations, sides].some((one) => one?.length === 0)
   ) {
     return undefined;
   }
@@ -127,6 +127,13 @@ function planOf(asked: DecisionsQuery): Plan | undefined {
     ],
     outcomes: outcomes && [sql`d.outcome in (${sql.join(outcomes)})`],
     operations: operations && [sql`d.operation in (${sql.join(operations)})`],
+    // Quotes in texts are escaped: only the field itself matches.
+    sides: sides && [
+      sql`(${sql.join(
+        sides.map((side) => sql`d.record like ${`%"side":"${side}"%`}`),
+        sql` or `,
+      )})`,
+    ],
     leaseId: leaseId === undefined ? undefined : [sql`d.lease_id = ${leaseId}`],
     requestId: requestId === undefined ? undefined : [sql`d.request_id = ${requestId}`],
     newerThan: newerThan === undefined ? undefined : [sql`d.id > ${newerThan}`],

@@ -58,162 +58,165 @@ const KINDS: readonly Partial<DecisionRecord>[] = [
   { project_id: null, user_id: null, operation: 'end' },
 ];
 
-describe.each(DIALECTS)('decisions in a ledger on %s', (dialect) => {
-  let ledger: Ledger;
-  let table: DecisionTable;
-  const written: DecisionRecord[] = [];
+for (const dialect of DIALECTS) {
+  // One ledger is filled from test to test.
+  describe(`decisions in a ledger on ${dialect}`, { shuffle: false }, () => {
+    let ledger: Ledger;
+    let table: DecisionTable;
+    const written: DecisionRecord[] = [];
 
-  beforeAll(async () => {
-    ledger = await ledgerAt(await newLedger(dialect));
-    table = new DecisionTable(ledger.database, 'host/1');
-    const all = Array.from({ length: 90 }, (_, index) =>
-      aRecord({
-        request_id: `req-${index}`,
-        // Some are of the same millisecond.
-        time: at(Math.floor(index / 4)),
-        ...KINDS[index % KINDS.length],
-        ...(KINDS[index % KINDS.length]?.operation?.startsWith('skypilot') && {
-          operation: 'skypilot.other',
+    beforeAll(async () => {
+      ledger = await ledgerAt(await newLedger(dialect));
+      table = new DecisionTable(ledger.database, 'host/1');
+      const all = Array.from({ length: 90 }, (_, index) =>
+        aRecord({
+          request_id: `req-${index}`,
+          // Some are of the same millisecond.
+          time: at(Math.floor(index / 4)),
+          ...KINDS[index % KINDS.length],
+          ...(KINDS[index % KINDS.length]?.operation?.startsWith('skypilot') && {
+            operation: 'skypilot.other',
+          }),
         }),
-      }),
-    );
-    written.push(...all);
-    const json = all.map((record) => rowJson(record, undefined));
-    await table.write(json.slice(0, 40), NO_WAIT);
-    await table.write(json.slice(40), NO_WAIT);
-  });
-  afterAll(() => ledger.close());
+      );
+      written.push(...all);
+      const json = all.map((record) => rowJson(record, undefined));
+      await table.write(json.slice(0, 40), NO_WAIT);
+      await table.write(json.slice(40), NO_WAIT);
+    });
+    afterAll(() => ledger.close());
 
-  const everything = async (query: Partial<DecisionsQuery>, limit = 7) => {
-    const found: StoredDecision[] = [];
-    for (let after: string | undefined; ; ) {
-      const page = await table.search({ ...query, limit, after }, NO_WAIT);
-      found.push(...page.items);
-      expect(page.items.length).toBeLessThanOrEqual(limit);
-      after = page.next;
-      if (after === undefined) {
-        return found;
+    const everything = async (query: Partial<DecisionsQuery>, limit = 7) => {
+      const found: StoredDecision[] = [];
+      for (let after: string | undefined; ; ) {
+        const page = await table.search({ ...query, limit, after }, NO_WAIT);
+        found.push(...page.items);
+        expect(page.items.length).toBeLessThanOrEqual(limit);
+        after = page.next;
+        if (after === undefined) {
+          return found;
+        }
       }
-    }
-  };
+    };
 
-  it('are found again as they were, the newest first', async () => {
-    const found = await everything({});
-    expect(found.map(({ record }) => record)).toEqual([...written].reverse());
-    expect(new Set(found.map(({ replica }) => replica))).toEqual(new Set(['host/1']));
-  });
+    it('are found again as they were, the newest first', async () => {
+      const found = await everything({});
+      expect(found.map(({ record }) => record)).toEqual([...written].reverse());
+      expect(new Set(found.map(({ replica }) => replica))).toEqual(new Set(['host/1']));
+    });
 
-  it('are found by what was asked, in pages of any length, as the log is searched', async () => {
-    const some = <Value>(...values: Value[]) =>
-      fc.option(fc.uniqueArray(fc.constantFrom(...values), { minLength: 1 }), { nil: undefined });
-    await fc.assert(
-      fc.asyncProperty(
-        fc.record({
-          projects: some('climate', 'physics', 'weather@Default', 'nobody'),
-          users: some('alice', 'bob', 'al@Default'),
-          filters: some('MaxLeasesFilter', 'TriedFilter', 'OtherFilter', 'SchedulingPolicy'),
-          outcomes: some<DecisionRecord['outcome']>('allowed', 'rejected', 'audit', 'failed'),
-          operations: some<DecisionRecord['operation']>('create', 'update', 'end', 'skypilot.other'),
-          since: fc.option(fc.integer({ min: START - 1, max: START + 24 }), { nil: undefined }),
-          until: fc.option(fc.integer({ min: START - 1, max: START + 24 }), { nil: undefined }),
-          leaseId: fc.constantFrom(undefined, undefined, 'lease-1'),
-          visible: some('climate', 'physics'),
-          limit: fc.integer({ min: 1, max: 30 }),
-        }),
-        async ({ limit, leaseId, visible, ...selection }) => {
-          const seen = visible === undefined ? written : written.map(memberView);
-          const expected = seen.filter(
-            (record) =>
-              isSelected(record, selection) &&
-              (leaseId === undefined || record.lease_id === leaseId) &&
-              (visible === undefined ||
-                (record.project_id !== null &&
-                  visible.includes(record.project_id) &&
-                  !/\./.test(record.operation))),
-          );
-          const found = await everything({ ...selection, leaseId, visible }, limit);
-          expect(found.map(({ record }) => record)).toEqual(expected.reverse());
-        },
-      ),
-      { numRuns: 60 },
-    );
-  });
+    it('are found by what was asked, in pages of any length, as the log is searched', async () => {
+      const some = <Value>(...values: Value[]) =>
+        fc.option(fc.uniqueArray(fc.constantFrom(...values), { minLength: 1 }), { nil: undefined });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.record({
+            projects: some('climate', 'physics', 'weather@Default', 'nobody'),
+            users: some('alice', 'bob', 'al@Default'),
+            filters: some('MaxLeasesFilter', 'TriedFilter', 'OtherFilter', 'SchedulingPolicy'),
+            outcomes: some<DecisionRecord['outcome']>('allowed', 'rejected', 'audit', 'failed'),
+            operations: some<DecisionRecord['operation']>('create', 'update', 'end', 'skypilot.other'),
+            since: fc.option(fc.integer({ min: START - 1, max: START + 24 }), { nil: undefined }),
+            until: fc.option(fc.integer({ min: START - 1, max: START + 24 }), { nil: undefined }),
+            leaseId: fc.constantFrom(undefined, undefined, 'lease-1'),
+            visible: some('climate', 'physics'),
+            limit: fc.integer({ min: 1, max: 30 }),
+          }),
+          async ({ limit, leaseId, visible, ...selection }) => {
+            const seen = visible === undefined ? written : written.map(memberView);
+            const expected = seen.filter(
+              (record) =>
+                isSelected(record, selection) &&
+                (leaseId === undefined || record.lease_id === leaseId) &&
+                (visible === undefined ||
+                  (record.project_id !== null &&
+                    visible.includes(record.project_id) &&
+                    !/\./.test(record.operation))),
+            );
+            const found = await everything({ ...selection, leaseId, visible }, limit);
+            expect(found.map(({ record }) => record)).toEqual(expected.reverse());
+          },
+        ),
+        { numRuns: 60 },
+      );
+    });
 
-  it('are found by request id, and by what is newer', async () => {
-    const [found] = (await table.search({ ...FIRST, requestId: 'req-17' }, NO_WAIT)).items;
-    expect(found?.record).toEqual(written[17]);
-    const newest = await table.newest(NO_WAIT);
-    await table.write([rowJson(aRecord({ request_id: 'late', time: at(-1000) }), undefined)], NO_WAIT);
-    expect(await table.newest(NO_WAIT)).toBeGreaterThan(newest);
-    const newer = await table.search({ ...FIRST, newerThan: newest }, NO_WAIT);
-    expect(requestIds(newer.items)).toEqual(['late']);
-    // By the clocks, it is the oldest.
-    expect((await everything({})).at(-1)?.record.request_id).toBe('late');
-  });
+    it('are found by request id, and by what is newer', async () => {
+      const [found] = (await table.search({ ...FIRST, requestId: 'req-17' }, NO_WAIT)).items;
+      expect(found?.record).toEqual(written[17]);
+      const newest = await table.newest(NO_WAIT);
+      await table.write([rowJson(aRecord({ request_id: 'late', time: at(-1000) }), undefined)], NO_WAIT);
+      expect(await table.newest(NO_WAIT)).toBeGreaterThan(newest);
+      const newer = await table.search({ ...FIRST, newerThan: newest }, NO_WAIT);
+      expect(requestIds(newer.items)).toEqual(['late']);
+      // By the clocks, it is the oldest.
+      expect((await everything({})).at(-1)?.record.request_id).toBe('late');
+    });
 
-  it('have the dates of a refused lease', async () => {
-    const asked = { start: 1_764_000_000_000_000n, end: 253_402_300_799_999_999n };
-    await table.write([rowJson(aRecord({ request_id: 'dated', time: at(-2000) }), asked)], NO_WAIT);
-    const [found] = (await table.search({ ...FIRST, requestId: 'dated' }, NO_WAIT)).items;
-    expect(found?.asked).toEqual(asked);
-    expect(
-      await table.has(rowJson(aRecord({ request_id: 'dated', time: at(-2000) }), undefined), NO_WAIT),
-    ).toBe(true);
-    expect(
-      await table.has(rowJson(aRecord({ request_id: 'dated', time: at(-2001) }), undefined), NO_WAIT),
-    ).toBe(false);
-  });
+    it('have the dates of a refused lease', async () => {
+      const asked = { start: 1_764_000_000_000_000n, end: 253_402_300_799_999_999n };
+      await table.write([rowJson(aRecord({ request_id: 'dated', time: at(-2000) }), asked)], NO_WAIT);
+      const [found] = (await table.search({ ...FIRST, requestId: 'dated' }, NO_WAIT)).items;
+      expect(found?.asked).toEqual(asked);
+      expect(
+        await table.has(rowJson(aRecord({ request_id: 'dated', time: at(-2000) }), undefined), NO_WAIT),
+      ).toBe(true);
+      expect(
+        await table.has(rowJson(aRecord({ request_id: 'dated', time: at(-2001) }), undefined), NO_WAIT),
+      ).toBe(false);
+    });
 
-  it('are none where nothing is visible, and for texts that no database keeps', async () => {
-    for (const query of [
-      { visible: [] },
-      { projects: ['physics'], visible: ['climate'] },
-      { projects: ['clim\0ate'] },
-      { users: ['\ud800'] },
-      { requestId: 'req-1\0' },
-      { filters: [] },
-    ]) {
-      expect(await table.search({ ...FIRST, ...query }, NO_WAIT)).toEqual({ items: [], next: undefined });
-    }
-  });
+    it('are none where nothing is visible, and for texts that no database keeps', async () => {
+      for (const query of [
+        { visible: [] },
+        { projects: ['physics'], visible: ['climate'] },
+        { projects: ['clim\0ate'] },
+        { users: ['\ud800'] },
+        { requestId: 'req-1\0' },
+        { filters: [] },
+      ]) {
+        expect(await table.search({ ...FIRST, ...query }, NO_WAIT)).toEqual({ items: [], next: undefined });
+      }
+    });
 
-  const WITHOUT_TIME = Buffer.from('[null,"#1"]').toString('base64url');
+    const WITHOUT_TIME = Buffer.from('[null,"#1"]').toString('base64url');
 
-  it.each(['x', cursorOf(['a', 1n]), cursorOf([1n]), cursorOf([2n ** 63n, 1n]), WITHOUT_TIME])(
-    'refuse the cursor %s',
-    async (after) => {
-      await expect(table.search({ limit: 1, after }, NO_WAIT)).rejects.toThrow(CursorError);
-    },
-  );
-
-  it('keep hostile texts readable, and are not found by what these would become', async () => {
-    const hostile = aRecord({
-      ...{
-        request_id: 'hostile',
-        project_id: 'cli\0mate',
-        user_id: 'al\ud800ice',
-        lease_name: "'; drop table decisions --",
+    it.each(['x', cursorOf(['a', 1n]), cursorOf([1n]), cursorOf([2n ** 63n, 1n]), WITHOUT_TIME])(
+      'refuse the cursor %s',
+      async (after) => {
+        await expect(table.search({ limit: 1, after }, NO_WAIT)).rejects.toThrow(CursorError);
       },
-      ...{ message: '\\u0000 \udc00 \u0000', filter: 'A\0B', outcome: 'failed', time: at(-3000) },
-      lease_id: `${'é'.repeat(255)}…`,
+    );
+
+    it('keep hostile texts readable, and are not found by what these would become', async () => {
+      const hostile = aRecord({
+        ...{
+          request_id: 'hostile',
+          project_id: 'cli\0mate',
+          user_id: 'al\ud800ice',
+          lease_name: "'; drop table decisions --",
+        },
+        ...{ message: '\\u0000 \udc00 \u0000', filter: 'A\0B', outcome: 'failed', time: at(-3000) },
+        lease_id: `${'é'.repeat(255)}…`,
+      });
+      await table.write([rowJson(hostile, undefined)], NO_WAIT);
+      const [found] = (await table.search({ ...FIRST, requestId: 'hostile' }, NO_WAIT)).items;
+      expect(found?.record).toEqual({
+        ...hostile,
+        ...{ project_id: 'cli\ufffdmate', user_id: 'al\ufffdice', filter: 'A\ufffdB' },
+        message: '\\u0000 \ufffd \ufffd',
+      });
+      for (const query of [
+        { visible: ['cli\ufffdmate'] },
+        { projects: ['cli\ufffdmate'] },
+        { users: ['al\ufffdice'] },
+        { leaseId: hostile.lease_id ?? '' },
+      ]) {
+        expect((await table.search({ ...FIRST, ...query }, NO_WAIT)).items).toEqual([]);
+      }
     });
-    await table.write([rowJson(hostile, undefined)], NO_WAIT);
-    const [found] = (await table.search({ ...FIRST, requestId: 'hostile' }, NO_WAIT)).items;
-    expect(found?.record).toEqual({
-      ...hostile,
-      ...{ project_id: 'cli\ufffdmate', user_id: 'al\ufffdice', filter: 'A\ufffdB' },
-      message: '\\u0000 \ufffd \ufffd',
-    });
-    for (const query of [
-      { visible: ['cli\ufffdmate'] },
-      { projects: ['cli\ufffdmate'] },
-      { users: ['al\ufffdice'] },
-      { leaseId: hostile.lease_id ?? '' },
-    ]) {
-      expect((await table.search({ ...FIRST, ...query }, NO_WAIT)).items).toEqual([]);
-    }
   });
-});
+}
 
 describe.each(DIALECTS)('old decisions on %s', (dialect) => {
   it('are removed in parts, those that are too old and those that are too many', async () => {

@@ -26,5 +26,5 @@ it.each(DIALECTS)(
     process.stderr.write(`${dialect}: ${JSON.stringify(Object.fromEntries(counts))}\n`);
     expect(counts.size).toBe(5);
   },
-  300_000,
+  900_000,
 );

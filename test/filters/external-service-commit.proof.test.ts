@@ -8,7 +8,7 @@ import { hours, type LedgerSetup, onLedger } from './on-ledger.ts';
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const PROJECT = createPhysicalHost().context.project_id;
-const SOON = 5000;
+const SOON = 30_000;
 
 /** The service, followed by a ledger with a budget. `commits` answers the commits; every other call gets 204. */
 async function against(commits: Answer, options: object = {}, setup: Partial<LedgerSetup> = {}) {

@@ -1,0 +1,284 @@
+import { z } from 'zod';
+import {
+  allow,
+  BaseFilter,
+  type Call,
+  type Claims,
+  ConfigurationError,
+  type Context,
+  type Lease,
+  type LeaseRequest,
+  type OptionsCheck,
+  type Problem,
+  type Proposal,
+  type RuleAnswer,
+  reject,
+  type SectionProblem,
+  type SharedLimit,
+  type Standing,
+  type Verdict,
+} from '../src/index.ts';
+import type { Judgement, LeaseRequestParts, Rule, RuleJudge } from '../src/rules/index.ts';
+
+const options = z.object({
+  rules_path: z.string().optional().meta({
+    serverOnly: true,
+    watched: true,
+    description:
+      'A YAML file, or a folder of them, with rules: expressions that must be true for a lease to be allowed.',
+  }),
+});
+
+type Options = z.infer<typeof options>;
+
+/** By operation. `undefined` = there are no such rules. */
+interface LeaseRules<None = never> {
+  readonly create: RuleJudge | None;
+  readonly update: RuleJudge | None;
+}
+
+/** Loaded when the filter is opened: loading YAML and CEL earlier would delay the start of every command. */
+interface Opened {
+  readonly rules: LeaseRules;
+  /** Those that read the ledger. */
+  readonly reading: LeaseRules<undefined>;
+  readonly library: typeof import('../src/rules/index.ts');
+}
+
+/** Judges leases by the rules that an operator has written as expressions. */
+export class RulesFilter extends BaseFilter<Options> {
+  static override readonly options = options;
+  static override readonly check = ruleProblems;
+
+  #opened: Opened | undefined;
+  /** Rules that will end, the next one first. */
+  #ending: Rule[] = [];
+  /** What the log has been told: a request is asked about several times. */
+  readonly #told = new WeakMap<Call, Set<string>>();
+  /** Of the rules that read the ledger. Present only if there are such rules: then the ledger records leases for this filter. */
+  claims?: SharedLimit['claims'];
+  readonly readsProject = true;
+
+  override async open(): Promise<void> {
+    const library = await import('../src/rules/index.ts');
+    const { rules_path = '' } = this.options;
+    const { rules, mistakes } = readFrom(library, rules_path, this.services.clock.now());
+    if (mistakes.length > 0) {
+      throw new ConfigurationError(mistakes);
+    }
+    const judgeOf = (some: readonly Rule[]) => new library.RuleJudge(some);
+    const readingOf = (some: readonly Rule[]) => {
+      const reading = some.filter(library.readsLedger);
+      return reading.length === 0 ? undefined : judgeOf(reading);
+    };
+    const reading = { create: readingOf(rules.create), update: readingOf(rules.update) };
+    this.#opened = {
+      rules: { create: judgeOf(rules.create), update: judgeOf(rules.update) },
+      reading,
+      library,
+    };
+    this.#ending = endingRules([...rules.create, ...rules.update], this.services.clock.now());
+    const first = reading.create?.rules[0] ?? reading.update?.rules[0];
+    if (first !== undefined) {
+      await this.services.ledger.open().catch((thrown: unknown) => {
+        throw thrown instanceof ConfigurationError ? withReaders(thrown, first) : thrown;
+      });
+      this.claims = (proposal, standing) => this.#claims(proposal, standing, reading);
+    }
+    this.services.ruleObserver?.rulesRead([...new Set([...rules.create, ...rules.update])]);
+  }
+
+  checkCreate(context: Context, lease: Lease, call: Call): Verdict | Promise<Verdict> {
+    const { rules, reading } = this.#read();
+    const { names } = call;
+    const now = this.services.clock.now();
+    return reading.create === undefined
+      ? this.#judge(rules.create, { operation: 'create', context, lease, names, now }, call)
+      : this.#askLedger({ context, lease }, call);
+  }
+
+  checkUpdate(context: Context, currentLease: Lease, lease: Lease, call: Call): Verdict | Promise<Verdict> {
+    const { rules, reading } = this.#read();
+    const { names } = call;
+    const now = this.services.clock.now();
+    return reading.update === undefined
+      ? this.#judge(rules.update, { operation: 'update', context, lease, currentLease, names, now }, call)
+      : this.#askLedger({ context, currentLease, lease }, call);
+  }
+
+  onEnd(context: Context, lease: Lease, call: Call): void | Promise<void> {
+    return this.claims && this.services.ledger.end({ context, lease }, call);
+  }
+
+  /** Asks all rules, with what the ledger says. The commit asks those again that have read it. */
+  async #askLedger(request: LeaseRequest, call: Call): Promise<Verdict> {
+    const { rules } = this.#read();
+    let said: Verdict['rules'];
+    const limit: SharedLimit = {
+      claims: (proposal, standing) => {
+        const verdict = this.#verdictIn(proposal, standing, rules, call);
+        said = verdict.rules;
+        return verdict.allowed ? [] : reject(verdict.message);
+      },
+      readsProject: true,
+      regardless: () => {
+        const verdict = this.#regardless(request, rules, call);
+        said = verdict?.rules;
+        return verdict;
+      },
+    };
+    const verdict = await this.services.ledger.check(limit, request, call);
+    return said === undefined ? verdict : { ...verdict, rules: said };
+  }
+
+  #claims(proposal: Proposal, standing: Standing, rules: LeaseRules<undefined>): Claims {
+    const verdict = this.#verdictIn(proposal, standing, rules);
+    return verdict.allowed ? [] : verdict;
+  }
+
+  /** `undefined` where rules are not tested: then judging costs nothing more. */
+  #observe(activation: object): ((rule: Rule, said: RuleAnswer) => void) | undefined {
+    const { ruleObserver } = this.services;
+    const { library } = this.#read();
+    return (
+      ruleObserver &&
+      ((rule, said) => ruleObserver.ruleJudged(rule, said, () => library.explainRule(rule, activation)))
+    );
+  }
+
+  /** `call`: that of a check. A commit asks again, and tells the log nothing that the check has told. */
+  #verdictIn(proposal: Proposal, standing: Standing, rules: LeaseRules<undefined>, call?: Call): Verdict {
+    const parts = this.#read().library.requestIn(proposal, standing);
+    if (parts === undefined) {
+      return allow();
+    }
+    const judge = rules[parts.operation];
+    return judge === undefined ? allow() : this.#judge(judge, parts, call);
+  }
+
+  /** What the rules say whatever the ledger holds; `undefined` = it depends. */
+  #regardless(
+    { context, lease, currentLease }: LeaseRequest,
+    rules: LeaseRules,
+    call: Call,
+  ): Verdict | undefined {
+    const { library } = this.#read();
+    const operation = currentLease === undefined ? 'create' : 'update';
+    const now = this.services.clock.now();
+    const { names } = call;
+    const parts = { operation, context, lease, currentLease, names, now } as const;
+    const exempt = library.leaseExemption(context, names);
+    const judgement = library.judgeRegardless(rules[operation], parts, exempt, (activation, rule, said) =>
+      this.#observe(activation)?.(rule, said),
+    );
+    const verdict = this.#verdictOf(judgement, context, call);
+    return verdict.allowed && judgement.open.length > 0 ? undefined : verdict;
+  }
+
+  /** A rule that ends is not written to the log at the moment, but before the first request that it no longer judges. */
+  #tellEnded(now: Date): void {
+    for (let [next] = this.#ending; (next?.until ?? Infinity) <= now.getTime(); [next] = this.#ending) {
+      const { name: rule = '' } = this.#ending.shift() ?? {};
+      const { file, line } = next?.place ?? {};
+      this.services.logger.info({ rule, file, line }, 'a rule has ended: it judges nothing any more');
+    }
+  }
+
+  /** Whether the log has not been told yet, for this request. */
+  #isNews(call: Call | undefined, rule: string): boolean {
+    if (call === undefined) {
+      return false;
+    }
+    const told = this.#told.get(call) ?? new Set();
+    this.#told.set(call, told);
+    return told.size < told.add(rule).size;
+  }
+
+  #read(): Opened {
+    if (this.#opened === undefined) {
+      throw new Error('the rules have not been read');
+    }
+    return this.#opened;
+  }
+
+  #judge(judge: RuleJudge, parts: LeaseRequestParts, call: Call | undefined): Verdict {
+    const { library } = this.#read();
+    this.#tellEnded(parts.now);
+    const { context, names, now } = parts;
+    const activation = new library.LeaseActivation(parts);
+    const judgement = judge.judge(
+      activation,
+      library.leaseExemption(context, names),
+      now.getTime(),
+      this.#observe(activation),
+    );
+    return this.#verdictOf(judgement, context, call);
+  }
+
+  #verdictOf(judgement: Judgement, { project_id }: Context, call: Call | undefined): Verdict {
+    const { library } = this.#read();
+    const { violations, failures } = judgement;
+    if (violations.length === 0 && failures.length === 0) {
+      return allow();
+    }
+    const said = library.saidBy(judgement);
+    const broken = failures.filter(({ rule }) => !rule.audit);
+    if (broken.length > 0) {
+      throw new library.BrokenRulesError(broken.map(library.ruleFailureText).join('; '), said);
+    }
+    for (const failure of library.brokenIn(judgement)) {
+      const { name: rule } = failure.rule;
+      const error = library.ruleFailureText(failure);
+      if (this.#isNews(call, rule)) {
+        this.services.logger.warn({ filter: this.constructor.name, rule, project_id, error }, 'rule failed');
+      }
+    }
+    const reason = library.reasonOf(violations);
+    return { ...(reason === undefined ? allow() : reject(reason)), rules: said };
+  }
+}
+
+/** Each name once, the next one to end first. */
+function endingRules(rules: readonly Rule[], now: Date): Rule[] {
+  const ending = rules.filter(({ until }) => until !== undefined && until > now.getTime());
+  return [...new Map(ending.map((rule) => [rule.name, rule])).values()].sort(
+    (a, b) => (a.until ?? 0) - (b.until ?? 0),
+  );
+}
+
+/** Without a rule that reads the ledger, this filter would need none. */
+function withReaders({ problems }: ConfigurationError, { name, needs }: Rule): ConfigurationError {
+  const [read] = needs.filter(({ of }) => of === 'ledger');
+  return new ConfigurationError([
+    ...problems,
+    ...(read === undefined
+      ? []
+      : [
+          {
+            severity: 'error' as const,
+            origin: { kind: 'file' as const, ...read.place },
+            message: `rule ${name}: ${read.text} reads the ledger, which cannot be used`,
+          },
+        ]),
+  ]);
+}
+
+function readFrom(library: typeof import('../src/rules/index.ts'), path: string, now: Date) {
+  const environments = {
+    create: library.leaseEnvironment('create'),
+    update: library.leaseEnvironment('update'),
+  };
+  const { rules, problems } = library.readRules(path, environments, now);
+  return { rules, mistakes: problems.filter(({ severity }) => severity === 'error') };
+}
+
+async function ruleProblems(
+  { rules_path }: Options,
+  settings?: Parameters<OptionsCheck>[1],
+): Promise<readonly (Problem | SectionProblem)[]> {
+  if (rules_path === undefined || rules_path === '') {
+    return [{ option: 'rules_path', message: 'expected a file or a folder, got nothing' }];
+  }
+  const { doorProblems } = await import('../src/rules/index.ts');
+  return doorProblems(rules_path, ['create', 'update'], settings);
+}

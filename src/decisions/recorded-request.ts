@@ -1,0 +1,30 @@
+/** The request of a decision, as the decision log holds it: whole and without secrets, or not at all. */
+import type { RequestNames } from '../filter/request-names.ts';
+import { SecretValues } from '../skypilot/secrets.ts';
+import type { DecidedRequest } from './record.ts';
+
+/** In characters of JSON. A lease of some hundred hosts with their allocations. */
+const MAX_LENGTH = 64 * 1024;
+
+/** Why a request is not in the log. Half a request, or one with asterisks in it, could be judged otherwise. */
+export type LeftOut = 'too-long' | 'secret' | 'no-room';
+
+/**
+ * `"request":{…}` or `"request_left_out":"…"`: a member of the JSON of a record. A text, since many may wait to be written, and their size
+ * must be known.
+ */
+export function requestMember(request: DecidedRequest, names: RequestNames | undefined): string {
+  const { context, lease } = request;
+  const current = request.current_lease ?? request.currentLease;
+  const recorded = { context, lease, current_lease: current, names };
+  const text = JSON.stringify(recorded);
+  if (text.length > MAX_LENGTH) {
+    return leftOut('too-long');
+  }
+  const shown = JSON.stringify(SecretValues.of().withoutSecrets(recorded));
+  return shown === text ? `"request":${text}` : leftOut('secret');
+}
+
+export function leftOut(why: LeftOut): string {
+  return `"request_left_out":${JSON.stringify(why)}`;
+}

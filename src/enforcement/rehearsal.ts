@@ -1,0 +1,213 @@
+/**
+ * Judges requests of the past by the filters of a configuration, away from everything else: it opens no connection, reads no ledger and
+ * records nothing. What a filter would have to know from there, nobody knows any more, and the answer says so.
+ */
+import { type Deadline, withinDeadline } from '../deadline.ts';
+import type { BaseFilter } from '../filter/base-filter.ts';
+import type { RequestNames } from '../filter/request-names.ts';
+import type { RuleObserver } from '../filter/rule-observer.ts';
+import type { FilterServices } from '../filter/services.ts';
+import { allow, type Decision } from '../filter/verdict.ts';
+import type { HttpClient } from '../http/contract.ts';
+import { parseCreateRequest, parseUpdateRequest } from '../lease/parse-request.ts';
+import type { Logger } from '../logger.ts';
+import { keystoneSection } from '../openstack/options.ts';
+import { isThenable } from './call-hook.ts';
+import { type ChainedFilter, closeChain, openChain } from './chain.ts';
+import { type Configuration, sectionOf } from './configuration.ts';
+import { decide } from './decide.ts';
+import { Exemptions } from './exemptions.ts';
+import { createRequest, type HookRequest, updateRequest } from './hook-request.ts';
+import { Occupation } from './occupation.ts';
+
+/** What cannot be asked about the past. `commit`: what the filter says when a lease is recorded. */
+export type Unknown = 'ledger' | 'service' | 'keystone' | 'commit';
+
+/** A filter that would have to know it, and was taken to allow the lease. */
+export interface Unasked {
+  readonly filter: string;
+  readonly needs: Unknown;
+}
+
+export interface Rehearsed {
+  readonly decision: Decision;
+  /** Enforced filters, each once. If the lease is refused all the same, it is refused whatever they say. */
+  readonly unasked: readonly Unasked[];
+}
+
+/** A request as Blazar has sent it. */
+export interface RehearsedRequest {
+  readonly operation: 'create' | 'update';
+  readonly body: unknown;
+  /** `undefined` = nobody asked Keystone. */
+  readonly names: RequestNames | undefined;
+  /** In milliseconds since 1970. */
+  readonly now: number;
+}
+
+const NOTHING: readonly Unasked[] = [];
+/** For one request, in seconds. Only a filter that waits for something else can need it. */
+const PATIENCE = 10;
+
+/** One request at a time. */
+export class Rehearsal {
+  readonly #chain: readonly ChainedFilter[];
+  readonly #members: ReadonlyMap<BaseFilter, ChainedFilter>;
+  readonly #exemptions: Exemptions;
+  readonly #logger: Logger;
+  readonly #committing: Readonly<Record<RehearsedRequest['operation'], readonly Unasked[]>>;
+  readonly #past: Past;
+  /** Whether the filters are told names. */
+  readonly usesNames: boolean;
+
+  private constructor(
+    configuration: Configuration,
+    chain: readonly ChainedFilter[],
+    logger: Logger,
+    past: Past,
+  ) {
+    this.#chain = chain;
+    this.#members = new Map(chain.map((member) => [member.filter, member]));
+    this.#exemptions = new Exemptions(configuration.exemptProjects, logger);
+    this.#logger = logger;
+    this.#past = past;
+    const committing = (hook: 'commitCreate' | 'commitUpdate') =>
+      chain
+        .filter(({ audit, filter }) => !audit && filter[hook] !== undefined)
+        .map(({ name }): Unasked => ({ filter: name, needs: 'commit' }));
+    this.#committing = { create: committing('commitCreate'), update: committing('commitUpdate') };
+    this.usesNames = sectionOf(configuration, keystoneSection).resolve_names;
+  }
+
+  /** `configuration`: one that `requireConfiguration` has returned, with the sections of the service. @throws ConfigurationError */
+  static async open(
+    configuration: Configuration,
+    { logger, ruleObserver }: { readonly logger: Logger; readonly ruleObserver?: RuleObserver },
+  ): Promise<Rehearsal> {
+    const past = new Past();
+    const services = { ...past.services, logger, ...(ruleObserver && { ruleObserver }) };
+    const chain = await openChain(configuration, services, new Occupation());
+    return new Rehearsal(configuration, chain, logger, past);
+  }
+
+  /** @throws InvalidRequestError if the body is not a request */
+  judge(asked: RehearsedRequest): Promise<Rehearsed> {
+    return withinDeadline(PATIENCE, (deadline) => this.#judge(asked, deadline));
+  }
+
+  async #judge({ operation, body, names, now }: RehearsedRequest, deadline: Deadline): Promise<Rehearsed> {
+    this.#past.now = now;
+    const told = this.usesNames ? names : undefined;
+    const [lease, request] = hookRequest(operation, body, told, deadline);
+    const exempt = this.#exemptions.of(lease, request);
+    if (exempt !== undefined) {
+      return { decision: exempt, unasked: NOTHING };
+    }
+    let unasked: Unasked[] | undefined;
+    const invoke: HookRequest['invoke'] = (filter, seen) =>
+      this.#invoke(request, filter, seen, (needs) => {
+        const { name, audit = true } = this.#members.get(filter) ?? {};
+        if (name !== undefined && !audit && unasked?.some((one) => one.filter === name) !== true) {
+          unasked = [...(unasked ?? []), { filter: name, needs }];
+        }
+      });
+    // As in the service, which cannot return a changed lease.
+    const how = { acceptsChanges: false };
+    const decision = await decide(this.#chain, lease, { ...request, invoke }, how, this.#logger);
+    return { decision, unasked: this.#withCommits(operation, decision, unasked ?? NOTHING) };
+  }
+
+  /** A filter that has a say when a lease is recorded was not asked then. */
+  #withCommits(
+    operation: RehearsedRequest['operation'],
+    { allowed }: Decision,
+    unasked: readonly Unasked[],
+  ): readonly Unasked[] {
+    const committing = this.#committing[operation];
+    return !allowed || committing.length === 0
+      ? unasked
+      : [...unasked, ...committing.filter(({ filter }) => unasked.every((one) => one.filter !== filter))];
+  }
+
+  close(): Promise<void> {
+    return closeChain(this.#chain, this.#logger);
+  }
+
+  /** Whatever a filter says that has looked for the unknown, it is taken to allow the lease: the others are to be asked, too. */
+  #invoke(
+    request: HookRequest,
+    filter: BaseFilter,
+    lease: Parameters<HookRequest['invoke']>[1],
+    missed: (needs: Unknown) => void,
+  ): unknown {
+    const past = this.#past;
+    past.sought = undefined;
+    const sought = (): boolean => {
+      if (past.sought !== undefined) {
+        missed(past.sought);
+      }
+      return past.sought !== undefined;
+    };
+    const failed = (thrown: unknown) => {
+      if (sought()) {
+        return allow();
+      }
+      throw thrown;
+    };
+    try {
+      const returned = request.invoke(filter, lease);
+      return isThenable(returned)
+        ? returned.then((answer) => (sought() ? allow() : answer), failed)
+        : sought()
+          ? allow()
+          : returned;
+    } catch (thrown) {
+      return failed(thrown);
+    }
+  }
+}
+
+function hookRequest(
+  operation: RehearsedRequest['operation'],
+  body: unknown,
+  names: RequestNames | undefined,
+  deadline: Deadline,
+) {
+  const options = { deadline };
+  if (operation === 'create') {
+    const parsed = parseCreateRequest(body);
+    return [parsed.lease, createRequest(parsed, 'create', options, names)] as const;
+  }
+  const parsed = parseUpdateRequest(body);
+  return [parsed.lease, updateRequest(parsed, 'update', options, names)] as const;
+}
+
+/** The surroundings of filters: a clock that stands, and services that only note that they were sought. */
+class Past {
+  now = 0;
+  sought: Unknown | undefined;
+  readonly services: Omit<FilterServices, 'logger'>;
+
+  constructor() {
+    const unknown = (what: Unknown) => async (): Promise<never> => {
+      this.sought = what;
+      throw new Error('nobody knows what it was then');
+    };
+    const client: HttpClient = {
+      postJson: unknown('service'),
+      get: unknown('service'),
+      close: async () => {},
+    };
+    this.services = {
+      clock: { now: () => new Date(this.now) },
+      http: { createClient: () => client },
+      ledger: {
+        open: async () => {},
+        check: async ({ regardless }) => regardless?.() ?? unknown('ledger')(),
+        end: async () => {},
+      },
+      keystone: { token: unknown('keystone'), refused: () => {} },
+      outbox: { open: async () => ({ add: async () => {}, prepare: async () => {} }) },
+    };
+  }
+}

@@ -1,0 +1,127 @@
+/** Charges usage to budgets: each pays for its part of the time, and times that none pays for are charged to an account without room. */
+
+import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
+import { type Amount, formatUnitHours } from './amount.ts';
+import { type Budget, budgetAccount } from './budget.ts';
+import type { Claim, Shortage } from './claim.ts';
+import { ceil, floor, larger, smaller } from './seconds.ts';
+
+/** Whole seconds: `from` is the first one, `until` the one in which it has ended. */
+interface Seconds {
+  readonly from: bigint;
+  readonly until: bigint;
+}
+
+/** Usage to charge, and who pays. */
+export interface BudgetedUsage {
+  /** In microseconds of the epoch. */
+  readonly start: bigint;
+  readonly end: bigint;
+  readonly perSecond: Amount;
+  /** Of the project, and of the user in it. */
+  readonly budgets: readonly Budget[];
+  /** Whether usage without a budget of the project is refused. */
+  readonly isRequired: boolean;
+  readonly userId: string;
+  /** For messages: `the project climate`. */
+  readonly project: string;
+  /** For messages: `the user alice`. */
+  readonly user: string;
+  /** For messages: `node-hours`. */
+  readonly unit: string;
+  /** What costs something, for messages: `lease` or `launch`. */
+  readonly what: string;
+}
+
+/** A project, or a user in a project, and the budgets that pay. */
+interface Payer {
+  readonly whose: string;
+  readonly budgets: readonly Budget[];
+  /** The account for usage at times without a budget. Its limit is 0. */
+  readonly uncovered: string;
+}
+
+/** The claims of the usage on the budgets of the project, and on those of the user in it, if there are any. */
+export function budgetClaims(usage: BudgetedUsage): Claim[] {
+  const { budgets, userId, project, user } = usage;
+  const ofProject = budgets.filter((budget) => budget.userId === null);
+  const ofUser = budgets.filter((budget) => budget.userId !== null);
+  const isUnlimited = ofProject.length === 0 && !usage.isRequired;
+  const payers: Payer[] = [
+    ...(isUnlimited ? [] : [{ whose: project, budgets: ofProject, uncovered: 'usage_budget/uncovered' }]),
+    ...(ofUser.length === 0
+      ? []
+      : [
+          {
+            whose: `${user} in ${project}`,
+            budgets: ofUser,
+            uncovered: `usage_budget/uncovered/user/${userId}`,
+          },
+        ]),
+  ];
+  return payers.flatMap((payer) => charged(usage, payer));
+}
+
+/** Budgets of one payer never overlap: each pays for its part of the time. */
+function charged(usage: BudgetedUsage, { whose, budgets, uncovered }: Payer): Claim[] {
+  const { perSecond } = usage;
+  const whole: Seconds = { from: floor(usage.start), until: ceil(usage.end) };
+  const claims: Claim[] = [];
+  let { from } = whole;
+  const chargeUncovered = (until: bigint) => {
+    if (from < until) {
+      const refuse = () => notCoveredMessage(usage.what, whose, budgets, whole);
+      claims.push({ kind: 'usage', account: uncovered, perSecond, from, until, limit: 0n, refuse });
+    }
+  };
+  for (const budget of [...budgets].sort((a, b) => (a.validFrom < b.validFrom ? -1 : 1))) {
+    const part = { from: larger(budget.validFrom, from), until: smaller(budget.validUntil, whole.until) };
+    if (part.from >= part.until) {
+      continue;
+    }
+    chargeUncovered(part.from);
+    const isWhole = part.from === whole.from && part.until === whole.until;
+    claims.push({
+      kind: 'usage',
+      account: budgetAccount(budget),
+      perSecond,
+      ...part,
+      limit: budget.amount,
+      refuse: (shortage) => exceededMessage(usage, whose, budget, isWhole ? undefined : part, shortage),
+    });
+    from = part.until;
+  }
+  chargeUncovered(whole.until);
+  return claims;
+}
+
+function exceededMessage(
+  { unit, what }: BudgetedUsage,
+  whose: string,
+  budget: Budget,
+  part: Seconds | undefined,
+  { asked, left, isUpdate }: Shortage,
+): string {
+  const subject = isUpdate ? 'The change would cost' : `The ${what} would cost`;
+  const more = isUpdate ? ' more' : '';
+  const when = part === undefined ? '' : ` from ${shown(part.from)} to ${shown(part.until)}`;
+  return `${subject} ${formatUnitHours(asked, 'up')} ${unit}${more}${when}; ${whose} has ${formatUnitHours(left, 'down')} ${unit} left, of a budget that is valid until ${shown(budget.validUntil)}.`;
+}
+
+function notCoveredMessage(
+  what: string,
+  whose: string,
+  budgets: readonly Budget[],
+  { from, until }: Seconds,
+): string {
+  const valid = budgets
+    .map(({ validFrom, validUntil }) => `from ${shown(validFrom)} to ${shown(validUntil)}`)
+    .join(', ');
+  const asked = `for a ${what} from ${shown(from)} to ${shown(until)}`;
+  const lack = `${whose.slice(0, 1).toUpperCase()}${whose.slice(1)} has no budget`;
+  return valid === '' ? `${lack}.` : `${lack} ${asked}; it has one ${valid}.`;
+}
+
+function shown(second: bigint): string {
+  return formatInstant(second * MICROSECONDS_PER_SECOND);
+}

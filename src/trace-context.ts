@@ -1,0 +1,55 @@
+/**
+ * W3C Trace Context: which trace a request belongs to, and which one an outgoing call does. Baggage is neither read nor passed on: it is
+ * the client's text. Source: https://www.w3.org/TR/trace-context/
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Context, SpanContext } from '@opentelemetry/api';
+import { type Tracing, tracing } from './tracing.ts';
+
+/** Version, trace, parent, flags. Later versions may append something. Uppercase is invalid, and so is all zero. */
+const TRACEPARENT =
+  /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const SAMPLED = 1;
+/** Longer ones are ignored: nobody is obliged to pass on more. */
+const MAX_TRACEPARENT = 255;
+const MAX_TRACESTATE = 512;
+
+/** The context of the caller. The root if it sends none, or none that is valid: of two headers none is. */
+export function callersContext({ api }: Tracing, headers: IncomingHttpHeaders): Context {
+  const remote = remoteSpan(api, headers);
+  return remote === undefined ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, remote);
+}
+
+function remoteSpan(
+  api: Tracing['api'],
+  { traceparent, tracestate }: IncomingHttpHeaders,
+): SpanContext | undefined {
+  if (typeof traceparent !== 'string' || traceparent.length > MAX_TRACEPARENT) {
+    return undefined;
+  }
+  const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(traceparent) ?? [];
+  if (traceId === undefined || spanId === undefined || (version === '00' && more !== undefined)) {
+    return undefined;
+  }
+  const state = typeof tracestate === 'string' && tracestate.length <= MAX_TRACESTATE ? tracestate : '';
+  return {
+    ...{ traceId, spanId, isRemote: true },
+    traceFlags: Number.parseInt(flags ?? '00', 16) & SAMPLED,
+    ...(state !== '' && { traceState: api.createTraceState(state) }),
+  };
+}
+
+/** The headers that make a call part of the current trace; none if there is no trace. A trace that is not sampled says so. */
+export function traceHeaders(): Readonly<Record<string, string>> {
+  const span = tracing()?.api.trace.getActiveSpan();
+  if (span === undefined) {
+    return {};
+  }
+  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+  const flags = (traceFlags & SAMPLED).toString(16).padStart(2, '0');
+  const state = traceState?.serialize() ?? '';
+  return {
+    traceparent: `00-${traceId}-${spanId}-${flags}`,
+    ...(state !== '' && { tracestate: state }),
+  };
+}

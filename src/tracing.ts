@@ -1,0 +1,213 @@
+/**
+ * Spans of OpenTelemetry, for operators who load its SDK with `node --import`. Without an SDK nothing is loaded, and nothing is measured.
+ * Names and attributes follow OpenTelemetry's semantic conventions 1.40; our own attributes begin with `blazar_enforcement.`.
+ */
+import { createRequire } from 'node:module';
+import type { Attributes, Context, Span, SpanKind, Tracer } from '@opentelemetry/api';
+import { packageVersion } from './version.ts';
+import { visibleText } from './visible-text.ts';
+
+/** The API of OpenTelemetry, and where our spans come from. */
+export interface Tracing {
+  readonly api: typeof import('@opentelemetry/api');
+  readonly tracer: Tracer;
+}
+
+/** What a span says when it begins. */
+export interface SpanFacts {
+  /** One of few: no names of users, no ids. */
+  readonly name: string;
+  /** Default: `internal`. */
+  readonly kind?: 'internal' | 'client' | undefined;
+  readonly attributes: Attributes;
+  /** Only as part of a trace: periodic work of its own would fill whatever stores traces. Default: false. */
+  readonly onlyWithin?: boolean | undefined;
+}
+
+/** What a span says when the work has ended. */
+export interface SpanOutcome {
+  readonly attributes?: Attributes | undefined;
+  /** The class of the error; the work has then failed, though it may have returned. One of few words, never a message. */
+  readonly errorType?: string | undefined;
+}
+
+/** Where an SDK registers itself, whichever copy of the API it uses. Source: the specification of the API's JavaScript package. */
+const REGISTERED = Symbol.for('opentelemetry.js.api.1');
+const SCOPE = 'blazar-enforcement';
+/** Causes may quote requests and addresses: only the log has them. */
+const FAILED = 'failed; the log has the cause';
+/** Where the class of an error is not known. Source: semantic conventions, `error.type`. */
+const OTHER = '_OTHER';
+const CLASS_NAME = /^[A-Za-z_]\w{0,63}$/;
+const MAX_TEXT = 255;
+
+const require = createRequire(import.meta.url);
+/** `undefined` = nobody has asked yet. */
+let found: Tracing | null | undefined;
+
+/** Whether an SDK is registered. It is looked for once, at the first call. */
+export function isTraced(): boolean {
+  if (found === undefined) {
+    found = find();
+  }
+  return found !== null;
+}
+
+/** `undefined` = no SDK is registered. */
+export function tracing(): Tracing | undefined {
+  return isTraced() ? (found ?? undefined) : undefined;
+}
+
+function find(): Tracing | null {
+  // Loading the API takes longer than most commands may.
+  if (!(REGISTERED in globalThis)) {
+    return null;
+  }
+  const api = require('@opentelemetry/api') as Tracing['api'];
+  const provider = api.trace.getTracerProvider();
+  const tracer =
+    provider instanceof api.ProxyTracerProvider
+      ? provider.getDelegateTracer(SCOPE, packageVersion())
+      : provider.getTracer(SCOPE, packageVersion());
+  return tracer === undefined ? null : { api, tracer };
+}
+
+/**
+ * Does the work within a span, which ends when the work has, or its promise. `outcomeOf` says what has come of it; errors are passed on.
+ * Without an SDK, or where the trace is not sampled, it only calls the work. Nothing that an SDK throws reaches the caller.
+ */
+export function inSpan<Result>(
+  facts: SpanFacts,
+  work: () => Result,
+  outcomeOf: (result: Awaited<Result>) => SpanOutcome = noOutcome,
+): Result {
+  const span = startSpan(facts);
+  if (span === undefined) {
+    return work();
+  }
+  const { api } = span.tracing;
+  const failed = (thrown: unknown) => {
+    endSpan(span.tracing, span.span, () => ({ errorType: errorTypeOf(thrown) }));
+    throw thrown;
+  };
+  const done = (result: Awaited<Result>) => {
+    endSpan(span.tracing, span.span, () => outcomeOf(result));
+    return result;
+  };
+  return api.context.with(span.context, () => {
+    let result: Result;
+    try {
+      result = work();
+    } catch (thrown) {
+      return failed(thrown);
+    }
+    return result instanceof Promise
+      ? (result.then(done, failed) as Result)
+      : (done(result as Awaited<Result>) as Result);
+  });
+}
+
+interface StartedSpan {
+  readonly tracing: Tracing;
+  readonly span: Span;
+  readonly context: Context;
+}
+
+function startSpan({ name, kind, attributes, onlyWithin }: SpanFacts): StartedSpan | undefined {
+  const listening = tracing();
+  if (listening === undefined) {
+    return undefined;
+  }
+  const { api, tracer } = listening;
+  const active = api.context.active();
+  const parent = api.trace.getSpan(active);
+  if (parent === undefined ? onlyWithin === true : !isSampled(parent)) {
+    return undefined;
+  }
+  try {
+    const span = tracer.startSpan(name, { kind: kindOf(listening, kind), attributes }, active);
+    return { tracing: listening, span, context: api.trace.setSpan(active, span) };
+  } catch {
+    return undefined;
+  }
+}
+
+function kindOf({ api }: Tracing, kind: SpanFacts['kind']): SpanKind {
+  return kind === 'client' ? api.SpanKind.CLIENT : api.SpanKind.INTERNAL;
+}
+
+/** A span that has ended is not recording, and may still get children. */
+function isSampled(span: Span): boolean {
+  return (span.spanContext().traceFlags & 1) === 1 || span.isRecording();
+}
+
+/** Ends a span; `outcomeOf` is called only if it is recorded. Never throws. */
+export function endSpan({ api }: Tracing, span: Span, outcomeOf: () => SpanOutcome): void {
+  try {
+    if (span.isRecording()) {
+      const { attributes, errorType } = outcomeOf();
+      span.setAttributes(attributes ?? {});
+      if (errorType !== undefined) {
+        span.setAttribute('error.type', errorType);
+        span.setStatus({ code: api.SpanStatusCode.ERROR, message: FAILED });
+      }
+    }
+    span.end();
+  } catch {
+    // A trace that is not complete is no reason to refuse anything.
+  }
+}
+
+function noOutcome(): SpanOutcome {
+  return {};
+}
+
+/** The name of its class, for `error.type`: the message may hold anything. */
+export function errorTypeOf(thrown: unknown): string {
+  const name = thrown instanceof Error ? thrown.constructor.name : '';
+  return CLASS_NAME.test(name) ? name : OTHER;
+}
+
+/** A text of a user, as an attribute. */
+export function shownAttribute(text: string): string {
+  return visibleText(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
+}
+
+/** The id of the trace that this is part of, for log lines. `undefined` = none, or it is not recorded. */
+export function traceId(): string | undefined {
+  const listening = tracing();
+  const span = listening?.api.trace.getActiveSpan();
+  return span !== undefined && isSampled(span) ? span.spanContext().traceId : undefined;
+}
+
+/**
+ * Hands over the spans that have ended, before the process does, and shuts the SDK down: only then it also waits for what it is sending.
+ * Waits no longer than this; never throws.
+ */
+export async function endTracing(milliseconds: number): Promise<void> {
+  const registered: unknown = tracing()?.api.trace.getTracerProvider();
+  const provider = hasMethod(registered, 'getDelegate') ? registered.getDelegate() : registered;
+  if (!hasMethod(provider, 'shutdown')) {
+    return;
+  }
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  try {
+    await Promise.race([provider.shutdown(), late]);
+  } catch {
+    // Whatever stores traces is away: the SDK has said so.
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The SDK may use another copy of the API, with classes of its own. */
+function hasMethod<Name extends string>(value: unknown, name: Name): value is Record<Name, () => unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as Record<string, unknown>)[name] === 'function'
+  );
+}
