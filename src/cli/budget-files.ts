@@ -6,6 +6,7 @@ import type { ImportReport } from '../ledger/budget-report.ts';
 import { typedId } from './command-names.ts';
 import { type LedgerAccess, NO_DEADLINE } from './ledger-access.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from './output.ts';
+import { Progress } from './progress.ts';
 
 export interface BudgetFile {
   readonly path: string;
@@ -70,10 +71,16 @@ async function withIds(
     return known;
   };
   const named: ReadFile['lines'][number][] = [];
-  for (const { line, values } of lines) {
-    const project_id = await id('project', values.project_id);
-    const user_id = await id('user', values.user_id);
-    named.push({ line, values: { ...values, project_id, user_id } });
+  const progress = new Progress('lines', lines.length);
+  try {
+    for (const { line, values } of lines) {
+      const project_id = await id('project', values.project_id);
+      const user_id = await id('user', values.user_id);
+      named.push({ line, values: { ...values, project_id, user_id } });
+      progress.show(named.length);
+    }
+  } finally {
+    progress.end();
   }
   return named;
 }

@@ -125,6 +125,7 @@ export async function historyRemotely(
 
 export async function importRemotely(api: Api, path: string, flags: ImportFlags): Promise<void> {
   const isDryRun = flags.dryRun ?? false;
+  refuseWho(flags.who);
   const reason = isDryRun ? flags.reason : reasonOf(flags);
   const file = openBudgetFile(path);
   await printImport(file, await remoteImport(api, file, { isDryRun, reason }), flags.format);
@@ -160,11 +161,15 @@ async function printOf(api: Api, project: string): Promise<void> {
   await printBudgets(items, unit, names);
 }
 
-/** The service records whose token it is, and wants to know why. */
-function reasonOf({ reason, who }: { readonly reason?: string; readonly who?: string }): string {
+function refuseWho(who: string | undefined): void {
   if (who !== undefined) {
     throw new UsageError('--who: a service records who the token belongs to; leave it out with --endpoint');
   }
+}
+
+/** The service records whose token it is, and wants to know why. */
+function reasonOf({ reason, who }: { readonly reason?: string; readonly who?: string }): string {
+  refuseWho(who);
   if (reason === undefined || reason.trim() === '') {
     throw new UsageError('--reason: a service wants to know why');
   }

@@ -3,6 +3,7 @@ import { Argument, Command } from 'commander';
 import { withinDeadline } from '../deadline.ts';
 import { errorText, InvalidRequestError } from '../errors.ts';
 import { createLogger, type LogLevel } from '../logger.ts';
+import type { ExplainedRule, ExplainedRules } from './explained-rules.ts';
 import { readText, shownName } from './input.ts';
 import { ExitCode, printJson, printTable, printWarnings, UsageError } from './output.ts';
 import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from './sources.ts';
@@ -25,6 +26,8 @@ interface Judgement {
   readonly failed: boolean;
   readonly warnings: readonly string[];
   readonly outcomes: readonly Outcome[];
+  /** With `--explain`, and only if there are rules. */
+  readonly rules?: readonly ExplainedRule[];
 }
 
 type Deadline = import('../deadline.ts').Deadline;
@@ -47,6 +50,8 @@ export function checkCommand(): Command {
 }
 
 async function check(operation: Operation, files: readonly string[], flags: CheckFlags): Promise<void> {
+  // Before any schema is made: each is used once or twice here, and compiling them would take a twentieth of the whole time.
+  (await import('zod')).config({ jitless: true });
   const { requireConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
   const { UsageEnforcement } = await import('../enforcement/enforcement.ts');
   const { serviceSection } = await import('../server/options.ts');
@@ -55,14 +60,17 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
   printWarnings(configuration.problems);
   const { deadline: seconds, body_limit } = sectionOf(configuration, serviceSection);
   const requests = await readRequests(operation, files, body_limit);
+  const rules =
+    flags.explain === true ? new (await import('./explained-rules.ts')).ExplainedRules() : undefined;
   const enforcement = await UsageEnforcement.fromConfiguration(configuration, {
     logger: createLogger(flags.logLevel),
+    ruleObserver: rules,
   });
   const judgements: Judgement[] = [];
   try {
     for (const { file, body } of requests) {
       const judgement = await withinDeadline(seconds, (deadline) =>
-        judge(enforcement, operation, file, body, { explain: flags.explain ?? false, deadline }),
+        judge(enforcement, operation, file, body, { explain: flags.explain ?? false, deadline, rules }),
       );
       judgements.push(judgement);
       if (flags.format === 'json') {
@@ -117,7 +125,7 @@ async function judge(
   operation: Operation,
   file: string,
   body: unknown,
-  { explain, deadline }: { explain: boolean; deadline: Deadline },
+  { explain, deadline, rules }: { explain: boolean; deadline: Deadline; rules: ExplainedRules | undefined },
 ): Promise<Judgement> {
   // `readRequests` has parsed it.
   const request = body as Parameters<UsageEnforcement['checkUpdate']>[0];
@@ -130,10 +138,13 @@ async function judge(
     operation === 'create'
       ? await enforcement.checkCreate(request, options)
       : await enforcement.checkUpdate(request, options);
-  return { file, operation, allowed, message, filter, failed, warnings, outcomes };
+  const said = rules?.take() ?? [];
+  const judgement = { file, operation, allowed, message, filter, failed, warnings, outcomes };
+  return said.length === 0 ? judgement : { ...judgement, rules: said };
 }
 
 async function printJudgements(judgements: readonly Judgement[], explain: boolean): Promise<void> {
+  const { explanationLines } = await import('./explained-rules.ts');
   await printTable(
     ['FILE', 'OPERATION', 'ANSWER', 'FILTER', 'MESSAGE'],
     judgements.flatMap((judgement) => [
@@ -154,6 +165,10 @@ async function printJudgements(judgements: readonly Judgement[], explain: boolea
             outcome.message ?? '',
           ])
         : []),
+      ...(judgement.rules ?? []).flatMap((one) => [
+        ['', '', one.said, `rule ${one.rule}`, one.audit ? 'in audit mode' : ''],
+        ...explanationLines(one).map((line) => ['', '', '', '', line]),
+      ]),
     ]),
   );
 }

@@ -6,6 +6,7 @@ import { ENDPOINT_FLAGS, type Operation } from '../conformance/operations.ts';
 import type { ConformanceOptions, ConformanceReport } from '../conformance/run.ts';
 import { errorText, InvalidRequestError } from '../errors.ts';
 import { ExitCode, onOneLine, printJson, printTable, UsageError } from './output.ts';
+import { Progress } from './progress.ts';
 import { formatFlag } from './sources.ts';
 
 interface ConformanceFlags {
@@ -75,13 +76,17 @@ async function conformance(url: string | undefined, flags: ConformanceFlags): Pr
   };
   const { runConformance } = await import('../conformance/run.ts');
   const { UnreachableError } = await import('../conformance/target.ts');
+  const { CHECKS } = await import('../conformance/checks.ts');
+  const progress = new Progress('checks', CHECKS.length);
   try {
-    const report = await runConformance(options);
+    const report = await runConformance({ ...options, progress: (done) => progress.show(done) });
+    progress.end();
     await print(report, flags.format);
     process.exitCode = report.results.some(({ result }) => result === 'failed')
       ? ExitCode.rejected
       : ExitCode.ok;
   } catch (thrown) {
+    progress.end();
     if (!(thrown instanceof UnreachableError)) {
       throw thrown;
     }

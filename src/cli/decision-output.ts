@@ -1,6 +1,6 @@
 /** Decisions and their statistics, as they are printed. */
 import type { DurationQuantiles } from '../decisions/durations.ts';
-import type { DecisionRecord } from '../decisions/record.ts';
+import type { DecisionRecord, FilterRecord } from '../decisions/record.ts';
 import type { Listed, StatisticsSummary } from '../decisions/statistics.ts';
 import type { StoredDecision } from '../decisions/store/contract.ts';
 import type { TallyRow, UserCount } from '../decisions/tally.ts';
@@ -34,13 +34,13 @@ export class DecisionTable {
 }
 
 function cellsOf(record: DecisionRecord): string[] {
-  const { time, outcome, operation, lease_id, lease_name, filter, message } = record;
+  const { time, outcome, lease_id, lease_name, filter, message } = record;
   // Each warning names its filter: what audited filters would have rejected stands behind a rejection too.
   const why = [...(message === null ? [] : [message]), ...record.warnings].join(' ');
   return [
     time,
     outcome,
-    operation,
+    operationCell(record),
     namedCell(record.project_id, record.project_name, record.project_domain),
     namedCell(record.user_id, record.user_name, record.user_domain),
     lease_name ?? lease_id ?? '',
@@ -60,7 +60,7 @@ export async function printDecision(stored: StoredDecision, format: 'table' | 'j
   const facts: [string, string | null | undefined][] = [
     ['TIME', record.time],
     ['OUTCOME', record.outcome],
-    ['OPERATION', record.operation],
+    ['OPERATION', operationCell(record)],
     ['PROJECT', namedCell(record.project_id, record.project_name, record.project_domain)],
     ['USER', namedCell(record.user_id, record.user_name, record.user_domain)],
     ['LEASE', [record.lease_name, record.lease_id].filter(Boolean).join(' ')],
@@ -86,6 +86,27 @@ export async function printDecision(stored: StoredDecision, format: 'table' | 'j
     ]),
   );
   process.stdout.write('\n');
+  for (const one of record.filters) {
+    printChanges(one);
+  }
+}
+
+/** As a diff: what was there, and what is. */
+function printChanges({ filter, audit, changes = [], changes_left_out: leftOut = 0 }: FilterRecord): void {
+  if (changes.length > 0) {
+    const lines = changes.flatMap(({ path, before, after }) => [
+      ...(before === null ? [] : [`- ${path}: ${before}`]),
+      ...(after === null ? [] : [`+ ${path}: ${after}`]),
+    ]);
+    const heading = `${filter} ${audit ? 'would have changed' : 'changed'}:`;
+    const more = leftOut > 0 ? [`and ${leftOut} more`] : [];
+    process.stdout.write(`${[heading, ...lines, ...more].map(onOneLine).join('\n')}\n\n`);
+  }
+}
+
+/** `skypilot.launch (client)` */
+function operationCell({ operation, side }: DecisionRecord): string {
+  return side === undefined ? operation : `${operation} (${side})`;
 }
 
 type Text = string | null | undefined;
@@ -107,6 +128,10 @@ export async function printStatistics(summary: StatisticsSummary, format: 'table
       ? 'no decisions\n'
       : `${decisions} decisions, ${refused} refused, from ${from} to ${to}\n`,
   );
+  if (summary.launches.decisions > 0) {
+    const { decisions: count, refused: bad } = summary.launches;
+    process.stdout.write(`${count} launches of SkyPilot, ${bad} refused\n`);
+  }
   if (decisions > 0) {
     await printTables(summary);
   }
@@ -202,8 +227,8 @@ function rounded(milliseconds: number): number {
 
 /** With the names of the records. */
 function jsonOf(summary: StatisticsSummary): object {
-  const { decisions, refused, from, to, outcomes, filters, projects, users, messages, audited, cut } =
-    summary;
+  const { decisions, refused, launches, from, to, outcomes, filters, projects, users } = summary;
+  const { messages, audited, cut } = summary;
   const listed = <Name>({ rows, others }: Listed<Name>, named: (row: TallyRow<Name>) => object) => ({
     rows: rows.map((row) => ({ ...named(row), decisions: row.decisions, refused: row.refused })),
     others,
@@ -213,6 +238,7 @@ function jsonOf(summary: StatisticsSummary): object {
   return {
     decisions,
     refused,
+    launches,
     from,
     to,
     outcomes: outcomes.map(({ name: [outcome, filter], decisions: count, refused: bad }) => ({

@@ -1,6 +1,6 @@
 /** The flags that select decisions of a log. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { DecisionOutcome, DecisionRecord } from '../decisions/record.ts';
+import type { DecisionOutcome, DecisionRecord, Side } from '../decisions/record.ts';
 import { OPERATIONS } from '../decisions/recorded-operation.ts';
 import { isSelected, type Selection } from '../decisions/selection.ts';
 import { parseTime, TIME_FORMS } from './times.ts';
@@ -11,6 +11,7 @@ export interface SelectionFlags {
   readonly filter?: readonly string[];
   readonly outcome?: readonly DecisionOutcome[];
   readonly operation?: readonly DecisionRecord['operation'][];
+  readonly side?: readonly Side[];
   readonly since?: string;
   readonly until?: string;
 }
@@ -23,7 +24,9 @@ const OUTCOMES = [
   'exempt',
   'audit',
   'allowed-on-error',
+  'bypassed',
 ] as const satisfies DecisionOutcome[];
+const SIDES = ['client', 'server'] as const satisfies Side[];
 
 export function addSelectionFlags(command: Command): Command {
   const repeatable = (value: string, before: readonly string[] = []) => [...before, value];
@@ -53,6 +56,11 @@ export function addSelectionFlags(command: Command): Command {
         `Only this operation; repeatable: ${OPERATIONS.join(', ')}.`,
       ).argParser(oneOf(OPERATIONS)),
     )
+    .addOption(
+      new Option('--side <side>', `Only requests of SkyPilot from this side: ${SIDES.join(', ')}.`).argParser(
+        oneOf(SIDES),
+      ),
+    )
     .addOption(new Option('--since <time>', `Only from this time on: ${TIME_FORMS}.`))
     .addOption(new Option('--until <time>', 'Only before this time, in the same forms.'));
 }
@@ -72,6 +80,7 @@ export function selectionOf(flags: SelectionFlags): Selection {
     filters: flags.filter,
     outcomes: flags.outcome,
     operations: flags.operation,
+    sides: flags.side,
     since: flags.since === undefined ? undefined : parseTime('--since', flags.since, now),
     until: flags.until === undefined ? undefined : parseTime('--until', flags.until, now),
   };

@@ -18,7 +18,7 @@ export async function withStoredDecisions(
   await withLedger(flags, async ({ ledger, configuration }) => {
     const { DecisionTable } = await import('../decisions/store/table.ts');
     const { storedKind } = await import('../server/ledger-use.ts');
-    if (storedKind(configuration) === 'none') {
+    if ((await storedKind(configuration)) === 'none') {
       process.stderr.write(
         'warning: with this configuration no decisions are stored: see [service] decision_store\n',
       );

@@ -1,4 +1,4 @@
-/** All options, for the sample, the docs and `--help`: those of this package, and those of filters in `filters_path`. */
+/** All options, for the sample, the docs and `--help`: those of this package, those of filters in `filters_path`, and those of admin policies. */
 import { Command } from 'commander';
 import type { ConfigSources } from '../config/sources.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
@@ -19,7 +19,11 @@ const NO_SOURCES: ConfigSources = { environment: {}, configFiles: [] };
 export async function knownOptions(sources = NO_SOURCES): Promise<KnownOptions> {
   const { readConfiguration } = await import('../enforcement/configuration.ts');
   const { SECTIONS } = await import('../server/sections.ts');
-  const { settings, problems } = await readConfiguration(sources, SECTIONS);
+  const { skypilotSectionWithAllPolicies: skypilot } = await import('../skypilot/section.ts');
+  const sections = SECTIONS.map((one) =>
+    one.section === skypilot.section ? { ...one, extend: skypilot.extend } : one,
+  );
+  const { settings, problems } = await readConfiguration(sources, sections);
   return {
     options: settings.map(({ option }) => option),
     problems: problems.filter(({ option }) => option === undefined || option === 'filters_path'),

@@ -11,6 +11,7 @@ import { blazarSection, keystoneSection } from '../openstack/options.ts';
 import { systemUser, withLedger } from './ledger-access.ts';
 import { announce, printReconciled, type ReconcileFlags, resume } from './ledger-reconciled.ts';
 import { ExitCode, onOneLine, UsageError } from './output.ts';
+import { Progress } from './progress.ts';
 
 /** A process that is gone is waited for as long, in milliseconds. */
 const PATIENCE = 40_000;
@@ -38,6 +39,7 @@ export async function reconcileWithBlazar(flags: ReconcileFlags): Promise<void> 
       const { endpoint, reconcile_grace: grace } = sectionOf(configuration, blazarSection);
       const { region_name } = sectionOf(configuration, keystoneSection);
       const exemptProjects = await enforcement.exemptProjectIds();
+      const progress = new Progress('corrected leases');
       const round = () =>
         follow({
           ...{ ledger, keystone, endpoint, claimants },
@@ -50,8 +52,11 @@ export async function reconcileWithBlazar(flags: ReconcileFlags): Promise<void> 
           who: systemUser(),
           reason: flags.reason ?? null,
           signal: undefined,
-          report: (one) => done.push(one),
-        });
+          report: (one) => {
+            done.push(one);
+            progress.show(done.length);
+          },
+        }).finally(() => progress.end());
       const late = performance.now() + PATIENCE;
       followed = await round();
       while (followed.kind === 'held' && performance.now() < late) {

@@ -6,8 +6,15 @@ import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './ledger
 import type { LeaseList } from './ledger-lease-list.ts';
 import { announce, printReconciled, type ReconcileFlags, resume } from './ledger-reconciled.ts';
 import { UsageError } from './output.ts';
+import { Progress } from './progress.ts';
 import { addSourceFlags, formatFlag } from './sources.ts';
 import { parseDuration } from './times.ts';
+
+const MORE_HELP = `
+Two forms:
+  reconcile --blazar   if the account in [keystone] may list the leases of all projects: complete and current.
+  reconcile <file>     if this machine cannot reach Blazar, or for a list of an earlier time. It cannot tell what happened
+                       since: see --older-than.`;
 
 const TEN_YEARS = 315_360_000;
 
@@ -42,6 +49,7 @@ export function reconcileCommand(): Command {
     )
     .option('--reason <text>', 'Why, for the entries.')
     .addOption(formatFlag('table', 'json'))
+    .addHelpText('after', MORE_HELP)
     .action(reconcile);
 }
 
@@ -83,8 +91,17 @@ async function reconcile(file: string | undefined, flags: ReconcileFlags): Promi
         who: systemUser(),
         reason: flags.reason ?? null,
       };
-      for await (const one of reconciled(access.ledger, list.leases, options, NO_DEADLINE)) {
-        done.push(one);
+      const progress = new Progress('leases');
+      const seen = (leases: number, all: number) => {
+        progress.total = all;
+        return progress.show(leases);
+      };
+      try {
+        for await (const one of reconciled(access.ledger, list.leases, options, NO_DEADLINE, seen)) {
+          done.push(one);
+        }
+      } finally {
+        progress.end();
       }
       isOver = true;
       await resume(access, done, flags);

@@ -17,6 +17,7 @@ import {
 import { reconcileCommand } from './ledger-reconcile.ts';
 import { upgradeCommand } from './ledger-upgrade.ts';
 import { ExitCode, jsonLine, printJson, printTable, UsageError } from './output.ts';
+import { Progress } from './progress.ts';
 import { addSourceFlags, formatFlag, type SourceFlags } from './sources.ts';
 
 interface FormatFlags extends SourceFlags {
@@ -194,7 +195,11 @@ async function exportAll(flags: ExportFlags): Promise<void> {
 async function verify(flags: FormatFlags): Promise<void> {
   await withLedger(flags, async ({ ledger }) => {
     const { verifyLedger } = await import('../ledger/verify.ts');
-    const { differences, compared } = await verifyLedger(ledger, NO_DEADLINE);
+    const progress = new Progress('leases');
+    const { differences, compared } = await verifyLedger(ledger, NO_DEADLINE, (leases, all) => {
+      progress.total = all;
+      return progress.show(leases);
+    }).finally(() => progress.end());
     if (differences.length > 0) {
       process.exitCode = ExitCode.rejected;
     }

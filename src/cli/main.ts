@@ -1,15 +1,12 @@
 #!/usr/bin/env node
-/** The process of `blazar-enforcement`: handles broken pipes and uncaught exceptions. */
+/** The process of `blazar-enforcement`: handles output that cannot be written and uncaught exceptions. */
 import { errorText } from '../errors.ts';
 import { isImportError } from '../plugin/import-errors.ts';
 import { ExitCode, onOneLine } from './output.ts';
 import { runProgram } from './program.ts';
+import { guardStandardStreams } from './standard-streams.ts';
 
-// A reader that closes the pipe is no fault.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? ExitCode.pipeClosed : ExitCode.fault);
-});
-process.stderr.on('error', () => {});
+guardStandardStreams();
 // For example from a promise that a filter does not await: no stack trace, and an exit code of its own.
 process.on('uncaughtException', (thrown) => {
   if (isImportError(thrown) || process.listenerCount('uncaughtException') > 1) {

@@ -17,9 +17,17 @@ export const ExitCode = {
   pipeClosed: 141,
   /** A fault of this program. */
   fault: 70,
+  /** Standard output or error, or a file, could not be written, for example because the disk is full. */
+  unwritten: 74,
   /** `serve`: a filter blocked the process for longer than `hang_timeout`, or its stop for longer than `shutdown_grace`. */
   held: 75,
 } as const;
+
+/** A file could not be written, for example because the disk is full. It is no mistake of the command. */
+export class UnwrittenError extends Error {}
+
+/** What was to judge requests has failed, so that nobody knows what it would have said. */
+export class FailedError extends Error {}
 
 /** Wrong usage of a command: one line, exit code 2. */
 export class UsageError extends Error {

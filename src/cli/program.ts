@@ -1,12 +1,14 @@
 /** `blazar-enforcement`: its commands, and how it reports their errors. */
-import { Command, CommanderError } from 'commander';
-import { ConfigurationError, errorText } from '../errors.ts';
+import { Command } from 'commander';
 import { packageVersion } from '../version.ts';
-import { ExitCode, onOneLine, printProblems, UsageError } from './output.ts';
+import { toItsEnd } from './early-exit.ts';
+import { onOneLine } from './output.ts';
+import { reportFailure } from './report-failure.ts';
 
 /** In the order of the help. Only the called one is loaded: the others would delay the start. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   check: async () => (await import('./check.ts')).checkCommand(),
+  test: async () => (await import('./test.ts')).testCommand(),
   serve: async () => (await import('./serve.ts')).serveCommand(),
   config: async () => (await import('./config.ts')).configCommand(),
   filters: async () => (await import('./filters.ts')).filtersCommand(),
@@ -25,6 +27,7 @@ const OPTIONS_IN_HELP: Readonly<Record<string, readonly string[]>> = {
   'config show': ['enforcement', 'service', 'ledger', 'skypilot', 'kubernetes'],
   'config validate': ['enforcement', 'service', 'ledger', 'skypilot', 'kubernetes'],
   'skypilot review': ['skypilot'],
+  'skypilot policies': ['skypilot'],
   ...Object.fromEntries(
     [
       ...['upgrade', 'list', 'show', 'export', 'verify', 'reconcile'].map((name) => `ledger ${name}`),
@@ -87,25 +90,8 @@ export async function runProgram(args: readonly string[]): Promise<void> {
     if (args.some((argument) => argument === '-h' || argument === '--help')) {
       await addOptionsHelp(program, args);
     }
-    await program.parseAsync(args, { from: 'user' });
+    await toItsEnd(async () => void (await program.parseAsync(args, { from: 'user' })));
   } catch (thrown) {
     process.exitCode = reportFailure(thrown);
   }
-}
-
-/** Writes what a command has thrown to standard error, on one line each. Returns the exit code for it. */
-export function reportFailure(thrown: unknown): number {
-  if (thrown instanceof CommanderError) {
-    if (thrown.code === 'commander.help' && thrown.exitCode !== 0) {
-      process.stderr.write('error: expected a command; --help lists them\n');
-    }
-    // Help and version come this way too; commander has written all other messages.
-    return thrown.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
-  }
-  if (thrown instanceof ConfigurationError) {
-    printProblems(thrown.problems);
-    return ExitCode.usage;
-  }
-  process.stderr.write(`error: ${onOneLine(errorText(thrown))}\n`);
-  return thrown instanceof UsageError ? ExitCode.usage : ExitCode.fault;
 }

@@ -1,16 +1,14 @@
 /** `scheduling-policy check`: reviews pods like the webhook. */
 
-import { ConfigurationError, type Problem } from '../errors.ts';
-import { asAdmitted, withAdditions } from '../kubernetes/api-server.ts';
-import { serviceAccountName } from '../kubernetes/pod.ts';
 import { PodAdmission } from '../kubernetes/pod-admission.ts';
 import { formatReason, type Reason } from '../kubernetes/rules/reason.ts';
-import { SchedulingPolicies } from '../kubernetes/scheduling-policies.ts';
 import { type Path, plainCopy, valueAt } from '../yaml/tree.ts';
 import { shownName } from './input.ts';
 import { ExitCode, onOneLine, printJson, printTable, printWarnings, UsageError } from './output.ts';
 import type { CheckFlags } from './scheduling-policy-flags.ts';
 import { type CheckedObject, readObjects } from './scheduling-policy-objects.ts';
+import { judgeOptions, setOptions } from './scheduling-policy-options.ts';
+import { type Judges, reviewObject } from './scheduling-policy-review.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
 /** The result for one object. */
@@ -25,8 +23,16 @@ interface Checked {
 }
 
 export async function checkPods(file: string, flags: CheckFlags): Promise<void> {
-  const { policies, admission, defaultPriorityClass } = await judges(flags);
-  const { objects, others } = await readObjects(file);
+  const read = await readObjects(file);
+  await withJudges(flags, (judges) => checkBy(judges, read, file, flags));
+}
+
+async function checkBy(
+  judges: Judges,
+  { objects, others }: Awaited<ReturnType<typeof readObjects>>,
+  file: string,
+  flags: CheckFlags,
+): Promise<void> {
   for (const kind of new Set(others)) {
     process.stderr.write(`warning: ${shownName(file)}: ${onOneLine(kind)} creates no pods: not checked\n`);
   }
@@ -49,31 +55,14 @@ export async function checkPods(file: string, flags: CheckFlags): Promise<void> 
   process.exitCode = allowed ? ExitCode.ok : ExitCode.rejected;
 
   async function check(object: CheckedObject): Promise<Checked> {
-    const isTemplate = object.kind === 'DaemonSet';
     const namespace = namespaceOf(object, file, flags);
-    const account = flags.serviceAccount ?? serviceAccountName(object.pod);
-    const spec = { ...object.pod.spec, serviceAccountName: account };
-    const pod = asAdmitted({ ...object.pod, spec }, { defaultPriorityClass, isTemplate });
-    const decided = admission.review(
-      {
-        kind: isTemplate ? 'template' : 'pod',
-        uid: '',
-        name: object.name,
-        namespace,
-        pod,
-        current: undefined,
-        isUpdate: false,
-        username: undefined,
-        groups: [],
-        dryRun: true,
-      },
-      { addDefaults: true },
-    );
-    const written = withAdditions(object.pod, pod, decided.pod ?? pod);
+    const { decided, policies, written } = await reviewObject(judges, object, namespace, {
+      account: flags.serviceAccount,
+    });
     return {
       object,
       user: decided.account.user,
-      policies: policies.effectiveFor(decided.account).policies,
+      policies,
       allowed: decided.allowed,
       reasons: decided.reasons,
       warnings: decided.warnings,
@@ -92,51 +81,30 @@ export async function checkPods(file: string, flags: CheckFlags): Promise<void> 
 }
 
 /** The policies and cluster settings: of a service configuration, or of the flags alone. */
-async function judges(flags: CheckFlags) {
-  const options = await optionsOf(flags);
-  const { policies, warnings } = SchedulingPolicies.read(options.paths, options);
+async function withJudges(flags: CheckFlags, work: (judges: Judges) => Promise<void>): Promise<void> {
+  const { configured, asksCluster, paths } = await judgeOptions(flags);
+  const { audit, schedulers } = configured;
+  if (asksCluster) {
+    const { judgingSnapshot, withCluster } = await import('./scheduling-policy-cluster.ts');
+    await withCluster(flags, configured.kubeconfig, async (cluster) => {
+      const { source, defaultPriorityClass } = await judgingSnapshot(cluster, flags, configured);
+      await work({
+        source,
+        admission: new PodAdmission(source, { audit, schedulers }),
+        defaultPriorityClass,
+      });
+    });
+    return;
+  }
+  const { SchedulingPolicies } = await import('../kubernetes/scheduling-policies.ts');
+  const options = await setOptions(flags, configured);
+  const { policies, warnings } = SchedulingPolicies.read(paths, options);
   printWarnings(warnings);
-  const admission = new PodAdmission(policies, options);
-  return { policies, admission, defaultPriorityClass: options.defaultPriorityClass };
-}
-
-async function optionsOf({ configFile, policies = [], mergeStrategy, defaultPriorityClass }: CheckFlags) {
-  const { kubernetesOptions, kubernetesSection, policyOptions } = await import('../kubernetes/options.ts');
-  let configured = kubernetesOptions.parse({});
-  if (configFile !== undefined) {
-    const { readConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
-    const { SECTIONS } = await import('../server/sections.ts');
-    const sources = {
-      configFiles: configFile,
-      environment: {},
-      values: policies.length === 0 ? {} : { kubernetes: { scheduling_policies: [...policies] } },
-    };
-    const configuration = await readConfiguration(sources, SECTIONS);
-    const problems = configuration.problems.filter(concernsPolicies);
-    if (problems.length > 0) {
-      throw new ConfigurationError(problems);
-    }
-    configured = sectionOf(configuration, kubernetesSection);
-  }
-  const paths = policies.length === 0 ? configured.scheduling_policies : policies;
-  if (paths.length === 0) {
-    throw new UsageError('expected --policies, or --config-file with scheduling_policies in [kubernetes]');
-  }
-  const own = policyOptions(configured);
-  return {
-    ...own,
-    paths,
-    audit: configured.audit,
-    strategy: mergeStrategy ?? own.strategy,
-    defaultPriorityClass: defaultPriorityClass ?? own.defaultPriorityClass,
-  };
-}
-
-/** Keys, certificates and tokens of the service need not exist where its policies are tried. */
-function concernsPolicies({ severity, section, option }: Problem): boolean {
-  return (
-    severity === 'error' && (section === undefined || (section === 'kubernetes' && option !== 'tokens_file'))
-  );
+  await work({
+    source: policies,
+    admission: new PodAdmission(policies, { audit, schedulers }),
+    defaultPriorityClass: options.defaultPriorityClass,
+  });
 }
 
 function asJson({ object: { kind, name, namespace }, reasons, ...result }: Checked) {

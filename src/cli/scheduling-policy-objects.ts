@@ -2,6 +2,7 @@
 
 import { InvalidRequestError } from '../errors.ts';
 import { type Pod, parsePod } from '../kubernetes/pod.ts';
+import { POD_KINDS, podIn } from '../kubernetes/pod-kinds.ts';
 import { YamlDocument } from '../yaml/document.ts';
 import { YamlError } from '../yaml/error.ts';
 import { isMapping, type Mapping, type Path } from '../yaml/tree.ts';
@@ -10,19 +11,6 @@ import { UsageError } from './output.ts';
 
 /** The limit of the API server. */
 const MAX_BYTES = 3 * 1024 * 1024;
-
-/** The path to the pod template of each kind. */
-const POD_PATHS: Readonly<Record<string, Path>> = {
-  Pod: [],
-  PodTemplate: ['template'],
-  Deployment: ['spec', 'template'],
-  ReplicaSet: ['spec', 'template'],
-  ReplicationController: ['spec', 'template'],
-  StatefulSet: ['spec', 'template'],
-  DaemonSet: ['spec', 'template'],
-  Job: ['spec', 'template'],
-  CronJob: ['spec', 'jobTemplate', 'spec', 'template'],
-};
 
 /** An object to check. */
 export interface CheckedObject {
@@ -46,14 +34,9 @@ export async function readObjects(file: string): Promise<{ objects: CheckedObjec
       for (const { name, line } of document.repetitions()) {
         throw new UsageError(`${shownName(file)}:${line}: ${name}: duplicate key`);
       }
-      for (const { value, path } of itemsIn(document.value, [], undefined)) {
-        const object = checked(value, path, document);
-        if (object === undefined) {
-          others.push(String(value.kind));
-        } else {
-          objects.push(object);
-        }
-      }
+      const found = objectsIn(document);
+      objects.push(...found.objects);
+      others.push(...found.others);
     }
   } catch (thrown) {
     if (thrown instanceof YamlError || thrown instanceof InvalidRequestError) {
@@ -63,8 +46,23 @@ export async function readObjects(file: string): Promise<{ objects: CheckedObjec
   }
   if (objects.length === 0) {
     throw new UsageError(
-      `${shownName(file)}: expected a pod or an object that creates pods: one of ${Object.keys(POD_PATHS).join(', ')}, List`,
+      `${shownName(file)}: expected a pod or an object that creates pods: one of ${Object.keys(POD_KINDS).join(', ')}, List`,
     );
+  }
+  return { objects, others };
+}
+
+/** Those of one document. @throws InvalidRequestError */
+export function objectsIn(document: YamlDocument): { objects: CheckedObject[]; others: string[] } {
+  const objects: CheckedObject[] = [];
+  const others: string[] = [];
+  for (const { value, path } of itemsIn(document.value, [], undefined)) {
+    const object = checked(value, path, document);
+    if (object === undefined) {
+      others.push(String(value.kind));
+    } else {
+      objects.push(object);
+    }
   }
   return { objects, others };
 }
@@ -92,15 +90,12 @@ function itemsIn(value: unknown, path: Path, kind: string | undefined): Item[] {
 
 function checked(value: Mapping, at: Path, document: YamlDocument): CheckedObject | undefined {
   const kind = String(value.kind);
-  const below = Object.hasOwn(POD_PATHS, kind) ? POD_PATHS[kind] : undefined;
+  const below = Object.hasOwn(POD_KINDS, kind) ? POD_KINDS[kind]?.path : undefined;
   if (below === undefined) {
     return undefined;
   }
   const path = [...at, ...below];
-  const pod = below.reduce<unknown>(
-    (one, step) => (isMapping(one) && Object.hasOwn(one, step) ? one[step] : undefined),
-    value,
-  );
+  const pod = podIn(value, below);
   const { metadata } = value;
   const text = (field: string) => {
     const written = isMapping(metadata) ? metadata[field] : undefined;

@@ -1,52 +1,53 @@
-/** `scheduling-policy`: inspects scheduling policies without a cluster. */
+/** `scheduling-policy`: inspects scheduling policies, of files or of a cluster. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { MERGE_STRATEGIES } from '../kubernetes/merge.ts';
-import type { CheckFlags, MergeFlags } from './scheduling-policy-flags.ts';
+import type {
+  CheckFlags,
+  ExportFlags,
+  MergeFlags,
+  ScanFlags,
+  WhoCanFlags,
+} from './scheduling-policy-flags.ts';
 import { formatFlag } from './sources.ts';
 
 export function schedulingPolicyCommand(): Command {
   return new Command('scheduling-policy')
-    .description('Inspect scheduling policies and try them on pods, without a cluster.')
+    .description('Inspect scheduling policies and try them on pods, with or without a cluster.')
     .addCommand(checkCommand())
     .addCommand(mergeCommand())
-    .addCommand(validateCommand());
+    .addCommand(validateCommand())
+    .addCommand(whoCanCommand())
+    .addCommand(scanCommand())
+    .addCommand(exportCommand())
+    .addCommand(certificatesCommand());
 }
 
 // Each action imports its own module, because loading the YAML reader would slow down all other commands.
 
+const CLUSTER = 'Ask the cluster for policies and rights, instead of reading files.';
 const POLICIES = 'A file or folder with scheduling policies, roles and bindings; repeatable.';
 
 function checkCommand(): Command {
   const command = new Command('check')
     .description(
-      'Review pods and pod templates like the webhook, and show what policies add as a diff. Exit code: 0 all allowed, 1 at least one rejected, 2 an error in the policies, the objects or the command.',
+      'Review pods and pod templates like the webhook, and show what policies add as a diff. Exit code: 0 all allowed, 1 at least one rejected, 2 an error in the policies, the objects or the command, 3 the cluster gives no answer.',
     )
     .argument(
       '<file>',
       'Pods, Deployments, StatefulSets, DaemonSets, Jobs, CronJobs or lists of them, as YAML or JSON documents; - reads standard input.',
     );
   return addAccountFlags(
-    command
-      .addOption(
-        new Option('--policies <path>', `${POLICIES} Default: those of --config-file.`).argParser(repeatable),
-      )
-      .addOption(
-        new Option(
-          '--config-file <path>',
-          'A configuration file of the service; only [kubernetes] is used. Repeatable, later files win.',
-        ).argParser(repeatable),
-      )
-      .addOption(
-        new Option(
-          '--merge-strategy <strategy>',
-          'How several policies combine. Default: that of --config-file, otherwise deep.',
-        ).choices(MERGE_STRATEGIES),
-      )
-      .option(
-        '--default-priority-class <name>',
-        'The PriorityClass of the cluster with globalDefault: true. Default: that of --config-file.',
-        named,
+    addJudgeFlags(
+      addClusterFlags(
+        command
+          .addOption(
+            new Option('--policies <path>', `${POLICIES} Default: those of --config-file.`).argParser(
+              repeatable,
+            ),
+          )
+          .option('--cluster', CLUSTER),
       ),
+    ),
   )
     .addOption(formatFlag('diff', 'json'))
     .action(async (file: string, flags: CheckFlags) => {
@@ -57,16 +58,18 @@ function checkCommand(): Command {
 
 function mergeCommand(): Command {
   const command = new Command('merge').description(
-    'Show what applies to an account, part by part, and which policy each part comes from; without an account, who may use which policies.',
+    'Show what applies to an account, part by part, and which policy each part comes from; without an account, who may use which policies. Exit code: 0 done, 2 an error in the policies or the command, or the cluster forbids it, 3 the cluster gives no answer.',
   );
   return addAccountFlags(
-    command
-      .addOption(new Option('--policies <path>', POLICIES).argParser(repeatable).makeOptionMandatory())
-      .addOption(
-        new Option('--merge-strategy <strategy>', 'How several policies combine.')
-          .choices(MERGE_STRATEGIES)
-          .default('deep'),
-      ),
+    addClusterFlags(
+      command
+        .addOption(new Option('--policies <path>', POLICIES).argParser(repeatable))
+        .option('--cluster', CLUSTER),
+    ).addOption(
+      new Option('--merge-strategy <strategy>', 'How several policies combine.')
+        .choices(MERGE_STRATEGIES)
+        .default('deep'),
+    ),
   )
     .option('--user <name>', 'A user instead of a service account, such as one who requests a lease.', named)
     .addOption(new Option('--group <name>', 'A group of the user; repeatable.').argParser(repeatable))
@@ -89,6 +92,156 @@ function validateCommand(): Command {
     });
 }
 
+function whoCanCommand(): Command {
+  return addClusterFlags(
+    new Command('who-can')
+      .description(
+        'Show which users, groups and service accounts may use a policy of the cluster, and the binding that grants it. Each is confirmed by the API server. Not listed: accounts that another authorizer than RBAC allows; ask for one of them by its name. Exit code: 0 done, or the account may use the policy; 1 the account may not; 2 a mistake in the command, or the cluster forbids it; 3 the cluster gives no answer.',
+      )
+      .argument('<name>', 'The name of a scheduling policy.')
+      .option(
+        '-n, --namespace <name>',
+        'Show who may use the policy in this namespace. Default: in all, or in any of them.',
+        namespaceName,
+      )
+      .option(
+        '--service-account <namespace/name>',
+        'Answer yes or no for this service account, in its namespace.',
+        named,
+      )
+      .option('--user <name>', 'Answer yes or no for this user.', named)
+      .addOption(
+        new Option(
+          '--group <name>',
+          'A group of the user, who is in system:authenticated too; without --user, answer for whoever is in it. Repeatable.',
+        ).argParser(repeatableName),
+      ),
+  )
+    .addOption(formatFlag('table', 'json'))
+    .action(async (name: string, flags: WhoCanFlags) => {
+      const { showWhoCan } = await import('./scheduling-policy-who-can.ts');
+      await showWhoCan(name, flags);
+    });
+}
+
+function scanCommand(): Command {
+  return addJudgeFlags(
+    addClusterFlags(
+      new Command('scan')
+        .description(
+          'Go through the running pods of the cluster and show which would be refused if they were created now, with all policies enforced, also those in audit mode. What Kubernetes has put on a pod does not count: the node chosen by the scheduler, tolerations of the system and of DaemonSets. Exit code: 0 all would be allowed, 1 at least one would be refused, 2 a mistake in the command, or the cluster forbids it, 3 the cluster gives no answer.',
+        )
+        .addOption(
+          new Option(
+            '-n, --namespace <name>',
+            'Scan this namespace; repeatable. Default: all but the exempt ones.',
+          ).argParser(repeatableNamespace),
+        )
+        .option('-A, --all-namespaces', 'Scan all namespaces but the exempt ones. This is the default.')
+        .option(
+          '-l, --selector <labels>',
+          'Scan only what has these labels, as in kubectl: app=web,tier!=db.',
+          named,
+        )
+        .addOption(
+          new Option(
+            '--exempt-namespace <name>',
+            'A namespace that the webhooks do not look at; repeatable. Default: kube-system and blazar-enforcement, as in etc/kubernetes.',
+          ).argParser(repeatableName),
+        )
+        .option(
+          '--workloads',
+          'Also judge the templates of Deployments, StatefulSets, DaemonSets, Jobs and CronJobs, which may have no pods now.',
+        ),
+    ),
+  )
+    .addOption(formatFlag('table', 'json', 'junit'))
+    .action(async (flags: ScanFlags) => {
+      const { scanCluster } = await import('./scheduling-policy-scan.ts');
+      await scanCluster(flags);
+    });
+}
+
+function exportCommand(): Command {
+  return addJudgeFlags(
+    addClusterFlags(
+      new Command('export')
+        .description(
+          'Write scheduling policies as ValidatingAdmissionPolicies with bindings, which Kubernetes 1.30 or newer evaluates without a webhook. They judge pods, templates of DaemonSets and bindings as the webhook does, but add no defaults. What cannot be said is a warning, and a comment in the output. Exit code: 0 written, 1 something cannot be said (with --strict), 2 a mistake in the policies or the command, or the cluster forbids it, 3 the cluster gives no answer.',
+        )
+        .argument('[name...]', 'Names of the policies. Default: all.')
+        .addOption(
+          new Option(
+            '--policies <path>',
+            'A file or folder with scheduling policies; - reads standard input; repeatable. Default: those of --config-file.',
+          ).argParser(repeatable),
+        )
+        .option('--cluster', 'Read the policies of the cluster, instead of files.'),
+    ),
+  )
+    .addOption(formatFlag('vap'))
+    .option('--name <name>', 'The first part of the names of all objects.', named, 'scheduling-policies')
+    .addOption(
+      new Option(
+        '--exempt-namespace <name>',
+        'A namespace whose pods are not judged; repeatable. Default: kube-system.',
+      ).argParser(repeatable),
+    )
+    .option('--warn-only', 'Warn instead of refusing. Default if audit = * in --config-file.')
+    .option('--strict', 'Exit with 1 if something cannot be said.')
+    .action(async (names: readonly string[], flags: ExportFlags) => {
+      const { exportPolicies } = await import('./scheduling-policy-export.ts');
+      await exportPolicies(names, flags);
+    });
+}
+
+function addClusterFlags(command: Command): Command {
+  return command
+    .option(
+      '--kubeconfig <path>',
+      'The kubeconfig for the cluster. Default: $KUBECONFIG, else ~/.kube/config, else the service account of the pod.',
+      named,
+    )
+    .option('--context <name>', 'The context of the kubeconfig. Default: its current one.', named);
+}
+
+function addJudgeFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '--config-file <path>',
+        'A configuration file of the service; only [kubernetes] is used. Repeatable, later files win.',
+      ).argParser(repeatable),
+    )
+    .addOption(
+      new Option(
+        '--merge-strategy <strategy>',
+        'How several policies combine. Default: that of --config-file, otherwise deep.',
+      ).choices(MERGE_STRATEGIES),
+    )
+    .option(
+      '--default-priority-class <name>',
+      'The PriorityClass of the cluster with globalDefault: true. Default: that of --config-file, or of the cluster if it is asked.',
+      named,
+    );
+}
+
+function certificatesCommand(): Command {
+  return new Command('certificates')
+    .description(
+      'Write the certificate that the service makes for itself, before its first start: certificate_secret in [kubernetes]. Tries again, and logs why, while the API server gives no answer, rights are missing or the file cannot be written. Exit code: 0 written, 2 an error in the configuration, 3 stopped by a signal before.',
+    )
+    .addOption(
+      new Option('--config-file <path>', 'A configuration file of the service. Repeatable, later files win.')
+        .argParser(repeatable)
+        .makeOptionMandatory(),
+    )
+    .action(async ({ configFile }: { readonly configFile: readonly string[] }) => {
+      const { writeCertificates } = await import('./scheduling-policy-certificates.ts');
+      await writeCertificates(configFile);
+    });
+}
+
 function addAccountFlags(command: Command): Command {
   return command
     .option('--namespace <name>', 'The namespace. Default: that of the pod, otherwise default.', named)
@@ -108,4 +261,20 @@ function named(value: string): string {
 
 function repeatable(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
+}
+
+function repeatableName(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, named(value)];
+}
+
+/** It becomes a part of paths. Source: Kubernetes, names of namespaces (RFC 1123). */
+function namespaceName(value: string): string {
+  if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(named(value))) {
+    throw new InvalidArgumentError('Expected the name of a namespace: lower-case letters, digits and "-".');
+  }
+  return value;
+}
+
+function repeatableNamespace(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, namespaceName(value)];
 }

@@ -105,6 +105,10 @@ describe('budget --endpoint', () => {
     expect(await remote('list', '--token-file', file)).toMatchObject({ code: 2 });
     expect(await remote(...set)).toMatchObject({ code: 2, stderr: expect.stringMatching(/--reason/) });
     expect(await remote(...set, '--reason', 'x', '--who', 'me')).toMatchObject({ code: 2 });
+    expect(await remote('import', '/nowhere.csv', '--dry-run', '--who', 'me')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--who: a service records'),
+    });
     vi.stubEnv('BLAZAR_ENFORCEMENT_TOKEN', 'wrong');
     expect(await remote('list')).toMatchObject({
       code: 2,

@@ -58,7 +58,7 @@ describe('the flags of a selection', () => {
     [
       '--outcome',
       'denied',
-      'Allowed choices are allowed, changed, rejected, failed, exempt, audit, allowed-on-error.',
+      'Allowed choices are allowed, changed, rejected, failed, exempt, audit, allowed-on-error, bypassed.',
     ],
     [
       '--operation',

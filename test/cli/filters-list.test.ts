@@ -33,14 +33,15 @@ describe('filters list', () => {
       ['MaxLeaseDurationFilter', 'enabled'],
       ['MaxLeasesFilter', 'not enabled'],
       ['MaxReservationSizeFilter', 'not enabled'],
+      ['RulesFilter', 'not enabled'],
       ['SchedulingPolicyFilter', 'not enabled'],
       ['UsageBudgetFilter', 'not enabled'],
       ['QuietFilter', 'not enabled'],
       ['TriedFilter', 'audit'],
     ]);
     expect(list).toContainEqual(['', 'max_lease_duration_extension_window']);
-    expect(filters[7]).toEqual(['QuietFilter', 'not enabled', `${folder}/quiet-filter.js`]);
-    expect(filters[8]).toEqual(['TriedFilter', 'audit', `${folder}/tried-filter.mjs`, 'tried_note']);
+    expect(filters[8]).toEqual(['QuietFilter', 'not enabled', `${folder}/quiet-filter.js`]);
+    expect(filters[9]).toEqual(['TriedFilter', 'audit', `${folder}/tried-filter.mjs`, 'tried_note']);
   });
 
   it('prints them as JSON', async () => {
@@ -57,13 +58,19 @@ describe('filters list', () => {
     const list = JSON.parse(stdout) as { name: string; file: string; options: string[] }[];
     expect(list.map(({ name }) => name)).toEqual([
       ...['ExternalServiceFilter', 'LeaseDatesFilter', 'MaxLeaseDurationFilter'],
-      ...['MaxLeasesFilter', 'MaxReservationSizeFilter', 'SchedulingPolicyFilter', 'UsageBudgetFilter'],
+      ...[
+        'MaxLeasesFilter',
+        'MaxReservationSizeFilter',
+        'RulesFilter',
+        'SchedulingPolicyFilter',
+        'UsageBudgetFilter',
+      ],
       ...['QuietFilter', 'TriedFilter'],
     ]);
     expect(list[2]).toMatchObject({ enabled: true, audit: false });
     expect(list[2]?.options).toContain('max_lease_duration_project_limits');
     expect(basename(realpathSync(list[2]?.file ?? ''))).toBe('max-lease-duration-filter.ts');
-    expect(list[8]).toEqual({
+    expect(list[9]).toEqual({
       name: 'TriedFilter',
       enabled: false,
       audit: true,

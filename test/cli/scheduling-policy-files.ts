@@ -4,7 +4,10 @@ import { runInProcess } from '../support/command-in-process.ts';
 import { temporaryFile } from '../support/files.ts';
 import type { CommandResult } from '../support/run-command.ts';
 
-export function run(name: 'check' | 'merge' | 'validate', ...args: string[]): Promise<CommandResult> {
+export function run(
+  name: 'check' | 'export' | 'merge' | 'validate',
+  ...args: string[]
+): Promise<CommandResult> {
   const command = schedulingPolicyCommand().commands.find((one) => one.name() === name);
   if (command === undefined) {
     throw new Error(`there is no command ${name}`);

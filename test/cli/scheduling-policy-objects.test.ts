@@ -132,7 +132,8 @@ describe('scheduling-policy check --config-file', () => {
     const deployment = `${folder}/deployment.yaml`;
     expect(await run('check', deployment, ...args, ...policies)).toEqual({
       code: 0,
-      stdout: 'Deployment blazar-enforcement: allowed for system:serviceaccount:blazar-enforcement:default\n',
+      stdout:
+        'Deployment blazar-enforcement: allowed for system:serviceaccount:blazar-enforcement:blazar-enforcement\n',
       stderr: '',
     });
     const wrong = confFile('[kubernetes]\nmerge_strategy = deepest\n');
@@ -145,7 +146,8 @@ describe('scheduling-policy check --config-file', () => {
     expect(await run('check', podFile('{}'))).toEqual({
       code: 2,
       stdout: '',
-      stderr: 'error: expected --policies, or --config-file with scheduling_policies in [kubernetes]\n',
+      stderr:
+        'error: expected --policies, --cluster, or --config-file with scheduling_policies or source = cluster in [kubernetes]\n',
     });
   });
 });

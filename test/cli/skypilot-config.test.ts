@@ -2,8 +2,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { skypilotConfigCommand } from '../../src/cli/skypilot-config.ts';
+import { SERVER_KEYS, TASK_KEYS } from '../../src/skypilot/config-schema.ts';
+import { formatKeys } from '../../src/skypilot/permitted-keys.ts';
 import { YamlDocument } from '../../src/yaml/document.ts';
-import { runInProcess } from '../support/command-in-process.ts';
+import { valueAt } from '../../src/yaml/tree.ts';
+import { runInProcess, runProgramInProcess } from '../support/command-in-process.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { type CommandResult, runCommand } from '../support/run-command.ts';
 
@@ -18,12 +21,16 @@ function folderOf(files: Readonly<Record<string, string>>): string {
 }
 
 function configIn(folder: string, args: readonly string[], env: Record<string, string> = {}) {
-  const own = { HOME: join(folder, 'home'), SKYPILOT_GLOBAL_CONFIG: '', SKYPILOT_PROJECT_CONFIG: '' };
-  return runCommand(['skypilot', 'config', ...args], { cwd: folder, env: { ...own, ...env } });
+  // Node.js asks the operating system for the home folder, and not `process.env` as it is replaced for a command.
+  vi.stubEnv('HOME', join(folder, 'home'));
+  return runProgramInProcess(['skypilot', 'config', ...args], {
+    cwd: folder,
+    env: { SKYPILOT_GLOBAL_CONFIG: '', SKYPILOT_PROJECT_CONFIG: '', ...env },
+  });
 }
 
 /**
- * The same in this process, in a folder of its own, whose path is left out of what is printed. Files are named by flags: the
+ * The command without the program, in a folder of its own, whose path is left out of what is printed. Files are named by flags: the
  * home folder and the working directory are not of the test.
  */
 async function config(files: Readonly<Record<string, string>>, ...args: string[]): Promise<CommandResult> {
@@ -38,6 +45,10 @@ async function config(files: Readonly<Record<string, string>>, ...args: string[]
 }
 
 const valueIn = ({ stdout }: CommandResult) => YamlDocument.parse(stdout).value;
+
+/** A configuration whose pod may have any keys. */
+const pod = (members: string) => `kubernetes: {pod_config: {${members}}}\n`;
+const podOf = (result: CommandResult) => valueAt(valueIn(result), ['kubernetes', 'pod_config']);
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -85,6 +96,10 @@ config:
           - key: big
 `,
 };
+/** As every warning about dropped keys ends. */
+const SERVER_ONLY = `; only the server may set ${formatKeys(SERVER_KEYS)}`;
+const KUBERNETES_KEYS = formatKeys(TASK_KEYS.filter(([name]) => name === 'kubernetes'));
+
 const FILES = ['server', 'user', 'project', 'task'].flatMap((level) => [`--${level}`, `${level}.yaml`]);
 
 describe('skypilot config', () => {
@@ -97,7 +112,7 @@ describe('skypilot config', () => {
       '--explain',
     ]);
     expect(stderr).toBe(
-      'warning: 2 keys that only the server may set are ignored: allowed_clouds (user user.yaml:1), admin_policy (project project.yaml:1)\n',
+      `warning: 2 keys that only the server may set are ignored: allowed_clouds (user user.yaml:1), admin_policy (project project.yaml:1)${SERVER_ONLY}\n`,
     );
     expect(stdout.split('\n').map((row) => row.split(/ {2,}/))).toEqual([
       ['KEY', 'VALUE', 'SOURCE', 'BEATS'],
@@ -121,6 +136,18 @@ describe('skypilot config', () => {
       ['kubernetes.pod_config.spec.tolerations[1].key', '"mine"', 'user user.yaml:7'],
       ['kubernetes.pod_config.spec.tolerations[2].key', '"big"', 'task task.yaml:9'],
       ['active_workspace', '"lab"', 'project project.yaml:5'],
+      [''],
+      ['DROPPED', 'SOURCE', 'WHY'],
+      [
+        'allowed_clouds',
+        'user user.yaml:1',
+        'only the server may set this key, and it has another value or none',
+      ],
+      [
+        'admin_policy',
+        'project project.yaml:1',
+        'only the server may set this key, and it has another value or none',
+      ],
       [''],
     ]);
     expect(code).toBe(0);
@@ -149,9 +176,12 @@ describe('skypilot config', () => {
 
   it('applies pairs in order, and keeps commas in a value', async () => {
     const pairs = ['a.b=1,c.d=2', 'n=1', 'n=null', 'l=[x, y]', 'm={k: yes}', 'q="1"', 'e=a=b'];
-    const result = await config({}, ...pairs.flatMap((pair) => ['--config', pair]));
+    const result = await config(
+      {},
+      ...pairs.flatMap((pair) => ['--config', `kubernetes.pod_config.${pair}`]),
+    );
     expect(result).toMatchObject({ code: 0, stderr: '' });
-    expect(valueIn(result)).toEqual({
+    expect(podOf(result)).toEqual({
       a: { b: '1,c.d=2' },
       n: null,
       l: ['x', 'y'],
@@ -163,8 +193,13 @@ describe('skypilot config', () => {
 
   it('accepts a file for --config, which overrides all others', async () => {
     const args = ['--server', 'server.yaml', '--config', 'mine.yaml', '--explain'];
-    const { code, stdout } = await config({ 'server.yaml': 'a: 1\n', 'mine.yaml': '\na: 2\n' }, ...args);
-    expect(stdout).toMatch(/^a +2 +command line mine\.yaml:2 +server server\.yaml:1$/m);
+    const { code, stdout } = await config(
+      { 'server.yaml': pod('a: 1'), 'mine.yaml': `\n${pod('a: 2')}` },
+      ...args,
+    );
+    expect(stdout).toMatch(
+      /^kubernetes\.pod_config\.a +2 +command line mine\.yaml:2 +server server\.yaml:1$/m,
+    );
     expect(code).toBe(0);
   });
 
@@ -181,28 +216,26 @@ describe('skypilot config', () => {
 
 describe('the default files', () => {
   const places = {
-    'home/.sky/config.yaml': 'a: 1\nb: 1\n',
-    '.sky.yaml': 'b: 2\n',
-    'home/other.yaml': 'a: 3\nb: 3\n',
+    'home/.sky/config.yaml': pod('a: 1, b: 1'),
+    '.sky.yaml': pod('b: 2'),
+    'home/other.yaml': pod('a: 3, b: 3'),
   };
 
   it('are ~/.sky/config.yaml and .sky.yaml, if they exist', async () => {
     const result = await configIn(folderOf(places), []);
-    expect(valueIn(result)).toEqual({ a: 1, b: 2 });
+    expect(podOf(result)).toEqual({ a: 1, b: 2 });
     expect(result).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('can be set by variables, and by flags first of all', async () => {
     const folder = folderOf(places);
-    const [user, project, flag] = await Promise.all([
-      configIn(folder, [], { SKYPILOT_GLOBAL_CONFIG: '~/other.yaml' }),
-      configIn(folder, [], { SKYPILOT_PROJECT_CONFIG: 'home/other.yaml' }),
-      configIn(folder, ['--user', 'home/other.yaml', '--project', '/dev/null'], {
-        SKYPILOT_GLOBAL_CONFIG: '/nowhere',
-        SKYPILOT_PROJECT_CONFIG: '/nowhere',
-      }),
-    ]);
-    expect([user, project, flag].map((one) => one && valueIn(one))).toEqual([
+    const user = await configIn(folder, [], { SKYPILOT_GLOBAL_CONFIG: '~/other.yaml' });
+    const project = await configIn(folder, [], { SKYPILOT_PROJECT_CONFIG: 'home/other.yaml' });
+    const flag = await configIn(folder, ['--user', 'home/other.yaml', '--project', '/dev/null'], {
+      SKYPILOT_GLOBAL_CONFIG: '/nowhere',
+      SKYPILOT_PROJECT_CONFIG: '/nowhere',
+    });
+    expect([user, project, flag].map(podOf)).toEqual([
       { a: 3, b: 2 },
       { a: 3, b: 3 },
       { a: 3, b: 3 },
@@ -250,7 +283,7 @@ describe('an error in a file or a flag', () => {
     ['--server home', 'home: could not be read: it is a folder'],
     [
       '--server none.yaml --user list-over-none.yaml',
-      'list-over-none.yaml:3: kubernetes.pod_config.tolerations: expected no list, because the value that it overrides is not one',
+      'list-over-none.yaml:3: kubernetes.pod_config.tolerations: expected no list, because the value that it overrides is a mapping',
     ],
     [
       '--config good.yaml --config a=1',
@@ -269,7 +302,17 @@ describe('an error in a file or a flag', () => {
   });
 
   it('ends the process with its exit code', async () => {
-    expect(await configIn(folderOf(files), ['--server', 'bad.yaml'])).toEqual({
+    const args = [
+      'skypilot',
+      'config',
+      '--server',
+      'bad.yaml',
+      '--user',
+      '/dev/null',
+      '--project',
+      '/dev/null',
+    ];
+    expect(await runCommand(args, { cwd: folderOf(files) })).toEqual({
       code: 2,
       stdout: '',
       stderr: expect.stringMatching(/^error: bad\.yaml:2: expected YAML: [^\n]+\n$/),
@@ -290,8 +333,9 @@ experimental:
     const { code, stdout, stderr } = await configIn(folderOf({ 'task.yaml': task }), ['--task', 'task.yaml']);
     expect(stderr.split('\n')).toEqual([
       'error: task.yaml:7: experimental.other: expected only config_overrides here',
-      'error: task.yaml:3: kubernetes.context_configs: a task may not set this key',
-      'error: task.yaml:4: admin_policy: a task may not set this key',
+      'error: task.yaml:6: experimental: unknown key; use config instead of experimental.config_overrides',
+      `error: task.yaml:3: kubernetes.context_configs: a task may not set this key; it may set ${KUBERNETES_KEYS}`,
+      `error: task.yaml:4: admin_policy: a task may not set this key; it may set ${formatKeys(TASK_KEYS)}`,
       'error: task.yaml:5: active_workspace: expected default or a workspace of the server, got "nowhere"',
       '',
     ]);
@@ -299,13 +343,12 @@ experimental:
   });
 
   it('ignores server keys of a client with one warning', async () => {
-    const files = { 'server.yaml': 'slurm: {cluster_configs: {a: 1}}\nrbac: {a: 1}\n' };
+    const files = { 'server.yaml': 'slurm: {cluster_configs: {a: {}}}\nrbac: {default_role: user}\n' };
     const pairs = [
       'admin_policy=http://h/?token=s3cret',
-      'slurm=null',
-      'rbac={a: 1}',
+      'slurm.cluster_configs={}',
+      'rbac={default_role: user}',
       'db=s3cret',
-      'metrics=null',
     ];
     const result = await config(
       files,
@@ -314,19 +357,23 @@ experimental:
     );
     expect(result).toMatchObject({
       code: 0,
-      stderr:
-        'warning: 2 keys that only the server may set are ignored: admin_policy (--config admin_policy), slurm (--config slurm)\n',
+      stderr: `warning: 2 keys that only the server may set are ignored: admin_policy (--config admin_policy), slurm.cluster_configs (--config slurm.cluster_configs)${SERVER_ONLY}\n`,
     });
-    expect(valueIn(result)).toEqual({ slurm: { cluster_configs: { a: 1 } }, rbac: { a: 1 } });
+    expect(valueIn(result)).toEqual({
+      slurm: { cluster_configs: { a: {} } },
+      rbac: { default_role: 'user' },
+    });
   });
 
   it('warns about the old name of config', async () => {
     const task = 'experimental:\n  config_overrides: {gcp: {vpc_name: v}}\n';
     const result = await config({ 'task.yaml': task }, '--task', 'task.yaml');
     expect(result).toEqual({
-      code: 0,
+      code: 1,
       stdout: 'gcp:\n  vpc_name: v\n',
-      stderr: 'warning: task.yaml:2: experimental.config_overrides: deprecated: use config\n',
+      stderr: `warning: task.yaml:2: experimental.config_overrides: deprecated: use config
+error: task.yaml:1: experimental: unknown key; use config instead of experimental.config_overrides
+`,
     });
   });
 });
@@ -334,7 +381,6 @@ experimental:
 describe('secrets', () => {
   const files = {
     'server.yaml': `admin_policy: https://policy.example/p?token=s3cret
-db: postgresql://sky:s3cret@db.example/sky
 api_server: {endpoint: "https://lee:s3cret@api.example", service_account_token: s3cret}
 kubernetes: {pod_config: {spec: {containers: [{name: a, env: [{name: HF_TOKEN, value: s3cret}]}]}}}
 `,
@@ -345,8 +391,135 @@ kubernetes: {pod_config: {spec: {containers: [{name: a, env: [{name: HF_TOKEN, v
     const hidden = await config(files, ...args);
     const shown = await config(files, ...args, '--show-secrets');
     expect(hidden.stdout + hidden.stderr).not.toContain('s3cret');
-    expect(hidden.stdout.split('****')).toHaveLength(6);
-    expect(shown.stdout.split('s3cret')).toHaveLength(6);
+    expect(hidden.stdout.split('****')).toHaveLength(5);
+    expect(shown.stdout.split('s3cret')).toHaveLength(5);
+  });
+});
+
+describe('what SkyPilot would refuse', () => {
+  it('ends with 1, with the place of each mistake in each source, and shows the result', async () => {
+    const files = {
+      'server.yaml': 'aws:\n  vpc_name: v\n  not_a_field: 1\n',
+      'user.yaml': 'kubernetes:\n  provison_timeout: 10\n',
+      'project.yaml': 'gcp:\n  vpc_name: UPPER\n',
+      'task.yaml': 'run: x\nconfig:\n  gcp:\n    vpc_name: [a]\n',
+    };
+    const { code, stdout, stderr } = await config(files, ...FILES, '--config', 'kubernetes.ports=nowhere');
+    expect(
+      stderr
+        .trimEnd()
+        .split('\n')
+        .map((row) => row.split(': ').slice(0, 3).join(': ')),
+    ).toEqual([
+      'error: server.yaml:3: aws.not_a_field',
+      'error: user.yaml:2: kubernetes.provison_timeout',
+      'error: project.yaml:2: gcp.vpc_name',
+      'error: --config kubernetes.ports: kubernetes.ports',
+      'error: task.yaml:4: config.gcp.vpc_name',
+    ]);
+    expect(stderr).toContain('provision_timeout');
+    expect(code).toBe(1);
+    expect(stdout).toContain('not_a_field: 1');
+  });
+
+  it('is not a pair of the command line that is complete with the others', async () => {
+    const pairs = [
+      'gcp.managed_instance_group.provision_timeout=1',
+      'gcp.managed_instance_group.run_duration=2',
+    ];
+    expect(await config({}, ...pairs.flatMap((pair) => ['--config', pair]))).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    const alone = await config({}, '--config', pairs[0] ?? '');
+    expect(alone.stderr).toMatch(
+      /^error: --config gcp\.managed_instance_group\.provision_timeout: gcp\.managed_instance_group: .*run_duration/,
+    );
+  });
+});
+
+describe('what is dropped', () => {
+  const files = {
+    'server.yaml': 'rbac: {default_role: user}\nslurm: {cluster_configs: {a: {}}}\n',
+    'user.yaml': `rbac: {default_role: user}
+metrics: null
+slurm: s3cret
+admin_policy: https://h/?token=s3cret
+db: postgresql://s3cret
+`,
+    'task.yaml': 'config: {db: s3cret}\n',
+  };
+  const args = ['--server', 'server.yaml', '--user', 'user.yaml', '--task', 'task.yaml', '--explain'];
+  const expected = [
+    ['admin_policy', 'user user.yaml:4', 'server'],
+    ['rbac', 'user user.yaml:1', 'same'],
+    ['db', 'user user.yaml:5', 'database'],
+    ['metrics', 'user user.yaml:2', 'null'],
+    ['slurm', 'user user.yaml:3', 'around'],
+    ['(the file)', 'project server.yaml', 'file'],
+    ['db', 'task task.yaml:1', 'task'],
+  ];
+
+  it('is named with its reason and without its value, in the table and in JSON', async () => {
+    const table = await config(files, ...args, '--project', 'server.yaml');
+    const json = await config(files, ...args, '--project', 'server.yaml', '--format', 'json');
+    const entries = JSON.parse(json.stdout) as Record<string, string>[];
+    const listed = entries
+      .filter(({ dropped }) => dropped !== undefined)
+      .map(({ key, source, dropped, why }) => [key, source, dropped, why]);
+    expect(listed.map((one) => one.slice(0, 3)).toSorted()).toEqual(expected.toSorted());
+    const rows = table.stdout
+      .split(/^DROPPED .*\n/m)[1]
+      ?.trimEnd()
+      .split('\n');
+    expect(rows?.map((row) => row.split(/ {2,}/))).toEqual(
+      listed.map(([key, source, , why]) => [key, source, why]),
+    );
+    expect(entries).toContainEqual({
+      key: 'slurm',
+      source: 'user user.yaml:3',
+      dropped: 'around',
+      why: 'its value would take slurm.cluster_configs away from the server',
+    });
+    for (const { code, stdout, stderr } of [table, json]) {
+      expect(stdout + stderr).not.toContain('s3cret');
+      expect(code).toBe(1);
+    }
+  });
+
+  it('is no second table if nothing is', async () => {
+    const { stdout } = await config({ 'server.yaml': 'a: 1\n' }, '--server', 'server.yaml', '--explain');
+    expect(stdout).not.toContain('DROPPED');
+  });
+});
+
+describe('the variables of SkyPilot', () => {
+  const places = {
+    'home/.sky/config.yaml': `allowed_clouds: [aws]\n${pod('b: 1')}`,
+    '.sky.yaml': pod('b: 2'),
+    'whole.yaml': `admin_policy: a.B\n${pod('b: 3')}`,
+  };
+
+  it('make the default file that of a server, which has no project', async () => {
+    const result = await configIn(folderOf(places), ['--explain'], { IS_SKYPILOT_SERVER: '' });
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    expect(result.stdout).toMatch(/^allowed_clouds +\["aws"\] +server .*home\/\.sky\/config\.yaml:1$/m);
+    expect(result.stdout).toMatch(/^kubernetes\.pod_config\.b +1 +server /m);
+  });
+
+  it('replace all files by one', async () => {
+    const folder = folderOf(places);
+    const result = await configIn(folder, ['--explain'], { SKYPILOT_CONFIG: 'whole.yaml' });
+    expect(result.stdout).toMatch(
+      /^admin_policy +"a\.B" +SKYPILOT_CONFIG whole\.yaml:1\nkubernetes\.pod_config\.b +3 +SKYPILOT_CONFIG whole\.yaml:2\n/m,
+    );
+    expect(result).toMatchObject({
+      code: 0,
+      stderr: `warning: SKYPILOT_CONFIG: whole.yaml is the whole configuration
+warning: ~/.sky/config.yaml: not read, because SKYPILOT_CONFIG is set
+warning: .sky.yaml: not read, because SKYPILOT_CONFIG is set
+`,
+    });
   });
 });
 
@@ -365,7 +538,9 @@ describe('hostile text', () => {
     for (const { code, stdout, stderr } of [yaml, table, json]) {
       expect(code).toBe(1);
       expect(stdout + stderr).not.toMatch(/(?!\n)[\p{Cc}\u2028\u2029]/u);
-      expect(stderr.trimEnd().split('\n')).toHaveLength(2);
+      for (const row of stderr.trimEnd().split('\n')) {
+        expect(row).toMatch(/^error: /);
+      }
       expect(stdout).toContain('__proto__');
     }
     expect(JSON.stringify(valueIn(yaml))).toBe(JSON.stringify(JSON.parse(json.stdout)));
@@ -391,7 +566,7 @@ config: {kubernetes: {dws: {enabled: true}, namespace: x}}
     const { code, stdout, stderr } = await config(FILES, ...ARGS);
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'error: pipeline.yaml:8: kubernetes.namespace: a task may not set this key\n',
+      stderr: `error: pipeline.yaml:8: kubernetes.namespace: a task may not set this key; it may set ${KUBERNETES_KEYS}\n`,
     });
     expect(stdout).toContain('--- # task 1 of 2: first\n');
     expect(stdout).toContain('--- # task 2 of 2\n');
@@ -414,6 +589,20 @@ config: {kubernetes: {dws: {enabled: true}, namespace: x}}
       /task 1 of 2: first\nKEY.*\nkubernetes\.provision_timeout +1 +task pipeline\.yaml:4/,
     );
     expect(explained.stdout).toMatch(/\n\ntask 2 of 2\nKEY.*\nkubernetes\.provision_timeout +300 +server/);
+  });
+
+  it('is a job group, too, whose header is checked once', async () => {
+    const files = {
+      'group.yaml': 'name: g g\nexecution: parallel\nextra: 1\n---\nname: a\nrun: x\n---\nname: b\nrun: y\n',
+    };
+    const { code, stdout, stderr } = await config(files, '--task', 'group.yaml');
+    expect(
+      stderr,
+    ).toBe(`error: group.yaml:1: name: expected a job group to have a name of letters, digits, - and _
+warning: group.yaml:3: extra: ignored in a header; expected one of name, execution, primary_tasks, termination_delay, inter_connection
+`);
+    expect(stdout).toContain('--- # task 2 of 2: b\n');
+    expect(code).toBe(1);
   });
 
   it('is rejected as a configuration, because its second document would be lost', async () => {

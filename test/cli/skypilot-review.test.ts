@@ -19,6 +19,9 @@ const POLICIES = {
   OwnPolicy: "config.assign(['gcp', 'vpc_name'], task.name ?? 'none');",
   ClientPolicy: `const { requestName, requestOptions, atClientSide, user } = request;
     task.seen = { requestName, clusterName: requestOptions?.clusterName ?? null, atClientSide, user: user?.name ?? null };`,
+  SeenPolicy: `const { requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion } = request;
+    task.seen = { requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion,
+      workspace: config.getNested(['active_workspace']), autostop: task.resources.autostop };`,
 } as const;
 
 /** A configuration with these policies, and the flags that name it. */
@@ -111,17 +114,21 @@ describe('skypilot review', () => {
       policy: null,
       failed: false,
       changed: true,
+      exempt: false,
       idempotent: true,
       outcomes: [
         {
           policy: 'TeamPolicy',
+          audit: false,
           allowed: true,
           message: null,
           failed: false,
           changed: true,
+          changes: expect.objectContaining({ leftOut: 0 }),
           milliseconds: expect.any(Number),
         },
       ],
+      warnings: [],
       diff: { task: TASK_DIFF, skypilot_config: CONFIG_DIFF },
     });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -158,10 +165,12 @@ describe('a task', () => {
         '+  requestName: launch',
         '+  clusterName: null',
         '+  atClientSide: false',
-        '+  user: null',
+        '+  user: user',
       ]),
     );
-    expect(skypilot_config).toContain('@@ -1,1 +1,2 @@\n-{}\n+kubernetes:\n+  provision_timeout: 600\n');
+    expect(skypilot_config).toContain(
+      '@@ -1,1 +1,3 @@\n active_workspace: default\n+kubernetes:\n+  provision_timeout: 600\n',
+    );
   });
 
   it('can have a configuration, a request name and a cluster name', async () => {
@@ -172,8 +181,48 @@ describe('a task', () => {
     );
     const { task, skypilot_config } = answer.diff as unknown as Record<string, string>;
     expect(seen(task ?? '')).toEqual(expect.arrayContaining(['+  requestName: exec', '+  clusterName: c1']));
-    expect(skypilot_config).toBe(CONFIG_DIFF);
+    expect(skypilot_config).toContain('+  provision_timeout: 600\n active_workspace: default\n');
     expect(code).toBe(0);
+  });
+
+  it('is sent with everything that the flags say', async () => {
+    const flags = ['--cluster-name', 'c1', '--idle-minutes', '30', '--down', '--dry-run', '--user', '0a:lin'];
+    const more = ['--workspace', 'ml', '--client-version', '0.13.0', '--client-api-version', '56'];
+    const { answer } = await reviewJson(taskFile(TASK), ...flags, ...more, ...policies('SeenPolicy'));
+    const { task } = answer.diff as unknown as Record<string, string>;
+    expect(seen(task ?? '')).toEqual([
+      '+  requestName: launch',
+      '+  requestOptions:',
+      '+    clusterName: c1',
+      '+    idleMinutesToAutostop: 30',
+      '+    down: true',
+      '+    dryrun: true',
+      '+  atClientSide: false',
+      '+  user:',
+      '+    id: "0a"',
+      '+    name: lin',
+      '+    userType: null',
+      '+    preferredWorkspace: null',
+      '+  clientApiVersion: 56',
+      '+  clientVersion: "0.13.0"',
+      '+  workspace: ml',
+      '+  autostop:',
+      '+    idle_minutes: 30',
+      '+    down: true',
+    ]);
+  });
+
+  it('has neither user nor versions at the client', async () => {
+    const { answer } = await reviewJson(taskFile(TASK), '--client-side', ...policies('SeenPolicy'));
+    const { task } = answer.diff as unknown as Record<string, string>;
+    expect(seen(task ?? '')).toEqual(
+      expect.arrayContaining([
+        '+  atClientSide: true',
+        '+  user: null',
+        '+  clientApiVersion: null',
+        '+  clientVersion: null',
+      ]),
+    );
   });
 
   it('may be written as JSON', async () => {
@@ -198,7 +247,7 @@ describe('what is refused', () => {
         failed: false,
         changed: false,
         policy: 'RejectPolicy',
-        message: 'at most \u001b[31m8 GPUs\nper task',
+        message: 'at most \\u001b[31m8 GPUs\nper task',
         idempotent: null,
         diff: { task: '', skypilot_config: '' },
       },
@@ -223,7 +272,7 @@ describe('a pipeline', () => {
     const headings = stdout.split('\n').filter((line) => /^task \d/.test(line));
     expect(headings).toEqual(['task 1 of 2: first', 'task 2 of 2']);
     expect(stdout.match(/requestName: jobs\.launch/g)).toHaveLength(2);
-    expect(stdout.match(/^ run: [xy]$/gm)).toEqual([' run: x', ' run: y']);
+    expect(stdout.match(/^ {3}(?:run: [xy])$/gm)).toEqual(['   run: x', '   run: y']);
 
     const json = await review(...args, '--format', 'json');
     const lines = json.stdout.trim().split('\n');
@@ -394,12 +443,34 @@ describe('a mistake', () => {
     });
   });
 
-  it.for(['--skypilot-config', '--request-name', '--cluster-name'])('is %s beside a body', async (flag) => {
-    const { code, stderr } = await review(bodyFile(), flag, 'x', ...policies('NothingPolicy'));
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringContaining('apply to a task, but this is a request body\n'),
-    });
+  it.for(['--skypilot-config=x', '--request-name=x', '--cluster-name=x', '--down', '--dry-run', '--user=a'])(
+    'is %s beside a body',
+    async (flag) => {
+      const { code, stderr } = await review(bodyFile(), flag, ...policies('NothingPolicy'));
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringContaining(
+          `${flag.replace(/=.*/, '')} apply to a task, but this is a request body\n`,
+        ),
+      });
+    },
+  );
+
+  it.for<[string[], string]>([
+    [['--client-side', '--user', 'a:b'], 'a client sends neither its user nor its versions; the server does'],
+    [['--client-side', '--client-version', '0.13.0'], 'a client sends neither its user'],
+    [['--request-name', 'jobs.launch', '--idle-minutes', '3'], 'jobs.launch has no options, such as idle'],
+    [['--request-name', 'serve.up', '--down'], 'serve.up has no options, such as down'],
+    [['--idle-minutes', '1.5'], 'expected a whole number of at least -1'],
+    [['--client-api-version', '-1'], 'expected a whole number of at least 0'],
+    [['--user', ':lin'], 'expected an id, or id:name'],
+  ])('is a flag that SkyPilot could not send: %s', async ([flags, message]) => {
+    const { code, stdout, stderr } = await review(
+      ...[taskFile('run: x\n'), ...flags, ...policies('NothingPolicy')],
+    );
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^error: [^\n]+\n$/);
+    expect(stderr).toContain(message);
   });
 
   it('is a configuration without policies, or with an invalid one', async () => {

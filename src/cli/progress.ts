@@ -1,0 +1,87 @@
+/**
+ * A line on a terminal that says how far long work is. Nothing where standard error is no terminal: a file or a pipe gets what is worth keeping.
+ */
+
+import { setImmediate as otherTurn } from 'node:timers/promises';
+
+const EVERY_MS = 200;
+/** What is over sooner needs no line. */
+const QUIET_MS = 400;
+const BAR = 24;
+const WIDEST = 100;
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+interface Terminal {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+
+export class Progress {
+  readonly #terminal: Terminal | undefined;
+  readonly #what: string;
+  readonly #started = performance.now();
+  #looked = this.#started + QUIET_MS - EVERY_MS;
+  #isShown = false;
+
+  /** What `done` will be at the end; `undefined` = not known (yet). */
+  total: number | undefined;
+
+  /** `what`: the items, such as `leases`. */
+  constructor(what: string, total?: number, terminal: Terminal = process.stderr) {
+    this.#terminal = terminal.isTTY === true && process.env.TERM !== 'dumb' ? terminal : undefined;
+    this.#what = what;
+    this.total = total;
+  }
+
+  /**
+   * May be called for each item: it writes five times a second. Wait for the promise where nothing else lets the process hear a Ctrl-C. `items`: if
+   * `done` counts something else, such as bytes.
+   */
+  show(done: number, items = done): Promise<void> | undefined {
+    const now = performance.now();
+    if (this.#terminal === undefined || now - this.#looked < EVERY_MS) {
+      return undefined;
+    }
+    this.#looked = now;
+    const rate = Math.round(items / ((now - this.#started) / 1000));
+    const counts = `${items.toLocaleString('en')} ${this.#what}, ${rate.toLocaleString('en')}/s`;
+    const columns = Math.min(this.#terminal.columns || WIDEST, WIDEST) - 1;
+    if (!this.#isShown) {
+      this.#isShown = true;
+      for (const signal of SIGNALS) {
+        process.prependListener(signal, this.#interrupted);
+      }
+    }
+    this.#terminal.write(`\r\x1b[K${`${this.#bar(done)}${counts}`.slice(0, Math.max(columns, 0))}`);
+    return otherTurn();
+  }
+
+  /** Removes the line. Nothing may be printed before. */
+  end(): void {
+    for (const signal of SIGNALS) {
+      process.off(signal, this.#interrupted);
+    }
+    if (this.#isShown) {
+      this.#isShown = false;
+      this.#terminal?.write('\r\x1b[K');
+    }
+  }
+
+  /** Ends the process as the signal would have, unless somebody else cares. */
+  readonly #interrupted = (signal: NodeJS.Signals): void => {
+    this.end();
+    if (process.listenerCount(signal) === 0) {
+      process.kill(process.pid, signal);
+    }
+  };
+
+  #bar(done: number): string {
+    if (this.total === undefined || this.total === 0) {
+      return '';
+    }
+    const share = Math.min(done / this.total, 1);
+    const full = Math.floor(share * BAR);
+    return `[${'#'.repeat(full)}${' '.repeat(BAR - full)}] ${String(Math.floor(share * 100)).padStart(3)} %  `;
+  }
+}

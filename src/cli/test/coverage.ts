@@ -1,0 +1,101 @@
+/** Which filters and rules no case has seen allow a request, and which none has seen refuse one. */
+import type { Configuration } from '../../enforcement/configuration.ts';
+import type { ObservedRule, RuleAnswer } from '../../filter/rule-observer.ts';
+import type { Decision } from '../../filter/verdict.ts';
+
+/** What was seen of one filter, rule or policy. */
+export interface Covered {
+  readonly kind: 'filter' | 'rule' | 'scheduling-policy' | 'admin-policy';
+  readonly name: string;
+  /** `file:line`; of a filter the file of the configuration. */
+  readonly place: string;
+  readonly allowed: boolean;
+  readonly refused: boolean;
+}
+
+interface Seen {
+  readonly kind: Covered['kind'];
+  readonly name: string;
+  readonly place: string;
+  allowed: boolean;
+  refused: boolean;
+}
+
+/** Of all cases of a run. */
+export class Coverage {
+  readonly #configurations = new Map<string, ConfigurationCoverage>();
+
+  of(configuration: Configuration): ConfigurationCoverage {
+    const key = configuration.files.join('\0');
+    const known = this.#configurations.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const seen = new ConfigurationCoverage(configuration);
+    this.#configurations.set(key, seen);
+    return seen;
+  }
+
+  /** In the order of the configurations, filters first. */
+  list(): Covered[] {
+    return [...this.#configurations.values()].flatMap((one) => one.list());
+  }
+}
+
+export class ConfigurationCoverage {
+  readonly #seen = new Map<string, Seen>();
+  readonly #file: string;
+
+  constructor({ files, filters }: Configuration) {
+    this.#file = files.at(-1) ?? '';
+    for (const { installed } of filters) {
+      this.#entry('filter', installed.name, this.#file);
+    }
+  }
+
+  rulesRead(rules: readonly ObservedRule[]): void {
+    for (const { name, place } of rules) {
+      this.#entry('rule', name, `${place.file}:${place.line}`);
+    }
+  }
+
+  ruleJudged({ name, place }: ObservedRule, said: RuleAnswer): void {
+    this.#saw('rule', name, `${place.file}:${place.line}`, said);
+  }
+
+  decided({ outcomes }: Decision): void {
+    for (const { filter, allowed, failed, onError } of outcomes) {
+      this.#saw('filter', filter, this.#file, failed || onError ? 'failed' : allowed ? 'allowed' : 'refused');
+    }
+  }
+
+  /** There is something that cases should see. */
+  expect(kind: Covered['kind'], name: string): void {
+    this.#entry(kind, name, this.#file);
+  }
+
+  saw(kind: Covered['kind'], name: string, said: RuleAnswer): void {
+    this.#saw(kind, name, this.#file, said);
+  }
+
+  list(): Covered[] {
+    return [...this.#seen.values()].map((one) => ({ ...one }));
+  }
+
+  #saw(kind: Covered['kind'], name: string, place: string, said: RuleAnswer): void {
+    const entry = this.#entry(kind, name, place);
+    entry.allowed ||= said === 'allowed';
+    entry.refused ||= said === 'refused';
+  }
+
+  #entry(kind: Covered['kind'], name: string, place: string): Seen {
+    const key = `${kind}\0${name}\0${place}`;
+    const known = this.#seen.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const entry = { kind, name, place, allowed: false, refused: false };
+    this.#seen.set(key, entry);
+    return entry;
+  }
+}

@@ -1,0 +1,164 @@
+/** Runs one case about a lease. */
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { ConfigurationError, InvalidRequestError } from '../../errors.ts';
+import type { ObservedRule } from '../../filter/rule-observer.ts';
+import { type Instant, toInstant } from '../../lease/dates.ts';
+import { BudgetConflictError } from '../../ledger/budgets.ts';
+import { keystoneSection } from '../../openstack/options.ts';
+import type { ReadCase } from '../cases/case-files.ts';
+import { CaseMistake } from '../cases/case-mistake.ts';
+import type { CaseResult } from '../cases/case-report.ts';
+import { type ExplainedRule, ExplainedRules, explanationLines } from '../explained-rules.ts';
+import type { Coverage } from './coverage.ts';
+import type { EmptyLedgers } from './empty-ledger.ts';
+import { type GivenAccount, givenKeystone } from './given-keystone.ts';
+import { budgetsIn, giveBudget, giveLeases, type StandingLease } from './given-ledger.ts';
+import { givenServices } from './given-services.ts';
+import type { LeaseCase, ShortLease } from './lease-case.ts';
+import { type Charged, expectedFailure, expectsChange, leaseDifferences } from './lease-case-answer.ts';
+import { requestOfCase } from './lease-case-request.ts';
+import { LeaseTrial, type TriedRequest } from './lease-trial.ts';
+import { contextOf, wholeLease } from './short-lease.ts';
+
+export type LeaseOutcome = Pick<CaseResult, 'status' | 'reasons'> & Partial<Pick<CaseResult, 'diff'>>;
+
+/** @throws CaseMistake, ConfigurationError */
+export async function runLeaseCase(
+  read: ReadCase<LeaseCase>,
+  configuration: Configuration,
+  { coverage, ledgers }: { readonly coverage: Coverage; readonly ledgers: EmptyLedgers },
+): Promise<LeaseOutcome> {
+  const now = read.case.now === undefined ? undefined : toInstant(read.case.now);
+  const services = givenServices(new Map(Object.entries(read.case.services ?? {})));
+  const refusing: ObservedRule[] = [];
+  const explained = new ExplainedRules();
+  const seen = coverage.of(configuration);
+  const accounts = accountsOf(read.case);
+  if (accounts.areGiven && !sectionOf(configuration, keystoneSection).resolve_names) {
+    const message = 'the configuration has no names and tags: [keystone] resolve_names is false';
+    throw CaseMistake.at(read, [read.case.keystone === undefined ? 'lease' : 'keystone'], message);
+  }
+  const trial = await LeaseTrial.open(configuration, {
+    ...{ now, keystone: givenKeystone(accounts), http: services.http, ledgers },
+    ruleObserver: {
+      rulesRead: (rules) => seen.rulesRead(rules),
+      ruleJudged: (rule, said, explain) => {
+        seen.ruleJudged(rule, said);
+        explained.ruleJudged(rule, said, explain);
+        if (said === 'refused' && !rule.audit && !refusing.includes(rule)) {
+          refusing.push(rule);
+        }
+      },
+    },
+  });
+  try {
+    const request = requestOfCase(read, trial.now());
+    await fill(read, trial, request);
+    const before = chargedIn(await budgetsIn(trial));
+    refusing.length = 0;
+    explained.take();
+    const { decision, causes } = await trial.judge(request, {
+      acceptsChanges: expectsChange(read.case.expect),
+    });
+    if (services.unanswered.size > 0) {
+      const [address] = services.unanswered;
+      throw CaseMistake.at(
+        read,
+        ['services'],
+        `the configuration asks ${address}: give its answer in services`,
+      );
+    }
+    seen.decided(decision);
+    const failure = expectedFailure(read.case.expect);
+    const broken = decision.outcomes.filter(
+      ({ failed, audit, filter }) => failed && !audit && filter !== failure,
+    );
+    if (broken.length > 0 || (decision.failed && decision.filter !== failure)) {
+      const names = broken.map(({ filter }) => `${filter} failed`);
+      return { status: 'broken', reasons: [...new Set([...names, ...causes])] };
+    }
+    const after = chargedIn(await budgetsIn(trial));
+    const charged = { project: after.project - before.project, user: after.user - before.user };
+    const reasons = leaseDifferences(read.case.expect, { decision, refusing, charged });
+    if (failure !== undefined && decision.filter === failure && !decision.failed) {
+      reasons.push(`expected ${failure} to fail, but it rejected the lease: ${decision.message}`);
+    }
+    return {
+      status: reasons.length === 0 ? 'passed' : 'failed',
+      reasons,
+      diff: reasons.length === 0 ? '' : whyRules(explained.take()),
+    };
+  } finally {
+    await trial.close();
+  }
+}
+
+/** Why the rules that apply said what they said. */
+function whyRules(rules: readonly ExplainedRule[]): string {
+  return rules
+    .filter(({ said }) => said !== 'skipped')
+    .map((one) =>
+      `rule ${one.rule} (${one.file}:${one.line}): ${one.said}\n`.concat(
+        ...explanationLines(one).map((line) => `  ${line}\n`),
+      ),
+    )
+    .join('');
+}
+
+function accountsOf({ keystone, lease, current }: LeaseCase) {
+  const projects = new Map<string, GivenAccount>(Object.entries(keystone?.projects ?? {}));
+  const users = new Map<string, GivenAccount>(Object.entries(keystone?.users ?? {}));
+  for (const { project, user } of [current, lease].filter((one): one is ShortLease => one !== undefined)) {
+    if (typeof project === 'object') {
+      projects.set(project.id, project);
+    }
+    if (typeof user === 'object') {
+      users.set(user.id, user);
+    }
+  }
+  const isUnavailable = keystone?.unavailable ?? false;
+  return { projects, users, isUnavailable, areGiven: projects.size + users.size > 0 || isUnavailable };
+}
+
+/** The lease that an update changes is in the ledger, as it is in Blazar. */
+async function fill(read: ReadCase<LeaseCase>, trial: LeaseTrial, request: TriedRequest): Promise<void> {
+  const { leases = [], budgets = [] } = read.case.ledger ?? {};
+  if (trial.ledger === undefined) {
+    if (leases.length + budgets.length > 0) {
+      throw CaseMistake.at(read, ['ledger'], 'ledger: no filter of the configuration uses the ledger');
+    }
+    return;
+  }
+  for (const [index, budget] of budgets.entries()) {
+    await giveBudget(trial, budget).catch((thrown: unknown) => {
+      throw thrown instanceof InvalidRequestError || thrown instanceof BudgetConflictError
+        ? CaseMistake.at(read, ['ledger', 'budgets', index], `ledger.budgets.${index}: ${thrown.message}`)
+        : thrown;
+    });
+  }
+  const now: Instant = trial.now();
+  const standing: StandingLease[] = leases.map((short, index) => ({
+    context: contextOf(short),
+    lease: { id: `lease-${index + 1}`, ...wholeLease(short, now) },
+  }));
+  const current =
+    request.operation === 'update' ? [{ context: request.context, lease: request.currentLease }] : [];
+  await giveLeases(trial, [...standing, ...current]).catch((thrown: unknown) => {
+    throw thrown instanceof ConfigurationError || !(thrown instanceof Error)
+      ? thrown
+      : CaseMistake.at(read, ['ledger'], `ledger: a lease cannot be recorded: ${thrown.message}`);
+  });
+}
+
+/** From millionths of a unit for a second to millionths of unit-hours. */
+const SECONDS_PER_HOUR = 3600n;
+
+function chargedIn(budgets: Awaited<ReturnType<typeof budgetsIn>>): Charged {
+  const sum = (isUser: boolean) =>
+    Number(
+      budgets
+        .filter(({ userId }) => (userId !== null) === isUser)
+        .reduce((total, { taken }) => total + taken, 0n) / SECONDS_PER_HOUR,
+    );
+  return { project: sum(false), user: sum(true) };
+}

@@ -1,0 +1,192 @@
+/**
+ * Tries requests about leases by a configuration, away from everything else: no network, a ledger of its own, its own clock. It knows
+ * nothing of cases.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { withinDeadline } from '../../deadline.ts';
+import type { Configuration } from '../../enforcement/configuration.ts';
+import { UsageEnforcement } from '../../enforcement/enforcement.ts';
+import { ConfigurationError } from '../../errors.ts';
+import type { RuleObserver } from '../../filter/rule-observer.ts';
+import type { SharedServices } from '../../filter/services.ts';
+import type { Decision } from '../../filter/verdict.ts';
+import type { Instant } from '../../lease/dates.ts';
+import type { CreateRequest, UpdateRequest } from '../../lease/lease.ts';
+import type { ChainLedger } from '../../ledger/service.ts';
+import type { Keystone } from '../../openstack/contract.ts';
+import { causeLogger } from '../cases/cause-logger.ts';
+import type { EmptyLedgers } from './empty-ledger.ts';
+
+/** Where the configuration does not say, in seconds. */
+const DEADLINE = 30;
+
+/** A request as the service gets it. */
+export type TriedRequest =
+  | ({ readonly operation: 'create' } & CreateRequest)
+  | ({ readonly operation: 'update' } & UpdateRequest);
+
+export interface TrialSurroundings {
+  /** Microseconds of the epoch. `undefined` = the clock of the machine. */
+  readonly now: Instant | undefined;
+  readonly keystone: Keystone;
+  readonly http: SharedServices['http'];
+  readonly ruleObserver?: RuleObserver | undefined;
+  /** Shared by trials, and closed by whoever made it. */
+  readonly ledgers: EmptyLedgers;
+}
+
+export interface Tried {
+  readonly decision: Decision;
+  /** Why filters failed, from the log: users only read that they did. */
+  readonly causes: readonly string[];
+}
+
+export class LeaseTrial {
+  readonly #enforcement: UsageEnforcement;
+  readonly #clock: TrialClock;
+  readonly #causes: string[];
+  readonly #folder: string;
+  readonly #deadline: number;
+
+  private constructor(
+    enforcement: UsageEnforcement,
+    clock: TrialClock,
+    causes: string[],
+    folder: string,
+    deadline: number,
+  ) {
+    this.#enforcement = enforcement;
+    this.#clock = clock;
+    this.#causes = causes;
+    this.#folder = folder;
+    this.#deadline = deadline;
+  }
+
+  /** `configuration`: one that `requireConfiguration` has returned, with `SECTIONS`. @throws ConfigurationError */
+  static async open(configuration: Configuration, surroundings: TrialSurroundings): Promise<LeaseTrial> {
+    const { now, keystone, http, ruleObserver, ledgers } = surroundings;
+    const causes: string[] = [];
+    const clock = new TrialClock(now);
+    const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-test-'));
+    const file = join(folder, 'ledger.db');
+    try {
+      const own = apart(configuration, file);
+      const parts = { logger: causeLogger(causes), clock, keystone, http, ruleObserver };
+      const open = () => UsageEnforcement.fromConfiguration(own, parts);
+      const enforcement = await open().catch(async (thrown: unknown) => {
+        if (!needsLedger(thrown)) {
+          throw thrown;
+        }
+        await ledgers.at(file);
+        return open();
+      });
+      return new LeaseTrial(enforcement, clock, causes, folder, deadlineOf(configuration));
+    } catch (thrown) {
+      remove(folder);
+      throw thrown;
+    }
+  }
+
+  /** For filling it. `undefined` = no filter uses the ledger. */
+  get ledger(): ChainLedger | undefined {
+    return this.#enforcement.ledger;
+  }
+
+  get claimants() {
+    return this.#enforcement.claimants;
+  }
+
+  /** Whether names of Keystone are told to filters. */
+  get hasNames(): boolean {
+    return this.#enforcement.names !== undefined;
+  }
+
+  /** Microseconds of the epoch. */
+  now(): Instant {
+    return BigInt(this.#clock.now().getTime()) * 1000n;
+  }
+
+  /** Does something at an earlier time. */
+  async at<Result>(time: Instant, work: () => Promise<Result>): Promise<Result> {
+    const before = this.#clock.set(time);
+    try {
+      return await work();
+    } finally {
+      this.#clock.restore(before);
+    }
+  }
+
+  /** Decides as the service does, and records the lease if it is allowed. */
+  async judge(request: TriedRequest, { acceptsChanges = false } = {}): Promise<Tried> {
+    this.#causes.length = 0;
+    const decision = await withinDeadline(this.#deadline, (deadline) => {
+      const options = { deadline, acceptsChanges };
+      return request.operation === 'create'
+        ? this.#enforcement.checkCreate(request, options)
+        : this.#enforcement.checkUpdate(request, options);
+    });
+    return { decision, causes: [...this.#causes] };
+  }
+
+  async close(): Promise<void> {
+    await this.#enforcement.close();
+    remove(this.#folder);
+  }
+}
+
+/** Stands still, unless it is the clock of the machine. */
+class TrialClock {
+  #time: number | undefined;
+
+  constructor(now: Instant | undefined) {
+    this.#time = now === undefined ? undefined : Number(now / 1000n);
+  }
+
+  now(): Date {
+    return this.#time === undefined ? new Date() : new Date(this.#time);
+  }
+
+  set(time: Instant): number | undefined {
+    const before = this.#time;
+    this.#time = Number(time / 1000n);
+    return before;
+  }
+
+  restore(time: number | undefined): void {
+    this.#time = time;
+  }
+}
+
+/** Whether a filter has looked for a ledger. */
+function needsLedger(thrown: unknown): boolean {
+  return thrown instanceof ConfigurationError && thrown.problems.some(({ section }) => section === 'ledger');
+}
+
+/** In seconds. What else `[service]` says need not be right where a lease is tried. */
+function deadlineOf({ settings }: Configuration): number {
+  const found = settings.find(({ option }) => option.section === 'service' && option.name === 'deadline');
+  return typeof found?.value === 'number' ? found.value : DEADLINE;
+}
+
+/** Whatever database the configuration names, a trial writes to a file of its own, and tells nobody. */
+function apart(configuration: Configuration, file: string): Configuration {
+  const own: Readonly<Record<string, unknown>> = {
+    'ledger.connection': `sqlite://${file}`,
+    'ledger.commit': 'check',
+    'ledger.doubt_folder': '',
+    'notifications.webhook_url': undefined,
+  };
+  return {
+    ...configuration,
+    settings: configuration.settings.map((setting) => {
+      const name = `${setting.option.section}.${setting.option.name}`;
+      return Object.hasOwn(own, name) ? { ...setting, value: own[name], input: own[name] } : setting;
+    }),
+  };
+}
+
+function remove(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,146 @@
+/** Runs one case about pods, by scheduling policies from files and by rules. */
+import { dirname, resolve } from 'node:path';
+import { readTextFile, systemErrorText } from '../../config/read-file.ts';
+import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
+import { InvalidRequestError } from '../../errors.ts';
+import { rulesOfFailure } from '../../filter/broken-rules.ts';
+import { type KubernetesOptions, kubernetesSection, policyOptions } from '../../kubernetes/options.ts';
+import { type Pod, parsePod } from '../../kubernetes/pod.ts';
+import { PodAdmission } from '../../kubernetes/pod-admission.ts';
+import { PodRules } from '../../kubernetes/pod-rules.ts';
+import { SchedulingPolicies } from '../../kubernetes/scheduling-policies.ts';
+import { YamlDocument } from '../../yaml/document.ts';
+import { YamlError } from '../../yaml/error.ts';
+import type { ReadCase } from '../cases/case-files.ts';
+import { CaseMistake } from '../cases/case-mistake.ts';
+import type { CaseResult } from '../cases/case-report.ts';
+import { type CheckedObject, objectsIn } from '../scheduling-policy-objects.ts';
+import { type ReviewedObject, reviewObject } from '../scheduling-policy-review.ts';
+import type { Coverage } from './coverage.ts';
+import type { PodCase } from './pod-case.ts';
+import { podDifferences } from './pod-case-answer.ts';
+
+/** As of the API server. */
+const MAX_BYTES = 3 * 1024 * 1024;
+
+/** @throws CaseMistake, ConfigurationError */
+export async function runPodCase(
+  read: ReadCase<PodCase>,
+  configuration: Configuration,
+  coverage: Coverage,
+): Promise<Pick<CaseResult, 'status' | 'reasons'>> {
+  const objects = objectsOf(read);
+  const options = sectionOf(configuration, kubernetesSection);
+  const settings = policyOptions(options);
+  const paths = pathsOf(read, options);
+  const source = paths.length === 0 ? undefined : SchedulingPolicies.read(paths, settings).policies;
+  const { audit, schedulers, rules_path, default_priority_class: defaultPriorityClass } = options;
+  const seen = coverage.of(configuration);
+  const { now: time, user } = read.case;
+  const now = () => (time === undefined ? new Date() : new Date(time));
+  const rules = rules_path === undefined ? undefined : PodRules.read(rules_path, { now, observer: seen });
+  const admission = new PodAdmission(source, { audit, schedulers, rules });
+  for (const { name } of source?.policies ?? []) {
+    seen.expect('scheduling-policy', name);
+  }
+  const reasons: string[] = [];
+  for (const object of objects) {
+    const namespace = namespaceOf(read, object);
+    const reviewed = await reviewObject({ source, admission, defaultPriorityClass }, object, namespace, {
+      account: read.case.service_account,
+      current: currentOf(read),
+      user,
+    }).catch((thrown: unknown) => {
+      if (rulesOfFailure(thrown) === undefined || !(thrown instanceof Error)) {
+        throw thrown;
+      }
+      return thrown;
+    });
+    if (reviewed instanceof Error) {
+      return { status: 'broken', reasons: [reviewed.message] };
+    }
+    for (const name of reviewed.policies) {
+      const refuses = reviewed.decided.reasons.some(({ policies }) => policies.includes(name));
+      seen.saw(
+        'scheduling-policy',
+        name,
+        reviewed.decided.allowed ? 'allowed' : refuses ? 'refused' : 'skipped',
+      );
+    }
+    const heading = objects.length === 1 ? '' : `${object.kind} ${object.name ?? ''}: `;
+    reasons.push(...differences(read, object, reviewed).map((reason) => heading + reason));
+  }
+  return { status: reasons.length === 0 ? 'passed' : 'failed', reasons };
+}
+
+function differences(read: ReadCase<PodCase>, { pod }: CheckedObject, reviewed: ReviewedObject): string[] {
+  return podDifferences(read.case.expect, reviewed.decided, {
+    written: reviewed.written,
+    isChanged: reviewed.written !== pod,
+  });
+}
+
+function pathsOf(
+  read: ReadCase<PodCase>,
+  { source, scheduling_policies: configured, rules_path }: KubernetesOptions,
+): readonly string[] {
+  const { scheduling_policies: own } = read.case;
+  if (own !== undefined) {
+    return own.map((path) => resolve(dirname(read.file), path));
+  }
+  if (configured.length === 0 && rules_path === undefined) {
+    const why =
+      source === 'cluster' ? 'are those of a cluster, which a case cannot ask' : 'are not configured';
+    throw CaseMistake.at(
+      read,
+      [],
+      `the scheduling policies ${why}: name files in scheduling_policies of the case, or of [kubernetes]`,
+    );
+  }
+  return configured;
+}
+
+function currentOf({ case: { current }, ...read }: ReadCase<PodCase>): Pod | undefined {
+  try {
+    return current === undefined ? undefined : parsePod(current);
+  } catch (thrown) {
+    throw thrown instanceof InvalidRequestError
+      ? CaseMistake.at(read, ['current'], `current: ${thrown.message}`)
+      : thrown;
+  }
+}
+
+function objectsOf(read: ReadCase<PodCase>): CheckedObject[] {
+  const { pod, pod_file } = read.case;
+  const key = pod_file === undefined ? 'pod' : 'pod_file';
+  try {
+    const documents =
+      pod_file === undefined
+        ? [YamlDocument.from({ apiVersion: 'v1', kind: 'Pod', ...pod })]
+        : YamlDocument.parseAll(readTextFile(resolve(dirname(read.file), pod_file), MAX_BYTES));
+    const found = documents.map(objectsIn);
+    const [other] = found.flatMap(({ others }) => others);
+    if (other !== undefined) {
+      throw CaseMistake.at(read, [key, 'kind'], `${key}: ${other} creates no pods`);
+    }
+    const objects = found.flatMap((one) => one.objects);
+    if (objects.length === 0) {
+      throw CaseMistake.at(read, [key], `${key}: expected a pod, or an object that creates pods`);
+    }
+    return objects;
+  } catch (thrown) {
+    if (thrown instanceof CaseMistake) {
+      throw thrown;
+    }
+    const isContent = thrown instanceof YamlError || thrown instanceof InvalidRequestError;
+    throw CaseMistake.at(read, [key], `${key}: ${isContent ? thrown.message : systemErrorText(thrown)}`);
+  }
+}
+
+function namespaceOf(read: ReadCase<PodCase>, { namespace: own }: CheckedObject): string {
+  const { namespace } = read.case;
+  if (namespace !== undefined && own !== undefined && namespace !== own) {
+    throw CaseMistake.at(read, ['namespace'], `namespace: expected ${own}, where the pod is`);
+  }
+  return namespace ?? own ?? 'default';
+}

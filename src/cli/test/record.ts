@@ -1,0 +1,152 @@
+/** `test --record`: writes a case for each different decision of a log. */
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemErrorText } from '../../config/read-file.ts';
+import { InvalidRequestError } from '../../errors.ts';
+import { ExitCode, onOneLine, UnwrittenError, UsageError } from '../output.ts';
+import type { SourceFlags } from '../sources.ts';
+import { type LogRun, openLogRun } from './log-run.ts';
+import type { PastDecision } from './past-decision.ts';
+import { type RecordedCase, recordedCase } from './recorded-case.ts';
+import type { LogFlags } from './replay-flags.ts';
+
+export interface RecordFlags extends LogFlags, SourceFlags {}
+
+/** In the order in which they are told. */
+const COUNTS = {
+  written: 'cases written',
+  unchanged: 'cases there already',
+  kept: 'cases there that say something else (--force replaces them)',
+  repeated: 'decisions like one before',
+  beyond: 'decisions beyond --max',
+  impossible:
+    'decisions without what a case needs: the request, or what the ledger, a service or Keystone said',
+} as const;
+type Count = keyof typeof COUNTS;
+
+/** Writes cases, says how many, and returns the exit code. @throws UsageError, ConfigurationError */
+export async function record(
+  logs: readonly string[],
+  folders: readonly string[],
+  flags: RecordFlags,
+): Promise<number> {
+  const run = await openLogRun(logs, folders, flags);
+  const seen = new Set<string>();
+  const counts = new Map<Count, number>();
+  const count = (what: Count) => void counts.set(what, (counts.get(what) ?? 0) + 1);
+  try {
+    await run.each(async (past) => {
+      if (past.operation !== 'create' && past.operation !== 'update') {
+        return;
+      }
+      const written = recordedCase(past);
+      if (written === undefined) {
+        count('impossible');
+      } else if (seen.has(written.file)) {
+        count('repeated');
+      } else if (seen.size >= flags.max) {
+        count('beyond');
+      } else if (await needsMore(past, run)) {
+        count('impossible');
+      } else {
+        seen.add(written.file);
+        count(put(flags.out, written, flags.force === true));
+      }
+    });
+  } finally {
+    await run.close();
+  }
+  const { damaged } = run.decisions;
+  for (const line of damaged.first) {
+    process.stderr.write(`warning: ${onOneLine(line)}\n`);
+  }
+  const lines = Object.entries(COUNTS).flatMap(([what, text]) => {
+    const many = counts.get(what as Count) ?? 0;
+    return many > 0 || what === 'written' ? [`${many} ${text}`] : [];
+  });
+  process.stdout.write(`${onOneLine(flags.out)}: ${lines.join('\n  ')}\n`);
+  if (damaged.count > 0) {
+    process.stdout.write(`  ${damaged.count} lines that are not decisions\n`);
+  }
+  if (seen.size === 0) {
+    throw new UsageError(`${logs.join(' ')}: no decision can be a case: see [service] decision_log_requests`);
+  }
+  return counts.has('kept') ? ExitCode.usage : ExitCode.ok;
+}
+
+/** Whether a filter of the configuration asks for something that the log does not hold. */
+async function needsMore({ operation, request, now }: PastDecision, { rehearsal }: LogRun): Promise<boolean> {
+  if (request === undefined || (rehearsal.usesNames && request.names === undefined)) {
+    return true;
+  }
+  try {
+    const { body, names } = request;
+    const asked = operation === 'create' ? 'create' : 'update';
+    const { decision, unasked } = await rehearsal.judge({ operation: asked, body, names, now });
+    // In a case, a filter that is asked too early fails; one that is never asked does no harm.
+    return unasked.length > 0 || (decision.failed && !decision.allowed);
+  } catch (thrown) {
+    if (thrown instanceof InvalidRequestError) {
+      return true;
+    }
+    throw thrown;
+  }
+}
+
+/** Replaces nothing, unless it may. @throws UsageError, UnwrittenError */
+function put(folder: string, { file, text }: RecordedCase, mayReplace: boolean): Count {
+  const path = join(folder, file);
+  try {
+    mkdirSync(folder, { recursive: true });
+    writeNew(path, text);
+    return 'written';
+  } catch (thrown) {
+    if (codeOf(thrown) !== 'EEXIST') {
+      throw notWritten(path, thrown);
+    }
+  }
+  try {
+    if (withoutTime(readFileSync(path, 'utf8')) === withoutTime(text)) {
+      return 'unchanged';
+    }
+    if (mayReplace) {
+      // Whole or not at all: on a full disk, the case that is there stays.
+      const beside = `${path}.${process.pid}.new`;
+      writeNew(beside, text);
+      renameSync(beside, path);
+      return 'written';
+    }
+    return 'kept';
+  } catch (thrown) {
+    throw notWritten(path, thrown);
+  }
+}
+
+/** Leaves no half of it. Exclusively: a link that somebody has put there is not followed. */
+function writeNew(path: string, text: string): void {
+  const file = openSync(path, 'wx');
+  try {
+    writeFileSync(file, text);
+  } catch (thrown) {
+    rmSync(path, { force: true });
+    throw thrown;
+  } finally {
+    closeSync(file);
+  }
+}
+
+const NO_ROOM = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'];
+
+function notWritten(path: string, thrown: unknown): Error {
+  const message = `${path}: could not be written: ${systemErrorText(thrown)}`;
+  return NO_ROOM.includes(codeOf(thrown)) ? new UnwrittenError(message) : new UsageError(message);
+}
+
+function codeOf(thrown: unknown): string {
+  return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+}
+
+/** The same decision at another time makes the same case. */
+function withoutTime(text: string): string {
+  return text.replace(/^ {2}"(?:name|now)": .*\n/gm, '');
+}

@@ -1,0 +1,86 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { confFile, temporaryFile } from '../support/files.ts';
+import { COMMAND, scrubbedEnvironment, startCommand } from '../support/run-command.ts';
+
+const FULL = 'error: standard output could not be written: no space is left on the device\n';
+
+/** Runs a command in a shell, whose redirections follow its arguments. What is left of its streams is a pipe. */
+function shell(args: readonly string[], redirections: string, before = '') {
+  const { status, stdout, stderr } = spawnSync(
+    'bash',
+    ['-c', `${before} exec "$@" ${redirections}`, 'bash', process.execPath, COMMAND, ...args],
+    { env: scrubbedEnvironment(), encoding: 'utf8' },
+  );
+  return { status, stdout, stderr };
+}
+
+const conf = () =>
+  confFile('[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n');
+
+describe('a reader that closes the pipe', () => {
+  it.concurrent.for(['config sample', '--help'])('ends "%s" without a message', async (line) => {
+    const { process: child, ended } = startCommand(line.split(' '));
+    child.stdout?.destroy();
+    const { code, stderr } = await ended;
+    expect(stderr).toBe('');
+    expect([0, 141]).toContain(code);
+  });
+});
+
+describe('a full disk', () => {
+  it.for(['ledger', 'budget', 'outbox', 'scheduling-policy'])('is told by the help of %s', (command) => {
+    const { status, stderr } = shell([command, '--help'], '>/dev/full');
+    expect({ status, stderr }).toEqual({ status: 74, stderr: FULL });
+  });
+
+  it.for([
+    ['skypilot', 'policies'],
+    ['config', 'sample'],
+    ['config', 'validate', '--config-file', 'CONF'],
+    ['skypilot', 'review', 'TASK', '--config', 'skypilot.admin_policies=RejectAllPolicy'],
+    ['skypilot', 'review', 'TASK', '--config', 'skypilot.admin_policies=AddLabelsPolicy', '--format', 'json'],
+    ['skypilot', 'test', 'CASES', '--config', 'skypilot.admin_policies=AddLabelsPolicy'],
+    ['skypilot', 'config', '--task', 'TASK'],
+    ['serve', '--config-file', 'CONF', '--port', '0'],
+  ])('is told by %j', (command) => {
+    const task = temporaryFile('task.yaml', 'run: x\nconfig: {docker: {run_options: [a]}}\n');
+    const cases = dirname(temporaryFile('case.yaml', 'task: {run: x}\nexpect: {allowed: true}\n'));
+    const files: Readonly<Record<string, string>> = { TASK: task, CASES: cases, CONF: conf() };
+    const args = command.map((one) => files[one] ?? one);
+    const { status, stderr } = shell(args, '>/dev/full');
+    expect(status).toBe(74);
+    expect(stderr.endsWith(FULL)).toBe(true);
+    expect(shell(args, '>/dev/full 2>/dev/full').status).toBe(74);
+  });
+
+  it('of standard error leaves the code of a mistake, and no success where a warning is lost', () => {
+    expect(shell(['skypilot', 'nonsense'], '2>/dev/full').status).toBe(2);
+    const warned = ['skypilot', 'config', '--get', 'kubernetes', '--server', '/dev/null'];
+    expect(shell(warned, '')).toMatchObject({ status: 0, stderr: expect.stringMatching(/^warning: /) });
+    expect(shell(warned, '2>/dev/full').status).toBe(74);
+    expect(shell(['config', 'sample'], '2>/dev/full').status).toBe(0);
+  });
+});
+
+describe('a limit on the size of files', () => {
+  it.for([0, 1])('of %d KB is told, and no part of the output counts as the whole', (kilobytes) => {
+    const file = temporaryFile('sample.conf', '');
+    const { status, stderr } = shell(['config', 'sample'], `>"${file}"`, `ulimit -f ${kilobytes};`);
+    expect({ status, stderr }).toEqual({
+      status: 74,
+      stderr:
+        'error: standard output could not be written: the file would be larger than is allowed (ulimit -f)\n',
+    });
+    expect(readFileSync(file)).toHaveLength(kilobytes * 1024);
+  });
+});
+
+describe('a stream that is closed', () => {
+  it('changes no exit code', () => {
+    expect(shell(['--version'], '>&-')).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(shell(['skypilot', 'nonsense'], '2>&-').status).toBe(2);
+  });
+});
