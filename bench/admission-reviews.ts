@@ -97,31 +97,35 @@ export const LEASE_DOCUMENTS: ClusterDocuments = {
 };
 
 /** As YAML. */
-export function policyFile({ policies, roles, bindings }: ClusterDocuments): string {
-  const kubernetes = 'rbac.authorization.k8s.io';
-  return [
-    ...policies.map(({ name, spec }) => ({
-      apiVersion: 'extensions/v1alpha1',
-      kind: 'SchedulingPolicy',
-      metadata: { name },
-      spec,
-    })),
-    ...roles.map(({ name, resourceNames }) => ({
-      apiVersion: `${kubernetes}/v1`,
+export function policyFile(documents: ClusterDocuments): string {
+  const { roles, bindings } = rbacObjects(documents, 'extensions');
+  const policies = documents.policies.map(({ name, spec }) => ({
+    apiVersion: 'extensions/v1alpha1',
+    kind: 'SchedulingPolicy',
+    metadata: { name },
+    spec,
+  }));
+  return [...policies, ...roles, ...bindings].map((document) => JSON.stringify(document)).join('\n---\n');
+}
+
+/** As an API server has them. `group`: of the policies. */
+export function rbacObjects({ roles, bindings }: ClusterDocuments, group: string) {
+  const rbac = 'rbac.authorization.k8s.io';
+  return {
+    roles: roles.map(({ name, resourceNames }) => ({
+      apiVersion: `${rbac}/v1`,
       kind: 'ClusterRole',
       metadata: { name },
-      rules: [{ ...RULE, resourceNames }],
+      rules: [{ ...RULE, apiGroups: [group], resourceNames }],
     })),
-    ...bindings.map(({ name, role, subject }) => ({
-      apiVersion: `${kubernetes}/v1`,
+    bindings: bindings.map(({ name, role, subject }) => ({
+      apiVersion: `${rbac}/v1`,
       kind: 'ClusterRoleBinding',
       metadata: { name },
-      roleRef: { apiGroup: kubernetes, kind: 'ClusterRole', name: role },
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
       subjects: [subject],
     })),
-  ]
-    .map((document) => JSON.stringify(document))
-    .join('\n---\n');
+  };
 }
 
 /** As parsed: parsing ten thousand takes seconds. */

@@ -43,7 +43,7 @@ async function decisions(
 }
 
 /** MaxLeaseDurationFilter and nine others that check the length; the last one decides as `allowed` says. */
-async function tenFilters(allowed: boolean): Promise<Subject> {
+export async function tenFilters(allowed: boolean): Promise<Subject> {
   const { folder, names, limits, remove } = writeDurationFilters(9);
   try {
     return await decisions(
@@ -61,7 +61,8 @@ async function tenFilters(allowed: boolean): Promise<Subject> {
   }
 }
 
-function parsing(texts: readonly string[]): Subject {
+/** Parses all `texts`. */
+export function parsing(texts: readonly string[]): Subject {
   return {
     operations: ROUNDS_OF_REQUESTS * texts.length,
     batch() {

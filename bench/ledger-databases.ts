@@ -55,19 +55,15 @@ export async function newLedger(dialect: Dialect): Promise<string> {
   return connection;
 }
 
-/** Makes a ledger with a budget that is never used up. */
-export async function makeLedger(connection: string, projectId: string): Promise<void> {
+/** Makes a ledger in which each of the projects has a budget that is never used up. */
+export async function makeLedger(connection: string, ...projectIds: readonly string[]): Promise<void> {
   await upgradeTables(parsed(connection));
   const options = { connection, commit: 'check', timeout: 60, pool_size: 1 } as const;
   const { ledger } = openLedger(options, { clock: CLOCK, observer: undefined });
-  const budget = {
-    projectId,
-    userId: null,
-    validFrom: 0n,
-    validUntil: 10n ** 10n,
-    amount: 2n ** 62n,
-  };
-  await setBudget(ledger, budget, { who: 'bench', reason: null }, NO_WAIT);
+  const budget = { userId: null, validFrom: 0n, validUntil: 10n ** 10n, amount: 2n ** 62n };
+  for (const projectId of projectIds) {
+    await setBudget(ledger, { ...budget, projectId }, { who: 'bench', reason: null }, NO_WAIT);
+  }
   await ledger.close();
 }
 

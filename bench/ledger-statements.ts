@@ -69,8 +69,8 @@ function listenToPostgres(note: Note): () => void {
   const client = pg.Client.prototype as { query: (...asked: unknown[]) => unknown };
   const { query } = client;
   client.query = function (this: pg.Client, ...asked) {
-    const [sql, parameters] = asked;
-    note(String(sql), Array.isArray(parameters) ? parameters : []);
+    const [{ text, values = [] }] = asked as [pg.QueryConfig];
+    note(text, values);
     return query.apply(this, asked);
   };
   return () => {

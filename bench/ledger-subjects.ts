@@ -12,6 +12,11 @@ const LEASES = 20;
 /** How many different ones are said again and again. */
 const SAID_LEASES = 100;
 
+/** As many as wait at the same time. */
+export const CROWD = 64;
+/** The length of the texts of a bare row, as that of a lease in the ledger. */
+const ROW = 500;
+
 /** Leases are created, or would be: checks, and with them the transaction that records a lease. */
 export async function creating(connection: string, dryRun = false): Promise<Subject> {
   const enforcement = await enforcementAt(connection);
@@ -28,14 +33,51 @@ export async function creating(connection: string, dryRun = false): Promise<Subj
   };
 }
 
-/** The same statements with the same values, on a new ledger, by better-sqlite3 alone. */
-export async function bareSqlite(): Promise<Subject> {
-  const leases = await statementsOfLeases('sqlite', SAID_LEASES);
-  const database = new Sqlite((await newLedger('sqlite')).slice('sqlite://'.length), { timeout: 0 });
+/** The same by clients that ask at the same time: each asks again when it is answered. */
+export async function creatingAtOnce(connection: string): Promise<Subject> {
+  const enforcement = await enforcementAt(connection);
+  const nextRequest = requestsOf(`${process.pid} `);
+  await create(enforcement, nextRequest());
+  const client = async () => {
+    for (let count = 0; count < LEASES; count += 1) {
+      await create(enforcement, nextRequest());
+    }
+  };
+  return {
+    operations: CROWD * LEASES,
+    batch: () => Promise.all(Array.from({ length: CROWD }, client)),
+    close: () => enforcement.close(),
+  };
+}
+
+/** Rows of one text, so many in a transaction: what the disk can do. */
+export async function bareRows(together: number): Promise<Subject> {
+  const database = durable(await newLedger('sqlite'));
+  database.exec('CREATE TABLE rows (text TEXT)');
+  const statement = database.prepare('INSERT INTO rows VALUES (?)');
+  const text = 'x'.repeat(ROW);
+  const insert = database.transaction(() => {
+    for (let count = 0; count < together; count += 1) {
+      statement.run(text);
+    }
+  });
+  return { operations: together, batch: () => insert.immediate(), close: () => database.close() };
+}
+
+/** Durable like the ledger. */
+function durable(connection: string): Sqlite.Database {
+  const database = new Sqlite(connection.slice('sqlite://'.length), { timeout: 0 });
   database.defaultSafeIntegers(true);
   for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON']) {
     database.pragma(pragma);
   }
+  return database;
+}
+
+/** The same statements with the same values, on a new ledger, by better-sqlite3 alone. */
+export async function bareSqlite(): Promise<Subject> {
+  const leases = await statementsOfLeases('sqlite', SAID_LEASES);
+  const database = durable(await newLedger('sqlite'));
   const prepared = new Map<string, Sqlite.Statement<unknown[]>>();
   const known = leases.map((statements) =>
     statements.map((said) => {

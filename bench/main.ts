@@ -12,10 +12,13 @@ import { compare } from './harness/results.ts';
 import { runOnce } from './harness/run.ts';
 import type { Run, Suite, Trial } from './harness/suite.ts';
 import { trial as ledger } from './ledger.ts';
+import { trial as ledgerClients } from './ledger-clients.ts';
 import { suite as outbox } from './outbox.ts';
 import { suite as peers } from './peers.ts';
 import { trial as peopleLists } from './people-lists.ts';
+import { trial as replay } from './replay.ts';
 import { printJsonReport, printTableReport } from './report.ts';
+import { suite as rules } from './rules.ts';
 import { suite as service } from './service.ts';
 import { trial as fuzz } from './service-fuzz.ts';
 import { trial as latency } from './service-latency.ts';
@@ -23,21 +26,26 @@ import { trial as memory } from './service-memory.ts';
 import { suite as tokens } from './service-tokens.ts';
 import { trial as worstCase } from './service-worst-case.ts';
 import { suite as skypilotReview } from './skypilot-review.ts';
+import { trial as workers } from './workers.ts';
 
 const MATTERS: readonly (Suite | Trial)[] = [
   check,
   peers,
+  rules,
+  replay,
   externalService,
   outbox,
   coldStart,
   skypilotReview,
   admission,
   ledger,
+  ledgerClients,
   decisionStore,
   estimate,
   peopleLists,
   blazarRound,
   service,
+  workers,
   tokens,
   latency,
   memory,

@@ -2,6 +2,8 @@
 import type { Dialect } from '../src/ledger/connection.ts';
 import type { Ledger } from '../src/ledger/ledger.ts';
 import { openLedger } from '../src/ledger/open.ts';
+import { readOpenRows } from '../src/ledger/round.ts';
+import { openClusters } from '../src/ledger/views/clusters.ts';
 import { budgetCourses } from '../src/ledger/views/courses.ts';
 import { listEntries } from '../src/ledger/views/entries.ts';
 import { listProjectLeases } from '../src/ledger/views/leases.ts';
@@ -44,6 +46,8 @@ const LOOKS: Readonly<Record<string, (ledger: Ledger) => Promise<unknown>>> = {
   'open leases': (ledger) =>
     listProjectLeases(ledger, { ...page, projectId: PROJECT, state: 'open' }, NO_WAIT),
   entries: (ledger) => listEntries(ledger, { ...page, projectId: PROJECT }, NO_WAIT),
+  clusters: (ledger) => openClusters(ledger, 1000, NO_WAIT),
+  'open leases of a region without any': (ledger) => readOpenRows(ledger, 'nowhere', NO_WAIT),
   'usage of three days': (ledger) =>
     usageOf(ledger, { projectId: PROJECT, from: NOW - 3n * DAY, until: NOW, groupBy: 'day' }, NO_WAIT),
   'course of a budget over three days': (ledger) =>

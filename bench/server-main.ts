@@ -1,11 +1,15 @@
 /** The process of one server: `server-main.js KIND FOLDER`. Exits with its parent. */
+import { writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { CAPTURED_SECONDS, ROOT } from './requests.ts';
-import { LEASE_POLICIES, LEDGER, LOG, ON_LEDGER, POLICIES } from './server-files.ts';
+import { clusterDocuments, USED } from './admission-reviews.ts';
+import { answerAsApiServer } from './api-server.ts';
+import { CAPTURED_SECONDS } from './requests.ts';
+import { KUBECONFIG, LEASE_POLICIES, LEDGER, LOG, ON_LEDGER, POLICIES } from './server-files.ts';
 import { answerAsKeystone, FIXED_TOKEN } from './tokens.ts';
 import { type Observed, Observer } from './worst-case/observed.ts';
 
@@ -101,6 +105,20 @@ const SERVERS: Readonly<Record<string, (folder: string) => Promise<Running>>> = 
       kubernetes: { scheduling_policies: [join(folder, POLICIES)] },
     }),
 
+  'service, live reviews': async (folder) => {
+    const apiServer = await listen(answerAsApiServer(clusterDocuments(USED)));
+    const kubeconfig = join(folder, KUBECONFIG);
+    writeFileSync(kubeconfig, kubeconfigOf(apiServer.url), { mode: 0o600 });
+    const running = await service({
+      service: { decision_log: join(folder, LOG) },
+      kubernetes: { source: 'cluster', kubeconfig },
+    });
+    while ((await fetch(`${running.url}/readyz`)).status !== 200) {
+      await pause(20);
+    }
+    return running;
+  },
+
   'service, all of it': async (folder) => {
     const connection = `sqlite:///${join(folder, LEDGER)}`;
     const { makeLedger } = await import('./ledger-databases.ts');
@@ -125,13 +143,20 @@ const SERVERS: Readonly<Record<string, (folder: string) => Promise<Running>>> = 
       service: { decision_log: join(folder, LOG) },
       kubernetes: { scheduling_policies: [join(folder, POLICIES)] },
       skypilot: {
-        admin_policies: [
-          `${join(ROOT, 'examples/admin-policies/use-spot-for-gpu-policy.js')}#UseSpotForGpuPolicy`,
-        ],
+        admin_policies: ['UseSpotForGpuPolicy'],
       },
     });
   },
 };
+
+function kubeconfigOf(server: string): string {
+  return JSON.stringify({
+    'current-context': 'bench',
+    contexts: [{ name: 'bench', context: { cluster: 'bench', user: 'bench' } }],
+    clusters: [{ name: 'bench', cluster: { server } }],
+    users: [{ name: 'bench', user: { token: 'bench' } }],
+  });
+}
 
 const LIMIT = {
   enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: CAPTURED_SECONDS },

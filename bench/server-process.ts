@@ -35,6 +35,8 @@ export type ServerKind =
   | 'node:http, reviews'
   /** Judges them by policies, and logs what it decides. */
   | 'service, reviews'
+  /** The same, with policies and rights of a small API server in its process. */
+  | 'service, live reviews'
   /** Everything that judges something is there. */
   | 'service, all of it';
 

@@ -1,9 +1,11 @@
 /** How long callers wait who come at half of the rate that the service can answer. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Scale, Trial } from './harness/suite.ts';
 import { atRate, saturate } from './load.ts';
 import { ServerProcess } from './server-process.ts';
 
 const BOUND = 'allowed';
+const RELOAD_MS = 1000;
 const BOUND_NANOSECONDS = 10e6;
 
 async function measure({ quick }: Scale): Promise<ReadonlyMap<string, number>> {
@@ -23,7 +25,9 @@ async function measure({ quick }: Scale): Promise<ReadonlyMap<string, number>> {
     };
     const ours = await percentiles(service);
     const theirs = await percentiles(bare);
+    const reloading = await whileReloading(service, () => percentiles(service));
     return new Map([
+      ['service that reloads, p99', reloading.p99],
       ['service, p99', ours.p99],
       ['service, p50', ours.p50],
       ['node:http, p99', theirs.p99],
@@ -32,6 +36,23 @@ async function measure({ quick }: Scale): Promise<ReadonlyMap<string, number>> {
     ]);
   } finally {
     await Promise.all([service.stop(), bare.stop()]);
+  }
+}
+
+/** Does some work while the service reads its configuration again and again: a second after it has, it begins anew. */
+async function whileReloading<Result>(service: ServerProcess, work: () => Promise<Result>): Promise<Result> {
+  const ended = new AbortController();
+  const reloads = (async () => {
+    while (!ended.signal.aborted) {
+      await service.reload();
+      await pause(RELOAD_MS, undefined, { signal: ended.signal }).catch(() => {});
+    }
+  })();
+  try {
+    return await work();
+  } finally {
+    ended.abort();
+    await reloads;
   }
 }
 
@@ -45,6 +66,14 @@ export const trial: Trial = {
       measured: 'service, p99',
       comparedWith: 'node:http, p99',
       of: 'time',
+      target: { atMost: 3 },
+    },
+    {
+      name: 'p99 beside node:http, with a reload each second',
+      measured: 'service that reloads, p99',
+      comparedWith: 'node:http, p99',
+      of: 'time',
+      target: { atMost: 5 },
     },
     {
       name: 'p50 beside node:http',
@@ -56,5 +85,6 @@ export const trial: Trial = {
   notes: [
     'The service as in `service`, with its decision log. First it is measured how many requests a second it answers; then for ten seconds half as many come, at random moments (a Poisson process), whether or not those before are answered; two more seconds before them are not counted, in which the callers open their connections and become as fast as they get.',
     'A request takes from the moment that it was due until its answer is read, so nothing is left out while the server, or the process of its callers, is late. The same rate at the node:http server shows what of it is the callers and the machine.',
+    '"With a reload each second": the service reads its configuration again a second after it has done so.',
   ],
 };

@@ -1,0 +1,72 @@
+/** The statements of a lease, said by pgbench: by as many clients as are wanted, on as many projects. */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { PROJECT } from './ledger-databases.ts';
+import { type SaidStatement, statementsOfLeases } from './ledger-statements.ts';
+
+const PROGRAM = process.env.PGBENCH ?? '/usr/bin/pgbench';
+
+/** The statements of one lease that is not the first of its project. */
+export async function statementsOfLease(): Promise<readonly SaidStatement[]> {
+  return (await statementsOfLeases('postgresql', 3)).at(-1) ?? [];
+}
+
+/** How many leases they create in a second. Each client says one statement after the other, prepared. */
+export async function saidByPgbench(
+  connection: string,
+  statements: readonly SaidStatement[],
+  { clients, projects, seconds }: { clients: number; projects: readonly string[]; seconds: number },
+): Promise<number> {
+  if (!existsSync(PROGRAM)) {
+    throw new Error(
+      `pgbench is not in ${PROGRAM}: install the client programs of PostgreSQL, or set PGBENCH`,
+    );
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'bench-pgbench-'));
+  try {
+    const files = projects.map((project) => {
+      const file = join(folder, `${project}.sql`);
+      writeFileSync(file, statements.map((said) => `${written(said, project)}\n`).join(''));
+      return ['-f', file];
+    });
+    const how = ['-n', '-M', 'prepared', '-c', String(clients), '-j', '2', '-T', String(seconds)];
+    const { stdout } = await promisify(execFile)(PROGRAM, [...how, ...files.flat(), connection], {
+      maxBuffer: 2 ** 24,
+    });
+    const [, rate] = /^tps = ([\d.]+) /m.exec(stdout) ?? [];
+    if (rate === undefined) {
+      throw new Error(`expected a rate from pgbench, got ${stdout}`);
+    }
+    return Number(rate);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** An entry names the lease that was just added: its fifth value. */
+const ENTRY_COLUMNS = 9;
+const LEASE_COLUMN = 4;
+
+/** With its values, for another project. Prepared statements are single ones. */
+function written({ sql, parameters }: SaidStatement, project: string): string {
+  const literal = (value: unknown) => {
+    if (value === null || value === undefined) {
+      return 'NULL';
+    }
+    const quoted = pg.escapeLiteral(value === PROJECT ? project : String(value)).trimStart();
+    // A colon would begin a variable.
+    return quoted.includes(':') ? `E${quoted.replace(/^E/, '').replaceAll(':', '\\072')}` : quoted;
+  };
+  const isEntries = sql.startsWith('insert into "entries"');
+  const values = parameters.map((value, index) =>
+    isEntries && index % ENTRY_COLUMNS === LEASE_COLUMN ? ':id' : literal(value),
+  );
+  const filled = sql
+    .replaceAll('; ', ';\n')
+    .replaceAll(/\$(\d+)/g, (_, number) => values[Number(number) - 1] ?? '');
+  return sql.startsWith('insert into "leases"') ? `${filled} \\gset` : `${filled};`;
+}
