@@ -192,6 +192,7 @@ it.each([
       ledger: true,
       keystone: true,
       outbox: true,
+      ruleObserver: true,
     }),
   ],
 ])('%s names all %s', (name, heading, names) => {

@@ -13,6 +13,7 @@ import { outboxCommand } from '../../src/cli/outbox.ts';
 import { schedulingPolicyCommand } from '../../src/cli/scheduling-policy.ts';
 import { serveCommand } from '../../src/cli/serve.ts';
 import { skypilotCommand } from '../../src/cli/skypilot.ts';
+import { testCommand } from '../../src/cli/test.ts';
 import * as library from '../../src/index.ts';
 import { NEEDED_FOR_DECISIONS, NEEDED_FOR_OUTBOX } from '../../src/ledger/rights.ts';
 import { projectFile } from '../support/files.ts';
@@ -32,6 +33,7 @@ const isShown = (word: string) => new RegExp(`\\b${word}(?![a-z])`).test(shownTe
 
 const commands = [
   checkCommand(),
+  testCommand(),
   serveCommand(),
   configCommand(),
   filtersCommand(),
@@ -55,11 +57,30 @@ const TABLES = Object.keys({ ...NEEDED_FOR_OUTBOX, ...NEEDED_FOR_DECISIONS });
 
 /** Names of others, or only in the log: upstream's hook, the documented field, SkyPilot's alternatives, Blazar's flavours, parameters of PostgreSQL. */
 const FOREIGN = [
+  // Options of PgBouncer.
+  'pool_mode',
+  'ignore_startup_parameters',
+  'default_pool_size',
+  'query_wait_timeout',
+  // Of lines of the log, about a trace and a worker.
+  'trace_id',
+  'pause_ms',
+  // Of a container, in rules about pods.
+  'is_init',
+  // Keys of cases about pods.
+  'pod_file',
+  'pod_paths',
+  'service_account',
   // A table of the ledger.
   'decision_filters',
+  // Of a decision on a request of SkyPilot.
+  'changes_left_out',
+  'request_left_out',
   'on_end',
   'end_time',
   'any_of',
+  'user_type',
+  'allowed_users',
   'flavor_id',
   'os_region_name',
   'last_filter',
@@ -74,6 +95,14 @@ const FOREIGN = [
   'blazar_service_password',
   'keystone_service_internaluri',
 ];
+/** Keys of SkyPilot's configurations and tasks. */
+const SKYPILOT = new Set(
+  ['config', 'resources', 'task'].flatMap((name) =>
+    [...readFileSync(projectFile(`src/skypilot/schema/data/${name}.json`), 'utf8').matchAll(/"(\w+)":/g)].map(
+      ([, key]) => key,
+    ),
+  ),
+);
 /** operations.test.ts compares them with the code. */
 const METRIC = /^blazar_enforcement_/;
 
@@ -92,6 +121,7 @@ describe.each(pages)('$name', (page) => {
       isShown(name) ||
       TABLES.includes(name) ||
       FOREIGN.includes(name) ||
+      SKYPILOT.has(name) ||
       METRIC.test(name);
     expect(strange(/^([a-z]+(?:_[a-z]+)+)(?: = .*)?$/, exists)).toEqual([]);
   });
@@ -110,7 +140,7 @@ describe.each(pages)('$name', (page) => {
 
   it('names flags and commands that exist', () => {
     expect(strange(/^(?:blazar-enforcement .*)?(--[a-z-]+)/, (name) => FLAGS.includes(name))).toEqual([]);
-    expect(strange(/^blazar-enforcement ([a-z]+)/, (name) => COMMANDS.includes(name))).toEqual([]);
+    expect(strange(/^blazar-enforcement ([a-z-]+)/, (name) => COMMANDS.includes(name))).toEqual([]);
   });
 });
 

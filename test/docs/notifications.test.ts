@@ -1,7 +1,12 @@
 /** docs/reference/notifications.md against the events that are sent. */
 import { expect, it } from 'vitest';
 import { Corrections } from '../../src/notifications/corrections.ts';
-import { correctedEvent, refusedEvent, thresholdEvent } from '../../src/notifications/events.ts';
+import {
+  bypassedEvent,
+  correctedEvent,
+  refusedEvent,
+  thresholdEvent,
+} from '../../src/notifications/events.ts';
 import { type CloudEvent, eventIn } from '../notifications/cloud-events.ts';
 import { pageNamed } from './markdown.ts';
 
@@ -35,6 +40,15 @@ function sent(): CloudEvent[] {
       last: { ...last, leaseId: null, leaseName: 'a' },
     }),
     correctedEvent('/', 'a', { who: 'a', reason: null, at: new Date(0), corrections }),
+    bypassedEvent('/', 'a', {
+      at: new Date(0),
+      records: [
+        {
+          ...{ request_id: 'a', project_id: 'ml', user_id: 'a', lease_name: 'a', message: 'a' },
+          filters: [{ filter: 'a' }],
+        },
+      ],
+    }),
   ].map(eventIn);
 }
 

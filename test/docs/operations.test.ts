@@ -1,8 +1,8 @@
 /** The references of what the service reports, checked against a real service, and its alerts. */
-import { chmodSync, cpSync, readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   type DecisionOutcome,
   decisionRecordSchema,
@@ -11,8 +11,10 @@ import {
 import { OPERATIONS } from '../../src/decisions/recorded-operation.ts';
 import type { HttpCallErrorCode } from '../../src/http/call-error.ts';
 import { startService } from '../../src/server/service.ts';
+import { startApiServerDouble } from '../support/api-server-double.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
+import { creating } from '../support/kubernetes-service.ts';
 import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { policyServer } from '../support/policy-server.ts';
@@ -37,14 +39,19 @@ async function observe() {
   const ledger = await ledgerAt(connection);
   await giveBudget(ledger, { amount: '10' });
   await ledger.close();
+  const cluster = await startApiServerDouble();
+  const rules = join(temporaryFolder(), 'rules.yaml');
+  writeFileSync(rules, 'rules: [{name: never, allow: "false", message: Never.}]\n');
   const values = {
     service: { port: 0, decision_log: log },
+    kubernetes: { source: 'cluster', kubeconfig: cluster.kubeconfig() },
     ledger: { connection },
     enforcement: {
       enabled_filters: ['ExternalServiceFilter', 'MaxLeasesFilter', 'MaxLeaseDurationFilter'],
       external_service_base_endpoint: external.url,
       max_lease_duration: 172_800,
-      audit_filters: ['LeaseDatesFilter'],
+      audit_filters: ['LeaseDatesFilter', 'RulesFilter'],
+      rules_path: rules,
       lease_dates_latest_end: '2020-01-01',
     },
   };
@@ -53,10 +60,13 @@ async function observe() {
   try {
     const body = JSON.stringify(createLasting(864_000));
     await fetch(`${service.url}/check-create`, { method: 'POST', headers: JSON_TYPE, body });
+    await vi.waitUntil(async () => (await fetch(`${service.url}/readyz`)).ok, { timeout: 20_000 });
+    const pod = JSON.stringify(creating({ nodeSelector: { disk: 'ssd' } }));
+    await fetch(`${service.url}/kubernetes/admission`, { method: 'POST', headers: JSON_TYPE, body: pod });
     const answer = await fetch(`${service.url}/metrics`);
     const found = ownMetrics(await answer.text());
     await service.close();
-    const record: Record<string, unknown> = JSON.parse(readFileSync(log, 'utf8'));
+    const record: Record<string, unknown> = JSON.parse(readFileSync(log, 'utf8').split('\n')[0] ?? '');
     const [filter = {}] = record.filters as object[];
     return {
       found,
@@ -152,12 +162,29 @@ describe('the decision log', () => {
     const { fields } = await observed();
     const titles = ['Fields of a decision', 'Fields of each of its filters'];
     expect(titles.map((title) => namesUnder(decisionLog, title))).toEqual(fields);
-    const [shown, named, ...others] = decisionLog.blocks
+    const [shown, named, changed, ...others] = decisionLog.blocks
       .filter(({ language }) => language === 'json')
       .map(({ text }) => JSON.parse(text));
     expect([Object.keys(shown), Object.keys(shown.filters[0]), ...others]).toEqual(fields);
-    const names = Object.keys(decisionRecordSchema.shape).filter((name) => !fields[0]?.includes(name));
-    expect(Object.keys(named)).toEqual(['project_id', 'user_id', ...names]);
+    const { shape } = decisionRecordSchema;
+    const rest = Object.keys(shape).filter((name) => !fields[0]?.includes(name));
+    const ofSkypilot = ['side', 'launch'];
+    const ofTraces = namesUnder(decisionLog, 'Fields of traced decisions');
+    expect(ofTraces).toEqual(['trace_id']);
+    expect(Object.keys(named)).toEqual([
+      'project_id',
+      'user_id',
+      ...rest.filter((name) => ![...ofSkypilot, ...ofTraces].includes(name)),
+    ]);
+    const ofRules = namesUnder(decisionLog, 'Fields of rules');
+    expect(ofRules).toEqual(['rules']);
+    expect(namesUnder(decisionLog, 'Fields of decisions of SkyPilot')).toEqual([
+      ...ofSkypilot,
+      ...Object.keys(shape.filters.element.shape).filter(
+        (name) => !fields[1]?.includes(name) && !ofRules.includes(name),
+      ),
+    ]);
+    expect(shape.filters.element.partial().strict().safeParse(changed).error).toBeUndefined();
   });
 
   it('has the operations that the page explains', () => {
@@ -173,6 +200,7 @@ describe('the decision log', () => {
       rejected: true,
       failed: true,
       'allowed-on-error': true,
+      bypassed: true,
     };
     const ofDecisions: Record<DecisionOutcome, true> = { ...ofFilters, exempt: true, audit: true };
     const rows = tableUnder(decisionLog, 'Outcomes');
@@ -186,9 +214,14 @@ describe('the decision log', () => {
 });
 
 it('the log has the messages that the page explains', () => {
-  const source = readdirSync(projectFile('src'), { recursive: true, encoding: 'utf8' })
+  const source = ['src', 'filters', 'policies']
+    .flatMap((folder) =>
+      readdirSync(projectFile(folder), { recursive: true, encoding: 'utf8' }).map(
+        (name) => `${folder}/${name}`,
+      ),
+    )
     .filter((name) => /\.tsx?$/.test(name))
-    .map((name) => readFileSync(projectFile(`src/${name}`), 'utf8'))
+    .map((name) => readFileSync(projectFile(name), 'utf8'))
     .join('\n');
   const messages = namesUnder(pageNamed('docs/reference/log.md'), 'Messages');
   expect(messages.length).toBeGreaterThan(10);

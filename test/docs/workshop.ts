@@ -24,7 +24,7 @@ import { SECTIONS } from '../../src/server/sections.ts';
 import { projectFile } from '../support/files.ts';
 
 /** A command that takes longer to end, or to print what the page shows, is killed. */
-const DEADLINE_MILLISECONDS = 15_000;
+const DEADLINE_MILLISECONDS = 60_000;
 
 /** Commands that run until the end of the page. All others run to their own end. */
 const GOES_ON = /^(?:npm start|npm run external-service-example|blazar-enforcement serve)(?: |$)/;

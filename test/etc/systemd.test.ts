@@ -9,7 +9,7 @@ import { serviceOptions } from '../../src/server/options.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { startCommand } from '../support/run-command.ts';
+import { runCommand, startCommand } from '../support/run-command.ts';
 
 const UNIT = 'blazar-enforcement.service';
 const COMMAND = 'blazar-enforcement';
@@ -102,7 +102,7 @@ describe(`etc/systemd/${UNIT}`, () => {
   it('restarts after every failure, but not for mistakes in the configuration', async () => {
     expect(lastOf('Restart')).toBe('on-failure');
     expect(lastOf('StartLimitIntervalSec')).toBe('0');
-    const { code } = await runProgramInProcess(argumentsIn(lastOf('ExecStart'), '/nowhere/blazar.conf'));
+    const { code } = await runCommand(argumentsIn(lastOf('ExecStart'), '/nowhere/blazar.conf'));
     expect(lastOf('RestartPreventExitStatus')).toBe(String(code));
     expect(code).toBe(ExitCode.usage);
   });

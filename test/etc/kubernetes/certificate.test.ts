@@ -10,6 +10,7 @@ import { requireConfiguration } from '../../../src/enforcement/configuration.ts'
 import { SECTIONS } from '../../../src/server/sections.ts';
 import { startService } from '../../../src/server/service.ts';
 import { startProblems } from '../../../src/server/start-checks.ts';
+import { projectFile } from '../../support/files.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { copyOfFolder, makeCertificate, need } from './certificate.ts';
 import { manifests, only } from './manifests.ts';
@@ -70,7 +71,7 @@ describe('etc/kubernetes/certificate.sh', () => {
   });
 });
 
-describe('etc/kubernetes/policy-service.conf', () => {
+describe('etc/kubernetes-files/policy-service.conf', () => {
   it('starts a service that the API server can call', async (context) => {
     need(context, 'openssl', 'version');
     const folder = copyOfFolder();
@@ -80,7 +81,8 @@ describe('etc/kubernetes/policy-service.conf', () => {
     mount(root, 'tls', ['tls.crt', 'tls.key', 'ca.crt'], join(folder, 'certificate'));
     mount(root, 'tokens', ['kubernetes-token', 'service-token'], join(folder, 'certificate'));
     const conf = join(folder, 'policy-service.conf');
-    writeFileSync(conf, readFileSync(conf, 'utf8').replaceAll(MOUNTS, root));
+    const files = projectFile('etc/kubernetes-files/policy-service.conf');
+    writeFileSync(conf, readFileSync(files, 'utf8').replaceAll(MOUNTS, root));
     // On the address of the image, no protocol is open to everyone.
     const values = { service: { host: '0.0.0.0' } };
     const configuration = await requireConfiguration(

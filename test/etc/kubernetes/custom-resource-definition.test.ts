@@ -45,6 +45,18 @@ describe('etc/kubernetes/custom-resource-definition.yaml', () => {
     expect(schema.required).toEqual(['spec']);
   });
 
+  it('has a status that only its own subresource changes, with a condition of each type once', () => {
+    expect(spec.versions[0]).toMatchObject({ subresources: { status: {} } });
+    const { conditions, observedGeneration } = schema.properties.status.properties;
+    expect(observedGeneration).toMatchObject({ type: 'integer', format: 'int64' });
+    expect(conditions).toMatchObject({
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
+    });
+    const columns: Mapping[] = spec.versions[0]?.additionalPrinterColumns ?? [];
+    expect(columns.map(({ name }) => name).slice(0, 2)).toEqual(['Accepted', 'Enforced']);
+  });
+
   it('has the schema of the policy service for `spec`', async () => {
     const current = structuralSchema(z.toJSONSchema(policySpecSchema));
     expect.soft(specSchema).toEqual(current);

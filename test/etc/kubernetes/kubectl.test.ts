@@ -1,9 +1,10 @@
 /** etc/kubernetes, read by kubectl itself, without a cluster. */
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { kubernetesPathOf } from '../../../src/server/own-paths.ts';
+import { projectFile } from '../../support/files.ts';
 import { copyOfFolder, makeCertificate, need } from './certificate.ts';
 import { FOLDER, type Manifest, manifests, only, parse } from './manifests.ts';
 
@@ -32,6 +33,16 @@ function kustomizable(context: TestContext): { folder: string; isOlder: boolean 
   return { folder, isOlder };
 }
 
+const FILES_FOLDER = projectFile('etc/kubernetes-files');
+/** The ConfigMaps and Secrets that a pod mounts. */
+const volumesOf = (pod: Manifest): string[] =>
+  pod.volumes.map(({ configMap, secret }: Manifest) => configMap?.name ?? secret.secretName).sort();
+const namesOf = (objects: readonly Manifest[], ...kinds: string[]): string[] =>
+  objects
+    .filter(({ kind }) => kinds.includes(kind))
+    .map(({ metadata }) => metadata.name)
+    .sort();
+
 describe('kubectl, with etc/kubernetes', () => {
   it('builds everything, with the authority of the certificate in the webhooks', (context) => {
     need(context, 'openssl', 'version');
@@ -42,7 +53,7 @@ describe('kubectl, with etc/kubernetes', () => {
     const built = parse(stdout);
 
     const kinds = (objects: Manifest[]) => objects.map(({ kind }) => kind).sort();
-    const made = ['ConfigMap', 'ConfigMap', 'Secret', 'Secret'].map((kind) => ({ kind }));
+    const made = ['ConfigMap', 'Secret', 'Secret'].map((kind) => ({ kind }));
     expect(kinds(built)).toEqual(kinds([...manifests(), ...made]));
     const webhooks = ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'];
     if (!isOlder) {
@@ -57,16 +68,51 @@ describe('kubectl, with etc/kubernetes', () => {
     }
 
     const pod = only(built, 'Deployment').spec.template.spec;
-    const names = pod.volumes.map(({ configMap, secret }: Manifest) => configMap?.name ?? secret.secretName);
-    const there = built.filter(({ kind }) => kind === 'ConfigMap' || kind === 'Secret');
-    expect(names.sort()).toEqual(there.map(({ metadata }) => metadata.name).sort());
-    const policies = there.find(({ metadata }) => metadata.name.startsWith('blazar-enforcement-policies-'));
-    expect(policies.data).toEqual({
-      'policies.yaml': readFileSync(join(FOLDER, 'policies.yaml'), 'utf8'),
-      'roles.yaml': readFileSync(join(FOLDER, 'roles.yaml'), 'utf8'),
-    });
+    expect(volumesOf(pod)).toEqual(namesOf(built, 'ConfigMap', 'Secret'));
     expect(pod.containers[0].image).toMatch(/^registry\.example\.org\/blazar-enforcement:/);
-    expect(only(built, 'RoleBinding').metadata.namespace).toBe('kube-system');
+    const bindings = built.filter(({ kind }) => kind === 'RoleBinding');
+    expect(bindings.map(({ metadata }) => metadata.namespace).sort()).toEqual([
+      'blazar-enforcement',
+      'kube-system',
+    ]);
+  });
+
+  it('builds the same with policies from files, without any right for the service', (context) => {
+    need(context, 'openssl', 'version');
+    const { folder, isOlder } = kustomizable(context);
+    if (isOlder) {
+      context.skip('kubectl is too old for `patches`: etc/kubernetes-files is NOT checked here');
+    }
+    makeCertificate(folder);
+    const files = `${folder}-files`;
+    cpSync(FILES_FOLDER, files, { recursive: true });
+    const sources = ['policies.yaml', 'roles.yaml'];
+    for (const name of sources) {
+      cpSync(join(FOLDER, name), join(files, name));
+    }
+    const { status, stdout, stderr } = kubectl('kustomize', files);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    const built = parse(stdout);
+
+    const ofService = built.filter(({ metadata }) => metadata.name === 'blazar-enforcement');
+    expect(ofService.filter(({ kind }) => /Role|Binding/.test(kind))).toEqual([]);
+    const pod = only(built, 'Deployment').spec.template.spec;
+    expect(pod.automountServiceAccountToken).toBe(false);
+    expect(volumesOf(pod)).toEqual(namesOf(built, 'ConfigMap', 'Secret'));
+    const dataOf = (start: string) =>
+      built.find(({ metadata }) => metadata.name.startsWith(`blazar-enforcement-${start}-`)).data;
+    expect(dataOf('policies')).toEqual(
+      Object.fromEntries(sources.map((name) => [name, readFileSync(join(FOLDER, name), 'utf8')])),
+    );
+
+    // The same but for the source of policies.
+    const text = dataOf('configuration')['policy-service.conf'];
+    const optionsOf = (conf: string) => conf.split('\n').filter((line) => /^[a-z[]/.test(line));
+    const mount = pod.containers[0].volumeMounts.find(({ name }: Manifest) => name === 'policies').mountPath;
+    const live = optionsOf(readFileSync(join(FOLDER, 'policy-service.conf'), 'utf8'));
+    expect(optionsOf(text)).toEqual(
+      live.map((line) => (line === 'source = cluster' ? `scheduling_policies = ${mount}` : line)),
+    );
   });
 
   it('builds nothing without a certificate', (context) => {

@@ -1,15 +1,17 @@
 /** The manifests of etc/kubernetes agree with each other, with the image and with the policy service. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { evaluate } from '@marcbachmann/cel-js';
 import { describe, expect, it } from 'vitest';
 import { serveCommand } from '../../../src/cli/serve.ts';
 import { parseIni } from '../../../src/config/ini.ts';
 import { SCHEDULERS } from '../../../src/kubernetes/cluster.ts';
 import { SCHEDULING_FIELDS } from '../../../src/kubernetes/pod-admission.ts';
+import { POD_KINDS, WORKLOAD_KINDS, workloadKindOf } from '../../../src/kubernetes/pod-kinds.ts';
 import { serviceOptions } from '../../../src/server/options.ts';
 import { KUBERNETES_PATHS, kubernetesPathOf, OWN_PATHS } from '../../../src/server/own-paths.ts';
 import { projectFile } from '../../support/files.ts';
-import { FOLDER, MANIFESTS, type Manifest, manifests, only, parse } from './manifests.ts';
+import { FOLDER, MANIFESTS, type Manifest, manifests, only, parse, RULES_MANIFEST } from './manifests.ts';
 
 const NAMESPACE = 'blazar-enforcement';
 const CONFIGURATION = 'policy-service.conf';
@@ -19,8 +21,10 @@ const VERSIONS: Readonly<Record<string, string>> = {
   Service: 'v1',
   Deployment: 'apps/v1',
   PodDisruptionBudget: 'policy/v1',
+  ServiceAccount: 'v1',
   ClusterRole: 'rbac.authorization.k8s.io/v1',
   ClusterRoleBinding: 'rbac.authorization.k8s.io/v1',
+  Role: 'rbac.authorization.k8s.io/v1',
   RoleBinding: 'rbac.authorization.k8s.io/v1',
   CustomResourceDefinition: 'apiextensions.k8s.io/v1',
   SchedulingPolicy: 'scheduling.blazar-enforcement/v1alpha1',
@@ -31,7 +35,8 @@ const NAMESPACE_OF: Readonly<Record<string, string>> = {
   Service: NAMESPACE,
   Deployment: NAMESPACE,
   PodDisruptionBudget: NAMESPACE,
-  RoleBinding: 'kube-system',
+  ServiceAccount: NAMESPACE,
+  Role: NAMESPACE,
 };
 
 const all = manifests();
@@ -44,7 +49,9 @@ const [container] = pod.containers;
 const mutating = only(all, 'MutatingWebhookConfiguration');
 const validating = only(all, 'ValidatingWebhookConfiguration');
 const webhooks: Manifest[] = [...mutating.webhooks, ...validating.webhooks];
-const policies = validating.webhooks[2];
+const policies: Manifest[] = [mutating.webhooks[1], validating.webhooks[2]];
+/** It warns; the others refuse. */
+const workloads = validating.webhooks[3];
 const { sections } = parseIni(readFileSync(join(FOLDER, CONFIGURATION), 'utf8'), CONFIGURATION);
 const option = (section: string, name: string) => sections.get(section)?.get(name)?.value ?? '';
 const generated = (name: string): Manifest =>
@@ -68,7 +75,7 @@ describe('the manifests of etc/kubernetes', () => {
     const handedOver = kustomization.configMapGenerator
       .filter(({ name }: Manifest) => name !== 'webhook-token')
       .flatMap(({ files }: Manifest) => files);
-    const own = ['kustomization.yaml', 'certificate.sh', 'certificate', '.gitignore'];
+    const own = ['kustomization.yaml', RULES_MANIFEST, 'certificate.sh', 'certificate', '.gitignore'];
     const known = [...MANIFESTS, ...handedOver, ...own];
     expect(readdirSync(FOLDER).filter((name) => !known.includes(name))).toEqual([]);
     expect(handedOver.filter((name: string) => !readdirSync(FOLDER).includes(name))).toEqual([]);
@@ -79,7 +86,9 @@ describe('the manifests of etc/kubernetes', () => {
     expect(new Set(ids).size).toBe(ids.length);
     for (const { apiVersion, kind, metadata } of all) {
       expect(apiVersion, kind).toBe(VERSIONS[kind]);
-      expect(metadata.namespace, `${kind} ${metadata.name}`).toBe(NAMESPACE_OF[kind]);
+      const expected =
+        kind !== 'RoleBinding' ? NAMESPACE_OF[kind] : metadata.name === NAMESPACE ? NAMESPACE : 'kube-system';
+      expect(metadata.namespace, `${kind} ${metadata.name}`).toBe(expected);
     }
     expect(only(all, 'Namespace').metadata.name).toBe(NAMESPACE);
     for (const { namespace } of [...kustomization.configMapGenerator, ...kustomization.secretGenerator]) {
@@ -122,7 +131,10 @@ describe('the webhooks of etc/kubernetes', () => {
     // kustomization.yaml replaces the last part by the token.
     const { admission, validation } = KUBERNETES_PATHS;
     expect(paths.map((path) => kubernetesPathOf(path))).toEqual(
-      [admission, validation, validation, validation].map((path) => ({ path, token: 'token' })),
+      [admission, admission, validation, validation, validation, validation].map((path) => ({
+        path,
+        token: 'token',
+      })),
     );
   });
 
@@ -132,7 +144,8 @@ describe('the webhooks of etc/kubernetes', () => {
     ];
     const both = ['CREATE', 'UPDATE'];
     const daemonSets = of(['daemonsets'], both, ['apps']);
-    expect(mutating.webhooks).toHaveLength(1);
+    expect(mutating.webhooks).toHaveLength(2);
+    expect(mutating.webhooks[1]).toMatchObject({ rules: validating.webhooks[2].rules });
     expect(mutating.webhooks[0]).toMatchObject({
       rules: [...of(['pods'], ['CREATE']), ...daemonSets],
       reinvocationPolicy: 'IfNeeded',
@@ -149,12 +162,22 @@ describe('the webhooks of etc/kubernetes', () => {
           scope: 'Cluster',
         },
       ],
+      [
+        ...of(['deployments', 'replicasets', 'statefulsets'], both, ['apps']),
+        { ...of(['jobs', 'cronjobs'], both, ['batch'])[0], apiVersions: ['v1', 'v1beta1'] },
+        ...of(['replicationcontrollers'], both),
+      ],
     ]);
+    const asked: Manifest[] = workloads.rules;
+    const kinds = asked.flatMap(({ apiGroups, resources }) =>
+      resources.map((resource: string) => workloadKindOf(apiGroups[0], resource)),
+    );
+    expect(kinds.sort()).toEqual([...WORKLOAD_KINDS].sort());
     for (const webhook of webhooks) {
       expect(webhook).toMatchObject({
-        failurePolicy: 'Fail',
+        failurePolicy: webhook === workloads ? 'Ignore' : 'Fail',
         matchPolicy: 'Equivalent',
-        sideEffects: webhook === policies ? 'None' : 'NoneOnDryRun',
+        sideEffects: policies.includes(webhook) ? 'None' : 'NoneOnDryRun',
         admissionReviewVersions: ['v1'],
       });
       expect(webhook.name.split('.').length, 'Kubernetes requires three parts').toBeGreaterThanOrEqual(3);
@@ -182,8 +205,61 @@ describe('the webhooks of etc/kubernetes', () => {
     expect(SCHEDULERS.map((user) => `request.userInfo.username != '${user}'`)).toEqual([bindings]);
   });
 
+  it('are called for what rules judge and policies do not, if that file is applied', () => {
+    const [configuration] = manifests(RULES_MANIFEST);
+    const [webhook] = configuration.webhooks;
+    const [validation] = validating.webhooks;
+    const { name, rules, matchConditions, ...rest } = webhook;
+    const { name: _name, rules: _rules, matchConditions: _conditions, ...asValidation } = validation;
+    expect(rest).toEqual(asValidation);
+    expect(rules).toEqual([
+      {
+        ...{ apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], scope: 'Namespaced' },
+        resources: ['pods', 'pods/ephemeralcontainers', 'pods/resize'],
+      },
+    ]);
+    const [{ expression }] = matchConditions;
+    const isAsked = (metadata: object, spec: object = {}) =>
+      evaluate(expression, { object: { metadata, spec }, oldObject: { metadata: {}, spec: {} } });
+    expect(isAsked({ finalizers: ['a'], ownerReferences: [{}], resourceVersion: '2', labels: {} })).toBe(
+      false,
+    );
+    expect(isAsked({ labels: { a: 'b' } })).toBe(true);
+    expect(isAsked({ annotations: { a: 'b' } })).toBe(true);
+    expect(isAsked({}, { ephemeralContainers: [{ name: 'debugger' }] })).toBe(true);
+    expect(kustomization.resources).not.toContain(RULES_MANIFEST);
+    expect(readFileSync(join(FOLDER, 'kustomization.yaml'), 'utf8')).toContain(`\n  # - ${RULES_MANIFEST}\n`);
+  });
+
+  it('are not called for workloads that another object controls, or whose template stays the same', () => {
+    const conditions: Manifest[] = workloads.matchConditions;
+    const isAsked = (resource: string, operation: string, object: object, oldObject: object | null) =>
+      conditions.every(
+        ({ expression }) =>
+          evaluate(expression, { request: { operation, resource: { resource } }, object, oldObject }) ===
+          true,
+      );
+    for (const kind of WORKLOAD_KINDS) {
+      const { resource = '' } = POD_KINDS[kind] ?? {};
+      const object = (image: string, metadata: object = {}, replicas = 1) => {
+        const template = { spec: { containers: [{ image }] } };
+        const spec = kind === 'CronJob' ? { jobTemplate: { spec: { template } } } : { replicas, template };
+        return { metadata, spec };
+      };
+      const owner = (controller?: boolean) => ({ ownerReferences: [{ name: 'x' }, { controller }] });
+      const updated = (...[image, ...more]: Parameters<typeof object>) =>
+        isAsked(resource, 'UPDATE', object(image, ...more), object('x'));
+      expect(isAsked(resource, 'CREATE', object('x'), null), kind).toBe(true);
+      expect(isAsked(resource, 'CREATE', object('x', owner(false)), null), kind).toBe(true);
+      expect(isAsked(resource, 'CREATE', object('x', owner(true)), null), kind).toBe(false);
+      expect(updated('y'), kind).toBe(true);
+      expect(updated('y', owner(true)), kind).toBe(false);
+      expect(updated('x', { labels: { a: 'b' } }, 2), kind).toBe(false);
+    }
+  });
+
   it('skip kube-system and their own namespace, so that the service can always start', () => {
-    for (const { namespaceSelector, objectSelector } of webhooks.filter((one) => one !== policies)) {
+    for (const { namespaceSelector, objectSelector } of webhooks.filter((one) => !policies.includes(one))) {
       expect(namespaceSelector).toEqual({
         matchExpressions: [
           {
@@ -198,9 +274,9 @@ describe('the webhooks of etc/kubernetes', () => {
   });
 
   it('wait longer than the service, and together less than the API server', () => {
-    const seconds = webhooks.map(({ timeoutSeconds }) => timeoutSeconds);
+    const seconds = webhooks.filter((one) => one !== workloads).map(({ timeoutSeconds }) => timeoutSeconds);
     expect(Math.min(...seconds)).toBeGreaterThan(Number(option('service', 'deadline')));
-    const [first = 0, second = 0] = seconds;
+    const [first, second] = [mutating, validating].map((one) => one.webhooks[0].timeoutSeconds);
     expect(2 * first + second).toBeLessThan(30);
   });
 
@@ -239,10 +315,8 @@ describe('the deployment of etc/kubernetes', () => {
       option('service', 'tls_key_file'),
       option('service', 'tokens_file'),
       option('kubernetes', 'tokens_file'),
-      option('kubernetes', 'scheduling_policies'),
     ];
     expect(named.filter((path) => !mounted(path))).toEqual([]);
-    expect(mountOf('policies')).toBe(option('kubernetes', 'scheduling_policies'));
     const mounts: Manifest[] = container.volumeMounts;
     expect(mounts.map(({ name }) => name).sort()).toEqual(
       pod.volumes.map(({ name }: Manifest) => name).sort(),
@@ -250,13 +324,15 @@ describe('the deployment of etc/kubernetes', () => {
     expect(mounts.filter(({ readOnly, subPath }) => readOnly !== true || subPath !== undefined)).toEqual([]);
   });
 
-  it('gives the service the policies and roles that are applied to the cluster', () => {
-    const { files } = generated('blazar-enforcement-policies');
-    expect(files.filter((name: string) => !kustomization.resources.includes(name))).toEqual([]);
-    const handedOver = manifests(...files);
-    const read = (objects: Manifest[]) => objects.filter(({ kind }) => /Policy$|Role|Binding/.test(kind));
-    expect(handedOver).toEqual(read(handedOver));
-    expect(read(all)).toHaveLength(handedOver.length);
+  it('lets the service follow the cluster as its service account', () => {
+    expect(option('kubernetes', 'source')).toBe('cluster');
+    expect(option('kubernetes', 'kubeconfig')).toBe('');
+    const { metadata, automountServiceAccountToken } = only(all, 'ServiceAccount');
+    expect(automountServiceAccountToken, 'no other pod gets a token by chance').toBe(false);
+    expect(pod).toMatchObject({
+      serviceAccountName: metadata.name,
+      automountServiceAccountToken: true,
+    });
   });
 
   it('has probes at existing paths, over https', () => {
@@ -270,7 +346,6 @@ describe('the deployment of etc/kubernetes', () => {
 
   it('has no rights that it does not need', () => {
     expect(pod).toMatchObject({
-      automountServiceAccountToken: false,
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     });
     expect(container.securityContext).toEqual({

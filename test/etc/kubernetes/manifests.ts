@@ -10,9 +10,12 @@ export const FOLDER = projectFile('etc/kubernetes');
 // biome-ignore lint/suspicious/noExplicitAny: the fields of a manifest are not known to the types; a test that reads a wrong one fails.
 export type Manifest = any;
 
-/** The names of all manifests. */
+/** Only for services with rules. */
+export const RULES_MANIFEST = 'rules-webhook-configuration.yaml';
+
+/** The names of all manifests that everybody applies. */
 export const MANIFESTS = readdirSync(FOLDER).filter(
-  (name) => name.endsWith('.yaml') && name !== 'kustomization.yaml',
+  (name) => name.endsWith('.yaml') && name !== 'kustomization.yaml' && name !== RULES_MANIFEST,
 );
 
 /** The objects in some of its files, or in all. */

@@ -81,6 +81,13 @@ describe('the policies and roles of etc/kubernetes', () => {
     ).toEqual([]);
   });
 
+  it('carry the mark of bootstrap objects, as default roles of Kubernetes do', () => {
+    for (const { metadata } of manifests('roles.yaml')) {
+      expect(metadata.labels).toEqual({ 'kubernetes.io/bootstrapping': 'rbac-defaults' });
+      expect(metadata.annotations).toEqual({ 'rbac.authorization.kubernetes.io/autoupdate': 'true' });
+    }
+  });
+
   it('name the API group of the policies', () => {
     const roles = manifests('roles.yaml').filter(({ kind }) => kind === 'ClusterRole');
     for (const { rules } of roles) {

@@ -15,6 +15,7 @@ const STRUCTURE = [
   'default',
   'x-kubernetes-preserve-unknown-fields',
   'x-kubernetes-list-type',
+  'x-kubernetes-list-map-keys',
   'x-kubernetes-map-type',
 ];
 const JUNCTORS = ['allOf', 'anyOf', 'oneOf', 'not'];
@@ -45,11 +46,28 @@ export function structuralMistakes(schema: unknown, at = 'schema'): string[] {
       ? [`${at}: properties and additionalProperties exclude each other`]
       : []),
     ...(type === 'array' && items === undefined ? [`${at}: no items`] : []),
+    ...mapKeyMistakes(schema).map((mistake) => `${at}: ${mistake}`),
     ...fieldsOf(schema).flatMap(([name, field]) => structuralMistakes(field, `${at}.${name}`)),
     ...(additionalProperties === undefined ? [] : structuralMistakes(additionalProperties, `${at}.*`)),
     ...(items === undefined ? [] : structuralMistakes(items, `${at}[]`)),
     ...inJunctors(schema).flatMap(([name, inner]) => junctorMistakes(inner, schema, `${at}.${name}`)),
   ];
+}
+
+/** The keys of a list that is a map: fields of its items that each item must have. */
+function mapKeyMistakes(schema: Mapping): string[] {
+  const keys = schema['x-kubernetes-list-map-keys'];
+  const isMap = schema['x-kubernetes-list-type'] === 'map';
+  if (keys === undefined && !isMap) {
+    return [];
+  }
+  if (!Array.isArray(keys) || keys.length === 0 || !isMap || !isMapping(schema.items)) {
+    return ['a list of the type map has keys, and no other has'];
+  }
+  const { required } = schema.items;
+  return keys
+    .filter((key) => !Array.isArray(required) || !required.includes(key))
+    .map((key) => `its key ${String(key)} is not required`);
 }
 
 /** A junctor contains only value validations, of fields that are specified outside of it. */
