@@ -11,17 +11,19 @@ const ROOMS = {
   config: ['yaml'],
   filter: ['lease', 'http', 'config'],
   plugin: ['filter', 'config'],
+  rules: ['filter', 'lease', 'config', 'yaml'],
   ledger: ['filter', 'lease', 'config'],
   openstack: ['ledger', 'filter', 'lease', 'http', 'config', 'yaml'],
   notifications: ['ledger', 'filter', 'lease', 'http', 'config'],
   enforcement: ['notifications', 'openstack', 'ledger', 'plugin', 'filter', 'lease', 'http', 'config'],
-  kubernetes: ['lease', 'config', 'yaml'],
-  skypilot: ['enforcement', 'plugin', 'filter', 'http', 'config', 'yaml'],
+  kubernetes: ['rules', 'filter', 'lease', 'config', 'yaml'],
+  skypilot: ['enforcement', 'ledger', 'plugin', 'filter', 'lease', 'http', 'config', 'yaml'],
   decisions: ['skypilot', 'kubernetes', 'ledger', 'filter', 'lease', 'config'],
   server: [
     'decisions',
     'skypilot',
     'kubernetes',
+    'rules',
     'enforcement',
     'notifications',
     'openstack',
@@ -41,6 +43,7 @@ const ROOMS = {
     'decisions',
     'skypilot',
     'kubernetes',
+    'rules',
     'enforcement',
     'notifications',
     'openstack',
@@ -48,10 +51,14 @@ const ROOMS = {
     'ledger',
     'filter',
     'lease',
+    'http',
     'config',
     'yaml',
   ],
 };
+
+/** Folder of plug-ins → the room whose exports they see beside those of the package. */
+const PLUGINS = { filters: 'kubernetes', policies: 'skypilot' };
 
 /** `index.ts` is what the package exports: it stands above the rooms and is imported by none. */
 const GROUND = '^src/(?!index[.])[^/]+[.]ts$';
@@ -80,20 +87,25 @@ module.exports = {
       from: { path: GROUND },
       to: { path: '^src/', pathNot: GROUND },
     },
-    {
-      name: 'src-names-no-filter',
-      severity: 'error',
-      comment: 'Filters are found by name; nothing in src/ may import one.',
-      from: { path: '^src/' },
-      to: { path: '^filters/' },
-    },
-    {
-      name: 'filters-import-what-the-package-exports',
-      severity: 'error',
-      comment: 'A filter is a plug-in: it sees what the package exports, and no other filter.',
-      from: { path: '^filters/' },
-      to: { path: '^(src|filters)/', pathNot: '^src/(kubernetes/)?index[.]ts$' },
-    },
+    ...Object.entries(PLUGINS).flatMap(([folder, exporter]) => [
+      {
+        name: `src-names-no-file-of-${folder}`,
+        severity: 'error',
+        comment: 'Plug-ins are found by name; nothing in src/ may import one.',
+        from: { path: '^src/' },
+        to: { path: `^${folder}/` },
+      },
+      {
+        name: `${folder}-import-what-the-package-exports`,
+        severity: 'error',
+        comment: 'A plug-in sees what the package exports, and no other plug-in.',
+        from: { path: `^${folder}/` },
+        to: {
+          path: `^(src|${Object.keys(PLUGINS).join('|')})/`,
+          pathNot: `^src/((${exporter}|rules)/)?index[.]ts$`,
+        },
+      },
+    ]),
     {
       name: 'example-stands-alone',
       severity: 'error',
@@ -119,13 +131,13 @@ module.exports = {
     {
       name: 'nothing-ships-with-tests',
       severity: 'error',
-      from: { path: '^(src|filters|external-service-example)/' },
+      from: { path: '^(src|filters|policies|external-service-example)/' },
       to: { path: '^(test|bench)/' },
     },
     {
       name: 'no-dev-dependency-at-run-time',
       severity: 'error',
-      from: { path: '^(src|filters|external-service-example)/' },
+      from: { path: '^(src|filters|policies|external-service-example)/' },
       to: {
         dependencyTypes: ['npm-dev'],
         dependencyTypesNot: ['type-only'],
@@ -136,14 +148,14 @@ module.exports = {
       name: 'no-package-that-package-json-does-not-name',
       severity: 'error',
       comment: 'It is there because another package wants it, and goes when that one changes its mind.',
-      from: { path: '^(src|filters|external-service-example)/' },
+      from: { path: '^(src|filters|policies|external-service-example)/' },
       to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
     },
     {
       name: 'nothing-unresolvable',
       severity: 'error',
       from: {},
-      to: { couldNotResolve: true, pathNot: '^blazar-enforcement(/skypilot|/kubernetes)?$' },
+      to: { couldNotResolve: true, pathNot: '^blazar-enforcement(/skypilot|/kubernetes|/rules)?$' },
     },
   ],
   options: {

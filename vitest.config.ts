@@ -7,6 +7,7 @@ export default defineConfig({
   resolve: {
     // Filters outside of the tree import the package by its name; in the tests that is the source.
     alias: {
+      'blazar-enforcement/rules': fileURLToPath(new URL('src/rules/index.ts', import.meta.url)),
       'blazar-enforcement/kubernetes': fileURLToPath(new URL('src/kubernetes/index.ts', import.meta.url)),
       'blazar-enforcement/skypilot': fileURLToPath(new URL('src/skypilot/index.ts', import.meta.url)),
       'blazar-enforcement': fileURLToPath(new URL('src/index.ts', import.meta.url)),
@@ -19,7 +20,7 @@ export default defineConfig({
       // What takes long by nature (kill -9, outages, fuzzing, real peers, the bench): `npm run test:proofs`.
       {
         extends: true,
-        test: { name: 'proofs', include: [PROOFS], testTimeout: 180_000, hookTimeout: 180_000 },
+        test: { name: 'proofs', include: [PROOFS], testTimeout: 600_000, hookTimeout: 600_000 },
       },
     ],
     // Starts the PostgreSQL that the tests of the ledger share: where it can't run, nothing passes.
@@ -28,13 +29,19 @@ export default defineConfig({
     // Generous: what hangs is found all the same, and a busy machine makes nothing fail.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000, interval: 20 } },
     // One more than the smallest machine has cores: much of the time goes to waiting, for deadlines and for processes.
     maxWorkers: 3,
     // Files share what they import, which takes longer to load than most of them to run: none may leave anything behind.
     isolate: false,
     coverage: {
       provider: 'v8',
-      include: ['src/**/*.{ts,tsx}', 'filters/**/*.ts', 'external-service-example/**/*.ts'],
+      include: [
+        'src/**/*.{ts,tsx}',
+        'filters/**/*.ts',
+        'policies/**/*.ts',
+        'external-service-example/**/*.ts',
+      ],
       reporter: ['text-summary'],
       thresholds: { lines: 85 },
     },

@@ -23,7 +23,16 @@ interface Cruise {
 
 const CONFIG = '.dependency-cruiser.cjs';
 const CRUISER = projectFile('node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
-const FOLDERS = ['src', 'filters', 'external-service-example', 'test', 'bench', 'examples', 'tools'];
+const FOLDERS = [
+  'src',
+  'filters',
+  'policies',
+  'external-service-example',
+  'test',
+  'bench',
+  'examples',
+  'tools',
+];
 const RULES = (createRequire(import.meta.url)(projectFile(CONFIG)) as { forbidden: Rule[] }).forbidden;
 
 const ROOM_RULE = /^(.+)-imports-what-is-below$/;
@@ -45,7 +54,7 @@ const FORBIDDEN: Record<string, [from: string, specifier: string, to: string][]>
     ['src/two.ts', 'type ./one.ts', 'src/one.ts'],
   ],
   'ground-imports-no-room': [['src/ground-a.ts', './lease/room.ts', 'src/lease/room.ts']],
-  'src-names-no-filter': [
+  'src-names-no-file-of-filters': [
     ['src/ground-b.ts', '../filters/one-filter.ts', 'filters/one-filter.ts'],
     ['src/cli/names.ts', '../../filters/one-filter.ts', 'filters/one-filter.ts'],
     ['src/config/names.ts', '../../filters/one-filter.ts', 'filters/one-filter.ts'],
@@ -55,6 +64,16 @@ const FORBIDDEN: Record<string, [from: string, specifier: string, to: string][]>
     ['filters/three-filter.ts', 'type ../src/filter/room.ts', 'src/filter/room.ts'],
     ['filters/four-filter.ts', '../src/kubernetes/room.ts', 'src/kubernetes/room.ts'],
     ['filters/five-filter.ts', './one-filter.ts', 'filters/one-filter.ts'],
+  ],
+  'src-names-no-file-of-policies': [
+    ['src/ground-g.ts', '../policies/one-policy.ts', 'policies/one-policy.ts'],
+    ['src/skypilot/names.ts', '../../policies/one-policy.ts', 'policies/one-policy.ts'],
+  ],
+  'policies-import-what-the-package-exports': [
+    ['policies/two-policy.ts', '../src/config/room.ts', 'src/config/room.ts'],
+    ['policies/three-policy.ts', 'type ../src/skypilot/room.ts', 'src/skypilot/room.ts'],
+    ['policies/four-policy.ts', './one-policy.ts', 'policies/one-policy.ts'],
+    ['policies/five-policy.ts', '../filters/one-filter.ts', 'filters/one-filter.ts'],
   ],
   'browser-stands-alone': [
     ['src/server/console/browser/one.ts', 'type ../page.ts', 'src/server/console/page.ts'],
@@ -101,6 +120,8 @@ const ALLOWED: Record<string, string> = {
   'src/kubernetes/index.ts': "export * from './room.ts';",
   'filters/one-filter.ts':
     "import '../src/index.ts'; import '../src/kubernetes/index.ts'; import 'zod'; import 'node:fs';",
+  'src/skypilot/index.ts': "export * from './room.ts';",
+  'policies/one-policy.ts': "import '../src/index.ts'; import '../src/skypilot/index.ts'; import 'zod';",
   'external-service-example/server.ts': "import 'koa'; import 'luxon';",
   'test/helper.ts': "import '../src/ledger/room.ts'; import '../filters/one-filter.ts'; import 'vitest';",
   'bench/bench.ts': "import '../src/index.ts'; import 'tinybench';",
@@ -109,7 +130,7 @@ const ALLOWED: Record<string, string> = {
   'tools/tool.js': "import '../src/index.ts';",
   'src/server/console/page.ts': "export type * from './browser/data.ts';",
   'src/server/console/browser/data.ts': "import 'uplot';",
-  'examples/admin-policies/my-policy.js': "import 'blazar-enforcement/skypilot';",
+  'examples/policies/my-policy.js': "import 'blazar-enforcement/skypilot';",
   ...Object.fromEntries(
     [...ROOMS].map(([room, below]) => [
       `src/${room}/room.ts`,

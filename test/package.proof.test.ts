@@ -123,7 +123,8 @@ describe('the packed package', () => {
       `import { BaseFilter, LedgerFilter, type Lease, type Reservation, UsageEnforcement } from 'blazar-enforcement';
       import { SchedulingPolicies } from 'blazar-enforcement/kubernetes';
       import { AdminPolicy } from 'blazar-enforcement/skypilot';
-      export const used = [BaseFilter, LedgerFilter, UsageEnforcement, AdminPolicy, SchedulingPolicies];
+      import { readRules } from 'blazar-enforcement/rules';
+      export const used = [BaseFilter, LedgerFilter, UsageEnforcement, AdminPolicy, SchedulingPolicies, readRules];
       export const lease: Lease = { start_date: new Date(), end_date: '2026-12-01T09:00:00', reservations: [] };
       // @ts-expect-error
       export const dated: Lease = { start_date: 1 };
@@ -141,7 +142,7 @@ describe('the packed package', () => {
     const { output } = node('--enable-source-maps', 'stack.js');
     const [, line = ''] = /blazar-enforcement\/src\/deadline\.ts:(\d+)/.exec(output) ?? [];
     const source = readFileSync(projectFile('src/deadline.ts'), 'utf8').split('\n')[Number(line) - 1] ?? '';
-    expect(source).toContain('new Error(');
+    expect(source).toContain('Error(`no answer within');
     // The package holds no src/: the line comes from the map.
     expect(output).toContain(`\n${source}\n`);
   });

@@ -58,10 +58,9 @@ describe('package.json', () => {
 
   it('has npm test check every change: build, types, format and lint, layers, tests', () => {
     const { scripts } = manifest;
-    // Types are checked once, beside the tests, which wait more than they compute.
-    expect(scripts.test).toBe(
-      'npm run build -- --noCheck && concurrently --group npm:test:only npm:types npm:lint',
-    );
+    // Types are checked once, beside the build and the tests, which wait more than they compute.
+    expect(scripts.test).toBe('concurrently --group npm:test:built npm:types npm:lint');
+    expect(scripts['test:built']).toBe('npm run build -- --noCheck && npm run test:only');
     expect(scripts.build).toMatch(/tsc -p tsconfig\.build\.json$/);
     expect(scripts.types).toMatch(/^tsc --noEmit( |$)/);
     expect(scripts.lint).toMatch(/^biome check \. && depcruise --config \.dependency-cruiser\.cjs /);

@@ -3,12 +3,16 @@
  * etc/policy-service.conf. The service itself reloads when its configuration changes.
  */
 import { spawn } from 'node:child_process';
+import { cpSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 const COMPILED = /Found 0 errors?\. Watching for file changes/;
 
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 const flags = process.argv.length > 2 ? process.argv.slice(2) : ['--config-file', 'etc/policy-service.conf'];
+
+// Data that the compiler does not copy.
+cpSync('src/skypilot/schema/data', 'dist/src/skypilot/schema/data', { recursive: true });
 
 const compiler = start([tsc, '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'], 'pipe');
 let service;

@@ -1,13 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Fields, fixture, send, start } from './helpers.ts';
+import { run } from './process.ts';
 
 const create = fixture('check-create-physical-host');
 const extend = fixture('check-update-extend');
@@ -221,25 +219,6 @@ describe('the process', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  it('does not start with a wrong setting or on a port in use, and says why in one line', async () => {
-    const { url } = await start();
-    const settings = [
-      ['PORT', 'http', 'PORT: '],
-      ['PORT', '70000', 'PORT: '],
-      ['EXAMPLE_BUDGET_NODE_HOURS', 'many', 'EXAMPLE_BUDGET_NODE_HOURS: '],
-      ['EXAMPLE_BUDGET_NODE_HOURS', '-1', 'EXAMPLE_BUDGET_NODE_HOURS: '],
-      ['EXAMPLE_TOKEN', '', 'EXAMPLE_TOKEN: '],
-      ['PORT', new URL(url).port, 'listen EADDRINUSE'],
-    ] as const;
-    const started = settings.map(([name, value]) => run({ PORT: '0', [name]: value }));
-    for (const [index, { child, errors }] of started.entries()) {
-      const text = await errors;
-      expect(text).toMatch(/^[^\n]+\n$/);
-      expect(text.startsWith(settings[index]?.[2] ?? '?'), text).toBe(true);
-      expect(child.exitCode ?? (await once(child, 'exit'))[0]).toBe(2);
-    }
-  });
-
   it("answers the README's curl with the message that the README shows", async () => {
     const readme = readFileSync(new URL('../../external-service-example/README.md', import.meta.url), 'utf8');
     const [, path, body] = /curl -i http:\/\/127[.]0[.]0[.]1:8643(\S+) .*?-d '(.*?)'/s.exec(readme) ?? [];
@@ -250,23 +229,6 @@ describe('the process', () => {
     expect(readme).toContain(second.text);
   });
 });
-
-/** `npm run external-service-example` without npm; `npm test` has built it. */
-function run(env: Record<string, string>): {
-  child: ChildProcess;
-  firstLine: Promise<string>;
-  errors: Promise<string>;
-} {
-  const file = fileURLToPath(new URL('../../dist/external-service-example/server.js', import.meta.url));
-  const child = spawn(process.execPath, [file], { env: { PATH: process.env.PATH, ...env }, stdio: 'pipe' });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const firstLine = once(createInterface(child.stdout), 'line').then(([line]) => String(line));
-  return {
-    child,
-    firstLine,
-    errors: child.stderr.toArray().then((chunks) => Buffer.concat(chunks).toString()),
-  };
-}
 
 /** Sends a body of unknown length to its end, whatever is answered meanwhile; a real client may read only then. */
 async function stream(url: string, chunks: Uint8Array[], headers = ''): Promise<number> {

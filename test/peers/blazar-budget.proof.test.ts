@@ -60,7 +60,7 @@ describe.skipIf(program === undefined)('a real Blazar', () => {
         return undefined;
       },
     );
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await blazar?.stop();

@@ -73,7 +73,7 @@ describe.skipIf(program === undefined)('an estimate beside a real Blazar', () =>
         return undefined;
       },
     );
-  }, 90_000);
+  });
 
   afterAll(async () => {
     await blazar?.stop();

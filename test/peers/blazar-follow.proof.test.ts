@@ -70,7 +70,7 @@ describe.skipIf(program === undefined).each(SEEDS)(
           return undefined;
         },
       );
-    }, 90_000);
+    });
 
     afterAll(async () => {
       await blazar?.stop();

@@ -131,5 +131,5 @@ enabled_filters = UsageBudgetFilter
       await blazar.stop();
       await service.close();
     }
-  }, 180_000);
+  });
 });

@@ -34,7 +34,7 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
 
   beforeAll(async () => {
     cloud = await startPeopleCloud(real as RealKeystone, program ?? '', newLedger);
-  }, 120_000);
+  });
   afterAll(() => cloud?.stop());
 
   const enter = async (url: string, user: string, project: string) => {
@@ -93,7 +93,7 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     const truth = (await cloud.blazar.truth()).filter(({ lease_id }) => lease_id === got.lease?.id);
     expect(truth.map(({ resources }) => resources)).toEqual([Number(wanted.reservations[0]?.max)]);
     expect(said).toEqual([]);
-  }, 180_000);
+  });
 
   it('a manager gives a user 50 hours within the budget of the project, and Blazar refuses more', async () => {
     const { keystone, blazar, replicas } = cloud;
@@ -124,7 +124,7 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     await own.page.goto(`${replicas[0]}/projects/${keystone.ids.projects.physics}`);
     await own.page.getByRole('row', { name: /too much.*2 node-hours left/ }).waitFor();
     expect([...said, ...own.said]).toEqual([]);
-  }, 180_000);
+  });
 
   it('an operator imports 200 budgets, sees a refusal arrive, and finds it on another replica', async () => {
     const { keystone, blazar, replicas } = cloud;
@@ -166,7 +166,7 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     await later.page.getByRole('heading', { name: 'rejected by MaxLeaseDurationFilter' }).waitFor();
     await later.page.getByText('bob@Default').first().waitFor();
     expect([...said, ...later.said]).toEqual([]);
-  }, 180_000);
+  });
 });
 
 async function wish(page: Page, asked: { name: string; from: number; until: number; hosts: number }) {

@@ -66,7 +66,7 @@ describe.skipIf(cluster === undefined)('beside a real API server', () => {
     };
     // `npx vitest run --project proofs test/peers/kubernetes-access --update` records them anew.
     await expect(`${JSON.stringify(answers, null, 2)}\n`).toMatchFileSnapshot(ANSWERS);
-  }, 120_000);
+  });
 });
 
 /** kubectl prints one object after the other. */

@@ -106,7 +106,7 @@ describe.skipIf(!there)('a real API server', () => {
         { timeout: 60_000, interval: 500 },
       );
     }
-  }, 120_000);
+  });
 
   afterAll(async () => {
     cluster?.stop();

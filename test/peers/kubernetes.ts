@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { peerProgram, skipAloud } from '../support/peers.ts';
+import { type ApiServerProcess, apiServerProcess } from './api-server-process.ts';
 
-export interface Cluster {
+export interface Cluster extends ApiServerProcess {
   /** Its files: keys, certificates, kubeconfigs. */
   readonly folder: string;
   /** Runs kubectl as the administrator, or with the kubeconfig of somebody else. */
@@ -29,16 +30,25 @@ export interface Answer {
   readonly stderr: string;
 }
 
-/** `undefined` = there is none here, which is said aloud. */
-export function startCluster(): Cluster | undefined {
+/** `flags`: more of them for the API server. `undefined` = there is no cluster here, which is said aloud. */
+export function startCluster({ flags = '' }: { readonly flags?: string } = {}): Cluster | undefined {
   const program = peerProgram('KUBERNETES_PEER');
   if (program === undefined) {
     return undefined;
   }
   const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-kubernetes-'));
   const run = (command: string, args: readonly string[], stdin = ''): Answer =>
-    spawnSync(command, args, { encoding: 'utf8', input: stdin, cwd: folder, maxBuffer: 64 * 1024 * 1024 });
+    spawnSync(command, args, {
+      encoding: 'utf8',
+      input: stdin,
+      cwd: folder,
+      env: { ...process.env, ...(flags !== '' && { EXTRA_APISERVER_FLAGS: flags }) },
+      maxBuffer: 64 * 1024 * 1024,
+    });
+  const apiServer = apiServerProcess(folder);
   const stop = () => {
+    // What is frozen does not end.
+    apiServer.thaw();
     run(join(dirname(program), 'down.sh'), [folder]);
     rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
   };
@@ -57,6 +67,7 @@ export function startCluster(): Cluster | undefined {
     return answer.stdout;
   };
   return {
+    ...apiServer,
     folder,
     kubectl,
     stop,

@@ -3,16 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
+/** Takes what is to be done once something is no longer needed: `onTestFinished` of vitest, or what collects for several tests. */
+export type WhenDone = (clean: () => void | Promise<void>) => void;
+
 /** A folder that is gone after the test. */
-export function temporaryFolder(): string {
+export function temporaryFolder(whenDone: WhenDone = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  whenDone(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
 /** A folder for `filters_path` with these files: name → text. */
-export function filterFolder(files: Readonly<Record<string, string>>): string {
-  const folder = join(temporaryFolder(), 'filters');
+export function filterFolder(files: Readonly<Record<string, string>>, whenDone?: WhenDone): string {
+  const folder = join(temporaryFolder(whenDone), 'filters');
   mkdirSync(folder);
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(join(folder, name), text);

@@ -1,6 +1,7 @@
 /** Policies in threads of their own. They run what is built: `npm run build`. */
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
 import type { ReceivedRequest } from '../../src/skypilot/wire.ts';
+import type { WhenDone } from './filter-folder.ts';
 import type { RecordingLogger } from './logger.ts';
 import { chainOn, policyFiles, type RunningChain, received } from './skypilot.ts';
 
@@ -8,8 +9,10 @@ import { chainOn, policyFiles, type RunningChain, received } from './skypilot.ts
 export function threads(
   policies: Readonly<Record<string, string>>,
   services: EnforcementServices = {},
+  whenDone?: WhenDone,
 ): Promise<RunningChain> {
-  return chainOn({ admin_policies: policyFiles(policies).specifiers, isolation: 'worker' }, services);
+  const { specifiers } = policyFiles(policies, whenDone);
+  return chainOn({ admin_policies: specifiers, isolation: 'worker' }, services, whenDone);
 }
 
 export function taskOf(name: string): ReceivedRequest {
@@ -24,7 +27,9 @@ export function switched(ways: Readonly<Record<string, string>>): Record<string,
   };
 }
 
-/** What an operator sees. */
-export function shownLines({ lines }: RecordingLogger): RecordingLogger['lines'] {
-  return lines.filter(({ level }) => level !== 'debug');
+/** What an operator sees, without the stacks of errors. */
+export function shownLines({ lines }: Pick<RecordingLogger, 'lines'>): RecordingLogger['lines'] {
+  return lines
+    .filter(({ level }) => level !== 'debug')
+    .map(({ fields: { stack: _, ...fields }, ...line }) => ({ ...line, fields }));
 }

@@ -31,10 +31,22 @@ export interface WireReview {
   readonly request: WireRequest;
 }
 
+/** Of an API server of 1.33. */
 export type CapturedReview = 'create-by-replica-set' | 'create-by-daemon-set' | 'update-adding-a-toleration';
 
-/** What an API server of 1.33 sends, parsed anew for each caller. */
-export function admissionReview(name: CapturedReview): WireReview {
+/** Of an API server of 1.20: all templates ask for disk tape, and the changed one for disk ssd. */
+export type CapturedWorkload =
+  | 'create-deployment'
+  | 'create-replica-set-by-deployment'
+  | 'create-replication-controller'
+  | 'create-stateful-set'
+  | 'create-job'
+  | 'create-cron-job'
+  | 'update-changing-a-deployment'
+  | 'update-scaling-a-replica-set';
+
+/** What an API server sends, parsed anew for each caller. */
+export function admissionReview(name: CapturedReview | CapturedWorkload): WireReview {
   const file = projectFile(`test/fixtures/kubernetes/admission/${name}.json`);
   return JSON.parse(readFileSync(file, 'utf8')) as WireReview;
 }

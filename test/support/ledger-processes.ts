@@ -32,6 +32,8 @@ export interface ServiceSetup {
   readonly service?: string;
   /** Not the policy service, but a lease service that embeds the library. */
   readonly isEmbedded?: boolean;
+  /** Further variables of the environment. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 export interface ServiceProcess {
@@ -81,7 +83,7 @@ ${sections}
   );
   const program = setup.isEmbedded ? [LEASE_SERVICE, conf] : [COMMAND, 'serve', '--config-file', conf];
   const child = spawn(process.execPath, program, {
-    env,
+    env: { ...env, ...setup.environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';
@@ -162,7 +164,7 @@ export async function untilAllowed(ask: () => Promise<unknown>): Promise<void> {
 }
 
 /** How long it is waited for what must come, of a machine that is busy elsewhere. */
-export const SOON = { timeout: 15_000, interval: 50 };
+export const SOON = { timeout: 30_000, interval: 50 };
 
 /** How many times as much as in `npm test` is to be proven. */
 export const SCALE = Number(process.env.LEDGER_PROOFS ?? 1);

@@ -91,18 +91,32 @@ async function post(url: string, agent: Agent, id: string, body: string): Promis
   };
 }
 
-/** Sends `count` creates over some connections, without waiting for answers in between. Returns how often each status came. */
+/** How many answers a connection may owe its client: with more, the service cuts it off. */
+const MOST_OWED = 8;
+
+/** Sends `count` creates over some connections, each ahead of the answers by a few. Returns how often each status came. */
 export async function flood(port: number, count: number, connections = 8): Promise<Record<string, number>> {
   const body = JSON.stringify(createLasting(60));
   const head = `POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
   const texts = await Promise.all(
     Array.from({ length: connections }, async () => {
-      const socket = connect(port, '127.0.0.1');
-      socket.write(`${head}\r\n${body}`.repeat(count / connections - 1));
-      socket.write(`${head}Connection: close\r\n\r\n${body}`);
+      const socket = connect(port, '127.0.0.1').setEncoding('utf8');
+      let left = count / connections;
+      const send = (most: number) => {
+        const now = Math.min(left, most);
+        left -= now;
+        socket.write(`${head}\r\n${body}`.repeat(left > 0 ? now : Math.max(0, now - 1)));
+        if (left === 0 && now > 0) {
+          socket.write(`${head}Connection: close\r\n\r\n${body}`);
+        }
+      };
+      send(MOST_OWED);
       let read = '';
-      socket.setEncoding('utf8').on('data', (text: string) => {
+      socket.on('data', (text: string) => {
+        const before = Math.max(0, read.length - 'HTTP/1.1'.length + 1);
         read += text;
+        const more = read.slice(before).split('HTTP/1.1').length - 1;
+        send(more);
       });
       await once(socket, 'close');
       return read;

@@ -40,7 +40,7 @@ export async function startProxy(connection: string, { isCut = false } = {}): Pr
         }
         to.write(bytes);
         if (from === client && bytes.includes('BEGIN')) {
-          writes = bytes.includes('READ COMMITTED\0');
+          writes = bytes.includes('READ COMMITTED;');
         }
         if (writes && from === client && lost !== undefined && bytes.includes('COMMIT\0')) {
           isLosing = true;

@@ -24,7 +24,7 @@ import { filterFolder } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 
 /** What has not come by then does not come. */
-const DEADLINE_MILLISECONDS = 20_000;
+const DEADLINE_MILLISECONDS = 50_000;
 
 export interface ServiceAnswer {
   readonly status: number;
@@ -171,7 +171,7 @@ export async function runApp(
     refusedRequests: new RefusedRequests(logger),
     logger,
   });
-  const server = createServer(app.callback());
+  const server = createServer(app);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {

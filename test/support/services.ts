@@ -141,11 +141,12 @@ export async function failure(call: Promise<unknown>): Promise<HttpCallError> {
 }
 
 /** The client sockets that this process opens from here to the end of the test. */
-export function watchSockets(onOpen = () => {}): Socket[] {
+export function watchSockets(onOpen: (socket: Socket) => void = () => {}): Socket[] {
   const sockets: Socket[] = [];
   const onSocket = (message: unknown) => {
-    sockets.push((message as { socket: Socket }).socket);
-    onOpen();
+    const { socket } = message as { socket: Socket };
+    sockets.push(socket);
+    onOpen(socket);
   };
   subscribe('net.client.socket', onSocket);
   onTestFinished(() => {

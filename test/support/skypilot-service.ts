@@ -16,7 +16,7 @@ export interface SkypilotService extends RunningPolicyService {
   ask(request?: object | string, query?: string): Promise<ServiceAnswer>;
 }
 
-/** The service with these policies: name → body of `validateAndMutate`. Without threads unless `skypilot` says otherwise. */
+/** The service with these policies: name → body of `validateAndMutate`. Without threads and validation unless `skypilot` says otherwise. */
 export async function runSkypilot(
   policies: Readonly<Record<string, string>>,
   { skypilot, ...options }: Pick<ServiceOptions, 'service' | 'skypilot'> = {},
@@ -24,7 +24,7 @@ export async function runSkypilot(
   const { folder, specifiers } = policyFiles(policies);
   const running = await runService({
     ...options,
-    skypilot: { isolation: 'none', admin_policies: specifiers, ...skypilot },
+    skypilot: { isolation: 'none', config_validation: 'ignore', admin_policies: specifiers, ...skypilot },
   });
   return {
     ...running,

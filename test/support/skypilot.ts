@@ -5,10 +5,10 @@ import { onTestFinished } from 'vitest';
 import { withinDeadline } from '../../src/deadline.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
-import { skypilotSection } from '../../src/skypilot/options.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policy-chain.ts';
+import { skypilotSection } from '../../src/skypilot/section.ts';
 import { decodeRequest, type ReceivedRequest } from '../../src/skypilot/wire.ts';
-import { filterFolder } from './filter-folder.ts';
+import { filterFolder, type WhenDone } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 
 export const FAILED = 'The request could not be checked. Please try again later, or ask the operator.';
@@ -64,13 +64,17 @@ void [Config, PolicyRejected];
 }
 
 /** A file each for these policies, and how they are named in `admin_policies`: in the order of the object. */
-export function policyFiles(policies: Readonly<Record<string, string>>): {
+export function policyFiles(
+  policies: Readonly<Record<string, string>>,
+  whenDone?: WhenDone,
+): {
   folder: string;
   specifiers: string[];
 } {
   const names = Object.keys(policies);
   const folder = filterFolder(
     Object.fromEntries(names.map((name) => [`${name}.js`, policySource(name, policies[name])])),
+    whenDone,
   );
   return { folder, specifiers: names.map((name) => `${join(folder, `${name}.js`)}#${name}`) };
 }
@@ -83,22 +87,33 @@ export interface RunningChain {
 }
 
 /** The chain of these policies: name → body of `validateAndMutate`. */
-export function chainOf(policies: Readonly<Record<string, string>>): Promise<RunningChain> {
-  return chainOn({ admin_policies: policyFiles(policies).specifiers });
+export function chainOf(
+  policies: Readonly<Record<string, string>>,
+  whenDone?: WhenDone,
+): Promise<RunningChain> {
+  return chainOn({ admin_policies: policyFiles(policies, whenDone).specifiers }, {}, whenDone);
 }
 
-/** The chain of what stands in `[skypilot]`; without threads unless it says otherwise, so that policies see the test. */
+/**
+ * The chain of what stands in `[skypilot]`; unless it says otherwise without threads, so that policies see the test, and
+ * without validation, so that tasks may be made up.
+ */
 export async function chainOn(
   skypilot: Readonly<Record<string, unknown>>,
   services: EnforcementServices = {},
+  whenDone: WhenDone = onTestFinished,
 ): Promise<RunningChain> {
   const logger = recordingLogger();
   const configuration = await requireConfiguration(
-    { environment: {}, configFiles: [], values: { skypilot: { isolation: 'none', ...skypilot } } },
+    {
+      environment: {},
+      configFiles: [],
+      values: { skypilot: { isolation: 'none', config_validation: 'ignore', ...skypilot } },
+    },
     [skypilotSection],
   );
   const chain = await PolicyChain.fromConfiguration(configuration, { logger, ...services });
-  onTestFinished(() => chain.close());
+  whenDone(() => chain.close());
   return {
     chain,
     logger,

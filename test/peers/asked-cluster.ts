@@ -1,0 +1,76 @@
+/** Permissions beside a real API server, and the truth that they are held against. */
+import { setMaxListeners } from 'node:events';
+import { join } from 'node:path';
+import type { Account } from '../../src/kubernetes/access.ts';
+import { createApiClient } from '../../src/kubernetes/api/api-client.ts';
+import { ListWatch } from '../../src/kubernetes/api/list-watch.ts';
+import { AccessReviews } from '../../src/kubernetes/live/access-review.ts';
+import { RbacHint } from '../../src/kubernetes/live/rbac-hint.ts';
+import { RBAC_KINDS } from '../../src/kubernetes/live/rbac-objects.ts';
+import {
+  ReviewedPermissions,
+  type ReviewedPermissionsOptions,
+} from '../../src/kubernetes/live/reviewed-permissions.ts';
+import type { Cluster } from './kubernetes.ts';
+
+export const GROUP = 'scheduling.blazar-enforcement';
+export const RBAC = 'rbac.authorization.k8s.io';
+export const RBAC_PATH = `/apis/${RBAC}/v1`;
+
+/** Follows roles and bindings of the cluster, as the administrator. */
+export function askCluster({ folder }: Cluster) {
+  const client = createApiClient({ kubeconfig: join(folder, 'admin.conf') });
+  const reviews = new AccessReviews(client);
+  const hint = new RbacHint();
+  const opened: ReviewedPermissions[] = [];
+  const watches = RBAC_KINDS.map((kind) => {
+    const watch = new ListWatch({ client, path: `${RBAC_PATH}/${kind}`, listener: hint.listeners[kind] });
+    hint.follow(kind, {
+      get hasList() {
+        return watch.following.hasList;
+      },
+      get currentAt() {
+        return watch.following.currentAt;
+      },
+      get problem() {
+        return watch.following.problem;
+      },
+    });
+    watch.start();
+    return watch;
+  });
+  const counted = { reviews: 0 };
+  const observer = {
+    reviewed: () => {
+      counted.reviews += 1;
+    },
+    answered: () => undefined,
+  };
+  return {
+    client,
+    hint,
+    /** Since it was set last. */
+    counted,
+    permissions(options: Partial<ReviewedPermissionsOptions> = {}): ReviewedPermissions {
+      const one = new ReviewedPermissions({ client, rights: 'auto', observer, ...options });
+      opened.push(one);
+      return one;
+    },
+    /** One review for each name: the truth. */
+    async truth(account: Account, names: readonly string[]): Promise<string[]> {
+      const { signal } = new AbortController();
+      setMaxListeners(0, signal);
+      const answers = await Promise.all(names.map((name) => reviews.mayUse(account, name, signal)));
+      return names.filter((_, index) => answers[index]);
+    },
+    async close(): Promise<void> {
+      for (const one of opened) {
+        one.close();
+      }
+      await Promise.all(watches.map((watch) => watch.close()));
+      await client.close();
+    },
+  };
+}
+
+export type AskedCluster = ReturnType<typeof askCluster>;

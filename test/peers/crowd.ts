@@ -1,0 +1,157 @@
+/** Many policies and many accounts that may use them, in a real cluster, and the pods of these accounts. */
+import { createApiClient } from '../../src/kubernetes/api/api-client.ts';
+import type { ApiClient } from '../../src/kubernetes/api/contract.ts';
+
+const RBAC = 'rbac.authorization.k8s.io';
+const RBAC_PATH = `/apis/${RBAC}/v1`;
+const GROUP = 'scheduling.blazar-enforcement';
+const POLICIES_PATH = `/apis/${GROUP}/v1alpha1/schedulingpolicies`;
+/** As many connections as the client opens. */
+const AT_ONCE = 32;
+
+export interface Crowd {
+  readonly policies: number;
+  /** With a role binding each. */
+  readonly accounts: number;
+  readonly namespaces: number;
+}
+
+export interface Account {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Each account may use two policies: one in turn, and the first, which is everybody's. */
+export class CrowdedCluster {
+  readonly client: ApiClient;
+  readonly crowd: Crowd;
+
+  constructor(kubeconfig: string, crowd: Crowd) {
+    this.client = createApiClient({ kubeconfig, timeoutMs: 60_000 });
+    this.crowd = crowd;
+  }
+
+  account(index: number): Account {
+    return { namespace: `crowd-${index % this.crowd.namespaces}`, name: `account-${index}` };
+  }
+
+  async fill(): Promise<void> {
+    const { policies, accounts, namespaces } = this.crowd;
+    await this.#each(namespaces, (index) =>
+      this.#create('/api/v1/namespaces', {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: `crowd-${index}` },
+      }),
+    );
+    await this.#each(policies, async (index) => {
+      await this.#create(POLICIES_PATH, policyOf(index));
+      await this.#create(`${RBAC_PATH}/clusterroles`, roleOf(index));
+    });
+    await this.#create(`${RBAC_PATH}/clusterrolebindings`, {
+      ...bindingTo('use-policy-0', { kind: 'Group', apiGroup: RBAC, name: 'system:serviceaccounts' }),
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'use-policy-0' },
+    });
+    await this.#each(accounts, (index) => {
+      const { namespace, name } = this.account(index);
+      return this.#create(`${RBAC_PATH}/namespaces/${namespace}/rolebindings`, {
+        ...bindingTo(`use-policy-${index % policies}`, ...subjectsOf({ namespace, name }, 0)),
+        kind: 'RoleBinding',
+        metadata: { name, namespace },
+      });
+    });
+  }
+
+  /** Changes a policy and the subjects of a binding. */
+  async change(turn: number): Promise<void> {
+    const { policies, accounts } = this.crowd;
+    const index = (turn * 7) % policies;
+    const { namespace, name } = this.account((turn * 13) % accounts);
+    await Promise.all([
+      this.client.request({
+        method: 'PATCH',
+        path: `${POLICIES_PATH}/policy-${index}`,
+        body: { spec: specOf(index, turn) },
+      }),
+      this.client.request({
+        method: 'PATCH',
+        path: `${RBAC_PATH}/namespaces/${namespace}/rolebindings/${name}`,
+        body: {
+          subjects: subjectsOf({ namespace, name }, turn),
+        },
+      }),
+    ]);
+  }
+
+  async #create(path: string, body: object): Promise<void> {
+    await this.client.request({ method: 'POST', path, body });
+  }
+
+  async #each(count: number, work: (index: number) => Promise<void>): Promise<void> {
+    let next = 0;
+    const worker = async () => {
+      while (next < count) {
+        next += 1;
+        await work(next - 1);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  }
+}
+
+function policyOf(index: number): object {
+  return {
+    apiVersion: `${GROUP}/v1alpha1`,
+    kind: 'SchedulingPolicy',
+    metadata: { name: `policy-${index}` },
+    spec: specOf(index, 0),
+  };
+}
+
+/** `turn` changes what it says, and not whom it admits. */
+function specOf(index: number, turn: number): object {
+  return {
+    allowed: {
+      schedulerNames: ['default-scheduler'],
+      nodeSelectors: {
+        disk: ['ssd', 'hdd'],
+        pool: [`pool-${index}`, `turn-${turn}`],
+        'kubernetes.io/arch': [],
+      },
+      tolerations: [
+        { keys: ['team'], operators: ['Equal'], values: [`team-${index}`], effects: ['NoSchedule'] },
+      ],
+    },
+    default: { nodeSelector: { 'kubernetes.io/arch': 'amd64' } },
+  };
+}
+
+/** As many at each turn, so that the cluster does not grow. */
+function subjectsOf({ namespace, name }: Account, turn: number): object[] {
+  return [name, `guest-${turn % 2}`].map((one) => ({ kind: 'ServiceAccount', name: one, namespace }));
+}
+
+function roleOf(index: number): object {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: 'ClusterRole',
+    metadata: { name: `use-policy-${index}` },
+    rules: [
+      {
+        apiGroups: [GROUP],
+        resources: ['schedulingpolicies'],
+        verbs: ['use'],
+        resourceNames: [`policy-${index}`],
+      },
+    ],
+  };
+}
+
+function bindingTo(role: string, ...subjects: object[]): object {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
+    subjects,
+  };
+}

@@ -1,0 +1,215 @@
+/** The built command in a real cluster: `scheduling-policy certificates`, then two services that renew the certificate that they share. */
+import { X509Certificate } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { holdCertificate } from '../../src/kubernetes/certificates/held-certificate.ts';
+import { issueCertificate } from '../../src/kubernetes/certificates/issued-certificate.ts';
+import { CHART, namesOf, RELEASES, type Release, rendered } from '../etc/helm/chart.ts';
+import { type Manifest, parse } from '../etc/kubernetes/manifests.ts';
+import { type RunningCommand, runCommand, startCommand } from '../support/run-command.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
+import { kubeconfigOfAccount } from './service-account.ts';
+
+const { cluster, here, closing } = clusterOfFile();
+
+const running: RunningCommand[] = [];
+closing.push(async () => {
+  for (const { process } of running) {
+    process.kill('SIGKILL');
+  }
+  await Promise.all(running.map(({ ended }) => ended));
+});
+
+const SETTLED = { timeout: 30_000, interval: 200 };
+const [release] = RELEASES as [Release];
+const { namespace } = release;
+const { own, cluster: configurations } = namesOf(release);
+const objects = rendered(release);
+const SECRET = `${own}-certificate`;
+/** The API server calls the services here by this name. */
+const HOST = 'localhost';
+const HOUR = 3_600_000;
+let kubeconfig = '';
+
+const of = (pattern: RegExp) => objects.filter(({ kind }) => pattern.test(kind));
+const secret = async () => (await here().get('-n', namespace, 'get', 'secret', SECRET)) as Manifest;
+const decoded = (base64: string) => Buffer.from(base64, 'base64').toString();
+
+/** Replaces what the Secret holds. */
+const fill = (data: Readonly<Record<string, string>>) =>
+  here().apply([
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: SECRET, namespace },
+      type: 'Opaque',
+      stringData: data,
+    },
+  ]);
+
+/** A configuration in a folder of its own. */
+function configured(name: string, kubernetes: Readonly<Record<string, string>> = {}) {
+  const folder = join(here().folder, name);
+  mkdirSync(folder, { recursive: true });
+  const own = join(folder, 'own');
+  const pem = join(own, 'server.pem');
+  const file = join(folder, 'policy-service.conf');
+  const options = {
+    source: 'cluster',
+    tokens: 'token',
+    ...{ kubeconfig, certificate_secret: SECRET, certificate_folder: own },
+    ...{ certificate_names: HOST, certificate_days: '1', webhook_configurations: configurations },
+    ...kubernetes,
+  };
+  writeFileSync(
+    file,
+    [
+      ...['[service]', 'host = 127.0.0.1', 'port = 0', `tls_cert_file = ${pem}`, `tls_key_file = ${pem}`],
+      '[kubernetes]',
+      ...Object.entries(options).map(([option, value]) => `${option} = ${value}`),
+    ].join('\n'),
+  );
+  return { folder, own, pem, file };
+}
+
+const CERTIFICATES = ['scheduling-policy', 'certificates', '--config-file'];
+function started(args: readonly string[]): RunningCommand {
+  const command = startCommand(args);
+  running.push(command);
+  return command;
+}
+/** Until the command has said it, on standard error. */
+const said = (command: RunningCommand, text: string) =>
+  expect.poll(() => command.output().stderr, SETTLED).toContain(text);
+
+/** Ends a command as Ctrl-C does. */
+async function stopped(command: RunningCommand) {
+  command.process.kill('SIGINT');
+  return command.ended;
+}
+
+describe.skipIf(cluster === undefined)('certificates of the built command', () => {
+  beforeAll(async () => {
+    const { apply, kubectl } = here();
+    await apply([
+      ...['shop', namespace].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+      ...parse(readFileSync(join(CHART, 'crds/custom-resource-definition.yaml'), 'utf8')),
+    ]);
+    await vi.waitUntil(async () => (await kubectl(['get', 'schedpol'])).status === 0, SETTLED);
+    await apply(of(/^SchedulingPolicy$|Role|^ServiceAccount$/));
+    kubeconfig = await kubeconfigOfAccount(here(), namespace, own);
+  });
+
+  it('wait for a Secret that is not there and that the account may not create', async () => {
+    const { file, pem } = configured('without-secret');
+    const command = started([...CERTIFICATES, file]);
+    await said(command, 'cannot create resource \\"secrets\\"');
+    expect(existsSync(pem)).toBe(false);
+    await fill({});
+    const { code, stderr } = await command.ended;
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(stderr).not.toContain('PRIVATE KEY');
+    expect(statSync(pem).mode & 0o777).toBe(0o600);
+    expect(readFileSync(pem, 'utf8')).toContain(decoded((await secret()).data['tls.crt']));
+  });
+
+  it('wait for an account that may not read the Secret, and end with a signal', async () => {
+    const { file, pem } = configured('without-rights', { certificate_secret: 'of-others' });
+    const command = started([...CERTIFICATES, file]);
+    await said(command, 'cannot get resource \\"secrets\\"');
+    expect(await stopped(command)).toMatchObject({ code: 3 });
+    expect(existsSync(pem)).toBe(false);
+  });
+
+  it('are not written into a folder that everyone may write', async () => {
+    const { file, folder, pem } = configured('open-folder');
+    chmodSync(folder, 0o777);
+    const { code, stderr } = await runCommand([...CERTIFICATES, file]);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('may write') });
+    expect(existsSync(pem)).toBe(false);
+  });
+
+  it('do not let the service start before they are there', async () => {
+    const { file, pem } = configured('early');
+    const { code, stderr } = await runCommand(['serve', '--config-file', file]);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(pem) });
+  });
+
+  it('change under two services, and no call of the API server fails', async () => {
+    const { apply, kubectl } = here();
+    // Of one day, 17 hours ago: less than a third is left.
+    const old = await issueCertificate({ names: [HOST], lifeMs: 24 * HOUR }, Date.now() - 17 * HOUR);
+    await fill({ 'tls.crt': old.certificate, 'tls.key': old.key, 'ca.crt': old.authority });
+    const replicas: { service: RunningCommand; url: string; pem: string }[] = [];
+    for (const name of ['a', 'b']) {
+      const { file, pem } = configured(name);
+      expect(await runCommand([...CERTIFICATES, file])).toMatchObject({ code: 0 });
+      const service = started(['serve', '--config-file', file]);
+      const [, url = ''] = await service.printed(/Listening on (\S+)/);
+      replicas.push({ service, url, pem });
+    }
+    const served = () => replicas.map(({ pem }) => new X509Certificate(readFileSync(pem)).fingerprint256);
+    const before = new X509Certificate(old.certificate).fingerprint256;
+    expect(served()).toEqual([before, before]);
+    await apply(
+      of(/Webhook/).map((configuration) => ({
+        ...configuration,
+        webhooks: configuration.webhooks.map(({ clientConfig, ...webhook }: Manifest) => {
+          const { url = '' } = replicas[configuration.kind.startsWith('Mutating') ? 0 : 1] ?? {};
+          const path = clientConfig.service.path.replace(/[^/]*$/, 'token');
+          // 1.20 gives namespaces no label of their name; only one namespace has pods here.
+          return {
+            ...webhook,
+            namespaceSelector: undefined,
+            clientConfig: { url: `${url.replace('127.0.0.1', HOST)}${path}` },
+          };
+        }),
+      })),
+    );
+    const create = async (name: string, spec: object = {}) => {
+      const pod = {
+        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop' } },
+        spec: { containers: [{ name: 'c', image: 'x' }], ...spec },
+      };
+      const args = ['create', '--validate=false', '--dry-run=server', '-f', '-'];
+      const { stderr } = await kubectl(args, { stdin: JSON.stringify(pod) });
+      return stderr.replaceAll(/^Warning:.*\n/gm, '');
+    };
+    await vi.waitUntil(async () => (await create('first')) === '', { timeout: 60_000, interval: 500 });
+    const answers = new Set<string>();
+    let count = 0;
+    let after = 0;
+    // Until both have served with the next certificate for a while.
+    for (const end = Date.now() + 330_000; after < 20 && Date.now() < end; count += 1) {
+      const [good, bad] = await Promise.all([
+        create(`good-${count}`),
+        create(`bad-${count}`, { nodeName: 'n1' }),
+      ]);
+      answers.add(good);
+      expect(bad).toContain('nodeName: ');
+      after += served().every((one) => one !== before) ? 1 : 0;
+    }
+    expect([...answers]).toEqual(['']);
+    expect(after).toBe(20);
+    console.info(`${count * 2} pods while the certificate changed`);
+    const [first, second] = served();
+    const { data } = await secret();
+    const held = holdCertificate(
+      {
+        certificate: decoded(data['tls.crt']),
+        key: decoded(data['tls.key']),
+        authorities: decoded(data['ca.crt']),
+      },
+      [HOST],
+      Date.now(),
+    );
+    expect(held).toMatchObject({ fingerprint: first });
+    expect(second).toBe(first);
+    for (const { service } of replicas) {
+      const { code, stderr } = await stopped(service);
+      expect(code).toBe(0);
+      expect(stderr).not.toContain('PRIVATE KEY');
+    }
+  });
+});

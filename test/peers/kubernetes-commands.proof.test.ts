@@ -1,0 +1,453 @@
+/** What `scheduling-policy scan`, `who-can` and `check --cluster` say of a real cluster, against what happens there. */
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Manifest } from '../etc/kubernetes/manifests.ts';
+import { GROUPS, OBJECTS, POLICY_NAMES, QUESTIONS, type Question } from '../support/access-questions.ts';
+import { runProgramInProcess } from '../support/command-in-process.ts';
+import { temporaryFile } from '../support/files.ts';
+import { GROUP, granted, pod, policedClusterOfFile, schedulingPolicy } from './policed-cluster.ts';
+
+const { started, police, here } = policedClusterOfFile();
+
+const SETTLED = { timeout: 60_000, interval: 300 };
+const DAEMON_SETS = 'system:serviceaccount:kube-system:daemon-set-controller';
+const CONTAINERS = [{ name: 'c', image: 'example.org/none' }];
+
+const nodeAffinity = (key: string, operator: string, values: string[]) => ({
+  nodeAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: {
+      nodeSelectorTerms: [{ matchExpressions: [{ key, operator, values }] }],
+    },
+  },
+});
+
+/** What pods ask for, by name. */
+const SPECS: Readonly<Record<string, object>> = {
+  plain: {},
+  ssd: { nodeSelector: { disk: 'ssd' } },
+  tape: { nodeSelector: { disk: 'tape' } },
+  'ssd-and-gpu': { nodeSelector: { disk: 'ssd', gpu: 'a' } },
+  'own-scheduler': { schedulerName: 'own' },
+  'named-scheduler': { schedulerName: 'default-scheduler' },
+  urgent: { priorityClassName: 'urgent' },
+  usual: { priorityClassName: 'usual' },
+  node: { nodeName: 'n1' },
+  'node-and-tolerations': { nodeName: 'n2', tolerations: [{ operator: 'Exists' }] },
+  tolerant: { tolerations: [{ key: 'ci', operator: 'Exists' }] },
+  'very-tolerant': { tolerations: [{ operator: 'Exists' }] },
+  'seconds-of-its-own': {
+    tolerations: [
+      { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 7 },
+    ],
+  },
+  'like-a-daemon': {
+    tolerations: [{ key: 'node.kubernetes.io/disk-pressure', operator: 'Exists', effect: 'NoSchedule' }],
+  },
+  zone: { affinity: nodeAffinity('zone', 'In', ['a']) },
+  'other-zone': { affinity: nodeAffinity('zone', 'In', ['c']) },
+  apart: {
+    affinity: {
+      podAntiAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [
+          { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: { a: 'b' } } },
+        ],
+      },
+    },
+  },
+};
+
+/** By namespace, its service accounts. */
+const ACCOUNTS = { shop: ['default', 'web'], ci: ['default', 'builder'] } as const;
+const NAMESPACES = Object.keys(ACCOUNTS) as (keyof typeof ACCOUNTS)[];
+
+const barePods = NAMESPACES.flatMap((namespace) =>
+  ACCOUNTS[namespace].flatMap((account) =>
+    Object.entries(SPECS).map(([name, spec]) =>
+      pod(namespace, `${account}-${name}`, {
+        serviceAccountName: account,
+        automountServiceAccountToken: false,
+        ...spec,
+      }),
+    ),
+  ),
+);
+
+function workload(kind: string, name: string, spec: object): object {
+  const template = {
+    metadata: { labels: { app: name } },
+    spec: {
+      containers: CONTAINERS,
+      automountServiceAccountToken: false,
+      ...(kind === 'Job' && { restartPolicy: 'Never' }),
+      ...spec,
+    },
+  };
+  return {
+    apiVersion: kind === 'Job' ? 'batch/v1' : 'apps/v1',
+    kind,
+    metadata: { name, namespace: 'shop' },
+    spec: {
+      ...(kind === 'Job' ? { parallelism: 3, completions: 3 } : { selector: { matchLabels: { app: name } } }),
+      ...((kind === 'Deployment' || kind === 'StatefulSet') && { replicas: 3 }),
+      ...(kind === 'StatefulSet' && { serviceName: name, podManagementPolicy: 'Parallel' }),
+      template,
+    },
+  };
+}
+
+const WORKLOADS = [
+  workload('Deployment', 'front', { nodeSelector: { disk: 'tape' } }),
+  workload('Deployment', 'back', { nodeSelector: { disk: 'hdd' } }),
+  workload('StatefulSet', 'store', { priorityClassName: 'urgent' }),
+  workload('Job', 'sum', { tolerations: [{ key: 'ci', operator: 'Exists' }] }),
+  workload('DaemonSet', 'agent', {}),
+  workload('DaemonSet', 'tape-agent', { nodeSelector: { disk: 'tape' } }),
+];
+
+const POLICIES = [
+  schedulingPolicy('disks', {
+    allowed: { schedulerNames: ['default-scheduler'], nodeSelectors: { disk: ['ssd', 'hdd'] } },
+    default: { nodeSelector: { disk: 'ssd' } },
+  }),
+  schedulingPolicy('ci', {
+    allowed: { tolerations: [{ keys: ['ci'], operators: ['Exists'], effects: [] }], schedulerNames: ['own'] },
+  }),
+  schedulingPolicy('everything', {
+    allowed: {
+      schedulerNames: [],
+      priorityClassNames: [],
+      nodeSelectors: {},
+      tolerations: [],
+      affinities: { nodeAffinities: {}, podAffinities: {}, podAntiAffinities: {} },
+    },
+  }),
+  schedulingPolicy('zones', {
+    allowed: {
+      affinities: {
+        nodeAffinities: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [
+              { matchExpressions: [{ keys: ['zone'], operators: ['In'], values: ['a', 'b'] }] },
+            ],
+          },
+        },
+      },
+    },
+  }),
+];
+
+interface ScanAnswer {
+  readonly scanned: { readonly pods: number };
+  readonly would_be_refused: { readonly pods: number };
+  readonly not_scanned: { readonly exempt: number; readonly mirror: number };
+  readonly refusals: readonly {
+    readonly namespace: string;
+    readonly owner: { readonly kind: string; readonly name: string };
+    readonly count: number;
+    readonly names: readonly string[];
+    readonly reasons: readonly { readonly message: string }[];
+  }[];
+}
+
+function command(...args: string[]) {
+  const kubeconfig = join(here().cluster.folder, 'admin.conf');
+  return runProgramInProcess(['scheduling-policy', ...args, '--kubeconfig', kubeconfig]);
+}
+
+async function scanned(...flags: string[]): Promise<ScanAnswer> {
+  const { stdout, stderr } = await command('scan', '--format', 'json', ...flags);
+  expect(stderr).toBe('');
+  return JSON.parse(stdout) as ScanAnswer;
+}
+
+/** What the webhooks say if the pod is created once more, as its controller does it: empty = allowed. */
+async function createdAnew(running: Manifest): Promise<string> {
+  const { metadata, spec } = running;
+  const isBound = metadata.annotations?.['test/bound'] === 'yes';
+  const { nodeName, ...unbound } = spec;
+  const controller = metadata.ownerReferences?.find((one: { controller?: boolean }) => one.controller);
+  const anew = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: `again-${metadata.name}`.slice(0, 60), namespace: metadata.namespace },
+    spec: isBound ? unbound : { ...unbound, ...(nodeName !== undefined && { nodeName }) },
+  };
+  const as =
+    controller?.kind === 'DaemonSet'
+      ? ['--as', DAEMON_SETS, '--as-group', 'system:serviceaccounts', '--as-group', 'system:masters']
+      : [];
+  const { stderr } = await here().cluster.kubectl(
+    ['create', '--dry-run=server', '--validate=false', ...as, '-f', '-'],
+    { stdin: JSON.stringify(anew) },
+  );
+  return stderr.replace(/^Warning:.*\n/gm, '');
+}
+
+describe.skipIf(started === undefined)('in a real cluster', () => {
+  beforeAll(async () => {
+    if (started === undefined) {
+      return;
+    }
+    const core = { apiVersion: 'v1' };
+    await started.apply([
+      ...NAMESPACES.map((name) => ({ ...core, kind: 'Namespace', metadata: { name } })),
+      ...['n1', 'n2'].map((name) => ({
+        ...core,
+        kind: 'Node',
+        metadata: { name, labels: { disk: 'tape' } },
+      })),
+      ...Object.entries({ urgent: 1000, usual: 10 }).map(([name, value]) => ({
+        apiVersion: 'scheduling.k8s.io/v1',
+        kind: 'PriorityClass',
+        metadata: { name },
+        value,
+      })),
+    ]);
+    await started.kubectl(['taint', 'nodes', '--all', 'node.kubernetes.io/not-ready:NoSchedule-']);
+    await started.apply(
+      NAMESPACES.flatMap((namespace) =>
+        ACCOUNTS[namespace]
+          .filter((name) => name !== 'default')
+          .map((name) => ({ ...core, kind: 'ServiceAccount', metadata: { name, namespace } })),
+      ),
+    );
+    await vi.waitUntil(
+      async () => (await started.kubectl(['-n', 'ci', 'get', 'serviceaccount', 'default'])).status === 0,
+      SETTLED,
+    );
+    await started.apply([...barePods, ...WORKLOADS]);
+    const running = async () =>
+      ((await started.get('-n', 'shop', 'get', 'pods', '-l', 'app')) as Manifest).items.length;
+    // Three of each of four, and one on each node of two.
+    await vi.waitUntil(async () => (await running()) === 16, SETTLED);
+    // What a scheduler would do: there is none here.
+    for (const name of ['default-ssd', 'default-tape', 'web-plain', 'web-urgent']) {
+      const body = {
+        apiVersion: 'v1',
+        kind: 'Binding',
+        metadata: { name, namespace: 'shop', annotations: { 'test/bound': 'yes' } },
+        target: { kind: 'Node', name: 'n1' },
+      };
+      const path = `/api/v1/namespaces/shop/pods/${name}/binding`;
+      const bound = await started.kubectl(['create', '--raw', path, '-f', '-'], {
+        stdin: JSON.stringify(body),
+      });
+      expect(bound.stderr).toBe('');
+    }
+    await police(started);
+    await started.apply([
+      ...POLICIES,
+      ...granted('shop', 'default', 'disks'),
+      ...granted('shop', 'web', 'disks', 'zones'),
+      ...granted('ci', 'builder', 'ci'),
+      ...granted('ci', 'default', 'everything'),
+    ]);
+    await vi.waitUntil(
+      async () =>
+        (await here().create(
+          pod('ci', 'any', { schedulerName: 'any', automountServiceAccountToken: false }),
+        )) === '',
+      SETTLED,
+    );
+    await started.kubectl(['-n', 'ci', 'delete', 'pod', 'any', '--wait=false', '--force']);
+  });
+
+  it('scan refuses the pods that webhooks refuse when they are created anew, for the same reasons', async () => {
+    const { items } = (await here().cluster.get('get', 'pods', '-A')) as Manifest;
+    const pods = items.filter(({ metadata }: Manifest) => NAMESPACES.includes(metadata.namespace));
+    expect(pods).toHaveLength(barePods.length + 16);
+    const flags = NAMESPACES.flatMap((name) => ['--namespace', name]);
+    const { scanned: all, would_be_refused, refusals } = await scanned(...flags);
+    const byPod = new Map(
+      refusals.flatMap(({ namespace, names, reasons }) =>
+        names.map((name) => [`${namespace}/${name}`, reasons.map(({ message }) => message)] as const),
+      ),
+    );
+    let refused = 0;
+    for (const one of pods) {
+      const { namespace, name } = one.metadata;
+      const answer = await createdAnew(one);
+      const reasons = byPod.get(`${namespace}/${name}`);
+      expect({ namespace, name, allowed: reasons === undefined, answer }).toEqual({
+        ...{ namespace, name, answer },
+        allowed: answer === '',
+      });
+      refused += answer === '' ? 0 : 1;
+      for (const reason of reasons ?? []) {
+        expect(answer).toContain(reason);
+      }
+    }
+    expect(all.pods).toBe(pods.length);
+    expect(would_be_refused.pods).toBe(refused);
+    expect(refused).toBeGreaterThan(20);
+    expect(pods.length - refused).toBeGreaterThan(20);
+  });
+
+  it('scan shows pods by their owner', async () => {
+    const { refusals } = await scanned('--namespace', 'shop', '--selector', 'app');
+    expect(refusals.map(({ owner, count }) => [owner.kind, owner.name, count])).toEqual([
+      ['DaemonSet', 'tape-agent', 2],
+      ['Deployment', 'front', 3],
+      ['Job', 'sum', 3],
+      ['StatefulSet', 'store', 3],
+    ]);
+  });
+
+  it('scan finds templates that have no pods', async () => {
+    await here().cluster.kubectl(['-n', 'shop', 'scale', 'deployment', 'front', '--replicas=0']);
+    await vi.waitUntil(async () => {
+      const { items } = (await here().cluster.get(
+        '-n',
+        'shop',
+        'get',
+        'pods',
+        '-l',
+        'app=front',
+      )) as Manifest;
+      return items.length === 0;
+    }, SETTLED);
+    const { stdout, code } = await command('scan', '--namespace', 'shop', '--workloads');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^shop +Deployment front +template +nodeSelector disk: expected ssd or hdd, got "tape"/m,
+    );
+    expect(stdout).not.toMatch(/^shop +Deployment back /m);
+  });
+
+  it('scan passes over mirror pods, pods that have ended, and exempt namespaces', async () => {
+    const before = await scanned();
+    const raw = { tolerations: [{ operator: 'Exists' }], automountServiceAccountToken: false };
+    const mirror = {
+      annotations: { 'kubernetes.io/config.mirror': 'x' },
+      ownerReferences: [
+        {
+          apiVersion: 'v1',
+          kind: 'Node',
+          name: 'n1',
+          uid: '6c1a1a2e-0000-4000-8000-000000000000',
+          controller: true,
+        },
+      ],
+    };
+    const kubelet = here().cluster.user('system:node:n1', 'system:nodes');
+    const answer = await here().cluster.kubectl(['create', '--validate=false', '-f', '-'], {
+      stdin: JSON.stringify(pod('shop', 'static-n1', { ...raw, nodeName: 'n1' }, mirror)),
+      as: kubelet,
+    });
+    expect(answer.stderr).toBe('');
+    await here().cluster.apply([pod('kube-system', 'dns', raw)]);
+    await here().cluster.apply([pod('ci', 'ended', raw)]);
+    const ended = await here().cluster.kubectl(
+      ['replace', '--raw', '/api/v1/namespaces/ci/pods/ended/status', '-f', '-'],
+      {
+        stdin: JSON.stringify({ ...pod('ci', 'ended', raw), status: { phase: 'Failed' } }),
+      },
+    );
+    expect(ended.stderr).toBe('');
+    const after = await scanned();
+    expect(after.not_scanned.mirror).toBe(before.not_scanned.mirror + 1);
+    expect(after.not_scanned.exempt).toBe(before.not_scanned.exempt + 1);
+    expect(after.scanned).toEqual(before.scanned);
+    expect((await scanned('--exempt-namespace', 'nothing')).scanned.pods).toBe(before.scanned.pods + 1);
+  });
+
+  it('check --cluster answers as the webhooks do', async () => {
+    for (const one of barePods.slice(0, 2 * Object.keys(SPECS).length)) {
+      const { metadata } = one;
+      const { code } = await command('check', temporaryFile('pod.json', JSON.stringify(one)), '--cluster');
+      const again = { ...one, metadata: { ...metadata, name: `again-${metadata.name}` } };
+      const { stderr } = await here().cluster.kubectl(
+        ['create', '--dry-run=server', '--validate=false', '-f', '-'],
+        { stdin: JSON.stringify(again) },
+      );
+      expect({ metadata, code }).toEqual({ metadata, code: stderr.includes('denied') ? 1 : 0 });
+    }
+  });
+
+  it('merge --cluster shows the policies of an account', async () => {
+    const web = ['--namespace', 'shop', '--service-account', 'web', '--format', 'json'];
+    expect(JSON.parse((await command('merge', '--cluster', ...web)).stdout)).toMatchObject({
+      policies: expect.arrayContaining(['disks', 'zones']),
+    });
+  });
+
+  it('every command says which right is missing', async () => {
+    const alice = join(here().cluster.folder, 'alice.conf');
+    const file = temporaryFile('pod.json', JSON.stringify(barePods[0]));
+    for (const [args, missing] of [
+      [['scan'], 'cannot list resource "schedulingpolicies"'],
+      [['who-can', 'disks'], 'cannot get resource "schedulingpolicies"'],
+      [['check', file, '--cluster'], 'cannot list resource "schedulingpolicies"'],
+    ] as const) {
+      const { code, stderr } = await runProgramInProcess([
+        'scheduling-policy',
+        ...args,
+        ...['--kubeconfig', alice],
+      ]);
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(missing) });
+    }
+  });
+
+  it('who-can agrees with kubectl auth can-i, for every account', async () => {
+    const { apply, kubectl, get } = here().cluster;
+    const namespaces = new Set(QUESTIONS.flatMap(({ namespace }) => namespace ?? []));
+    await apply([...namespaces].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })));
+    await apply(OBJECTS);
+    await apply(POLICY_NAMES.map((name) => schedulingPolicy(name, { allowed: {} })));
+    await expect
+      .poll(
+        async () => JSON.stringify(await get('get', 'clusterrole', 'of-aggregate', 'other-circle')),
+        SETTLED,
+      )
+      .toMatch(/"gold".*"gold"/);
+    expect(GROUPS).toContain(GROUP);
+    for (const name of POLICY_NAMES) {
+      const { users } = JSON.parse((await command('who-can', name, '--format', 'json')).stdout) as {
+        users: readonly ListedUser[];
+      };
+      for (const question of QUESTIONS) {
+        const { user, groups, namespace } = question;
+        const can = await kubectl([
+          ...['auth', 'can-i', 'use', `schedulingpolicies.${GROUP}/${name}`, '--as', user],
+          ...groups.flatMap((group) => ['--as-group', group]),
+          ...(namespace === undefined ? ['--all-namespaces'] : ['--namespace', namespace]),
+        ]);
+        const yes = can.stdout.trim() === 'yes';
+        const { code } = await command('who-can', name, ...flagsOf(question));
+        expect({ name, ...question, listed: isListed(users, question), code }).toEqual({
+          ...{ name, ...question, listed: yes, code: yes ? 0 : 1 },
+        });
+      }
+    }
+  });
+});
+
+interface ListedUser {
+  readonly subject: { readonly kind: string; readonly name: string; readonly namespace: string | null };
+  readonly namespace: string | null;
+  readonly confirmed: boolean;
+}
+
+function isListed(users: readonly ListedUser[], { user, groups, namespace }: Question): boolean {
+  return users.some(
+    ({ subject, namespace: place, confirmed }) =>
+      confirmed &&
+      (place === null || place === namespace) &&
+      (subject.kind === 'Group'
+        ? [...groups, 'system:authenticated'].includes(subject.name)
+        : user ===
+          (subject.kind === 'User'
+            ? subject.name
+            : `system:serviceaccount:${subject.namespace}:${subject.name}`)),
+  );
+}
+
+function flagsOf({ user, groups, namespace }: Question): string[] {
+  const [, of, name] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? [];
+  return of !== undefined && of === namespace
+    ? ['--service-account', `${of}/${name}`]
+    : [
+        ...['--user', user, ...groups.flatMap((group) => ['--group', group])],
+        ...(namespace === undefined ? [] : ['--namespace', namespace]),
+      ];
+}

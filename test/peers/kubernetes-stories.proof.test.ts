@@ -1,0 +1,171 @@
+/** Every story of the proposal in a real cluster, by kubectl: apply, bind, create pods, patch, unbind. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Manifest } from '../etc/kubernetes/manifests.ts';
+import { parse } from '../etc/kubernetes/manifests.ts';
+import { projectFile } from '../support/files.ts';
+import { granted, pod, policedClusterOfFile, schedulingPolicy } from './policed-cluster.ts';
+import { OTHERS, REFUSED, STORIES } from './proposal-stories.ts';
+
+const FOLDER = projectFile('test/fixtures/kubernetes/proposal');
+const FILES = readdirSync(FOLDER).sort();
+/** How long a change may take to be in force. */
+const IN_FORCE = { timeout: 10_000, interval: 100 };
+
+const { started, police, here } = policedClusterOfFile();
+
+/** The policies of an example, in the group that a cluster can have. */
+function policiesOf(example: string): Manifest[] {
+  const file = FILES.find((name) => name.startsWith(example)) ?? '';
+  return parse(readFileSync(join(FOLDER, file), 'utf8')).map((document: Manifest, index) =>
+    schedulingPolicy(`example-${example}-${document.metadata?.name ?? index}`, document.spec),
+  );
+}
+
+const kubectl = (...args: string[]) => here().cluster.kubectl(args);
+const applied = async (object: object) =>
+  (await here().cluster.kubectl(['apply', '--validate=false', '-f', '-'], { stdin: JSON.stringify(object) }))
+    .stderr;
+
+let number = 0;
+/** A namespace of its own, and an account in it that may not be used by anything else. */
+async function place(): Promise<string> {
+  number += 1;
+  const namespace = `story-${number}`;
+  await here().cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }]);
+  await expect.poll(() => here().create(serviceAccount(namespace)), IN_FORCE).toBe('');
+  return namespace;
+}
+
+const serviceAccount = (namespace: string) => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name: 'worker', namespace },
+});
+
+let pods = 0;
+/** What the cluster says to a new pod of that account. */
+async function tell(namespace: string, spec: object): Promise<{ said: string; pod: Manifest }> {
+  pods += 1;
+  const name = `pod-${pods}`;
+  const said = await here().create(pod(namespace, name, { serviceAccountName: 'worker', ...spec }));
+  const { cluster } = here();
+  return { said, pod: said === '' ? await cluster.get('-n', namespace, 'get', 'pod', name) : undefined };
+}
+
+describe.skipIf(started === undefined)('in a real cluster', () => {
+  beforeAll(async () => {
+    if (started === undefined) {
+      return;
+    }
+    await police(started);
+    const classes = { 'high-priority': 1000, bronze: 1, silver: 2, gold: 3 };
+    await started.apply(
+      Object.entries(classes).map(([name, value]) => ({
+        apiVersion: 'scheduling.k8s.io/v1',
+        kind: 'PriorityClass',
+        metadata: { name },
+        value,
+      })),
+    );
+  });
+
+  it('no example of the proposal is left out', () => {
+    const told = [...STORIES.map(({ example }) => example), ...Object.keys(REFUSED), ...OTHERS];
+    expect(told.sort()).toEqual(FILES.map((file) => file.slice(0, 2)));
+  });
+
+  it.each(STORIES)(
+    'the example $example means what the proposal says',
+    { timeout: 60_000 },
+    async (story) => {
+      const { example, strategy = 'deep', pods: told } = story;
+      const policies = policiesOf(example);
+      await here().configure({ merge_strategy: strategy });
+      const namespace = await place();
+      for (const policy of policies) {
+        expect(await applied(policy)).toBe('');
+      }
+      await here().cluster.apply(
+        granted(namespace, 'worker', ...policies.map(({ metadata }) => metadata.name)),
+      );
+      for (const one of told) {
+        if ('refused' in one) {
+          // A change is in force within ten seconds; until then a pod may be judged by what was before.
+          await expect
+            .poll(async () => (await tell(namespace, one.spec)).said, IN_FORCE)
+            .toMatch(one.refused);
+        } else {
+          const becoming = async () => {
+            const { said, pod: created } = await tell(namespace, one.spec);
+            return said === '' ? contained(created.spec, one.becomes) : said;
+          };
+          await expect.poll(becoming, IN_FORCE).toEqual(one.becomes);
+        }
+      }
+    },
+  );
+
+  it.each(Object.entries(REFUSED))('the example %s is refused when it is applied', async (example, words) => {
+    const [policy] = policiesOf(example);
+    expect(await applied(policy)).toMatch(words);
+    expect((await kubectl('get', 'schedpol', policy.metadata.name)).status).toBe(1);
+  });
+
+  it('a patch, an unbinding and a deletion are in force', async () => {
+    await here().configure({});
+    const namespace = await place();
+    const ssd = { nodeSelector: { disk: 'ssd' } };
+    const said = (spec: object) => expect.poll(async () => (await tell(namespace, spec)).said, IN_FORCE);
+    await said(ssd).toMatch(/nodeSelector disk: /);
+    await here().cluster.apply([
+      schedulingPolicy('disks', { allowed: { nodeSelectors: { disk: ['hdd'] } } }),
+    ]);
+    await here().cluster.apply(granted(namespace, 'worker', 'disks'));
+    await said({ nodeSelector: { disk: 'hdd' } }).toBe('');
+    expect((await tell(namespace, ssd)).said).toMatch(/expected hdd, got "ssd" \(scheduling policy disks\)/);
+    const patch = JSON.stringify({ spec: { allowed: { nodeSelectors: { disk: ['hdd', 'ssd'] } } } });
+    expect((await kubectl('patch', 'schedpol', 'disks', '--type=merge', '-p', patch)).status).toBe(0);
+    await said(ssd).toBe('');
+    expect((await kubectl('-n', namespace, 'delete', 'rolebinding', 'use-disks')).status).toBe(0);
+    await said(ssd).toMatch(/nodeSelector disk: /);
+    await here().cluster.apply(granted(namespace, 'worker', 'disks'));
+    await said(ssd).toBe('');
+    expect((await kubectl('delete', 'schedpol', 'disks')).status).toBe(0);
+    await said(ssd).toMatch(/nodeSelector disk: /);
+  });
+
+  it('kubectl auth can-i and the webhook agree', async () => {
+    const namespace = await place();
+    const names = ['one', 'two'];
+    await here().cluster.apply(
+      names.map((name) => schedulingPolicy(`agree-${name}`, { allowed: { nodeSelectors: { [name]: [] } } })),
+    );
+    await here().cluster.apply(granted(namespace, 'worker', 'agree-one'));
+    const account = `system:serviceaccount:${namespace}:worker`;
+    for (const name of names) {
+      const { stdout } = await kubectl(
+        ...['auth', 'can-i', 'use', `schedulingpolicies.scheduling.blazar-enforcement/agree-${name}`],
+        ...['-n', namespace, '--as', account, '--as-group', 'system:serviceaccounts'],
+      );
+      const expected = stdout.trim() === 'yes' ? /^$/ : /nodeSelector/;
+      await expect
+        .poll(async () => (await tell(namespace, { nodeSelector: { [name]: 'x' } })).said, IN_FORCE)
+        .toMatch(expected);
+    }
+  });
+});
+
+/** Of a pod, the parts that are expected of it. */
+function contained(spec: Manifest, expected: object): object {
+  return Object.fromEntries(
+    Object.keys(expected).map((field) => [
+      field,
+      // Without those that the API server adds to every pod.
+      field === 'tolerations'
+        ? spec.tolerations.filter((one: Manifest) => one.tolerationSeconds === undefined)
+        : spec[field],
+    ]),
+  );
+}

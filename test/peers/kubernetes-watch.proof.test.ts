@@ -1,0 +1,331 @@
+/** Following a real API server through everything that happens to one. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApiClient } from '../../src/kubernetes/api/api-client.ts';
+import {
+  type ApiClient,
+  ApiError,
+  type ApiObject,
+  type ApiRequest,
+} from '../../src/kubernetes/api/contract.ts';
+import { listObjects } from '../../src/kubernetes/api/list.ts';
+import { ListWatch, type ListWatchTimes } from '../../src/kubernetes/api/list-watch.ts';
+import { projectFile } from '../support/files.ts';
+import { type Cluster, startCluster } from './kubernetes.ts';
+
+const cluster = startCluster();
+
+const POLICIES = '/apis/scheduling.blazar-enforcement/v1alpha1/schedulingpolicies';
+const MAPS = '/api/v1/namespaces/default/configmaps';
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const say = (line: string) => process.stdout.write(`    ${line}\n`);
+const seconds = (since: number) => `${((performance.now() - since) / 1000).toFixed(2)} s`;
+
+async function until(what: string, holds: () => boolean, ms = 60_000): Promise<void> {
+  const end = performance.now() + ms;
+  while (!holds()) {
+    if (performance.now() > end) {
+      throw new Error(`not in time: ${what}`);
+    }
+    await pause(5);
+  }
+}
+
+/** Follows one kind, and remembers what it was told, how often, and what that took. */
+class Follower {
+  readonly versions = new Map<string, string>();
+  readonly restarts: string[] = [];
+  readonly heardAt = new Map<string, number>();
+  requests = 0;
+  replacements = 0;
+  /** Changes that were told twice. */
+  repeated = 0;
+  readonly watch: ListWatch;
+  readonly #client: ApiClient;
+  readonly #path: string;
+
+  constructor(client: ApiClient, path: string, times: Partial<ListWatchTimes> = {}) {
+    this.#client = client;
+    this.#path = path;
+    this.watch = new ListWatch({
+      client: this.#counted(),
+      path,
+      times,
+      observer: { restarted: (reason) => this.restarts.push(reason) },
+      listener: {
+        replaced: (objects) => {
+          this.replacements += 1;
+          this.versions.clear();
+          for (const object of objects) {
+            this.#keep(object);
+          }
+        },
+        changed: (object) => {
+          this.repeated += this.#keep(object) ? 0 : 1;
+        },
+        removed: ({ metadata }) => {
+          this.repeated += this.versions.delete(metadata.name) ? 0 : 1;
+        },
+      },
+    });
+    this.watch.start();
+  }
+
+  /** Whether it knows what a fresh list says. */
+  async isRight(): Promise<void> {
+    const { objects } = await listObjects(this.#client, this.#path);
+    const there = new Map(objects.map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
+    await until(
+      'the last change was heard',
+      () => [...there].every(([name, version]) => this.versions.get(name) === version),
+      60_000,
+    );
+    expect(this.versions).toEqual(there);
+    expect(this.repeated).toBe(0);
+    expect(this.watch.following).toMatchObject({ hasList: true, problem: undefined });
+  }
+
+  heard(object: unknown): Promise<void> {
+    const { name, resourceVersion } = (object as ApiObject).metadata;
+    return until(`${name} was heard`, () => Number(this.versions.get(name)) >= Number(resourceVersion));
+  }
+
+  #keep({ metadata }: ApiObject): boolean {
+    const { name, resourceVersion = '' } = metadata;
+    const isNew = this.versions.get(name) !== resourceVersion;
+    this.versions.set(name, resourceVersion);
+    this.heardAt.set(resourceVersion, performance.now());
+    return isNew;
+  }
+
+  #counted(): ApiClient {
+    const client = this.#client;
+    const count = () => {
+      this.requests += 1;
+    };
+    return {
+      server: client.server,
+      namespace: client.namespace,
+      close: () => client.close(),
+      request: (request: ApiRequest) => {
+        count();
+        return client.request(request);
+      },
+      watch: (...args) => {
+        count();
+        return client.watch(...args);
+      },
+    };
+  }
+}
+
+describe.skipIf(cluster === undefined)('following a real API server', () => {
+  const real = cluster as Cluster;
+  let client: ApiClient;
+  let policies: Follower;
+  const closing: (() => Promise<void>)[] = [];
+
+  const put = (name: string, number = 0) =>
+    client.request({
+      method: 'POST',
+      path: POLICIES,
+      body: {
+        apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
+        kind: 'SchedulingPolicy',
+        metadata: { name },
+        spec: { allowed: { schedulerNames: [`s${number}`] } },
+      },
+    });
+  const change = (name: string, number: number) =>
+    client.request({
+      method: 'PATCH',
+      path: `${POLICIES}/${name}`,
+      body: { spec: { allowed: { schedulerNames: [`s${number}`] } } },
+    });
+
+  beforeAll(() => {
+    client = createApiClient({ kubeconfig: join(real.folder, 'admin.conf') });
+    policies = new Follower(client, POLICIES);
+    closing.push(() => policies.watch.close());
+  });
+
+  afterAll(async () => {
+    for (const close of closing.reverse()) {
+      await close();
+    }
+    await client?.close();
+    cluster?.stop();
+  });
+
+  it('waits for the definition of the kind', async () => {
+    await until('it has tried', () => policies.watch.following.problem !== undefined);
+    expect(policies.watch.following.problem).toContain('does not know schedulingpolicies');
+    const answer = await real.kubectl([
+      'apply',
+      '-f',
+      projectFile('etc/kubernetes/custom-resource-definition.yaml'),
+    ]);
+    expect(answer.stderr).toBe('');
+    const applied = performance.now();
+    await until('there is a list', () => policies.watch.following.hasList);
+    say(`followed ${seconds(applied)} after the definition was applied`);
+    expect(policies.watch.following.problem).toBeUndefined();
+  });
+
+  it('hears of changes', async () => {
+    await put('a');
+    const took: number[] = [];
+    for (let number = 1; number <= 100; number += 1) {
+      const sent = performance.now();
+      const { metadata } = (await change('a', number)) as ApiObject;
+      await policies.heard({ metadata });
+      took.push((policies.heardAt.get(metadata.resourceVersion ?? '') ?? Number.NaN) - sent);
+    }
+    took.sort((one, other) => one - other);
+    say(
+      `100 changes, from sending to hearing: median ${took[50]?.toFixed(1)} ms, longest ${took.at(-1)?.toFixed(1)} ms`,
+    );
+    await policies.isRight();
+  });
+
+  it('reads 2,500 objects in pages', async () => {
+    const names = Array.from({ length: 2_500 }, (_, index) => `map-${index}`);
+    const create = async () => {
+      for (let name = names.pop(); name !== undefined; name = names.pop()) {
+        await client.request({ method: 'POST', path: MAPS, body: { metadata: { name } } });
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, create));
+    const started = performance.now();
+    const maps = new Follower(client, MAPS);
+    closing.push(() => maps.watch.close());
+    await until('there is a list', () => maps.watch.following.hasList);
+    say(`2,500 objects listed in ${seconds(started)}`);
+    await until('there is a watch', () => maps.requests === 6);
+    await maps.isRight();
+    expect(maps.versions.size).toBe(2_500);
+    await maps.watch.close();
+  });
+
+  it('goes on after the API server was killed and started again', async () => {
+    await real.stopApiServer();
+    await until('it is noticed', () => policies.watch.following.problem !== undefined);
+    expect(policies.watch.following.problem).toMatch(
+      /^https:\/\/127\.0\.0\.1:\d+: the connection (is refused|was closed)/,
+    );
+    const before = policies.requests;
+    await pause(5_000);
+    say(`requests in 5 s without an API server: ${policies.requests - before}`);
+    expect(policies.requests - before).toBeLessThan(20);
+    await real.startApiServer();
+    const answered = performance.now();
+    const made = await put('after-the-crash');
+    await policies.heard(made);
+    say(`heard of a change ${seconds(answered)} after the API server answered again`);
+    await policies.isRight();
+  });
+
+  it('notices that the API server is frozen for 40 s, and goes on', async () => {
+    const { length } = policies.restarts;
+    const frozen = performance.now();
+    real.freeze();
+    await until('it is noticed', () => policies.watch.following.problem !== undefined, 30_000);
+    say(`noticed ${seconds(frozen)} after the freeze: ${policies.watch.following.problem}`);
+    expect(policies.watch.following.currentAt).toBeLessThan(frozen + 1_000);
+    await pause(40_000 - (performance.now() - frozen));
+    real.thaw();
+    const thawed = performance.now();
+    await policies.heard(await put('after-the-freeze'));
+    say(`heard of a change ${seconds(thawed)} after the thaw; restarts: ${policies.restarts.slice(length)}`);
+    await policies.isRight();
+  });
+
+  it('lists again where etcd has forgotten the version of its watch', async () => {
+    await real.stopApiServer();
+    // With its cache it remembers more than etcd does.
+    await real.startApiServer('--watch-cache=false');
+    await until('it is followed again', () => policies.watch.following.problem === undefined);
+    const { length } = policies.restarts;
+    for (let number = 0; number < 20; number += 1) {
+      await client.request({
+        method: 'PATCH',
+        path: `${MAPS}/map-1`,
+        body: { data: { number: String(number) } },
+      });
+    }
+    await real.compact();
+    await until('the version has expired', () => policies.restarts.slice(length).includes('expired'), 30_000);
+    await policies.heard(await put('after-the-compaction'));
+    say(`restarts around the compaction: ${policies.restarts.slice(length)}`);
+    await policies.isRight();
+  });
+
+  it('goes on where its token is replaced and the old one refused', async () => {
+    const names = ['first', 'second'];
+    await real.apply([
+      ...names.map((name) => ({
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name, namespace: 'default' },
+      })),
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata: { name: 'followers' },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+        subjects: names.map((name) => ({ kind: 'ServiceAccount', name, namespace: 'default' })),
+      },
+    ]);
+    const [one, other] = await Promise.all(
+      names.map(async (name) => {
+        const path = `/api/v1/namespaces/default/serviceaccounts/${name}/token`;
+        const made = await client.request({ method: 'POST', path, body: { spec: {} } });
+        return (made as { readonly status: { readonly token: string } }).status.token;
+      }),
+    );
+    const file = join(real.folder, 'token');
+    const kubeconfig = join(real.folder, 'follower.conf');
+    const text = readFileSync(join(real.folder, 'admin.conf'), 'utf8');
+    writeFileSync(kubeconfig, text.replace(/user: \{client.*\}\}\]/, 'user: {tokenFile: token}}]'));
+    writeFileSync(file, String(one));
+    const renewing = createApiClient({ kubeconfig });
+    const follower = new Follower(renewing, POLICIES, { watchSeconds: [2, 2] });
+    closing.push(
+      () => renewing.close(),
+      () => follower.watch.close(),
+    );
+    await until('there is a list', () => follower.watch.following.hasList);
+    writeFileSync(file, String(other));
+    await client.request({ method: 'DELETE', path: '/api/v1/namespaces/default/serviceaccounts/first' });
+    // The API server remembers for some seconds whom it has accepted.
+    writeFileSync(join(real.folder, 'old-token'), String(one));
+    writeFileSync(`${kubeconfig}.old`, readFileSync(kubeconfig, 'utf8').replace('token}', 'old-token}'));
+    const stale = createApiClient({ kubeconfig: `${kubeconfig}.old` });
+    closing.push(() => stale.close());
+    const ask = () => stale.request({ method: 'GET', path: POLICIES });
+    const refused = (thrown: unknown) => thrown instanceof ApiError && thrown.status === 401;
+    while (!(await ask().then(() => false, refused))) {
+      await pause(250);
+    }
+    await pause(5_000);
+    await follower.heard(await put('after-the-rotation'));
+    await follower.isRight();
+    expect(new Set(follower.restarts)).toEqual(new Set(['ended']));
+  });
+
+  it('is idle when nothing happens', async () => {
+    const { requests, replacements, restarts } = policies;
+    const { length } = restarts;
+    const used = process.cpuUsage();
+    await pause(30_000);
+    const { user, system } = process.cpuUsage(used);
+    say(
+      `30 s idle: ${policies.requests - requests} requests, ${Math.round((user + system) / 1000)} ms of CPU`,
+    );
+    expect(policies.requests - requests).toBeLessThanOrEqual(12);
+    expect(policies.replacements).toBe(replacements);
+    expect(new Set(restarts.slice(length))).toEqual(new Set(['ended']));
+  });
+});
