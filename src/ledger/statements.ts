@@ -4,6 +4,7 @@ import type { Kysely } from 'kysely';
 import { CLUSTER_REGION } from './cluster-mark.ts';
 import { ExpectedAccounts } from './expected-accounts.ts';
 import type { Crossings } from './notices/crossings.ts';
+import { ENDED, OPEN } from './open-leases.ts';
 import { prepared, preparedRows } from './prepared.ts';
 import type { AccountsTable, EntriesTable, LeaseRow, Tables } from './schema.ts';
 
@@ -69,7 +70,7 @@ export function createStatements(queries: Kysely<Tables>, crossings?: Crossings)
         .selectFrom('leases')
         .select(['id', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'])
         .where('project_id', '=', of.project_id)
-        .where('state', '=', 'open')
+        .where('state', '=', OPEN)
         .where('ends_at', '<=', of.now)
         .orderBy('ends_at'),
     ),
@@ -80,7 +81,7 @@ export function createStatements(queries: Kysely<Tables>, crossings?: Crossings)
         .selectFrom('leases')
         .select(({ fn }) => fn.countAll<bigint | number | string>().as('count'))
         .where('project_id', '=', of.project_id)
-        .where('state', '=', 'open')
+        .where('state', '=', OPEN)
         .where('ends_at', '>', of.now)
         .where('region', '!=', CLUSTER_REGION),
     ),
@@ -108,7 +109,7 @@ export function createStatements(queries: Kysely<Tables>, crossings?: Crossings)
         .where('user_id', '=', of.user_id)
         .where('region', '=', of.region)
         .where('lease_id', 'is', null)
-        .where('state', '=', 'open')
+        .where('state', '=', OPEN)
         .orderBy('id'),
     ),
 
@@ -122,7 +123,7 @@ export function createStatements(queries: Kysely<Tables>, crossings?: Crossings)
         .where('region', '=', of.region)
         .where('lease_id', 'is', null)
         .where('alternatives', 'is not', null)
-        .where('state', '=', 'open')
+        .where('state', '=', OPEN)
         .orderBy('id'),
     ),
 
@@ -133,7 +134,7 @@ export function createStatements(queries: Kysely<Tables>, crossings?: Crossings)
         .where('project_id', '=', of.project_id)
         .where('repetition_key', '=', of.repetition_key)
         .where('region', '=', of.region)
-        .where('state', '=', 'open')
+        .where('state', '=', OPEN)
         .orderBy('id'),
     ),
 
@@ -244,7 +245,7 @@ export function createStatements(queries: Kysely<Tables>, crossings?: Crossings)
         .selectFrom('leases')
         .select(['id', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'])
         .where('project_id', '=', of.project_id)
-        .where('state', '=', 'ended')
+        .where('state', '=', ENDED)
         .where('ends_at', '>', of.now)
         .whereRef('ended_at', '=', 'ends_at')
         .orderBy('id'),
