@@ -26,6 +26,7 @@ import { trial as memory } from './service-memory.ts';
 import { suite as tokens } from './service-tokens.ts';
 import { trial as worstCase } from './service-worst-case.ts';
 import { suite as skypilotReview } from './skypilot-review.ts';
+import { suite as tracing } from './tracing.ts';
 import { trial as workers } from './workers.ts';
 
 const MATTERS: readonly (Suite | Trial)[] = [
@@ -46,6 +47,7 @@ const MATTERS: readonly (Suite | Trial)[] = [
   blazarRound,
   service,
   workers,
+  tracing,
   tokens,
   latency,
   memory,

@@ -11,6 +11,7 @@ import { answerAsApiServer } from './api-server.ts';
 import { CAPTURED_SECONDS } from './requests.ts';
 import { KUBECONFIG, LEASE_POLICIES, LEDGER, LOG, ON_LEDGER, POLICIES } from './server-files.ts';
 import { answerAsKeystone, FIXED_TOKEN } from './tokens.ts';
+import { removeTracing } from './tracing/remove.ts';
 import { type Observed, Observer } from './worst-case/observed.ts';
 
 /** Requests to the server's process: report its usage, or reload its configuration. */
@@ -79,6 +80,15 @@ const SERVERS: Readonly<Record<string, (folder: string) => Promise<Running>>> = 
   service: () => service(LIMIT),
 
   'service, decision log': (folder) => service({ ...LIMIT, service: { decision_log: join(folder, LOG) } }),
+
+  'service, no tracing': async (folder) => {
+    await removeTracing();
+    return service({ ...LIMIT, service: { decision_log: join(folder, LOG) } });
+  },
+  'service, tracing': async (folder) => {
+    await removeTracing({ kept: true });
+    return service({ ...LIMIT, service: { decision_log: join(folder, LOG) } });
+  },
 
   'service, tokens': async () => {
     const keystone = await listen(answerAsKeystone);

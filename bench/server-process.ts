@@ -26,6 +26,9 @@ export type ServerKind =
   | 'service'
   /** As it is meant to run: metrics are always on. */
   | 'service, decision log'
+  /** The same, with what there is of tracing replaced by functions that do nothing; and loaded in the same way, with tracing. */
+  | 'service, no tracing'
+  | 'service, tracing'
   /** Asks for a token: a fixed one, or one that a small Keystone in its process has validated. */
   | 'service, tokens'
   /** On a ledger that the environment names: with filters that use it or without, and with its decisions stored there or not. */

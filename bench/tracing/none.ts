@@ -1,0 +1,26 @@
+/** Stands in for `src/tracing.ts`, as if there were no tracing: every function only does what the caller would do without it. */
+import type { SpanFacts } from '../../src/tracing.ts';
+
+export function isTraced(): boolean {
+  return false;
+}
+
+export function tracing(): undefined {}
+
+export function inSpan<Result>(_facts: SpanFacts, work: () => Result): Result {
+  return work();
+}
+
+export function endSpan(): void {}
+
+export function errorTypeOf(): string {
+  return '';
+}
+
+export function shownAttribute(text: string): string {
+  return text;
+}
+
+export function traceId(): undefined {}
+
+export async function endTracing(): Promise<void> {}
