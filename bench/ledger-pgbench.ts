@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { PeerMissing } from './harness/peer-missing.ts';
 import { PROJECT } from './ledger-databases.ts';
 import { type SaidStatement, statementsOfLeases } from './ledger-statements.ts';
 
@@ -22,7 +23,7 @@ export async function saidByPgbench(
   { clients, projects, seconds }: { clients: number; projects: readonly string[]; seconds: number },
 ): Promise<number> {
   if (!existsSync(PROGRAM)) {
-    throw new Error(
+    throw new PeerMissing(
       `pgbench is not in ${PROGRAM}: install the client programs of PostgreSQL, or set PGBENCH`,
     );
   }

@@ -26,12 +26,14 @@ import { trial as memory } from './service-memory.ts';
 import { suite as tokens } from './service-tokens.ts';
 import { trial as worstCase } from './service-worst-case.ts';
 import { suite as skypilotReview } from './skypilot-review.ts';
-import { suite as tracing } from './tracing.ts';
+import { trial as tracing } from './tracing.ts';
+import { trial as upstream } from './upstream.ts';
 import { trial as workers } from './workers.ts';
 
 const MATTERS: readonly (Suite | Trial)[] = [
   check,
   peers,
+  upstream,
   rules,
   replay,
   externalService,

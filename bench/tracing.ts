@@ -1,6 +1,16 @@
 /** What tracing costs while no SDK of OpenTelemetry listens: beside the same code without it. */
 import type { CreateRequest } from '../src/index.ts';
-import { type Comparison, processorOf, type Subject, type Suite } from './harness/suite.ts';
+import { median } from './harness/results.ts';
+import { runOnce } from './harness/run.ts';
+import {
+  type Comparison,
+  processorOf,
+  type Run,
+  type Scale,
+  type Subject,
+  type Suite,
+  type Trial,
+} from './harness/suite.ts';
 import { saturate } from './load.ts';
 import { CAPTURED_SECONDS, capturedRequests } from './requests.ts';
 import { type ServerKind, ServerProcess } from './server-process.ts';
@@ -9,6 +19,8 @@ import { removeTracing } from './tracing/remove.ts';
 /** Long enough for the garbage collector to have its part in each. */
 const ROUNDS_OF_REQUESTS = 128;
 const BATCH = 1000;
+/** Of each subject. Two processes of the same code differ by some percent, as their memory and compiled code happen to lie. */
+const PROCESSES = 5;
 
 async function checking(kept: boolean): Promise<Subject> {
   await removeTracing({ kept });
@@ -77,16 +89,33 @@ const comparisons = ['checkCreate', 'POST /check-create'].flatMap((what): Compar
   ];
 });
 
+/** Its subjects are for `measure`, which starts each several times. */
 export const suite: Suite = {
   name: 'tracing',
   file: import.meta.url,
-  rounds: 41,
+  rounds: 11,
   turnMilliseconds: 0,
   subjects: SUBJECTS,
+  comparisons: [],
+  notes: [],
+};
+
+async function measure({ quick }: Scale): Promise<Run> {
+  const runs: Run[] = [];
+  for (let process = 0; process < (quick ? 1 : PROCESSES); process += 1) {
+    runs.push(await runOnce(suite, quick ? { rounds: 1, turnMilliseconds: 0 } : suite));
+  }
+  const names = [...(runs[0]?.keys() ?? [])];
+  return new Map(names.map((name) => [name, median(runs.map((run) => run.get(name) ?? Number.NaN))]));
+}
+
+export const trial: Trial = {
+  name: 'tracing',
+  measure,
   comparisons,
   notes: [
     'Processor time of a checkCreate with MaxLeaseDurationFilter, and of a POST /check-create at the service with a decision log. No SDK of OpenTelemetry is loaded, as in most installations.',
     'Without tracing: a hook of the module loader puts functions that do nothing in place of `src/tracing.ts`; the rest is the same code. Both are loaded through the hook.',
-    'Each has a process of its own; 41 short turns in rotation. "Beside itself" is a second process with tracing: what the ratio differs from 1 by chance, which no smaller cost can be told from.',
+    `Each has ${PROCESSES} processes of its own in each run, one after the other, with short turns in rotation; their median counts. "Beside itself" is a second process with tracing: what the ratio differs from 1 by chance, which no smaller cost can be told from.`,
   ],
 };

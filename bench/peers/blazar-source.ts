@@ -1,0 +1,69 @@
+/** The source of a real Blazar. Nothing of it belongs to the project: it is looked for. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { PeerMissing } from '../harness/peer-missing.ts';
+import { ROOT } from '../requests.ts';
+
+/** Debian's, which has the packages of OpenStack. */
+const PYTHON = '/usr/bin/python3';
+const ARCHIVE = /^blazar-(\w+)\.tar\.xz$/;
+const NEEDED = 'import oslo_config, oslo_log, keystoneauth1, stevedore, requests';
+
+export interface BlazarSource {
+  readonly python: string;
+  /** Has the package `blazar`. */
+  readonly folder: string;
+  remove(): void;
+}
+
+/**
+ * The folder that `BLAZAR_SOURCE` names, or else the archive beside the program that `BLAZAR_PEER` names, by default
+ * `../shared/peers/blazar/serve.py`.
+ * @throws PeerMissing
+ */
+export function blazarSource(): BlazarSource {
+  proveRuns(NEEDED);
+  const named = process.env.BLAZAR_SOURCE;
+  if (named !== undefined) {
+    if (!existsSync(join(named, 'blazar'))) {
+      throw new PeerMissing(
+        `BLAZAR_SOURCE: expected the source of openstack/blazar, but ${named}/blazar does not exist`,
+      );
+    }
+    return { python: PYTHON, folder: named, remove() {} };
+  }
+  const archive = foundArchive();
+  if (archive === undefined) {
+    throw new PeerMissing('the source of openstack/blazar is not here: set BLAZAR_SOURCE to its folder');
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'bench-blazar-'));
+  execFileSync('tar', ['xJf', archive, '-C', folder]);
+  return { python: PYTHON, folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** As the page names it. `undefined` = it is not here. */
+export function blazarVersion(): string | undefined {
+  try {
+    const python = execFileSync(PYTHON, ['--version'], { encoding: 'utf8' }).trim();
+    const commit = ARCHIVE.exec(foundArchive()?.split('/').at(-1) ?? '')?.[1];
+    return `openstack/blazar${commit === undefined ? '' : ` ${commit}`} on ${python}`;
+  } catch {
+    return undefined;
+  }
+}
+
+function foundArchive(): string | undefined {
+  const folder = dirname(process.env.BLAZAR_PEER ?? join(ROOT, '../shared/peers/blazar/serve.py'));
+  const name = existsSync(folder) ? readdirSync(folder).find((one) => ARCHIVE.test(one)) : undefined;
+  return name && join(folder, name);
+}
+
+function proveRuns(code: string): void {
+  try {
+    execFileSync(PYTHON, ['-c', code], { stdio: 'ignore' });
+  } catch {
+    throw new PeerMissing(`${PYTHON} has not the packages of OpenStack that Blazar needs`);
+  }
+}

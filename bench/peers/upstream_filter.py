@@ -1,0 +1,73 @@
+"""Times MaxLeaseDurationFilter of openstack/blazar: `upstream_filter.py SOURCE LIMIT`.
+
+SOURCE has the package `blazar`. The first line of standard input is a JSON list of requests; each line after it,
+`[FORMAT, ROUNDS]`, is a turn over all of them, answered by a line of JSON: seconds, and seconds of the processor.
+"""
+import datetime
+import json
+import sys
+import time
+
+sys.path.insert(0, sys.argv[1])
+
+from blazar.enforcement import enforcement  # noqa: E402
+from blazar.enforcement import exceptions  # noqa: E402
+from oslo_config import cfg  # noqa: E402
+
+CONF = cfg.CONF
+CONF([], project='blazar', default_config_files=[])
+CONF.set_override('enabled_filters', ['MaxLeaseDurationFilter'], group='enforcement')
+usage = enforcement.UsageEnforcement()
+CONF.set_override('max_lease_duration', int(sys.argv[2]), group='enforcement')
+[duration_filter] = usage.enabled_filters
+
+
+def arguments(request):
+    """What Blazar's manager has in its hands: dates, reservations and allocations apart."""
+    values = dict(request['lease'])
+    for name in ('start_date', 'end_date'):
+        values[name] = datetime.datetime.fromisoformat(values[name])
+    reservations = [dict(one) for one in values.pop('reservations')]
+    allocations = {one['resource_type']: one.pop('allocations') for one in reservations}
+    return request['context'], values, reservations, allocations
+
+
+def formatted(request):
+    context, values, reservations, allocations = arguments(request)
+    return context, usage.format_lease(values, reservations, allocations)
+
+
+requests = json.loads(sys.stdin.readline())
+unformatted = [arguments(request) for request in requests]
+ready = [formatted(request) for request in requests]
+
+context, lease = ready[0]
+try:
+    duration_filter.check_create(context, dict(lease, end_date=lease['end_date'] + datetime.timedelta(seconds=1)))
+except exceptions.MaxLeaseDurationException:
+    pass
+else:
+    sys.exit('expected a lease to be refused that is a second longer')
+
+
+def check_formatted(rounds):
+    check = duration_filter.check_create
+    for _ in range(rounds):
+        for context, lease in ready:
+            check(context, lease)
+
+
+def format_and_check(rounds):
+    check, format_lease = duration_filter.check_create, usage.format_lease
+    for _ in range(rounds):
+        for context, values, reservations, allocations in unformatted:
+            check(context, format_lease(values, reservations, allocations))
+
+
+print('{}', flush=True)
+for line in sys.stdin:
+    with_format, rounds = json.loads(line)
+    turn = format_and_check if with_format else check_formatted
+    elapsed, processor = time.perf_counter(), time.process_time()
+    turn(rounds)
+    print(json.dumps({'seconds': time.perf_counter() - elapsed, 'processor': time.process_time() - processor}), flush=True)
