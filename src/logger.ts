@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type { DestinationStream, Logger as PinoLogger } from 'pino';
-import { isTraced, traceId } from './tracing.ts';
+import { traceId } from './trace-context.ts';
+import { isTraced } from './tracing.ts';
 import { onOneLine, visibleJson, visibleValue } from './visible-text.ts';
 
 /** The part of pino that the core and the filters use. Any object with these methods will do. */

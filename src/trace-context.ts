@@ -3,8 +3,8 @@
  * the client's text. Source: https://www.w3.org/TR/trace-context/
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Context, SpanContext } from '@opentelemetry/api';
-import { type Tracing, tracing } from './tracing.ts';
+import type { Context, Span, SpanContext } from '@opentelemetry/api';
+import { activeSpan, isSampled, type Tracing, withSpan } from './tracing.ts';
 
 /** Version, trace, parent, flags. Later versions may append something. Uppercase is invalid, and so is all zero. */
 const TRACEPARENT =
@@ -13,6 +13,8 @@ const SAMPLED = 1;
 /** Longer ones are ignored: nobody is obliged to pass on more. */
 const MAX_TRACEPARENT = 255;
 const MAX_TRACESTATE = 512;
+const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
+const TRACE_ID = /^[0-9a-f]{32}$/;
 
 /** The context of the caller. The root if it sends none, or none that is valid: of two headers none is. */
 export function callersContext({ api }: Tracing, headers: IncomingHttpHeaders): Context {
@@ -41,15 +43,24 @@ function remoteSpan(
 
 /** The headers that make a call part of the current trace; none if there is no trace. A trace that is not sampled says so. */
 export function traceHeaders(): Readonly<Record<string, string>> {
-  const span = tracing()?.api.trace.getActiveSpan();
-  if (span === undefined) {
+  return withSpan(activeSpan(), headersOf) ?? {};
+}
+
+/** An SDK may say anything; what is no header would make the call fail. */
+function headersOf(span: Span): Readonly<Record<string, string>> {
+  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+  const traceparent = `00-${traceId}-${spanId}-${(traceFlags & SAMPLED) === SAMPLED ? '01' : '00'}`;
+  if (!TRACEPARENT.test(traceparent)) {
     return {};
   }
-  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
-  const flags = (traceFlags & SAMPLED).toString(16).padStart(2, '0');
-  const state = traceState?.serialize() ?? '';
-  return {
-    traceparent: `00-${traceId}-${spanId}-${flags}`,
-    ...(state !== '' && { tracestate: state }),
-  };
+  const tracestate = traceState?.serialize() ?? '';
+  return { traceparent, ...(TRACESTATE.test(tracestate) && { tracestate }) };
+}
+
+/** The id of the trace that this is part of, for log lines. `undefined` = none, or it is not recorded. */
+export function traceId(): string | undefined {
+  return withSpan(activeSpan(), (span) => {
+    const { traceId: id } = span.spanContext();
+    return isSampled(span) && TRACE_ID.test(id) ? id : undefined;
+  });
 }

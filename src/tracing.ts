@@ -63,52 +63,83 @@ function find(): Tracing | null {
   if (!(REGISTERED in globalThis)) {
     return null;
   }
-  const api = require('@opentelemetry/api') as Tracing['api'];
-  const provider = api.trace.getTracerProvider();
-  const tracer =
-    provider instanceof api.ProxyTracerProvider
-      ? provider.getDelegateTracer(SCOPE, packageVersion())
-      : provider.getTracer(SCOPE, packageVersion());
-  return tracer === undefined ? null : { api, tracer };
+  try {
+    const api = require('@opentelemetry/api') as Tracing['api'];
+    const provider = api.trace.getTracerProvider();
+    const tracer =
+      provider instanceof api.ProxyTracerProvider
+        ? provider.getDelegateTracer(SCOPE, packageVersion())
+        : provider.getTracer(SCOPE, packageVersion());
+    return tracer === undefined ? null : { api, tracer };
+  } catch {
+    return null;
+  }
 }
 
 /**
- * Does the work within a span, which ends when the work has, or its promise. `outcomeOf` says what has come of it; errors are passed on.
- * Without an SDK, or where the trace is not sampled, it only calls the work. Nothing that an SDK throws reaches the caller.
+ * Does the work within a span, which ends when the work has, or its promise. `outcomeOf` says what has come of it, and `failureOf` of what
+ * it threw; errors are passed on. Without an SDK, or where the trace is not sampled, it only calls the work. Nothing that an SDK throws
+ * reaches the caller.
  */
 export function inSpan<Result>(
   facts: SpanFacts,
   work: () => Result,
   outcomeOf: (result: Awaited<Result>) => SpanOutcome = noOutcome,
+  failureOf: (thrown: unknown) => SpanOutcome = classOf,
 ): Result {
-  const span = startSpan(facts);
-  if (span === undefined) {
+  const started = startSpan(facts);
+  if (started === undefined) {
     return work();
   }
-  const { api } = span.tracing;
+  const { span, context, listening } = started;
   const failed = (thrown: unknown) => {
-    endSpan(span.tracing, span.span, () => ({ errorType: errorTypeOf(thrown) }));
+    endSpan(listening, span, () => failureOf(thrown));
     throw thrown;
   };
   const done = (result: Awaited<Result>) => {
-    endSpan(span.tracing, span.span, () => outcomeOf(result));
+    endSpan(listening, span, () => outcomeOf(result));
     return result;
   };
-  return api.context.with(span.context, () => {
-    let result: Result;
-    try {
-      result = work();
-    } catch (thrown) {
-      return failed(thrown);
-    }
-    return result instanceof Promise
-      ? (result.then(done, failed) as Result)
-      : (done(result as Awaited<Result>) as Result);
-  });
+  let result: Result;
+  try {
+    result = within(listening, context, work);
+  } catch (thrown) {
+    return failed(thrown);
+  }
+  return result instanceof Promise
+    ? (result.then(done, failed) as Result)
+    : (done(result as Awaited<Result>) as Result);
+}
+
+/** Does the work once, in that context if the SDK is able to, and returns or throws what the work does. */
+export function within<Result>({ api }: Tracing, context: Context, work: () => Result): Result {
+  let ended: (() => Result) | undefined;
+  const once = () => {
+    ended ??= endOf(work);
+  };
+  try {
+    api.context.with(context, once);
+  } catch {
+    // The work itself throws nothing here.
+  }
+  ended ??= endOf(work);
+  return ended();
+}
+
+/** Does the work; what is returned says again how it ended. */
+function endOf<Result>(work: () => Result): () => Result {
+  try {
+    const result = work();
+    return () => result;
+  } catch (thrown) {
+    return () => {
+      throw thrown;
+    };
+  }
 }
 
 interface StartedSpan {
-  readonly tracing: Tracing;
+  readonly listening: Tracing;
   readonly span: Span;
   readonly context: Context;
 }
@@ -119,14 +150,14 @@ function startSpan({ name, kind, attributes, onlyWithin }: SpanFacts): StartedSp
     return undefined;
   }
   const { api, tracer } = listening;
-  const active = api.context.active();
-  const parent = api.trace.getSpan(active);
-  if (parent === undefined ? onlyWithin === true : !isSampled(parent)) {
-    return undefined;
-  }
   try {
+    const active = api.context.active();
+    const parent = api.trace.getSpan(active);
+    if (parent === undefined ? onlyWithin === true : !isSampled(parent)) {
+      return undefined;
+    }
     const span = tracer.startSpan(name, { kind: kindOf(listening, kind), attributes }, active);
-    return { tracing: listening, span, context: api.trace.setSpan(active, span) };
+    return { listening, span, context: api.trace.setSpan(active, span) };
   } catch {
     return undefined;
   }
@@ -137,13 +168,13 @@ function kindOf({ api }: Tracing, kind: SpanFacts['kind']): SpanKind {
 }
 
 /** A span that has ended is not recording, and may still get children. */
-function isSampled(span: Span): boolean {
+export function isSampled(span: Span): boolean {
   return (span.spanContext().traceFlags & 1) === 1 || span.isRecording();
 }
 
 /** Ends a span; `outcomeOf` is called only if it is recorded. Never throws. */
 export function endSpan({ api }: Tracing, span: Span, outcomeOf: () => SpanOutcome): void {
-  try {
+  withSpan(span, () => {
     if (span.isRecording()) {
       const { attributes, errorType } = outcomeOf();
       span.setAttributes(attributes ?? {});
@@ -152,14 +183,34 @@ export function endSpan({ api }: Tracing, span: Span, outcomeOf: () => SpanOutco
         span.setStatus({ code: api.SpanStatusCode.ERROR, message: FAILED });
       }
     }
-    span.end();
+  });
+  withSpan(span, () => span.end());
+}
+
+/** Does something to a span, if there is one. Never throws: a trace that is not complete is no reason to refuse anything. */
+export function withSpan<Result>(span: Span | undefined, does: (span: Span) => Result): Result | undefined {
+  try {
+    return span === undefined ? undefined : does(span);
   } catch {
-    // A trace that is not complete is no reason to refuse anything.
+    return undefined;
+  }
+}
+
+/** The span whose work this is part of. `undefined` = none, or no SDK. */
+export function activeSpan(): Span | undefined {
+  try {
+    return tracing()?.api.trace.getActiveSpan();
+  } catch {
+    return undefined;
   }
 }
 
 function noOutcome(): SpanOutcome {
   return {};
+}
+
+function classOf(thrown: unknown): SpanOutcome {
+  return { errorType: errorTypeOf(thrown) };
 }
 
 /** The name of its class, for `error.type`: the message may hold anything. */
@@ -173,28 +224,21 @@ export function shownAttribute(text: string): string {
   return visibleText(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
 }
 
-/** The id of the trace that this is part of, for log lines. `undefined` = none, or it is not recorded. */
-export function traceId(): string | undefined {
-  const listening = tracing();
-  const span = listening?.api.trace.getActiveSpan();
-  return span !== undefined && isSampled(span) ? span.spanContext().traceId : undefined;
-}
-
 /**
  * Hands over the spans that have ended, before the process does, and shuts the SDK down: only then it also waits for what it is sending.
  * Waits no longer than this; never throws.
  */
 export async function endTracing(milliseconds: number): Promise<void> {
-  const registered: unknown = tracing()?.api.trace.getTracerProvider();
-  const provider = hasMethod(registered, 'getDelegate') ? registered.getDelegate() : registered;
-  if (!hasMethod(provider, 'shutdown')) {
-    return;
-  }
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, milliseconds);
-  });
   try {
+    const registered: unknown = tracing()?.api.trace.getTracerProvider();
+    const provider = hasMethod(registered, 'getDelegate') ? registered.getDelegate() : registered;
+    if (!hasMethod(provider, 'shutdown')) {
+      return;
+    }
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, milliseconds);
+    });
     await Promise.race([provider.shutdown(), late]);
   } catch {
     // Whatever stores traces is away: the SDK has said so.

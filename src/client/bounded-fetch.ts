@@ -1,5 +1,6 @@
 /** `fetch`, bounded in time and size: it follows no redirect, which would carry the token away, and verifies certificates. */
 import { Agent, fetch as undiciFetch } from 'undici';
+import { tracedCall } from '../traced-call.ts';
 import { EndpointError } from './endpoint-error.ts';
 
 export interface BoundedFetchOptions {
@@ -22,41 +23,47 @@ const EMPTY = [204, 205, 304];
 export function boundedFetch({ timeout, maxAnswerBytes, ca }: BoundedFetchOptions): BoundedFetch {
   // NODE_TLS_REJECT_UNAUTHORIZED=0 would send the token to anybody.
   const dispatcher = new Agent({ connect: { rejectUnauthorized: true, ...(ca !== undefined && { ca }) } });
-  return {
-    async fetch(request) {
-      const { origin } = new URL(request.url);
-      const signal = AbortSignal.timeout(timeout * 1000);
-      const sent = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
-      try {
-        const answer = await undiciFetch(request.url, {
-          ...{
-            method: request.method,
-            headers: [...request.headers],
-            redirect: 'manual',
-            signal,
-            dispatcher,
-          },
-          ...(sent !== undefined && { body: sent }),
-        });
-        const chunks: Uint8Array[] = [];
-        let size = 0;
-        for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
-          size += chunk.length;
-          if (size > maxAnswerBytes) {
-            throw new EndpointError('failed', `${origin}: the answer is longer than ${maxAnswerBytes} bytes`);
-          }
-          chunks.push(chunk);
+  const bounded = async (request: Request, more: Readonly<Record<string, string>>) => {
+    const { origin } = new URL(request.url);
+    const signal = AbortSignal.timeout(timeout * 1000);
+    const sent = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
+    try {
+      const answer = await undiciFetch(request.url, {
+        ...{
+          method: request.method,
+          headers: [...request.headers, ...Object.entries(more)],
+          redirect: 'manual',
+          signal,
+          dispatcher,
+        },
+        ...(sent !== undefined && { body: sent }),
+      });
+      const chunks: Uint8Array[] = [];
+      let size = 0;
+      for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+        size += chunk.length;
+        if (size > maxAnswerBytes) {
+          throw new EndpointError('failed', `${origin}: the answer is longer than ${maxAnswerBytes} bytes`);
         }
-        const body = EMPTY.includes(answer.status) ? null : Buffer.concat(chunks);
-        return new Response(body, { status: answer.status, headers: [...answer.headers] });
-      } catch (thrown) {
-        if (thrown instanceof EndpointError) {
-          throw thrown;
-        }
-        const why = signal.aborted ? `no whole answer within ${timeout} s` : reasonOf(thrown);
-        throw new EndpointError('failed', `${origin}: ${why}`);
+        chunks.push(chunk);
       }
-    },
+      const body = EMPTY.includes(answer.status) ? null : Buffer.concat(chunks);
+      return new Response(body, { status: answer.status, headers: [...answer.headers] });
+    } catch (thrown) {
+      if (thrown instanceof EndpointError) {
+        throw thrown;
+      }
+      const why = signal.aborted ? `no whole answer within ${timeout} s` : reasonOf(thrown);
+      throw new EndpointError('failed', `${origin}: ${why}`);
+    }
+  };
+  return {
+    fetch: (request) =>
+      tracedCall(
+        { method: request.method, address: request.url },
+        (more) => bounded(request, more),
+        ({ status }) => status,
+      ),
     close: () => dispatcher.destroy(),
   };
 }

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { tracedCall } from '../traced-call.ts';
 import { isTraced } from '../tracing.ts';
 import type { Attempt, Transport } from './adapter.ts';
 import { type Called, callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
@@ -12,7 +13,6 @@ import type {
   JoinedBreaker,
 } from './contract.ts';
 import type { Guard } from './guard.ts';
-import { tracedCall } from './traced-call.ts';
 
 /** Opens nothing and loads nothing before the first call. @throws RangeError for an option out of its range. */
 export function createHttpClient(options: HttpClientOptions, observer?: HttpObserver): HttpClient {
@@ -81,8 +81,10 @@ class PooledHttpClient implements HttpClient {
       return this.#call(address, json, options);
     }
     const { hidesPath = false } = this.#options;
-    return tracedCall({ method, address, hidesPath }, (headers) =>
-      this.#call(address, json, { ...options, headers: { ...options?.headers, ...headers } }),
+    return tracedCall(
+      { method, address, hidesPath },
+      (headers) => this.#call(address, json, { ...options, headers: { ...options?.headers, ...headers } }),
+      ({ status }) => status,
     );
   }
 

@@ -36,21 +36,12 @@ export function tracedTransaction<Result>(
         'db.query.summary': `${operation} ledger`,
       },
     },
-    () =>
-      run(begins).then(
-        (result) => ({ result }),
-        (thrown: unknown) => ({ thrown }),
-      ),
-    (ended) =>
-      'result' in ended
-        ? { attributes: { ...told(), 'blazar_enforcement.ledger.refused': isRefused(ended.result) } }
-        : { attributes: told(), errorType: failureOf(ended.thrown) },
-  ).then((ended) => {
-    if ('result' in ended) {
-      return ended.result;
-    }
-    throw ended.thrown;
-  });
+    () => run(begins),
+    (result) => ({
+      attributes: { ...told(), 'blazar_enforcement.ledger.refused': isRefused(result) },
+    }),
+    (thrown) => ({ attributes: told(), errorType: failureOf(thrown) }),
+  );
 }
 
 /** A value that the ledger cannot store is the caller's mistake. */

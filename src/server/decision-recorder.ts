@@ -9,7 +9,8 @@ import type { Configuration } from '../enforcement/configuration.ts';
 import { ConfigurationError, errorText } from '../errors.ts';
 import type { RequestNames } from '../filter/request-names.ts';
 import type { Logger } from '../logger.ts';
-import { isTraced, traceId } from '../tracing.ts';
+import { traceId } from '../trace-context.ts';
+import { isTraced } from '../tracing.ts';
 import type { Metrics } from './metrics.ts';
 import type { ServiceOptions } from './options.ts';
 

@@ -3,9 +3,19 @@
  * spans. Paths are the service's own: any other is the client's text, and may hold a token.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Attributes, Span } from '@opentelemetry/api';
+import type { Attributes } from '@opentelemetry/api';
 import { callersContext } from '../trace-context.ts';
-import { endSpan, isTraced, type SpanOutcome, shownAttribute, type Tracing, tracing } from '../tracing.ts';
+import {
+  activeSpan,
+  endSpan,
+  isTraced,
+  type SpanOutcome,
+  shownAttribute,
+  type Tracing,
+  tracing,
+  within,
+  withSpan,
+} from '../tracing.ts';
 
 /** Any other is `_OTHER`. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set([
@@ -20,13 +30,12 @@ export function tracedRequests(listener: RequestListener, paths: ReadonlySet<str
   if (listening === undefined) {
     return listener;
   }
-  const { api } = listening;
   return (request, response) => {
     const span = startSpan(listening, request, response, paths);
     if (span === undefined) {
       listener(request, response);
     } else {
-      api.context.with(span, () => listener(request, response));
+      within(listening, span, () => listener(request, response));
     }
   };
 }
@@ -57,21 +66,21 @@ function startSpan(
 
 /** The path as the metrics count it, once it is known; `other` = it is not shown. */
 export function nameRequestSpan(request: IncomingMessage, named: string): void {
-  const span = activeSpan();
-  if (span !== undefined) {
+  if (isTraced()) {
     const route = named === 'other' ? undefined : named;
-    span.updateName(spanName(request, route));
-    span.setAttributes(routeFacts(route));
+    withSpan(activeSpan(), (span) => {
+      span.updateName(spanName(request, route));
+      span.setAttributes(routeFacts(route));
+    });
   }
 }
 
 /** The id under which logs and answers have the request. */
 export function identifyRequestSpan(header: string, requestId: string): void {
-  activeSpan()?.setAttribute(`http.response.header.${header.toLowerCase()}`, [requestId]);
-}
-
-function activeSpan(): Span | undefined {
-  return isTraced() ? tracing()?.api.trace.getActiveSpan() : undefined;
+  if (isTraced()) {
+    const name = `http.response.header.${header.toLowerCase()}`;
+    withSpan(activeSpan(), (span) => span.setAttribute(name, [requestId]));
+  }
 }
 
 function spanName(request: IncomingMessage, route: string | undefined): string {

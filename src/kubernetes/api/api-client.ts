@@ -1,6 +1,7 @@
 /** Calls to the API server of a cluster, as the service account of this pod or as a kubeconfig says. */
 import type { Dispatcher } from 'undici';
 import type { Logger } from '../../logger.ts';
+import { tracedCall } from '../../traced-call.ts';
 import { packageVersion } from '../../version.ts';
 import { parseAnswer, retryAfter } from './answers.ts';
 import { CallTime } from './call-time.ts';
@@ -48,6 +49,13 @@ export function createApiClient(options: ApiClientOptions = {}): ApiClient {
   return new Client(options);
 }
 
+/** In addition to those of every call. */
+type Headers = Readonly<Record<string, string>>;
+
+interface WholeAnswer extends Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'> {
+  readonly content: Buffer;
+}
+
 class Client implements ApiClient {
   readonly #access: RenewedAccess;
   readonly #timeoutMs: number;
@@ -88,7 +96,10 @@ class Client implements ApiClient {
   async request(request: ApiRequest): Promise<unknown> {
     const time = new CallTime(this.#timeoutMs, [request.signal, request.wait?.signal, this.#closing.signal]);
     try {
-      return await this.#tries(request, time);
+      const { statusCode, headers, content } = await this.#traced(request, (more) =>
+        this.#tries(request, time, more),
+      );
+      return parseAnswer(this.server, statusCode, String(headers['content-type']), content);
     } catch (thrown) {
       throw thrown instanceof ApiError ? thrown : this.#unreachable(thrown, time);
     } finally {
@@ -102,11 +113,11 @@ class Client implements ApiClient {
     signal: AbortSignal,
   ): AsyncIterable<WatchEvent> {
     const time = new CallTime(undefined, [signal, this.#closing.signal]);
+    const request = { method: 'GET', path, query: { ...query, watch: 'true' } } as const;
     try {
-      const { statusCode, headers, body } = await this.#send(
-        { method: 'GET', path, query: { ...query, watch: 'true' } },
-        time,
-        'watches',
+      // The span covers the wait for the first byte: a watch lasts for minutes.
+      const { statusCode, headers, body } = await this.#traced(request, (more) =>
+        this.#send(request, time, 'watches', more),
       );
       if (statusCode !== 200) {
         const { 'content-type': type } = headers;
@@ -127,19 +138,27 @@ class Client implements ApiClient {
     await Promise.all([this.#connections.close(), ...this.#ending]);
   }
 
+  /** Paths name objects and accounts, and hold no secrets; queries are not shown. */
+  #traced<Answer extends Pick<Dispatcher.ResponseData, 'statusCode'>>(
+    { method, path }: ApiRequest,
+    call: (more: Headers) => Promise<Answer>,
+  ): Promise<Answer> {
+    return tracedCall({ method, address: this.server + path }, call, ({ statusCode }) => statusCode);
+  }
+
   /** Tries again what changes nothing, after a pause that the API server asks for, or if an idle connection was closed meanwhile. */
-  async #tries(request: ApiRequest, time: CallTime): Promise<unknown> {
+  async #tries(request: ApiRequest, time: CallTime, more: Headers): Promise<WholeAnswer> {
     const repeatable = request.method === 'GET' || (request.method === 'POST' && REVIEW.test(request.path));
     for (let tries = 1; ; tries += 1) {
       const isLast = !repeatable || tries === MAX_TRIES;
       try {
-        const { statusCode, headers, body } = await this.#send(request, time, 'requests');
+        const { statusCode, headers, body } = await this.#send(request, time, 'requests', more);
         const max = request.query?.limit === undefined ? MAX_ANSWER_BYTES : MAX_PAGE_BYTES;
         const content = await collect(body, max);
         const pause =
           statusCode === 429 || statusCode >= 500 ? retryAfter(headers['retry-after']) : undefined;
         if (isLast || pause === undefined || !(await time.pause(pause * 1000 + Math.random() * 100))) {
-          return parseAnswer(this.server, statusCode, String(headers['content-type']), content);
+          return { statusCode, headers, content };
         }
       } catch (thrown) {
         if (isLast || !isClosedConnection(thrown)) {
@@ -154,14 +173,15 @@ class Client implements ApiClient {
     request: ApiRequest,
     time: CallTime,
     kind: 'requests' | 'watches',
+    more: Headers,
   ): Promise<Dispatcher.ResponseData> {
     const access = await this.#access.current();
-    const answer = await this.#sendAs(access, request, time, kind);
+    const answer = await this.#sendAs(access, request, time, kind, more);
     if (answer.statusCode !== 401) {
       return answer;
     }
     await collect(answer.body, MAX_ANSWER_BYTES);
-    return this.#sendAs(await this.#access.again(access), request, time, kind);
+    return this.#sendAs(await this.#access.again(access), request, time, kind, more);
   }
 
   #sendAs(
@@ -169,6 +189,7 @@ class Client implements ApiClient {
     { method, path, query, body, contentType = 'application/merge-patch+json' }: ApiRequest,
     time: CallTime,
     kind: 'requests' | 'watches',
+    more: Headers,
   ): Promise<Dispatcher.ResponseData> {
     time.throwIfOver();
     if (!PATH.test(path)) {
@@ -181,6 +202,7 @@ class Client implements ApiClient {
       headers: {
         accept: 'application/json',
         'user-agent': this.#userAgent,
+        ...more,
         ...(access.authorization !== undefined && { authorization: access.authorization }),
         ...(body !== undefined && {
           'content-type': method === 'PATCH' ? contentType : 'application/json',

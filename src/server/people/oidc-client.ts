@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import type * as Oidc from 'openid-client';
 import type { Dispatcher } from 'undici';
+import { tracedCall } from '../../traced-call.ts';
 import { isTrusted, type OidcOptions, secretOf } from './oidc-options.ts';
 import type { Claims } from './oidc-person.ts';
 import type { PreSession } from './pre-session.ts';
@@ -122,9 +123,14 @@ export class OidcClient {
       ...(cafile !== undefined && { connect: { ca: readFileSync(cafile) } }),
     });
     const dispatcher = this.#dispatcher;
-    return async (url, init) => {
+    const bounded = async (
+      url: string,
+      init: Oidc.CustomFetchOptions,
+      more: Readonly<Record<string, string>>,
+    ) => {
       const answer = await fetch(url, {
         ...(init as object),
+        headers: { ...init.headers, ...more },
         redirect: 'manual',
         dispatcher,
       });
@@ -143,6 +149,12 @@ export class OidcClient {
         headers: [...answer.headers],
       });
     };
+    return (url, init) =>
+      tracedCall(
+        { method: init.method, address: url },
+        (more) => bounded(url, init, more),
+        ({ status }) => status,
+      );
   }
 }
 
