@@ -8,7 +8,7 @@ import { create, enforcementAt, NAME, requestsOf } from './ledger-leases.ts';
 export interface SaidStatement {
   readonly sql: string;
   readonly parameters: readonly unknown[];
-  /** Which of the parameters is the name of the lease. */
+  /** Which of the parameters is the name of the lease; -1: none. */
   readonly name: number;
 }
 
