@@ -4,28 +4,49 @@
  */
 import { sql } from 'kysely';
 import type { Wait } from '../deadline.ts';
-import { rows } from './database.ts';
+import { rows, type Work } from './database.ts';
 import type { Ledger } from './ledger.ts';
-import { openLeasesOf } from './open-leases.ts';
+import { rowsTable } from './views/many.ts';
 
-/** Whether Blazar has never asked about a lease of the region. @throws LedgerUnavailableError */
+/** Leases of all regions that are looked at in one piece. */
+const PIECE = 2000;
+
+/**
+ * Whether Blazar has never asked about a lease of the region. The newest are looked at first, a piece at a time: one of them almost always tells.
+ * @throws LedgerUnavailableError
+ */
 export async function isGuessed(ledger: Ledger, region: string, wait: Wait): Promise<boolean> {
-  const { queries } = ledger.database;
+  let before: bigint | undefined;
+  for (;;) {
+    const last = before;
+    const { isAsked, lowest } = await ledger.read('read', () => piece(ledger, region, last), wait);
+    if (isAsked || lowest === undefined) {
+      return !isAsked;
+    }
+    before = lowest;
+  }
+}
+
+/** `lowest`: the last lease that was looked at; `undefined` = there are no more. */
+function* piece(
+  { database: { queries, dialect } }: Ledger,
+  region: string,
+  before: bigint | undefined,
+): Work<{ isAsked: boolean; lowest: bigint | undefined }> {
+  let looked = queries.selectFrom('leases').select(['id', 'region']);
+  if (before !== undefined) {
+    looked = looked.where('id', '<', before);
+  }
+  const found = yield* rows(looked.orderBy('id', 'desc').limit(PIECE).compile());
+  const ids = found.filter((lease) => lease.region === region).map(({ id }) => id);
   const asked = queries
     .selectFrom('entries')
-    .innerJoin('leases', 'leases.id', 'entries.lease')
-    .select('entries.id')
-    .where('leases.region', '=', region)
-    .where('entries.operation', 'not in', ['reconcile', 'end-date'])
+    .select('id')
+    .where(sql<boolean>`lease in (select value from ${rowsTable(dialect, ids)})`)
+    .where('operation', 'not in', ['reconcile', 'end-date'])
     .limit(1);
-  // One of those that are open almost always tells: then nobody looks through all that have ended.
-  const open = openLeasesOf(queries, region, ledger.now()).select('id');
-  for (const query of [asked.where('leases.id', 'in', open), asked]) {
-    if ((await ledger.read('read', () => rows(query.compile()), wait)).length > 0) {
-      return false;
-    }
-  }
-  return true;
+  const isAsked = (yield* rows(asked.compile())).length > 0;
+  return { isAsked, lowest: found.length < PIECE ? undefined : found.at(-1)?.id };
 }
 
 /** Takes the region from its leases. One that was asked for since loses its id, and is released as one that is not there. */

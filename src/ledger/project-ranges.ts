@@ -1,4 +1,4 @@
-/** Ranges of projects, for work that must not hold all projects in memory. */
+/** Ranges of projects, and parts of what a single project has, for work that must not hold all of it in memory. */
 import type { Snapshot } from './database.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -6,6 +6,8 @@ import type { Ledger } from './ledger.ts';
 export interface ProjectRange {
   readonly after: string | undefined;
   readonly last: string | undefined;
+  /** Into how many parts its rows are to be divided, so that each has about as many as were asked for: 1, unless a single project has more. */
+  readonly parts: number;
 }
 
 /**
@@ -29,12 +31,33 @@ export async function* projectRanges(
     for await (const { project_id } of snapshot.stream(bound)) {
       last = project_id;
     }
-    yield { after, last };
+    const counted = within(database.queries.selectFrom(table), { after, last })
+      .select(({ fn }) => fn.countAll<bigint>().as('count'))
+      .compile();
+    let parts = 1;
+    for await (const { count } of snapshot.stream(counted)) {
+      // The last project of a range may end beyond its size.
+      parts = Math.max(1, Math.ceil(Number(count) / (2 * size)));
+    }
+    yield { after, last, parts };
     if (last === undefined) {
       return;
     }
     after = last;
   }
+}
+
+/** Which of so many parts a name belongs to: always the same, and about as many names to each. */
+export function partOf(name: string, parts: number): number {
+  if (parts === 1) {
+    return 0;
+  }
+  // FNV-1a. Databases sort names in ways that are not ours, so parts are no ranges.
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < name.length; index += 1) {
+    hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
+  }
+  return (hash >>> 0) % parts;
 }
 
 /** Builders of queries of tables that say which project a row is of. */
@@ -43,7 +66,10 @@ interface Filtered {
 }
 
 /** Only the rows of these projects. */
-export function within<Query extends Filtered>(query: Query, { after, last }: ProjectRange): Query {
+export function within<Query extends Filtered>(
+  query: Query,
+  { after, last }: Omit<ProjectRange, 'parts'>,
+): Query {
   const later = after === undefined ? query : query.where('project_id', '>', after);
   return last === undefined ? later : later.where('project_id', '<=', last);
 }

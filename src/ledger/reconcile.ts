@@ -7,7 +7,8 @@ import type { Wait } from '../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { CLUSTER_REGION } from './cluster-mark.ts';
-import { rows, type Undone, type Work } from './database.ts';
+import type { Undone, Work } from './database.ts';
+import { regionsOf } from './known-regions.ts';
 import { type ListedLease, pairLeases } from './lease-pairing.ts';
 import type { Ledger } from './ledger.ts';
 import { openLeasesOf } from './open-leases.ts';
@@ -28,13 +29,8 @@ import type { Turn } from './turn.ts';
 
 /** The regions of Blazar that the ledger has leases of. @throws LedgerUnavailableError */
 export async function knownRegions(ledger: Ledger, wait: Wait): Promise<string[]> {
-  const query = ledger.database.queries
-    .selectFrom('leases')
-    .select('region')
-    .where('region', '!=', CLUSTER_REGION)
-    .distinct()
-    .orderBy('region');
-  return (await ledger.read('read', () => rows(query.compile()), wait)).map(({ region }) => region);
+  const regions = await ledger.read('read', () => regionsOf(ledger), wait);
+  return regions.filter((region) => region !== CLUSTER_REGION);
 }
 
 /**

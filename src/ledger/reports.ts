@@ -1,7 +1,9 @@
 /** Leases and entries for people: lists of leases, one lease with its entries, and an export of everything. */
+import { sql } from 'kysely';
 import type { Wait } from '../deadline.ts';
 import { alternativesOf } from './alternatives.ts';
 import { rows, type Work } from './database.ts';
+import { regionsOf } from './known-regions.ts';
 import type { Ledger } from './ledger.ts';
 import { parseClaims, type RecordedClaim } from './recorded-claim.ts';
 import type { BudgetChangesTable, BudgetsTable, EntriesTable, LeaseRow, LeaseState } from './schema.ts';
@@ -126,22 +128,35 @@ export async function exportLedger(
   }, wait);
 }
 
-function* list(ledger: Ledger, { projectId, userId, state, limit }: LeaseSelection): Work<LeaseReport[]> {
+function* list(ledger: Ledger, selection: LeaseSelection): Work<LeaseReport[]> {
   const now = ledger.now();
-  let query = ledger.database.queries.selectFrom('leases').selectAll();
-  if (projectId !== undefined) {
-    query = query.where('project_id', '=', projectId);
+  const { projectId, userId, state, limit } = selection;
+  // Leases of a user, and those that are open, are in indexes that begin with the region.
+  const isByRegion = userId !== undefined || (state === 'open' && projectId === undefined);
+  const found: LeaseRow[] = [];
+  for (const region of isByRegion ? yield* regionsOf(ledger) : [undefined]) {
+    let query = ledger.database.queries.selectFrom('leases').selectAll();
+    if (region !== undefined) {
+      query = query.where('region', '=', region);
+    }
+    if (userId !== undefined) {
+      query = query.where('user_id', '=', userId);
+    }
+    if (projectId !== undefined) {
+      query = query.where('project_id', '=', projectId);
+    }
+    if (state === 'open') {
+      // No parameter: SQLite would not see that an index of open leases has them.
+      query = query.where('state', '=', sql.lit<LeaseState>('open')).where('ends_at', '>', now);
+    } else if (state === 'ended') {
+      query = query.where((lease) => lease.or([lease('state', '=', 'ended'), lease('ends_at', '<=', now)]));
+    }
+    found.push(...(yield* rows(query.orderBy('id', 'desc').limit(limit).compile())));
   }
-  if (userId !== undefined) {
-    query = query.where('user_id', '=', userId);
-  }
-  if (state === 'open') {
-    query = query.where('state', '=', 'open').where('ends_at', '>', now);
-  } else if (state === 'ended') {
-    query = query.where((lease) => lease.or([lease('state', '=', 'ended'), lease('ends_at', '<=', now)]));
-  }
-  const found = yield* rows(query.orderBy('id', 'desc').limit(limit).compile());
-  return found.map((row) => reportOf(row, now));
+  return found
+    .sort((a, b) => (a.id > b.id ? -1 : 1))
+    .slice(0, limit)
+    .map((row) => reportOf(row, now));
 }
 
 function* details(ledger: Ledger, key: string | bigint): Work<LeaseDetails[]> {

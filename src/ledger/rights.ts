@@ -11,11 +11,22 @@ const NEEDED = {
   budgets: ['SELECT', 'INSERT', 'UPDATE'],
   budget_changes: ['SELECT', 'INSERT'],
   follower: ['SELECT', 'UPDATE'],
+  folds: ['SELECT'],
+  folded_balances: ['SELECT'],
   kysely_migration: ['SELECT'],
 } as const;
 
 /** Only with durable delivery: other services need not be granted anything for it. */
 export const NEEDED_FOR_OUTBOX = { outbox: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] } as const;
+
+/** Only to fold leases, and to restore them. */
+export const NEEDED_FOR_FOLDING = {
+  leases: ['INSERT', 'DELETE'],
+  entries: ['INSERT', 'DELETE'],
+  folds: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  folded_balances: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  outbox: ['SELECT'],
+} as const;
 
 /** Only if decisions are stored. */
 export const NEEDED_FOR_DECISIONS = {

@@ -201,6 +201,23 @@ export interface DecisionFiltersTable {
   at: bigint;
 }
 
+/** How many leases of a project and region were folded at one date: their rows are in a file, and their entries in `folded_balances`. */
+export interface FoldsTable {
+  project_id: string;
+  region: string;
+  /** All of them had ended before, and were to. */
+  until: bigint;
+  leases: bigint;
+  entries: bigint;
+}
+
+/** The sums of the entries of folded leases; none is 0. */
+export interface FoldedBalancesTable {
+  project_id: string;
+  account: string;
+  amount: bigint;
+}
+
 export interface Tables {
   ledger: LedgerTable;
   projects: ProjectsTable;
@@ -213,6 +230,8 @@ export interface Tables {
   outbox: OutboxTable;
   decisions: DecisionsTable;
   decision_filters: DecisionFiltersTable;
+  folds: FoldsTable;
+  folded_balances: FoldedBalancesTable;
 }
 
 export type LeaseRow = {

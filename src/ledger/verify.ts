@@ -5,7 +5,7 @@ import type { Amount } from '../filter/amount.ts';
 import { alternativesOf, heldBy } from './alternatives.ts';
 import type { Snapshot } from './database.ts';
 import type { Ledger } from './ledger.ts';
-import { type ProjectRange, projectRanges, within } from './project-ranges.ts';
+import { type ProjectRange, partOf, projectRanges, within } from './project-ranges.ts';
 
 /** Something that does not agree. */
 export interface Difference {
@@ -34,13 +34,19 @@ export interface Verification {
   };
 }
 
-/** So many accounts or budgets are held in memory, or those of one project, if it has more. */
-const HELD = 2000;
+/** About so many accounts or budgets are held in memory, at most twice as many. */
+const HELD = 10_000;
+
+/** Rows of a range of projects that are compared now: those whose name belongs to a part. */
+interface Part extends ProjectRange {
+  readonly part: number;
+}
 
 /**
  * Compares balances with entries and with open leases, and budgets with their changes, as of one moment, while others write. Reads a range of
- * projects after the other: memory does not grow with the ledger. `seen` is told how many leases it has read, and of how many; it may hold it
- * up. `most`: accounts or budgets in memory. @throws LedgerUnavailableError
+ * projects after the other, and those that have too much for the memory several times: memory does not grow with the ledger, nor with a project.
+ * `seen` is told how many leases it has read, and of how many; it may hold it up. `most`: accounts or budgets in memory.
+ * @throws LedgerUnavailableError
  */
 export function verifyLedger(
   ledger: Ledger,
@@ -53,24 +59,38 @@ export function verifyLedger(
     const differences: Difference[] = [];
     const compared = { accounts: 0, entries: 0n, leases: 0, budgets: 0 };
     for await (const range of projectRanges(ledger, snapshot, 'accounts', most)) {
-      const accounts = await accountsOf(ledger, snapshot, range);
-      const ofBalances = await verifyBalances(ledger, snapshot, range, accounts);
       const before = compared.leases;
-      const ofHeld = await verifyHeld(ledger, snapshot, range, accounts, (leases) =>
-        seen(before + leases, all),
-      );
-      differences.push(...ofBalances.differences, ...ofHeld.differences);
-      compared.accounts += accounts.size;
-      compared.entries += ofBalances.entries;
-      compared.leases += ofHeld.leases;
+      let ofRange = 0;
+      for (const one of partsOf(range)) {
+        const accounts = await accountsOf(ledger, snapshot, one);
+        const ofBalances = await verifyBalances(ledger, snapshot, one, accounts);
+        const ofHeld = await verifyHeld(ledger, snapshot, one, accounts, (leases) =>
+          seen(before + Math.floor((one.part * ofRange + leases) / one.parts), all),
+        );
+        ofRange = ofHeld.leases;
+        differences.push(...ofBalances.differences, ...ofHeld.differences);
+        compared.accounts += accounts.size;
+        compared.entries += ofBalances.entries;
+      }
+      compared.leases = before + ofRange;
     }
     for await (const range of projectRanges(ledger, snapshot, 'budgets', most)) {
-      const ofBudgets = await verifyBudgets(ledger, snapshot, range);
-      differences.push(...ofBudgets.differences);
-      compared.budgets += ofBudgets.budgets;
+      for (const one of partsOf(range)) {
+        const ofBudgets = await verifyBudgets(ledger, snapshot, one);
+        differences.push(...ofBudgets.differences);
+        compared.budgets += ofBudgets.budgets;
+      }
     }
     return { differences, compared };
   }, wait);
+}
+
+function partsOf(range: ProjectRange): Part[] {
+  return Array.from({ length: range.parts }, (_, part) => ({ ...range, part }));
+}
+
+function belongs(name: string, { part, parts }: Part): boolean {
+  return partOf(name, parts) === part;
 }
 
 async function leasesOf({ database }: Ledger, snapshot: Snapshot): Promise<number> {
@@ -91,15 +111,13 @@ interface Account {
   readonly balance: Amount;
 }
 
-async function accountsOf(
-  ledger: Ledger,
-  snapshot: Snapshot,
-  range: ProjectRange,
-): Promise<Map<string, Account>> {
+async function accountsOf(ledger: Ledger, snapshot: Snapshot, range: Part): Promise<Map<string, Account>> {
   const accounts = new Map<string, Account>();
   const query = within(ledger.database.queries.selectFrom('accounts').selectAll(), range).compile();
   for await (const { project_id: projectId, name, balance } of snapshot.stream(query)) {
-    accounts.set(keyOf(projectId, name), { projectId, name, balance });
+    if (belongs(name, range)) {
+      accounts.set(keyOf(projectId, name), { projectId, name, balance });
+    }
   }
   return accounts;
 }
@@ -111,10 +129,11 @@ const HALF = 2n ** 32n;
 async function verifyBalances(
   ledger: Ledger,
   snapshot: Snapshot,
-  range: ProjectRange,
+  range: Part,
   accounts: ReadonlyMap<string, Account>,
 ): Promise<{ entries: bigint; differences: Difference[] }> {
-  const query = within(ledger.database.queries.selectFrom('entries'), range)
+  const { queries } = ledger.database;
+  const posted = within(queries.selectFrom('entries'), range)
     .select(({ fn }) => [
       'project_id',
       'account',
@@ -124,6 +143,14 @@ async function verifyBalances(
     ])
     .groupBy(['project_id', 'account'])
     .compile();
+  const folded = new Map<string, Amount>();
+  for await (const { project_id, account, amount } of snapshot.stream(
+    within(queries.selectFrom('folded_balances').selectAll(), range).compile(),
+  )) {
+    if (belongs(account, range)) {
+      folded.set(keyOf(project_id, account), amount);
+    }
+  }
   const differences: Difference[] = [];
   const seen = new Set<string>();
   let entries = 0n;
@@ -132,11 +159,22 @@ async function verifyBalances(
       differences.push({ kind: 'balance', projectId, subject, ...texts(expected, found) });
     }
   };
-  for await (const { project_id, account, high, low, count } of snapshot.stream(query)) {
+  for await (const { project_id, account, high, low, count } of snapshot.stream(posted)) {
+    if (!belongs(account, range)) {
+      continue;
+    }
     const key = keyOf(project_id, account);
     seen.add(key);
     entries += count;
-    compare(project_id, account, BigInt(high) * HALF + BigInt(low), accounts.get(key)?.balance);
+    const sum = BigInt(high) * HALF + BigInt(low) + (folded.get(key) ?? 0n);
+    compare(project_id, account, sum, accounts.get(key)?.balance);
+  }
+  for (const [key, amount] of folded) {
+    if (!seen.has(key)) {
+      const [projectId, account] = JSON.parse(key) as [string, string];
+      seen.add(key);
+      compare(projectId, account, amount, accounts.get(key)?.balance);
+    }
   }
   for (const [key, { projectId, name, balance }] of accounts) {
     if (!seen.has(key)) {
@@ -150,7 +188,7 @@ async function verifyBalances(
 async function verifyHeld(
   ledger: Ledger,
   snapshot: Snapshot,
-  range: ProjectRange,
+  range: Part,
   accounts: ReadonlyMap<string, Account>,
   seen: (leases: number) => Promise<void> | undefined,
 ): Promise<{ leases: number; differences: Difference[] }> {
@@ -167,6 +205,9 @@ async function verifyHeld(
     }
     const { project_id: projectId, state } = row;
     for (const [name, amount] of heldBy(alternativesOf(row))) {
+      if (!belongs(name, range)) {
+        continue;
+      }
       const key = keyOf(projectId, name);
       const before = held.get(key)?.balance ?? 0n;
       // An ended lease holds nothing, but its accounts must be compared.
@@ -186,19 +227,24 @@ async function verifyHeld(
 async function verifyBudgets(
   ledger: Ledger,
   snapshot: Snapshot,
-  range: ProjectRange,
+  range: Part,
 ): Promise<{ budgets: number; differences: Difference[] }> {
   const { queries } = ledger.database;
   const changes = within(queries.selectFrom('budget_changes').selectAll(), range).orderBy('id').compile();
   const all = within(queries.selectFrom('budgets').selectAll(), range).compile();
   const last = new Map<bigint, { readonly projectId: string; readonly text: string }>();
   for await (const change of snapshot.stream(changes)) {
-    const text = budgetText(change, change.operation === 'removed');
-    last.set(change.budget, { projectId: change.project_id, text });
+    if (belongs(String(change.budget), range)) {
+      const text = budgetText(change, change.operation === 'removed');
+      last.set(change.budget, { projectId: change.project_id, text });
+    }
   }
   const differences: Difference[] = [];
   let budgets = 0;
   for await (const budget of snapshot.stream(all)) {
+    if (!belongs(String(budget.id), range)) {
+      continue;
+    }
     budgets += 1;
     const found = budgetText(budget, budget.removed_at !== null);
     const expected = last.get(budget.id)?.text ?? NOTHING;

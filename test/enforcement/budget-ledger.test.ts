@@ -46,6 +46,7 @@ describe.each([
       '0006-views',
       '0007-decisions',
       '0008-open-leases',
+      '0010-growth',
     ]);
     expect(await ledger.budgets()).toEqual([]);
     expect(await ledger.upgrade()).toEqual([]);

@@ -33,6 +33,9 @@ const BACK = [
   'CREATE INDEX budgets_by_project ON budgets (project_id)',
   'DROP TABLE decisions',
   'DROP TABLE decision_filters',
+  'DROP INDEX leases_by_owner',
+  'DROP TABLE folds',
+  'DROP TABLE folded_balances',
 ];
 
 async function run({ ledger }: Ground, statement: string): Promise<void> {
@@ -61,6 +64,7 @@ describe.each(DIALECTS)('a ledger of the first version on %s', (dialect) => {
       '0006-views',
       '0007-decisions',
       '0008-open-leases',
+      '0010-growth',
     ]);
     const ground = await newGround(dialect, { most: 9, projectId: first.project });
     const after = await ground.rows('leases');

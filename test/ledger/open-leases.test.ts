@@ -4,6 +4,7 @@ import type { CompiledQuery } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import { isGuessed } from '../../src/ledger/guessed-region.ts';
 import { openLeasesOf } from '../../src/ledger/open-leases.ts';
+import { knownRegions } from '../../src/ledger/reconcile.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedger, newLedgers } from '../support/ledgers.ts';
 import { recordLease } from './recorded-leases.ts';
 
@@ -42,4 +43,14 @@ it.each(DIALECTS)('tells on %s by an ended lease, too, whether a region was aske
   await ledger.end({ identity: recorded, shape: undefined }, author, NO_WAIT);
   expect(await isGuessed(ledger, region, NO_WAIT)).toBe(false);
   expect(await isGuessed(ledger, 'nowhere', NO_WAIT)).toBe(true);
+});
+
+it.each(DIALECTS)('knows on %s the regions of all leases', async (dialect) => {
+  const ledger = await ledgerAt(await newLedgerOn(dialect));
+  onTestFinished(() => ledger.close());
+  expect(await knownRegions(ledger, NO_WAIT)).toEqual([]);
+  for (const region of ['south', 'north', '', 'south', 'skypilot:']) {
+    await recordLease(ledger, { name: 'a', region });
+  }
+  expect(await knownRegions(ledger, NO_WAIT)).toEqual(['', 'north', 'south']);
 });

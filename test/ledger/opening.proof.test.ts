@@ -26,6 +26,7 @@ const MIGRATIONS = [
   '0006-views',
   '0007-decisions',
   '0008-open-leases',
+  '0010-growth',
 ];
 
 const newLedger = newLedgers();
@@ -51,9 +52,9 @@ describe.each(DIALECTS)('a ledger on %s', (dialect) => {
 
   it('is neither opened nor upgraded when it is newer than the program', async () => {
     const url = await newLedger(dialect);
-    await run(url, ["INSERT INTO kysely_migration VALUES ('0009-from-the-future', '2030')"]);
+    await run(url, ["INSERT INTO kysely_migration VALUES ('0099-from-the-future', '2030')"]);
     const place = placeOf(url);
-    const message = `the ledger in ${place} was made by a newer version of this program (0009-from-the-future)`;
+    const message = `the ledger in ${place} was made by a newer version of this program (0099-from-the-future)`;
     expect(await openingOf(url)).toEqual([message]);
     await expect(upgradeTables(connectionOf(url))).rejects.toMatchObject({ name: 'LedgerUnavailableError' });
     expect(await openingOf(url)).toEqual([message]);

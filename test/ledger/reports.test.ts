@@ -33,6 +33,19 @@ describe('a lease that is past its end', () => {
   });
 });
 
+describe('listLeases', () => {
+  it('finds the leases of a user in all regions, the newest first', async () => {
+    const book = await open('2026-11-21T09:00:30Z');
+    await recordLease(book, { name: 'd', region: 'R1', userId: 'bob' });
+    const names = async (selection: { projectId?: string; state?: 'open' | 'ended'; limit?: number }) =>
+      (await listLeases(book, { userId: 'alice', limit: 10, ...selection }, NO_WAIT)).map(({ name }) => name);
+    expect(await names({})).toEqual(['c', 'b', 'a']);
+    expect(await names({ limit: 2 })).toEqual(['c', 'b']);
+    expect(await names({ projectId: 'climate', state: 'open' })).toEqual(['b', 'a']);
+    expect(await names({ state: 'ended' })).toEqual([]);
+  });
+});
+
 describe('leaseDetails', () => {
   it('finds leases of two regions with one id, and one of them by its row', async () => {
     const book = await open('2026-11-21T09:00:30Z');

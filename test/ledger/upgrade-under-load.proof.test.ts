@@ -10,7 +10,7 @@ import { recordLease } from './recorded-leases.ts';
 
 const newLedger = newLedgers();
 const TIMEOUT = 120_000;
-const NAME = '0008-open-leases';
+const NAME = '0010-growth';
 const ROWS = 200_000;
 
 async function upgrade(url: string): Promise<string[]> {
@@ -32,7 +32,8 @@ async function olderLedger(): Promise<{ url: string; ledger: Ledger; client: pg.
   onTestFinished(() => ledger.close());
   await recordLease(ledger, { name: 'pattern', projectId: 'old' });
   const client = await clientOf(url);
-  await client.query('DROP INDEX leases_open_by_region');
+  await client.query('DROP INDEX leases_by_owner');
+  await client.query('DROP TABLE folds, folded_balances');
   await client.query('DELETE FROM kysely_migration WHERE name = $1', [NAME]);
   const { rows } = await client.query<{ column_name: string }>(
     "SELECT column_name FROM information_schema.columns WHERE table_name = 'leases' AND column_name NOT IN ('id', 'name', 'state', 'ended_at')",
@@ -46,7 +47,7 @@ async function olderLedger(): Promise<{ url: string; ledger: Ledger; client: pg.
 
 async function isValid(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ indisvalid: boolean }>(
-    "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('leases_open_by_region')",
+    "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('leases_by_owner')",
   );
   return rows[0]?.indisvalid === true;
 }

@@ -95,7 +95,10 @@ describe.each(DIALECTS)('verifyLedger on %s', (dialect) => {
     for (const most of [1, 2, 3]) {
       const seen = (...counts: [number, number]) => void told.push(counts);
       expect(sorted(await verifyLedger(ledger, NO_WAIT, seen, most))).toEqual(whole);
-      expect(told.splice(0)).toEqual([1, 2, 3, 4, 5, 6].map((count) => [count, 6]));
+      expect(new Set(told.map(([, all]) => all))).toEqual(new Set([6]));
+      const counts = told.splice(0).map(([count]) => count);
+      expect(counts).toEqual([...counts].sort((a, b) => a - b));
+      expect([...new Set(counts)].filter((count) => count > 0)).toEqual([1, 2, 3, 4, 5, 6]);
     }
   });
 

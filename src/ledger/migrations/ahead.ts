@@ -2,9 +2,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Kysely, type Migration, sql } from 'kysely';
 import { OPEN_LEASES } from './0008-open-leases.ts';
+import { OWNERS } from './0010-growth.ts';
+import type { LargeIndex } from './large-index.ts';
 
-/** Indexes of tables that may be large. */
-const INDEXES = [OPEN_LEASES];
+const INDEXES = [OPEN_LEASES, OWNERS];
 
 const LOOK_EVERY_MS = 200;
 
@@ -35,17 +36,15 @@ export async function buildAhead(database: Kysely<unknown>): Promise<void> {
   }
 }
 
-type Index = (typeof INDEXES)[number];
-
 async function build(
   database: Kysely<unknown>,
-  { name, table, columns, condition }: Index,
+  { name, table, columns, condition }: LargeIndex,
   state: 'absent' | 'half',
 ): Promise<void> {
   const statement =
     state === 'half'
       ? `drop index concurrently if exists ${name}`
-      : `create index concurrently ${name} on ${table} (${columns.join(', ')}) where ${condition}`;
+      : `create index concurrently ${name} on ${table} (${columns.join(', ')})${condition === undefined ? '' : ` where ${condition}`}`;
   try {
     await sql.raw(statement).execute(database);
   } catch (thrown) {
@@ -58,7 +57,7 @@ async function build(
 /** `settled`: the index is there as a whole, or its table is not. */
 async function stateOf(
   database: Kysely<unknown>,
-  { name, table }: Index,
+  { name, table }: LargeIndex,
 ): Promise<'settled' | 'building' | 'half' | 'absent'> {
   const query = sql<{ has_table: boolean; is_valid: boolean | null; is_building: boolean }>`select
     to_regclass(${table}) is not null as has_table,

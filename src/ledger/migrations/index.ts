@@ -12,6 +12,7 @@ import { outbox } from './0005-outbox.ts';
 import { views } from './0006-views.ts';
 import { decisions } from './0007-decisions.ts';
 import { openLeases } from './0008-open-leases.ts';
+import { growth } from './0010-growth.ts';
 
 /** In order. A released name never changes. */
 function migrations(dialect: Dialect): Record<string, Migration> {
@@ -24,6 +25,7 @@ function migrations(dialect: Dialect): Record<string, Migration> {
     '0006-views': views(),
     '0007-decisions': decisions(dialect),
     '0008-open-leases': openLeases(dialect),
+    '0010-growth': growth(dialect),
   };
 }
 
