@@ -16,8 +16,8 @@ const PAUSE_MS = 1000;
 
 /**
  * Builds indexes that later migrations need, where their tables are already there. Takes minutes on tables of many millions of rows, and
- * locks nobody out. What an interrupted build has left is built again; one that runs is waited for. Not in a transaction, and without a
- * lock of the session: neither outlives a pooler.
+ * locks nobody out. What an interrupted build has left is built again; one that the server goes on with is waited for. Not in a
+ * transaction. Call it while no other upgrade runs: of two, one would drop what the other has built.
  */
 export async function buildAhead(database: Kysely<unknown>): Promise<void> {
   for (const index of INDEXES) {
@@ -48,7 +48,7 @@ async function build(
   try {
     await sql.raw(statement).execute(database);
   } catch (thrown) {
-    if (!OTHER_UPGRADE.has(codeOf(thrown))) {
+    if (!OVERTAKEN.has(codeOf(thrown))) {
       throw thrown;
     }
   }
@@ -84,31 +84,27 @@ export function impatient(migrations: Readonly<Record<string, Migration>>): Reco
   );
 }
 
-/** Tries again where a lock could not be had in time: nothing was changed. `migrate` returns its error. */
+/** Tries again where a lock could not be had: nothing was changed. `migrate` returns its error. */
 export async function withPatience<Result extends { readonly error?: unknown }>(
   migrate: () => Promise<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     const result = await migrate();
-    if (attempt === ATTEMPTS || !isLockTimeout(result.error)) {
+    if (attempt === ATTEMPTS || !NO_LOCK.has(codeOf(result.error))) {
       return result;
     }
     await pause(PAUSE_MS);
   }
 }
 
-function isLockTimeout(thrown: unknown): boolean {
-  return codeOf(thrown) === LOCK_NOT_AVAILABLE;
-}
-
-/** Source: PostgreSQL documentation, appendix A. */
-const LOCK_NOT_AVAILABLE = '55P03';
+/** lock_not_available, deadlock_detected. Source: PostgreSQL documentation, appendix A. */
+const NO_LOCK: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
 
 /**
- * What another upgrade at the same time makes of a statement here: duplicate_table, unique_violation, and deadlock_detected, since a build
- * waits for whoever has a snapshot and itself waits for the table. The server ends one of the two: what is left is looked at again.
+ * duplicate_table, unique_violation, deadlock_detected: a killed upgrade leaves statements behind that the server goes on with, and an
+ * older version does not wait for others. What is left is looked at again.
  */
-const OTHER_UPGRADE: ReadonlySet<unknown> = new Set(['42P07', '23505', '40P01']);
+const OVERTAKEN: ReadonlySet<unknown> = new Set(['42P07', '23505', '40P01']);
 
 function codeOf(thrown: unknown): unknown {
   return thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;

@@ -1,5 +1,12 @@
 /** The versions of the tables: which exist, which a database has, and how to apply the rest. */
-import { Kysely, type Migration, Migrator, sql } from 'kysely';
+import {
+  Kysely,
+  type Migration,
+  type MigrationProvider,
+  type MigrationResultSet,
+  Migrator,
+  sql,
+} from 'kysely';
 import { LedgerUnavailableError } from '../../errors.ts';
 import { type Connection, type Dialect, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
@@ -98,6 +105,24 @@ async function schemaOf(database: Kysely<unknown>): Promise<string> {
   return row.schema;
 }
 
+async function migrateServer(database: Kysely<unknown>): Promise<MigrationResultSet> {
+  const { buildAhead, impatient, withPatience } = await import('./ahead.ts');
+  const { alone } = await import('./alone.ts');
+  return alone(database, async () => {
+    await buildAhead(database);
+    const migrator = new Migrator({
+      db: database,
+      provider: providerOf(impatient(migrations('postgresql'))),
+      migrationTableSchema: await schemaOf(database),
+    });
+    return withPatience(() => migrator.migrateToLatest());
+  });
+}
+
+function providerOf(known: Record<string, Migration>): MigrationProvider {
+  return { getMigrations: async () => known };
+}
+
 /**
  * Creates the tables, or brings them up to date. Returns the migrations that it applied. Leaves a newer database as it is.
  * @throws LedgerUnavailableError
@@ -109,19 +134,12 @@ export async function upgradeTables(connection: Connection): Promise<string[]> {
       connection.dialect === 'sqlite'
         ? (await import('./sqlite-dialect.ts')).sqliteDialect(connection.file)
         : (await import('./postgres-dialect.ts')).postgresDialect(connection.url);
-    database = new Kysely<unknown>({ dialect });
-    const { buildAhead, impatient, withPatience } = await import('./ahead.ts');
-    const isServer = connection.dialect === 'postgresql';
-    if (isServer) {
-      await buildAhead(database);
-    }
-    const known = isServer ? impatient(migrations('postgresql')) : migrations('sqlite');
-    const migrator = new Migrator({
-      db: database,
-      provider: { getMigrations: async () => known },
-      ...(isServer && { migrationTableSchema: await schemaOf(database) }),
-    });
-    const { error, results = [] } = await withPatience(() => migrator.migrateToLatest());
+    const opened = new Kysely<unknown>({ dialect });
+    database = opened;
+    const { error, results = [] } =
+      connection.dialect === 'sqlite'
+        ? await new Migrator({ db: opened, provider: providerOf(migrations('sqlite')) }).migrateToLatest()
+        : await migrateServer(opened);
     if (error !== undefined) {
       throw error;
     }

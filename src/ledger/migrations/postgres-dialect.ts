@@ -1,13 +1,16 @@
 /** PostgreSQL for migrations: kysely runs the queries itself. */
-import { PostgresDialect } from 'kysely';
+import { PostgresAdapter, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { LedgerUnavailableError } from '../../errors.ts';
 import { isTlsRefusal } from '../postgres-queries.ts';
 import { requireServer } from '../postgres-session.ts';
 import { postgresPlace } from '../postgres-settings.ts';
 
+/** One works, the other holds the lock of the upgrade. */
+const CONNECTIONS = 2;
+
 export function postgresDialect(url: string): PostgresDialect {
-  return new PostgresDialect({
+  return new UnlockedDialect({
     pool: async () => {
       const { config, attempts, given } = postgresPlace(url);
       const options = given.map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\\s]/g, '\\$&')}`);
@@ -15,7 +18,7 @@ export function postgresDialect(url: string): PostgresDialect {
       const withOptions = options.length === 0 ? config : { ...config, options: options.join(' ') };
       for (let refused = 0; ; refused += 1) {
         const ssl = attempts[refused] ?? false;
-        const pool = new pg.Pool({ connectionTimeoutMillis: 10_000, ...withOptions, ssl, max: 1 });
+        const pool = new pg.Pool({ connectionTimeoutMillis: 10_000, ...withOptions, ssl, max: CONNECTIONS });
         pool.on('error', () => {});
         // One that is in use: its query fails, which is told.
         pool.on('connect', (client) => client.on('error', () => {}));
@@ -41,4 +44,16 @@ export function postgresDialect(url: string): PostgresDialect {
       }
     },
   });
+}
+
+/** kysely would lock in the session: a pooler gives the lock to one session, and its release to another. See `alone`. */
+class UnlockedAdapter extends PostgresAdapter {
+  override async acquireMigrationLock(): Promise<void> {}
+  override async releaseMigrationLock(): Promise<void> {}
+}
+
+class UnlockedDialect extends PostgresDialect {
+  override createAdapter(): PostgresAdapter {
+    return new UnlockedAdapter();
+  }
 }
