@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  type Account,
   AccountLimits,
   AccountList,
   accountText,
@@ -94,6 +95,7 @@ export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> 
   readonly #exempt: AccountList;
   readonly #users: AccountLimits;
   readonly #projects: AccountLimits;
+  readonly #general: Limit;
   readonly #extensionWindow: Instant | undefined;
 
   constructor(values: z.infer<typeof options>, services: FilterServices) {
@@ -104,6 +106,7 @@ export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> 
       values.max_lease_duration_project_limits,
       values.max_lease_duration_tag_limits,
     );
+    this.#general = { duration: microseconds(values.max_lease_duration), of: () => 'any lease' };
     const window = values.max_lease_duration_extension_window;
     this.#extensionWindow = window === undefined ? undefined : microseconds(window);
   }
@@ -155,17 +158,17 @@ export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> 
   }
 
   #limitFor(context: Context, names: RequestNames | undefined): Limit {
-    for (const [limits, account] of [
-      [this.#users, userOf(context, names)],
-      [this.#projects, projectOf(context, names)],
-    ] as const) {
-      const found = limits.find(account);
-      if (found !== undefined) {
-        return { duration: microseconds(found.limit), of: () => accountText(account, found) };
-      }
-    }
-    return { duration: microseconds(this.options.max_lease_duration), of: () => 'any lease' };
+    return (
+      ownLimit(this.#users, userOf(context, names)) ??
+      ownLimit(this.#projects, projectOf(context, names)) ??
+      this.#general
+    );
   }
+}
+
+function ownLimit(limits: AccountLimits, account: Account): Limit | undefined {
+  const found = limits.find(account);
+  return found && { duration: microseconds(found.limit), of: () => accountText(account, found) };
 }
 
 function checkWhole({ duration, of }: Limit, from: Instant, to: Instant): Verdict {

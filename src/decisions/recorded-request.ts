@@ -1,7 +1,7 @@
 /** The request of a decision, as the decision log holds it: whole and without secrets, or not at all. */
 import type { RequestNames } from '../filter/request-names.ts';
 import { SecretValues } from '../skypilot/secrets.ts';
-import type { DecidedRequest } from './record.ts';
+import type { DecidedRequest } from './lease-record.ts';
 
 /** In characters of JSON. A lease of some hundred hosts with their allocations. */
 const MAX_LENGTH = 64 * 1024;

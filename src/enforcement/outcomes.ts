@@ -15,7 +15,7 @@ export function outcomeOf(
   milliseconds: number,
   changed = false,
 ): Outcome {
-  return {
+  const outcome = {
     filter: name,
     allowed: verdict.allowed,
     message: verdict.allowed ? null : verdict.message,
@@ -24,8 +24,8 @@ export function outcomeOf(
     audit,
     changed,
     milliseconds,
-    ...(verdict.rules !== undefined && { rules: verdict.rules }),
   };
+  return verdict.rules === undefined ? outcome : { ...outcome, rules: verdict.rules };
 }
 
 /** After another round of checks the latest verdict counts. `changed` and `onError` of earlier rounds are kept. */

@@ -5,8 +5,8 @@
 import type { IncomingMessage } from 'node:http';
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
+import { type DecidedRequest, decisionRecord } from '../decisions/lease-record.ts';
 import type { AskedTime } from '../decisions/recent.ts';
-import { type DecidedRequest, decisionRecord } from '../decisions/record.ts';
 import type { CheckOptions } from '../enforcement/check-options.ts';
 import type { UsageEnforcement } from '../enforcement/enforcement.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';

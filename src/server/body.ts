@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import parse, { type Options } from 'co-body';
 import { type Context, HttpError } from 'koa';
@@ -57,7 +58,12 @@ async function bounded<Body>(
 
 /** Parses JSON from outside: at once, or in pieces if it is long, so that others get their turn. */
 export function parsedJson(bytes: Uint8Array): unknown {
-  return bytes.length > PIECE_BYTES ? parseInPieces(bytes, BOUNDS) : JSON.parse(utf8.decode(bytes));
+  return bytes.length > PIECE_BYTES ? parseInPieces(bytes, BOUNDS) : JSON.parse(textOf(bytes));
+}
+
+/** Nearly every body is ASCII, which is found and copied in a tenth of the time that decoding takes. */
+function textOf(bytes: Uint8Array): string {
+  return Buffer.isBuffer(bytes) && isAscii(bytes) ? bytes.toString('latin1') : utf8.decode(bytes);
 }
 
 /** The body of a request, decompressed. Rejects with an error that has the status 413 or 415, or none. */

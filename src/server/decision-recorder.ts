@@ -2,9 +2,10 @@
 
 import { withOrigin } from '../config/option-groups.ts';
 import { type Deadline, withinDeadline } from '../deadline.ts';
+import type { DecidedRequest } from '../decisions/lease-record.ts';
 import { DecisionLog, type DecisionLogObserver } from '../decisions/log.ts';
 import { type AskedTime, RecentDecisions } from '../decisions/recent.ts';
-import type { DecidedRequest, DecisionRecord } from '../decisions/record.ts';
+import type { DecisionRecord } from '../decisions/record.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
 import { ConfigurationError, errorText } from '../errors.ts';
 import type { RequestNames } from '../filter/request-names.ts';

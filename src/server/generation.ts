@@ -1,5 +1,5 @@
 import { Admission } from '../admission.ts';
-import { type Deadline, withinDeadline } from '../deadline.ts';
+import { Deadline } from '../deadline.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { UsageEnforcement } from '../enforcement/enforcement.ts';
 import type { WatchedServices } from '../enforcement/services.ts';
@@ -145,11 +145,12 @@ export class Generation {
   }
 
   /** Runs `work` when it is its turn, within `seconds`, waiting included. @throws OverloadedError */
-  inTurn<Result>(
+  async inTurn<Result>(
     work: (deadline: Deadline) => Promise<Result>,
     seconds: number = this.options.deadline,
   ): Promise<Result> {
-    return withinDeadline(seconds, async (deadline) => {
+    const deadline = new Deadline(seconds);
+    try {
       const turn = this.admission.enter(deadline);
       // Awaiting `undefined` would cost as much as most of this.
       if (turn !== undefined) {
@@ -160,7 +161,9 @@ export class Generation {
       } finally {
         this.admission.leave();
       }
-    });
+    } finally {
+      deadline.end();
+    }
   }
 
   /** Closes the filters when the last request has ended. No request may enter after this call. */

@@ -4,7 +4,7 @@
  */
 import type { Context, Middleware } from 'koa';
 import { type Deadline, withinDeadline } from '../deadline.ts';
-import { admissionRecord } from '../decisions/record.ts';
+import { admissionRecord } from '../decisions/admission-record.ts';
 import { InvalidRequestError } from '../errors.ts';
 import { warning } from '../kubernetes/admission-messages.ts';
 import {

@@ -11,6 +11,7 @@ import type { NamesObserver } from '../openstack/names.ts';
 import { VALIDATION } from '../skypilot/config-validation.ts';
 import type { BudgetUse } from './budget-gauge.ts';
 import { BudgetMetrics } from './budget-metrics.ts';
+import { DecisionMetrics } from './decision-metrics.ts';
 import { DecisionStoreMetrics } from './decision-store-metrics.ts';
 import { FollowerMetrics } from './follower-metrics.ts';
 import { type FollowedSource, KubernetesMetrics } from './kubernetes-metrics.ts';
@@ -24,8 +25,6 @@ const BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 600, 3600, 7200,
 ];
 const PREFIX = 'blazar_enforcement_';
-/** How many decisions are counted together. */
-const BATCH = 64;
 const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
 const UNCAUGHT_KINDS = ['rejection', 'exception'] as const;
@@ -60,40 +59,10 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   readonly decisionStore: DecisionStoreMetrics;
   /** Those of all workers. Default: each client counts for itself. */
   breakers: SharedBreakers | undefined;
-  #uncounted: DecisionRecord[] = [];
   /** By path and status, since the metrics were read. */
   readonly #answers = new Map<string, Map<number, number>>();
   #exposing: Promise<{ text: string; contentType: string }> | undefined;
-  readonly #decisions = this.#counter(
-    'decisions_total',
-    'Decisions, by outcome and the filter that decided.',
-    ['operation', 'filter', 'outcome'],
-  );
-  readonly #launches = this.#counter(
-    'skypilot_launches_total',
-    'Launches of SkyPilot, each counted once, by the decision that ended it or let it go on.',
-    ['operation', 'filter', 'outcome'],
-  );
-  readonly #auditRefusals = this.#counter(
-    'audit_refusals_total',
-    'Leases and pods that each filter or policy in audit mode would have refused: it rejected them, or failed.',
-    ['operation', 'filter', 'outcome'],
-  );
-  readonly #ruleRefusals = this.#counter(
-    'rule_refusals_total',
-    'Leases, pods and tasks that a rule of rules_path refuses, or would refuse in audit mode: it rejects them, or fails.',
-    ['operation', 'rule', 'mode', 'outcome'],
-  );
-  readonly #decisionSeconds = this.#histogram(
-    'decision_duration_seconds',
-    'Duration of decisions, including the time in the queue.',
-    ['operation'],
-  );
-  readonly #filterSeconds = this.#histogram(
-    'filter_duration_seconds',
-    'Duration of each filter, by outcome; audited filters too.',
-    ['operation', 'filter', 'outcome'],
-  );
+  readonly #decisions = new DecisionMetrics(this.#registry, PREFIX, BUCKETS);
   readonly #requests = this.#counter('http_requests_total', 'Requests, by path and response status.', [
     'path',
     'status',
@@ -221,44 +190,11 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
       this.#uncaught.inc({ kind }, 0);
     }
     this.#mismatches.inc({ filter: VALIDATION }, 0);
-    this.#launches.inc({ operation: 'skypilot.launch', filter: '', outcome: 'allowed' }, 0);
     collectDefaultMetrics({ register: this.#registry });
   }
 
-  /** Counts a decision, at the latest when the metrics are read: counting many together costs a third. */
   decided(record: DecisionRecord): void {
-    this.#uncounted.push(record);
-    if (this.#uncounted.length >= BATCH) {
-      this.#countDecisions();
-    }
-  }
-
-  #countDecisions(): void {
-    for (const record of this.#uncounted) {
-      this.#count(record);
-    }
-    this.#uncounted = [];
-  }
-
-  #count({ operation, filter, outcome, filters, duration_ms, launch }: DecisionRecord): void {
-    this.#decisions.inc({ operation, filter: filter ?? '', outcome });
-    if (launch === true) {
-      this.#launches.inc({ operation, filter: filter ?? '', outcome });
-    }
-    this.#decisionSeconds.observe({ operation }, duration_ms / 1000);
-    for (const one of filters) {
-      this.#filterSeconds.observe(
-        { operation, filter: one.filter, outcome: one.outcome },
-        one.duration_ms / 1000,
-      );
-      if (one.audit && operation !== 'end' && (one.outcome === 'rejected' || one.outcome === 'failed')) {
-        this.#auditRefusals.inc({ operation, filter: one.filter, outcome: one.outcome });
-      }
-      for (const { rule, outcome: said, audit } of one.rules ?? []) {
-        const mode = audit || one.audit ? 'audit' : 'enforce';
-        this.#ruleRefusals.inc({ operation, rule, mode, outcome: said });
-      }
-    }
+    this.#decisions.decided(record);
   }
 
   uncaught(kind: UncaughtKind): void {
@@ -375,7 +311,6 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   }
 
   async #gather(): Promise<void> {
-    this.#countDecisions();
     this.#countAnswers();
     const { budgets, outbox } = this.#gauges;
     await Promise.all([

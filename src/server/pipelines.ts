@@ -9,36 +9,44 @@ const MAX_WAITING = 16;
  * Answers the requests of a connection one after the other: the next one begins when the system has taken the last byte of the answer
  * before. For a client that sends requests but reads no answers, at most one answer is kept in memory.
  */
+interface Line {
+  isBusy: boolean;
+  readonly waiting: (() => void)[];
+}
+
 export class Pipelines {
-  readonly #waiting = new WeakMap<Socket, (() => void)[]>();
+  readonly #lines = new WeakMap<Socket, Line>();
 
   /** Calls `answer` when it is its turn. A connection with too many waiting requests is cut off. */
   enter(socket: Socket, response: ServerResponse, answer: () => void): void {
-    const waiting = this.#waiting.get(socket);
-    const begin = () => {
-      response.once('close', () => this.#next(socket));
-      answer();
-    };
     if (!socket.writable) {
       // The answer before closes the connection.
       return;
     }
-    if (waiting === undefined) {
-      this.#waiting.set(socket, []);
-      begin();
-    } else if (waiting.length < MAX_WAITING) {
-      waiting.push(begin);
+    let line = this.#lines.get(socket);
+    if (line === undefined) {
+      line = { isBusy: false, waiting: [] };
+      this.#lines.set(socket, line);
+    }
+    if (!line.isBusy) {
+      begin(socket, line, response, answer);
+    } else if (line.waiting.length < MAX_WAITING) {
+      const own = line;
+      line.waiting.push(() => begin(socket, own, response, answer));
     } else {
       socket.destroy();
     }
   }
+}
 
-  #next(socket: Socket): void {
-    const next = this.#waiting.get(socket)?.shift();
-    if (next === undefined) {
-      this.#waiting.delete(socket);
-    } else if (socket.writable) {
-      next();
+function begin(socket: Socket, line: Line, response: ServerResponse, answer: () => void): void {
+  line.isBusy = true;
+  // Comes once.
+  response.on('close', () => {
+    line.isBusy = false;
+    if (socket.writable) {
+      line.waiting.shift()?.();
     }
-  }
+  });
+  answer();
 }

@@ -3,7 +3,7 @@
  * other status refuses the request too: SkyPilot takes it for a fault.
  */
 import { type Context, HttpError, type Middleware } from 'koa';
-import { reviewRecord } from '../decisions/record.ts';
+import { reviewRecord } from '../decisions/review-record.ts';
 import { decodeInTurns, InvalidBodyError, type ReceivedRequest } from '../skypilot/wire.ts';
 import { jsonBody, parsedJson } from './body.ts';
 import type { DecisionRecorder } from './decision-recorder.ts';

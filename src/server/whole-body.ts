@@ -34,11 +34,11 @@ export function wholeBody(request: IncomingMessage, limit: number): Promise<Buff
       const [only] = chunks;
       resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
     });
-    request.on('error', reject);
+    // Tells of errors too: a listener for each event of each request is not free.
     request.on('close', () => {
       // Every request closes in the end, and creating an unused error costs as much as parsing the body.
       if (!request.complete) {
-        reject(goneError());
+        reject(request.errored ?? goneError());
       }
     });
   });

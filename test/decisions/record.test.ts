@@ -1,12 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { z } from 'zod';
-import {
-  type DecidedRequest,
-  type DecisionRecord,
-  decisionRecord,
-  decisionRecordSchema,
-  type FilterRecord,
-} from '../../src/decisions/record.ts';
+import { type DecidedRequest, decisionRecord } from '../../src/decisions/lease-record.ts';
+import { type DecisionRecord, decisionRecordSchema, type FilterRecord } from '../../src/decisions/record.ts';
 import { UsageEnforcement } from '../../src/index.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';

@@ -1,6 +1,7 @@
 /** `[keystone] resolve_names`: what filters, messages, decisions and the decision log know of projects and users. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { decisionRecord, decisionRecordSchema } from '../../src/decisions/record.ts';
+import { decisionRecord } from '../../src/decisions/lease-record.ts';
+import { decisionRecordSchema } from '../../src/decisions/record.ts';
 import { type CheckOptions, ConfigurationError, UsageEnforcement } from '../../src/index.ts';
 import { configFile, shown } from '../config/helpers.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { decisionRecord } from '../../src/decisions/record.ts';
+import { decisionRecord } from '../../src/decisions/lease-record.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { formatProblem } from '../../src/errors.ts';
 import { UsageEnforcement } from '../../src/index.ts';

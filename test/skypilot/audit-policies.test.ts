@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reviewRecord } from '../../src/decisions/record.ts';
+import { reviewRecord } from '../../src/decisions/review-record.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { auditProblems } from '../../src/skypilot/audit-policies.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';

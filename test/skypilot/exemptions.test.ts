@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reviewRecord } from '../../src/decisions/record.ts';
+import { reviewRecord } from '../../src/decisions/review-record.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
 import { chainOn, inside, policyFiles, received } from '../support/skypilot.ts';

@@ -1,6 +1,7 @@
 /** Estimates a lease for a person, in the form of the API. The console asks `UsageEnforcement.estimate` itself, for its own words. */
 import type { Deadline } from '../../deadline.ts';
-import { type DecisionRecord, decisionRecord } from '../../decisions/record.ts';
+import { decisionRecord } from '../../decisions/lease-record.ts';
+import type { DecisionRecord } from '../../decisions/record.ts';
 import { memberView } from '../../decisions/store/member-view.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import type { EstimatedCharge, Suggestion } from '../../enforcement/estimate/contract.ts';
