@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import { waitFor } from '../deadline.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
+import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
 import type { Connection } from '../ledger/connection.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { LedgerOptions } from '../ledger/options.ts';
@@ -41,10 +42,9 @@ export async function withLedger(
 ): Promise<void> {
   const configured = await configuredLedger(flags);
   const { openLedger } = await import('../ledger/open.ts');
-  const clock = { now: () => new Date() };
   const { watchOf } = await import('../enforcement/notices.ts');
   const watch = await watchOf(configured.configuration);
-  const opened = openLedger(configured.options, { clock, observer: undefined, watch });
+  const opened = openLedger(configured.options, { clock: SYSTEM_CLOCK, observer: undefined, watch });
   try {
     await orUnavailable(configured.connection, async () => {
       await opened.verify();

@@ -3,6 +3,7 @@ import type { ConfigSources } from '../config/sources.ts';
 import { waitFor } from '../deadline.ts';
 import { formatProblem } from '../errors.ts';
 import type { Clock } from '../filter/services.ts';
+import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
 import type { BudgetKey, NewBudget } from '../ledger/budget-terms.ts';
 import type { BudgetStanding } from '../ledger/budgets.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -50,7 +51,7 @@ export class BudgetLedger {
   /** Reads the same sources as `UsageEnforcement.load`, for `[ledger]` and `[notifications]`. Throws `ConfigurationError` with every mistake. */
   static async load(
     sources: ConfigSources = {},
-    { logger = createLogger(), clock = { now: () => new Date() } }: BudgetLedgerServices = {},
+    { logger = createLogger(), clock = SYSTEM_CLOCK }: BudgetLedgerServices = {},
   ): Promise<BudgetLedger> {
     const configuration = await requireConfiguration(sources, [ledgerSection, notificationsSection]);
     for (const problem of configuration.problems.filter(({ section }) => section === 'ledger')) {

@@ -1,6 +1,7 @@
 /** The dependencies of a chain, and the services that it passes to filters. */
 import type { RuleObserver } from '../filter/rule-observer.ts';
 import type { Clock, SharedServices } from '../filter/services.ts';
+import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
 import { createHttpClient } from '../http/client.ts';
 import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver } from '../ledger/observer.ts';
@@ -45,7 +46,7 @@ export function createSharedServices({
 }: WatchedServices): SharedServices {
   return {
     logger: logger ?? createLogger(),
-    clock: clock ?? { now: () => new Date() },
+    clock: clock ?? SYSTEM_CLOCK,
     http: http ?? { createClient: (options: HttpClientOptions) => createHttpClient(options, httpObserver) },
     ...(ruleObserver !== undefined && { ruleObserver }),
   };

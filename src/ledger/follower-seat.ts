@@ -4,6 +4,7 @@ import type { Wait } from '../deadline.ts';
 import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { rows } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import { databaseTime } from './ledger-clock.ts';
 
 /** How long a process that is gone keeps others waiting, in seconds. Whoever is there renews in time. */
 const HELD = 30n;
@@ -37,7 +38,7 @@ export function takeSeat(
   seat = BLAZAR_SEAT,
 ): Promise<Taken> {
   const { queries } = ledger.database;
-  const now = clockOf(ledger);
+  const now = databaseTime(ledger.database.dialect);
   const look = queries.selectFrom('follower').selectAll().select(now.as('now')).where('id', '=', seat);
   const take = queries
     .updateTable('follower')
@@ -80,7 +81,9 @@ export function takeSeat(
 export function keepSeat(ledger: Ledger, holder: string, wait: Wait): Promise<boolean> {
   const renewed = ledger.database.queries
     .updateTable('follower')
-    .set({ held_until: sql<bigint>`${clockOf(ledger)} + ${HELD * MICROSECONDS_PER_SECOND}` })
+    .set({
+      held_until: sql<bigint>`${databaseTime(ledger.database.dialect)} + ${HELD * MICROSECONDS_PER_SECOND}`,
+    })
     .where('holder', '=', holder)
     .returning('id');
   return ledger.transact(
@@ -115,7 +118,7 @@ export function leaveSeat(
       ...(round && {
         matched: round.matched,
         doubted: round.doubted.size === 0 ? null : JSON.stringify([...round.doubted].map(Number)),
-        ...(round.isGood && { followed_at: clockOf(ledger) }),
+        ...(round.isGood && { followed_at: databaseTime(ledger.database.dialect) }),
       }),
     })
     .where('holder', '=', holder);
@@ -126,13 +129,6 @@ export function leaveSeat(
     },
     wait,
   );
-}
-
-/** In microseconds of the epoch. Replicas may have different clocks; their database has one. */
-function clockOf({ database }: Ledger) {
-  return database.dialect === 'sqlite'
-    ? sql<bigint>`cast((julianday('now') - 2440587.5) * 86400000000 as integer)`
-    : sql<bigint>`cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)`;
 }
 
 function rowsIn(written: string | null): Set<bigint> {

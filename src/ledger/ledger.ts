@@ -3,12 +3,12 @@
 import { type Wait, withinDeadline } from '../deadline.ts';
 import { LedgerContentError, LedgerUnavailableError } from '../errors.ts';
 import type { Clock } from '../filter/services.ts';
-import { toInstant } from '../lease/dates.ts';
 import type { Logger } from '../logger.ts';
 import { isTraced } from '../tracing.ts';
 import type { CheckMemory } from './check-memory.ts';
 import { CommitInDoubtError, type Database, rows, Undone, type Work } from './database.ts';
 import { Doubts } from './doubts.ts';
+import { LedgerClock } from './ledger-clock.ts';
 import type { LedgerRequest } from './ledger-request.ts';
 import { Crossings, type CrossingWatch } from './notices/crossings.ts';
 import type { LedgerObserver, LedgerOperation } from './observer.ts';
@@ -24,6 +24,7 @@ import { type EndedLease, end, type Recording, record, takeBack, type Undo } fro
 import { Turn } from './turn.ts';
 
 export interface LedgerParts {
+  /** With `SYSTEM_CLOCK`, a ledger on PostgreSQL has the clock of the database. */
   readonly clock: Clock;
   /** In seconds, of one transaction. */
   readonly timeout: number;
@@ -42,7 +43,7 @@ export interface TransactionOptions<Result> {
   readonly isRefused?: (result: Result) => boolean;
 }
 
-/** A system clock that is behind by more than this is logged, in microseconds; again after this many milliseconds. */
+/** A clock that is behind by more than this is logged, in microseconds; again after this many milliseconds. */
 const CLOCK_BEHIND = 5_000_000n;
 const WARN_AGAIN = 60_000;
 /** For how long a lease that could not be recorded tells that the next one cannot either, in milliseconds. */
@@ -52,6 +53,7 @@ export class Ledger {
   readonly database: Database;
   readonly statements: Statements;
   readonly #parts: LedgerParts;
+  readonly #clock: LedgerClock;
   readonly #position = new Position();
   readonly #doubts: Doubts;
   readonly #suspension: Suspension;
@@ -63,9 +65,11 @@ export class Ledger {
   constructor(database: Database, parts: LedgerParts) {
     this.database = database;
     const { watch } = parts;
+    this.#clock = new LedgerClock(parts.clock, database.dialect);
     this.statements = createStatements(
       database.queries,
       watch && new Crossings(database.queries, watch, () => this.now()),
+      this.#clock.sql,
     );
     this.#parts = parts;
     this.#suspension = new Suspension(database, parts.timeout, parts.logger);
@@ -77,7 +81,7 @@ export class Ledger {
       count: (doubts) => parts.observer?.inDoubt?.(doubts),
     });
     // A new connection may lead to another server, or to another file.
-    database.whenConnected = () => this.#position.verifyLatest(database.queries);
+    database.whenConnected = () => this.#connected();
   }
 
   /** Starts settling commits in doubt, also those of earlier processes. For processes that grant leases. */
@@ -87,7 +91,12 @@ export class Ledger {
 
   /** Microseconds of the epoch. */
   now(): bigint {
-    return toInstant(this.#parts.clock.now()) ?? 0n;
+    return this.#clock.now();
+  }
+
+  /** Asks the database for the time, where its clock is the ledger's. @throws LedgerUnavailableError */
+  async setClock(wait: Wait): Promise<void> {
+    await this.read('read', () => this.#askTime(), wait);
   }
 
   /** What the filters would refuse now, in their order. Records nothing. @throws LedgerUnavailableError */
@@ -187,9 +196,10 @@ export class Ledger {
   ): Promise<Result> {
     const mayGrow = operation === 'commit';
     let turn: Turn | undefined;
+    const clock = { now: () => this.now(), learn: (at: bigint) => this.#clock.learn(at) };
     const begin = () => {
       begins?.();
-      turn = new Turn(this.statements, () => this.now(), this.#position, mayGrow);
+      turn = new Turn(this.statements, clock, this.#position, mayGrow);
       return withoutUndone(work(turn), turn);
     };
     const result = await this.#observed(
@@ -274,6 +284,21 @@ export class Ledger {
     await this.database.close();
   }
 
+  *#connected(): Work<void> {
+    yield* this.#position.verifyLatest(this.database.queries);
+    yield* this.#askTime();
+  }
+
+  *#askTime(): Work<void> {
+    const { sql } = this.#clock;
+    if (sql !== undefined) {
+      const [row] = yield* rows(this.database.queries.selectNoFrom(sql.as('now')).compile());
+      if (row !== undefined) {
+        this.#clock.learn(row.now);
+      }
+    }
+  }
+
   async #readId(): Promise<string> {
     const query = this.database.queries.selectFrom('ledger').select('id').compile();
     const [row] = await this.read('read', () => rows(query), UNBOUNDED);
@@ -291,7 +316,7 @@ export class Ledger {
       this.#warned = performance.now();
       logger?.warn(
         { seconds: Number(behind) / 1e6 },
-        'the system clock is behind the last entry of the ledger: what leases give back is counted from that entry on; once the clock is right, ledger reconcile ends that',
+        'the clock is behind the last entry of the ledger: what leases give back is counted from that entry on; once the clock is right, ledger reconcile ends that',
       );
     }
   }

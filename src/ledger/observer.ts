@@ -17,7 +17,7 @@ export interface LedgerObserver {
   transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void;
   /** How many refused leases may be recorded nevertheless, whenever that number changes. */
   inDoubt?(commits: number): void;
-  /** By how many seconds the system clock is behind the last entry of the project; 0 = it is not. After each transaction. */
+  /** By how many seconds the ledger's clock is behind the last entry of the project; 0 = it is not. After each transaction. */
   clockBehind?(seconds: number): void;
   /** An event of `[notifications]` that could not be kept for delivery. */
   noticeDropped?(event: string): void;

@@ -1,6 +1,6 @@
 /** Which row of the ledger is which lease of Blazar. */
 import { breathing } from '../breath.ts';
-import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
+import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf } from './alternatives.ts';
 import { demandOf, isComparable } from './demand.ts';
 import type { LeaseRow } from './schema.ts';
@@ -10,6 +10,8 @@ export interface RoundPairing {
   readonly pairs: readonly { readonly row: LeaseRow; readonly shown: ShownLease }[];
   /** Blazar has them; the ledger does not. */
   readonly unknown: readonly ShownLease[];
+  /** The same, but Blazar is creating, changing or ending them. */
+  readonly changing: readonly ShownLease[];
   /** The ledger has them open; Blazar does not have them. */
   readonly absent: readonly LeaseRow[];
 }
@@ -19,13 +21,16 @@ const SLACK = 2n * MICROSECONDS_PER_SECOND;
 
 /**
  * By id, whoever Blazar says has it: users may give a lease to another project or user, and it stays charged to whoever asked for it.
- * A row without an id pairs by project, user, dates and reservations, and by time: it was recorded at most `grace`
- * before Blazar created the lease, and not after. Of several, the latest. Names do not count, because Blazar renames leases.
+ * A row without an id pairs by project, user, dates and reservations. Of several, the one that was recorded first: those that stay are the
+ * youngest, so that a lease that Blazar is still building finds as many as were asked for. Names do not count, because Blazar renames
+ * leases.
+ *
+ * One that was recorded after Blazar created the lease is another one. Where clocks are wrong that may be a mistake: then the lease is
+ * recorded once more, and is charged twice until the row is released. It is never the reason to release one.
  */
 export async function pairRows(
   rows: readonly LeaseRow[],
   listed: readonly ShownLease[],
-  grace: bigint,
 ): Promise<RoundPairing> {
   const breathe = breathing();
   const byId = new Map<string, LeaseRow[]>();
@@ -67,19 +72,19 @@ export async function pairRows(
     await breathe();
   }
   for (const candidates of nameless.values()) {
-    candidates.sort((a, b) => compared(a.recorded_at, b.recorded_at));
+    candidates.sort((a, b) => compared(a.id, b.id));
   }
-  // The latest first: a row that is too young for one lease is too young for all that come after it.
-  rest.sort((a, b) => compared(b.createdAt ?? LATE, a.createdAt ?? LATE));
-  const unknown: ShownLease[] = [];
+  // As they were asked for, by Blazar's clock alone.
+  rest.sort((a, b) => compared(a.createdAt ?? LATE, b.createdAt ?? LATE));
+  const unpaired: ShownLease[] = [];
   for (const shown of rest) {
     const { projectId, userId, start, end, reservations } = shown;
     const whose = [projectId, userId, String(start), String(end)];
     const row =
-      latest(nameless.get(key(...whose, demandOf(reservations))), taken, shown, grace) ??
-      latest(nameless.get(key(...whose)), taken, shown, grace);
+      first(nameless.get(key(...whose, demandOf(reservations))), taken, shown) ??
+      first(nameless.get(key(...whose)), taken, shown);
     if (row === undefined) {
-      unknown.push(shown);
+      unpaired.push(shown);
     } else {
       pair(row, shown);
     }
@@ -88,7 +93,8 @@ export async function pairRows(
   const absent = rows.filter(({ id, state }) => state === 'open' && !taken.has(id));
   return {
     pairs: pairs.filter(({ shown }) => !shown.isChanging),
-    unknown: unknown.filter(({ isChanging }) => !isChanging),
+    unknown: unpaired.filter(({ isChanging }) => !isChanging),
+    changing: unpaired.filter(({ isChanging }) => isChanging),
     absent,
   };
 }
@@ -114,24 +120,19 @@ function ownRow(same: readonly LeaseRow[], { projectId, createdAt }: ShownLease)
 
 const LATE = 2n ** 62n;
 
-/** Takes the youngest row that is not too young, unless it is too old. Removes those that are too young. */
-function latest(
+/** Removes those that are taken. A younger one is not tried: then it is not the first that stays. */
+function first(
   rows: LeaseRow[] | undefined,
   taken: ReadonlySet<bigint>,
   { createdAt }: ShownLease,
-  grace: bigint,
 ): LeaseRow | undefined {
-  for (;;) {
-    const row = rows?.at(-1);
-    if (row === undefined) {
-      return undefined;
-    }
-    if (taken.has(row.id) || (createdAt !== undefined && row.recorded_at > createdAt + SLACK)) {
-      rows?.pop();
-      continue;
-    }
-    return createdAt !== undefined && row.recorded_at < createdAt - grace - SLACK ? undefined : row;
+  while (rows?.[0] !== undefined && taken.has(rows[0].id)) {
+    rows.shift();
   }
+  const row = rows?.[0];
+  return row !== undefined && createdAt !== undefined && row.recorded_at > createdAt + SLACK
+    ? undefined
+    : row;
 }
 
 /** One key for each alternative. A row of the first version of the tables does not say what it reserves. */
@@ -148,6 +149,6 @@ function key(...parts: readonly string[]): string {
   return JSON.stringify(parts);
 }
 
-function compared(a: Instant, b: Instant): number {
+function compared(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

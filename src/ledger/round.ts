@@ -6,7 +6,9 @@ import { breathing } from '../breath.ts';
 import type { Wait } from '../deadline.ts';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
+import { alternativesOf } from './alternatives.ts';
 import { rows, type Undone, type Work } from './database.ts';
+import type { KnownSince } from './known-since.ts';
 import type { Ledger } from './ledger.ts';
 import { openLeasesOf } from './open-leases.ts';
 import { left, type Reconciled, settled, unrecorded } from './reconcile-lease.ts';
@@ -19,10 +21,14 @@ import type { Turn } from './turn.ts';
 
 /** The open rows of a region, read before Blazar is asked. */
 export interface OpenRows {
-  /** By our clock. */
+  /** By the ledger's clock. */
   readonly readAt: Instant;
   readonly region: string;
   readonly rows: ReadonlyMap<bigint, LeaseRow>;
+  /** The last row there was, in whatever state; 0 = there was none. */
+  readonly last: bigint;
+  /** Of the rows: for how many milliseconds this process has known them as they are. `undefined` = it does not remember. */
+  readonly ages: ReadonlyMap<bigint, number> | undefined;
 }
 
 export interface RoundOptions extends RoundTerms {
@@ -55,19 +61,33 @@ const FEW = 10;
 /** How many rows are marked in one transaction. */
 const BATCH = 100;
 
-/** @throws LedgerUnavailableError */
-export async function readOpenRows(ledger: Ledger, region: string, wait: Wait): Promise<OpenRows> {
+/** `known`: what earlier rounds of this process have seen. @throws LedgerUnavailableError */
+export async function readOpenRows(
+  ledger: Ledger,
+  region: string,
+  wait: Wait,
+  known?: KnownSince,
+): Promise<OpenRows> {
+  const begun = known?.now() ?? 0;
+  await ledger.setClock(wait);
   const readAt = ledger.now();
   const query = openLeasesOf(ledger.database.queries, region, readAt).selectAll().orderBy('id');
   const breathe = breathing();
   const found = new Map<bigint, LeaseRow>();
+  const newest = ledger.database.queries.selectFrom('leases').select('id').orderBy('id', 'desc').limit(1);
+  let last = 0n;
   await ledger.database.snapshot(async (snapshot) => {
     for await (const row of snapshot.stream(query.compile())) {
       found.set(row.id, row);
       await breathe();
     }
+    for await (const { id } of snapshot.stream(newest.compile())) {
+      last = id;
+    }
   }, wait);
-  return { readAt, region, rows: found };
+  known?.learn(found.values());
+  const ages = known && new Map([...found.values()].map((row) => [row.id, known.age(row, begun)]));
+  return { readAt, region, rows: found, last, ages };
 }
 
 /**
@@ -82,10 +102,9 @@ export async function* followOnce(
   wait: Wait,
 ): AsyncGenerator<Reconciled, RoundEnd> {
   const { exemptProjects, isDryRun } = options;
-  const grace = options.grace * MICROSECONDS_PER_SECOND;
   const ended = await endedRows(ledger, before, listed, wait);
   const all = [...before.rows.values(), ...ended];
-  const { pairs, unknown, absent } = await pairRows(all, listed, grace);
+  const { pairs, unknown, changing, absent } = await pairRows(all, listed);
   const breathe = breathing();
   const attempt = async (
     work: (turn: Turn) => Work<Reconciled | undefined | Undone<Reconciled | undefined>>,
@@ -116,9 +135,9 @@ export async function* followOnce(
   }
 
   const hasMatched = pairs.length > 0;
-  const since = before.readAt - grace;
-  const late = absent.filter((row) => row.touched_at <= since);
-  const early = absent.filter((row) => row.touched_at > since);
+  const isLate = latenessOf(before, options.grace);
+  const late = absent.filter(isLate);
+  const early = absent.filter((row) => !isLate(row));
   const doubts = [...options.doubts, ...doubtsOf(late, listed, { hasMatched, ...options })];
   const isMuch = late.length > FEW && late.length * 2 > before.rows.size;
   const known = new Set(before.rows.keys());
@@ -129,7 +148,35 @@ export async function* followOnce(
       `${late.length} of ${known.size} leases would be released at once: they are, if the next round finds the same`,
     );
   }
-  const isKept = new Set(doubts.length > 0 && unsure.length === 0 ? late : unsure);
+  const revisions = new Map([...before.rows.values()].map(({ id, revision }) => [id, revision]));
+  // Leases of another Blazar must not be charged here.
+  const isForeign = !hasMatched && [...before.rows.values()].some(({ lease_id }) => lease_id !== null);
+  const isOurs = ({ projectId }: ShownLease) => !exemptProjects.includes(projectId);
+  const rowless = changing.filter(isOurs);
+  for (const shown of unknown.filter(isOurs)) {
+    const { projectId } = shown;
+    const done = isForeign
+      ? undefined
+      : projectId === ''
+        ? unrecorded(shown, 'Blazar does not say whose it is')
+        : await attempt(
+            (turn) => recordUnseen(ledger, turn, shown, options, revisions),
+            unrecorded(shown, null),
+            projectId,
+          );
+    if (done !== undefined) {
+      yield done;
+    }
+    if (done?.outcome !== 'recorded') {
+      rowless.push(shown);
+    }
+  }
+
+  const held = doubts.length === 0 || unsure.length > 0 ? late.filter(mayBeOneOf(rowless)) : [];
+  const isKept = new Set(doubts.length > 0 && unsure.length === 0 ? late : [...unsure, ...held]);
+  if (held.length > 0) {
+    doubts.push(MAY_BE_LISTED);
+  }
   for (const row of late) {
     if (isKept.has(row)) {
       yield left(row, doubts.at(-1) ?? null);
@@ -157,27 +204,31 @@ export async function* followOnce(
       wait,
     );
   }
-  const revisions = new Map([...before.rows.values()].map(({ id, revision }) => [id, revision]));
-  // Leases of another Blazar must not be charged here.
-  const isForeign = !hasMatched && [...before.rows.values()].some(({ lease_id }) => lease_id !== null);
-  for (const shown of isForeign ? [] : unknown) {
-    if (exemptProjects.includes(shown.projectId)) {
-      continue;
-    }
-    if (shown.projectId === '') {
-      yield unrecorded(shown, 'Blazar does not say whose it is');
-      continue;
-    }
-    const done = await attempt(
-      (turn) => recordUnseen(ledger, turn, shown, options, revisions),
-      unrecorded(shown, null),
-      shown.projectId,
-    );
-    if (done !== undefined) {
-      yield done;
-    }
-  }
   return { doubts, doubted, hasMatched };
+}
+
+/**
+ * Whether a row was asked for so long ago that Blazar will not build it any more. One that Blazar has shown is there or gone, whatever clocks
+ * say. For any other, a process that makes rounds again and again trusts no clock that is set: it must have known the row for as long.
+ */
+function latenessOf({ readAt, ages }: OpenRows, grace: bigint): (row: LeaseRow) => boolean {
+  const since = readAt - grace * MICROSECONDS_PER_SECOND;
+  return ({ id, touched_at, shown }) =>
+    ages === undefined || (shown !== null && shown !== ABSENT)
+      ? touched_at <= since
+      : (ages.get(id) ?? 0) >= Number(grace) * 1000;
+}
+
+const MAY_BE_LISTED = 'Blazar lists leases that are not recorded, and may be some that would be released';
+
+/** Whether a row without an id may be that of a listed lease that has none: it may have been changed since it was asked for. */
+function mayBeOneOf(rowless: readonly ShownLease[]): (row: LeaseRow) => boolean {
+  return ({ lease_id, project_id, ...row }) =>
+    lease_id === null &&
+    rowless.some(
+      ({ projectId, start, end }) =>
+        projectId === project_id && alternativesOf(row).some((one) => one.start < end && start < one.end),
+    );
 }
 
 /** What speaks against releasing leases, in what the ledger and the list say together. */
@@ -201,7 +252,7 @@ function doubtsOf(
 /** Rows of listed leases that had ended before Blazar was asked. */
 async function endedRows(
   ledger: Ledger,
-  { readAt, region, rows: open }: OpenRows,
+  { last, region, rows: open }: OpenRows,
   listed: readonly ShownLease[],
   wait: Wait,
 ): Promise<LeaseRow[]> {
@@ -218,8 +269,8 @@ async function endedRows(
       .where('lease_id', 'in', ids.slice(start, start + BATCH * 5))
       .compile();
     const some = await ledger.read('read', () => rows(query), wait);
-    // One that ended since then may have been in the list before it ended.
-    found.push(...some.filter(({ id, ended_at }) => !open.has(id) && (ended_at ?? readAt) < readAt));
+    // One that ended since then may have been in the list before it ended: it was open then, or is new.
+    found.push(...some.filter(({ id }) => !open.has(id) && id <= last));
   }
   return found;
 }

@@ -1,6 +1,6 @@
 /** The queries of checks, commits and ends. */
 import { randomInt } from 'node:crypto';
-import type { Kysely } from 'kysely';
+import type { Kysely, RawBuilder } from 'kysely';
 import { CLUSTER_REGION } from './cluster-mark.ts';
 import { ExpectedAccounts } from './expected-accounts.ts';
 import type { Crossings } from './notices/crossings.ts';
@@ -21,6 +21,8 @@ export interface Locked {
   readonly ledger: string | null;
   readonly epoch: bigint | null;
   readonly suspended: string | null;
+  /** The time, where the database's clock is the ledger's. */
+  readonly now?: bigint;
 }
 
 /** By how much a revision rises. A lease can be recorded a hundred thousand times before it overflows. */
@@ -33,17 +35,19 @@ type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'revision' | 'recorde
 
 type Owner = Pick<LeaseRow, 'region' | 'project_id' | 'user_id'>;
 
-/** `crossings`: what is written when budgets pass thresholds; `undefined` = nothing is. */
-export function createStatements(queries: Kysely<Tables>, crossings?: Crossings) {
+/**
+ * `crossings`: what is written when budgets pass thresholds; `undefined` = nothing is. `time`: the database's, where that is the ledger's.
+ */
+export function createStatements(queries: Kysely<Tables>, crossings?: Crossings, time?: RawBuilder<bigint>) {
   return {
     crossings,
     expected: new ExpectedAccounts(),
 
-    /** Locks the project until the transaction ends. `at`: the current time. */
+    /** Locks the project until the transaction ends. `at`: the current time, unless the database says it. */
     lockProject: prepared((of: { project_id: string; at: bigint }) =>
       queries
         .insertInto('projects')
-        .values({ project_id: of.project_id, revision: 1n, latest_at: of.at })
+        .values({ project_id: of.project_id, revision: 1n, latest_at: time ?? of.at })
         .onConflict((conflict) =>
           conflict.column('project_id').doUpdateSet((row) => ({
             revision: row('projects.revision', '+', 1n),
@@ -61,6 +65,7 @@ export function createStatements(queries: Kysely<Tables>, crossings?: Crossings)
           row.selectFrom('ledger').select('id').as('ledger'),
           row.selectFrom('ledger').select('epoch').as('epoch'),
           row.selectFrom('ledger').select('suspended').as('suspended'),
+          ...(time === undefined ? [] : [time.as('now')]),
         ]),
     ),
 

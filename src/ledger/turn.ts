@@ -3,6 +3,7 @@ import type { CompiledQuery } from 'kysely';
 import { LedgerUnavailableError } from '../errors.ts';
 import { announcing, type Database, rows, type Work } from './database.ts';
 import { type FirstReads, firstReads } from './first-reads.ts';
+import type { LedgerClock } from './ledger-clock.ts';
 import { lockProjects } from './lock-projects.ts';
 import type { Position } from './position.ts';
 import type { Statements } from './statements.ts';
@@ -10,29 +11,31 @@ import { suspendedError } from './suspension.ts';
 
 /** What time it is in a project, in microseconds of the epoch. */
 export interface Moment {
-  /** By the system clock. A lease whose end date is past by this clock has ended; until then it counts. */
+  /** By the ledger's clock. A lease whose end date is past by this clock has ended; until then it counts. */
   readonly now: bigint;
   /**
-   * The same, but never before the last entry of the project. It is later than `now` when the system clock was set back, or was
+   * The same, but never before the last entry of the project. It is later than `now` when that clock was set back, or was
    * ahead before: there is no telling which. Refunds are computed from here, since what was used by then stays used.
    */
   readonly latest: bigint;
 }
 
+type TurnClock = Pick<LedgerClock, 'now' | 'learn'>;
+
 export class Turn {
   readonly #statements: Statements;
-  readonly #clock: () => bigint;
+  readonly #clock: TurnClock;
   readonly #position: Position;
   readonly #mayGrow: boolean;
   /** The locked projects, with the revisions that hold after the commit. */
   readonly locked = new Map<string, bigint>();
   /** The ledger's id; `undefined` until a project is locked. */
   ledgerId: string | undefined;
-  /** By how much the system clock is behind the last entry, in microseconds. */
+  /** By how much the ledger's clock is behind the last entry, in microseconds. */
   behind = 0n;
 
   /** `mayGrow`: it may let leases take more, which a suspended ledger must refuse. */
-  constructor(statements: Statements, clock: () => bigint, position: Position, mayGrow: boolean) {
+  constructor(statements: Statements, clock: TurnClock, position: Position, mayGrow: boolean) {
     this.#statements = statements;
     this.#clock = clock;
     this.#position = position;
@@ -44,7 +47,7 @@ export class Turn {
    * `next`: reads that follow in any case.
    */
   *lock(project_id: string, next: readonly CompiledQuery[] = []): Work<Moment> {
-    const lock = this.#statements.lockProject({ project_id, at: this.#clock() });
+    const lock = this.#statements.lockProject({ project_id, at: this.#clock.now() });
     const [row] = yield* rows(announcing(lock, next));
     if (row === undefined) {
       throw new LedgerUnavailableError('the project could not be locked');
@@ -55,17 +58,20 @@ export class Turn {
       throw suspendedError(row.suspended);
     }
     this.locked.set(project_id, row.revision);
-    return this.#moment(row.latest_at);
+    if (row.now !== undefined) {
+      this.#clock.learn(row.now);
+    }
+    return this.#moment(row.latest_at, row.now);
   }
 
   /** What a request about a lease reads in any case, to be sent together with the lock. */
   firstReads(request: Parameters<typeof firstReads>[1]): FirstReads {
-    return firstReads(this.#statements, request, this.#clock(), true);
+    return firstReads(this.#statements, request, this.#clock.now(), true);
   }
 
   /** Locks several projects, always in the same order: transactions that do so never wait for each other in a circle. */
   *lockAll(database: Pick<Database, 'queries' | 'dialect'>, projectIds: readonly string[]): Work<void> {
-    for (const row of yield* rows(lockProjects(database, projectIds, this.#clock()))) {
+    for (const row of yield* rows(lockProjects(database, projectIds, this.#clock.now()))) {
       this.ledgerId = row.ledger ?? undefined;
       this.#position.verify(row.project_id, row.revision, row);
       if (this.#mayGrow && row.suspended !== null) {
@@ -78,8 +84,7 @@ export class Turn {
     }
   }
 
-  #moment(latestAt: bigint): Moment {
-    const now = this.#clock();
+  #moment(latestAt: bigint, now = this.#clock.now()): Moment {
     const behind = latestAt - now;
     this.behind = behind > 0n ? behind : 0n;
     return { now, latest: now + this.behind };

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errorText, LedgerUnavailableError } from '../errors.ts';
+import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
 import type { Connection } from './connection.ts';
 import { schemaState, upgradeTables } from './migrations/index.ts';
 import { connectionOf, misconfigured, mistakeIn, openLedger } from './open.ts';
@@ -28,7 +29,7 @@ export async function upgradeLedger(settings: LedgerSettings): Promise<string[]>
 }
 
 async function refuseNewer(connection: Connection, settings: LedgerSettings): Promise<void> {
-  const { ledger } = openLedger(settings, { clock: { now: () => new Date() }, observer: undefined });
+  const { ledger } = openLedger(settings, { clock: SYSTEM_CLOCK, observer: undefined });
   try {
     const state = await schemaState(ledger.database, connection).catch((thrown: unknown) => {
       throw mistakeIn(connection, thrown);

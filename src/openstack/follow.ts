@@ -5,6 +5,7 @@ import { CLUSTER_REGION } from '../ledger/cluster-mark.ts';
 import { rows } from '../ledger/database.ts';
 import { BLAZAR_SEAT, type Seat } from '../ledger/follower-seat.ts';
 import { isGuessed, withdrawRegion } from '../ledger/guessed-region.ts';
+import type { KnownSince } from '../ledger/known-since.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { onSeat, type RoundElsewhere } from '../ledger/on-seat.ts';
 import type { Reconciled } from '../ledger/reconcile-lease.ts';
@@ -28,6 +29,11 @@ export interface Following {
   readonly holder: string;
   /** Do nothing if a round has ended less than so many seconds ago. */
   readonly every: number;
+  /**
+   * What the rounds of this process have seen. `undefined` = it makes only one: how long ago a lease was asked for is told by the ledger's
+   * clock.
+   */
+  readonly known?: KnownSince | undefined;
   /** For the entries. */
   readonly who: string;
   readonly reason: string | null;
@@ -75,9 +81,10 @@ async function run(following: Following, seat: Seat, wait: Wait) {
     reason,
     signal,
     report,
+    known,
   } = following;
   const { region, doubts: unsure } = await regionOf(following, wait);
-  const before = region === undefined ? undefined : await readOpenRows(ledger, region, wait);
+  const before = region === undefined ? undefined : await readOpenRows(ledger, region, wait, known);
   const observation = await observe({ keystone, endpoint, now: () => ledger.now(), signal });
   if (region === undefined || before === undefined) {
     const doubts = [...unsure, ...observation.doubts];

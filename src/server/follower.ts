@@ -1,6 +1,7 @@
 /** Compares the ledger with Blazar, in rounds. */
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import type { UsageEnforcement } from '../enforcement/enforcement.ts';
+import { KnownSince } from '../ledger/known-since.ts';
 import type { Reconciled } from '../ledger/reconcile-lease.ts';
 import type { Logger } from '../logger.ts';
 import { Corrections } from '../notifications/corrections.ts';
@@ -24,6 +25,7 @@ export interface FollowerParts {
 export class Follower extends Rounds<Followable> {
   readonly #metrics: FollowerMetrics;
   readonly #logger: Logger;
+  readonly #known = new KnownSince();
   /** The leases of the round that could not be compared, and the first reason. */
   #failures = { count: 0, error: '' };
   /** The first reason when it was last logged. */
@@ -61,7 +63,7 @@ export class Follower extends Rounds<Followable> {
       const followed = await chain.read((ledger) =>
         follow({
           ...{ ledger, keystone, endpoint, region, claimants, grace, exemptProjects },
-          ...{ isDryRun: false, who, reason: null, ...terms },
+          ...{ isDryRun: false, who, reason: null, known: this.#known, ...terms },
           report: (one) => {
             corrections.add(one);
             this.#report(one);

@@ -6,6 +6,7 @@ import { withOrigin } from '../config/option-groups.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import { type Configuration, sectionOf } from '../enforcement/configuration.ts';
 import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../errors.ts';
+import { SYSTEM_CLOCK } from '../filter/system-clock.ts';
 import { parseConnection } from '../ledger/connection.ts';
 import { ledgerSection } from '../ledger/options.ts';
 import { notificationsSection } from '../notifications/options.ts';
@@ -49,7 +50,7 @@ async function askLedger(
 ): Promise<Problem[]> {
   const { openLedger } = await import('../ledger/open.ts');
   try {
-    const opened = openLedger(options, { clock: { now: () => new Date() }, observer: undefined });
+    const opened = openLedger(options, { clock: SYSTEM_CLOCK, observer: undefined });
     try {
       await opened.verify();
     } finally {

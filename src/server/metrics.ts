@@ -104,7 +104,7 @@ export class Metrics implements DecisionLogObserver, HttpObserver, LedgerObserve
   );
   readonly #clockBehind = this.#gauge(
     'ledger_clock_behind_seconds',
-    'Seconds by which the system clock was behind the last entry of a project, at the last transaction; 0 if it was not.',
+    'Seconds by which the clock of the ledger was behind the last entry of a project, at the last transaction; 0 if it was not.',
     [],
   );
   readonly #missingNames = this.#counter(

@@ -1,6 +1,10 @@
 /** A clock that is set back, or was ahead: what is over, what is given back, and what is not. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { SYSTEM_CLOCK } from '../../src/filter/system-clock.ts';
+import { rows } from '../../src/ledger/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { databaseTime } from '../../src/ledger/ledger-clock.ts';
+import { openLedger } from '../../src/ledger/open.ts';
 import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { leaseOf, newGrounds } from './ground.ts';
@@ -73,7 +77,7 @@ describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
     await lock();
     expect(behind).toEqual([3600, 3600]);
     expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([
-      ['warn', expect.stringContaining('the system clock is behind the last entry')],
+      ['warn', expect.stringContaining('the clock is behind the last entry')],
     ]);
     await ledger.resume(NO_WAIT);
     expect(await lock()).toEqual([0n]);
@@ -81,4 +85,35 @@ describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
     expect(await lock()).toEqual([10_000_000n]);
     expect(behind.slice(-2)).toEqual([0, 10]);
   });
+});
+
+describe('replicas with different clocks on one PostgreSQL', () => {
+  it.each(['2020-01-01', '2040-01-01'])(
+    'go by the clock of the database, whatever theirs says: %s',
+    async (wrong) => {
+      const ground = await newGround('postgresql');
+      const { ledger: observer } = ground;
+      const time = async () => {
+        const query = observer.database.queries.selectNoFrom(databaseTime('postgresql').as('now')).compile();
+        const [row] = await observer.read('read', () => rows(query), NO_WAIT);
+        return row?.now ?? 0n;
+      };
+      vi.useFakeTimers({ toFake: ['Date'], now: new Date(wrong) });
+      onTestFinished(() => {
+        vi.useRealTimers();
+      });
+      const settings = { connection: ground.connection, commit: 'check', timeout: 10, pool_size: 1 } as const;
+      const { ledger } = openLedger(settings, { clock: SYSTEM_CLOCK, observer: undefined });
+      onTestFinished(() => ledger.close());
+      const before = await time();
+      const project = `clocks-${wrong}`;
+      const { now, latest } = await ledger.transact('end', (turn) => turn.lock(project), NO_WAIT);
+      const after = await time();
+      expect(latest).toBe(now);
+      expect(before <= now && now <= after).toBe(true);
+      // What is only looked at has it, too, to within what a message takes.
+      const looked = ledger.now();
+      expect(before <= looked && looked <= (await time()) + 1_000_000n).toBe(true);
+    },
+  );
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { rows } from '../../src/ledger/database.ts';
+import { KnownSince } from '../../src/ledger/known-since.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
 import { headerKeystone } from '../peers/header-keystone.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
@@ -94,6 +95,63 @@ describe('a round', () => {
     await world.ask(lease as never, '2026-11-22T08:30:00Z');
     const { changes } = await world.round();
     expect(changes.some((one) => one.startsWith('identified #4'))).toBe(false);
+  });
+
+  it('releases no new lease that it has not known for the grace itself, whatever the clocks say', async () => {
+    const world = await askedWorld();
+    const mine = { now: 0 };
+    const known = new KnownSince(() => mine.now);
+    const [lease] = world.leases;
+    // A replica whose clock is hours behind has recorded it; Blazar is about to build it.
+    await world.ask({ ...lease, user_id: 'dora' } as never, '2026-11-21T08:00:00Z');
+    const isReleased = async () =>
+      (await world.round({ known })).changes.some((one) => one.startsWith('released'));
+    expect(await isReleased()).toBe(false);
+    mine.now = 599_000;
+    expect(await isReleased()).toBe(false);
+    // The clocks are set.
+    world.now = '2026-11-23T09:00:00Z';
+    expect(await isReleased()).toBe(false);
+    mine.now = 600_000;
+    expect(await isReleased()).toBe(true);
+  });
+
+  it('releases none that may be one which Blazar changes just now', async () => {
+    const world = await askedWorld();
+    await world.round();
+    const [lease] = world.leases;
+    await world.ask({ ...lease, user_id: 'dora' } as never, '2026-11-22T08:12:00Z');
+    // By Blazar's clock it was there before it was asked for; and somebody has changed its end since.
+    const end_date = '2030-01-03T00:00:00.000000';
+    const other = { ...lease, id: 'another', user_id: 'dora', created_at: '2026-11-20 00:00:00', end_date };
+    world.leases.push({ ...other, status: 'UPDATING' } as never);
+    world.now = '2026-11-22T12:00:00Z';
+    const { followed, changes } = await world.round();
+    expect(changes.filter((one) => one.startsWith('released'))).toEqual([]);
+    expect(followed).toMatchObject({
+      doubts: [expect.stringContaining('Blazar lists leases that are not recorded')],
+    });
+    Object.assign(world.leases.at(-1) ?? {}, { status: 'ACTIVE' });
+    // It is recorded before the other one is released.
+    expect((await world.round()).changes.map((one) => one.split(' ')[0])).toEqual(['recorded', 'released']);
+  });
+
+  it('keeps the youngest of leases that look alike, which Blazar may still build', async () => {
+    const world = await askedWorld();
+    await world.round();
+    const [lease] = world.leases;
+    const ofDora = { ...lease, user_id: 'dora', id: 'dora-1', created_at: '2026-11-22 09:00:00' };
+    await world.ask(ofDora as never, '2026-11-22T08:00:00Z');
+    await world.ask(ofDora as never, '2026-11-22T08:59:59Z');
+    world.leases.push(ofDora as never);
+    world.now = '2026-11-22T09:00:10Z';
+    const { changes } = await world.round();
+    expect(changes.map((one) => one.split(':')[0])).toEqual([
+      expect.stringMatching(/^(identified|corrected) #4$/),
+    ]);
+    expect((await world.open()).filter(({ lease_id }) => lease_id === null).map(({ id }) => id)).toEqual([
+      5n,
+    ]);
   });
 
   it.each(['CREATING', 'UPDATING', 'STARTING', 'TERMINATING', 'DELETING'])(

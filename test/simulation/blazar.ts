@@ -16,6 +16,7 @@ export interface Held {
   readonly hosts: number;
   /** As in its API: one that is being changed is neither PENDING nor ACTIVE. */
   readonly status: 'PENDING' | 'CREATING' | 'UPDATING' | 'DELETING';
+  /** By its own clock. */
   readonly createdAt: number;
 }
 
@@ -30,6 +31,8 @@ export const ANCHOR: Held = {
 };
 
 export class Blazar {
+  /** By how much its clock is ahead, in seconds. */
+  ahead = 0;
   readonly leases = new Map<string, Held>();
   readonly #used: Use[] = [];
   #ids = 0;

@@ -3,7 +3,7 @@ import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/failu
 import type { Decision } from '../../src/index.ts';
 import { type Asked, asSent, type Held, hostIds, PROJECT } from './blazar.ts';
 import type { Replica } from './replica.ts';
-import type { World } from './world.ts';
+import { SYNCHRONIZED, type World } from './world.ts';
 
 const HOUR = 3600;
 
@@ -49,9 +49,11 @@ export async function create(world: World): Promise<void> {
   if (answer !== 'allowed') {
     return;
   }
-  world.building.add(id);
-  await world.turn(`builds ${id}`);
-  const given = { ...wanted, id, user, hosts, createdAt: world.now };
+  world.building.set(id, { id, user, start, end });
+  for (let steps = world.skew > SYNCHRONIZED ? 4 : 1; steps > 0; steps -= 1) {
+    await world.turn(`builds ${id}`);
+  }
+  const given = { ...wanted, id, user, hosts, createdAt: world.now + blazar.ahead };
   if (!isStock) {
     const { answer: committed } = await send(world, `commit-create ${id}`, ({ enforcement }, signal) =>
       enforcement.commitCreate({ context, lease: asSent(given, hostIds(hosts)) }, { signal }),
@@ -105,7 +107,9 @@ export async function update(world: World): Promise<void> {
       answer = sent.answer;
     }
   }
+  const answeredAt = world.now;
   await world.turn(`changes ${lease.id}`);
+  world.delays += world.now - answeredAt;
   if (answer === 'allowed' && lease.end > world.now) {
     const outcome = chance.pick(['done', 'done', 'done', 'refused', 'half way']);
     world.log(`Blazar changes ${lease.id}: ${outcome}`);

@@ -47,7 +47,7 @@ export class Follower {
     const { ledger } = replica;
     const age = this.#now() - this.#followedAt;
     await this.#schedule.turn(replica, 'reads the open leases');
-    const before = await this.#schedule.during(readOpenRows(ledger, '', NO_WAIT));
+    const before = await this.#schedule.during(readOpenRows(ledger, '', NO_WAIT, replica.known));
     const { leases, doubts } = await observe({
       ...{ keystone: this.#keystone(replica), endpoint: 'http://blazar/v1', signal: undefined },
       now: () => ledger.now(),
@@ -76,7 +76,7 @@ export class Follower {
     return {
       get: async (url: string) => {
         await this.#schedule.turn(replica, `asks Blazar for ${url.slice(url.lastIndexOf('/') + 1)}`);
-        const headers = { date: new Date(this.#now() * 1000).toUTCString() };
+        const headers = { date: new Date((this.#now() + this.#blazar.ahead) * 1000).toUTCString() };
         return { status: 200, body: this.#blazar.answer(url), headers };
       },
       token: async () => 'token',

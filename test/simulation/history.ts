@@ -5,7 +5,7 @@ import { create, end, update } from './clients.ts';
 import { GRACE } from './follower.ts';
 import { type Budget, Promises } from './promises.ts';
 import { Chance } from './schedule.ts';
-import { type Ground, World } from './world.ts';
+import { type Ground, SYNCHRONIZED, World } from './world.ts';
 
 const HOUR = 3600;
 /** How long Blazar waits for an answer, in seconds. */
@@ -62,6 +62,8 @@ const DEEDS: readonly (readonly [weight: number, deed: Deed])[] = [
   [3, (world) => began(world, update(world))],
   [2, (world) => began(world, end(world))],
   [2, (world) => compare(world)],
+  // Where clocks are wrong, while leases are being built.
+  [3, (world) => (world.skew > SYNCHRONIZED ? compare(world) : world.schedule.release())],
   [2, (world) => passShort(world)],
   [2, (world) => passLong(world)],
   [0.5, (world) => crashSome(world)],
@@ -98,7 +100,11 @@ function compare(world: World): void {
   if (replica !== undefined) {
     world.begins(
       world.follower.round(replica).then((done) => {
-        for (const { outcome, leaseId, row, note } of done ?? []) {
+        for (const { outcome, leaseId, row, note, userId, start, end } of done ?? []) {
+          if (outcome === 'released') {
+            const [from, until] = [Number(start / 1_000_000n), Number(end / 1_000_000n)];
+            world.released.push({ id: leaseId, user: userId ?? '', start: from, end: until });
+          }
           world.measured += outcome === 'left' ? 0 : 1;
           world.corrected += outcome === 'corrected' ? 1 : 0;
           world.log(`${replica.name} compares: ${outcome} ${leaseId ?? row}: ${note}`);
@@ -183,9 +189,8 @@ function freezeSome(world: World): void {
 }
 
 function jumpSome(world: World): void {
-  const replica = world.chance.some(world.replicas);
-  if (replica !== undefined && world.skew > 0) {
-    world.jump(replica);
+  if (world.skew > 0) {
+    world.jump();
   }
 }
 
@@ -202,8 +207,8 @@ async function becomeQuiet(world: World, promises: Promises): Promise<void> {
   thaw(world);
   for (const replica of world.replicas) {
     replica.isFaulty = false;
-    replica.ahead = 0;
   }
+  world.setClocks();
   world.log('it becomes quiet');
   await rest(world);
   for (let round = 0; round < 4; round += 1) {

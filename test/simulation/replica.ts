@@ -4,6 +4,7 @@ import type { Configuration } from '../../src/enforcement/configuration.ts';
 import type { HttpAnswer } from '../../src/index.ts';
 import { LedgerUnavailableError, UsageEnforcement } from '../../src/index.ts';
 import { CommitInDoubtError, type Database } from '../../src/ledger/database.ts';
+import { KnownSince } from '../../src/ledger/known-since.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import type { Actor, Chance, Schedule } from './schedule.ts';
@@ -17,6 +18,8 @@ export interface ReplicaParts {
   readonly now: () => number;
   /** By how much its clock is ahead, in seconds. */
   readonly ahead: number;
+  /** The clock of the database, in seconds of the epoch; `undefined` = the ledger has that of the replica. */
+  readonly database: (() => number) | undefined;
   /** How often a transaction fails, and how often its COMMIT is not answered. */
   readonly faults: number;
   /** The external service. */
@@ -34,6 +37,8 @@ export class Replica implements Actor {
   isFaulty = true;
   /** Resolves when it has crashed. */
   readonly gone: Promise<undefined>;
+  /** What its rounds have seen: its monotonic clock is right, whatever the others say. */
+  readonly known: KnownSince;
   readonly #parts: ReplicaParts;
   readonly #callers: ((nothing: undefined) => void)[] = [];
   #isDead = false;
@@ -45,6 +50,7 @@ export class Replica implements Actor {
     this.#parts = parts;
     this.name = parts.name;
     this.ahead = parts.ahead;
+    this.known = new KnownSince(() => parts.now() * 1000);
     this.gone = new Promise((resolve) => {
       this.#die = resolve;
     });
@@ -72,6 +78,10 @@ export class Replica implements Actor {
       throw new Error('expected filters on the ledger');
     }
     replica.#ledger = ledger;
+    const { database } = parts;
+    if (database !== undefined) {
+      ledger.now = () => BigInt(database()) * 1_000_000n;
+    }
     replica.#interrupt(ledger.database);
     enforcement.deliver();
     return replica;

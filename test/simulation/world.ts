@@ -19,8 +19,20 @@ export interface Ground {
   readonly begin: number;
 }
 
-/** How wrong clocks may be, in seconds: rounds expect those of two replicas, and Blazar's, to differ by 2 at most. */
+/** Clocks that differ by so much, in seconds, are those of a healthy site: what is charged is compared with the truth at each step. */
 export const SYNCHRONIZED = 1;
+/** How wrong clocks may be otherwise, in seconds. */
+const WRONG = [30, 300, 3600, 24 * 3600] as const;
+
+/** A lease as Blazar and the ledger both know it. */
+export interface Wish {
+  /** `null` = the ledger does not know it. */
+  readonly id: string | null;
+  readonly user: string;
+  /** In seconds of the epoch. */
+  readonly start: number;
+  readonly end: number;
+}
 
 /** A promise that was broken. */
 export class BrokenPromise extends Error {}
@@ -35,8 +47,12 @@ export class World {
   readonly commit: Commit;
   /** Whether there is an external service, and an outbox. */
   readonly hasService: boolean;
-  /** The largest difference of a replica's clock, in seconds. */
+  /** The largest difference of a clock, in seconds: those of the replicas, of their database and of Blazar. */
   readonly skew: number;
+  /** Whether all replicas have the clock of their database, as on PostgreSQL. */
+  readonly hasOneClock: boolean;
+  /** By how much the clock of the database is ahead, in seconds. */
+  databaseAhead: number;
   /** How often a request or an answer gets lost. */
   readonly losses: number;
   /** How often a transaction fails. */
@@ -44,7 +60,9 @@ export class World {
   readonly hasCrashes: boolean;
   now: number;
   /** Leases that Blazar was allowed and has not built yet. */
-  readonly building = new Set<string>();
+  readonly building = new Map<string, Wish>();
+  /** What rounds have released. */
+  readonly released: Wish[] = [];
   /** Leases that Blazar is changing or ending. */
   readonly busy = new Set<string>();
   /** How many leases may be in the ledger that Blazar does not have. */
@@ -53,6 +71,8 @@ export class World {
   unheard = 0;
   /** Whether something was charged that Blazar then did not do: what was used by the time it is found stays charged. */
   hasWasted = false;
+  /** How many seconds have passed between our answers and what Blazar then did. */
+  delays = 0;
   /** How many changes were measured by a clock that is not Blazar's. */
   measured = 0;
   /** How many changes were seen by comparing alone. */
@@ -76,7 +96,10 @@ export class World {
     this.now = ground.begin - 3600;
     this.commit = chance.pick(['check', 'check', 'request']);
     this.hasService = chance.happens(0.35);
-    this.skew = chance.pick([0, 0, 0, SYNCHRONIZED, 30]);
+    this.skew = chance.pick([0, 0, 0, SYNCHRONIZED, ...WRONG]);
+    this.hasOneClock = chance.happens(0.5);
+    this.databaseAhead = this.#someSkew();
+    this.blazar.ahead = this.#someSkew(0.8);
     this.losses = chance.pick([0, 0.1, 0.2]);
     this.faults = chance.pick([0, 0, 0.05]);
     this.hasCrashes = chance.happens(0.6);
@@ -105,6 +128,7 @@ export class World {
       ...{ schedule: this.schedule, chance: this.chance, faults: this.faults },
       now: () => this.now,
       ahead: this.#someSkew(),
+      database: this.hasOneClock ? () => this.now + this.databaseAhead : undefined,
       post: (url, json) => this.#answer(url, json),
       log: (line) => this.log(line),
     });
@@ -112,10 +136,28 @@ export class World {
     this.replicas.push(replica);
   }
 
-  /** A replica's clock is set anew. */
-  jump(replica: Replica): void {
-    replica.ahead = this.#someSkew();
-    this.log(`the clock of ${replica.name} is ${replica.ahead} s ahead`);
+  /** The clock of a replica, of the database or of Blazar is set anew. */
+  jump(): void {
+    const { chance, replicas, blazar } = this;
+    const ahead = this.#someSkew();
+    const replica = chance.happens(0.5) ? chance.some(replicas) : undefined;
+    if (replica !== undefined) {
+      replica.ahead = ahead;
+    } else if (chance.happens(0.5)) {
+      this.databaseAhead = ahead;
+    } else {
+      blazar.ahead = ahead;
+    }
+    this.log(`the clock of ${replica?.name ?? 'the database or Blazar'} is ${ahead} s ahead`);
+  }
+
+  /** All clocks are set right. */
+  setClocks(): void {
+    this.databaseAhead = 0;
+    this.blazar.ahead = 0;
+    for (const replica of this.replicas) {
+      replica.ahead = 0;
+    }
   }
 
   /** A turn of Blazar's. */
@@ -149,8 +191,10 @@ export class World {
     }
   }
 
-  #someSkew(): number {
-    return this.isQuiet || this.skew === 0 ? 0 : this.chance.below(2 * this.skew + 1) - this.skew;
+  /** `right`: how often it is none. */
+  #someSkew(right = 0.4): number {
+    const isRight = this.isQuiet || this.skew === 0 || this.chance.happens(right);
+    return isRight ? 0 : this.chance.below(2 * this.skew + 1) - this.skew;
   }
 
   async #answer(url: string, json: string) {

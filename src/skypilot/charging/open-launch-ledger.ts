@@ -4,6 +4,7 @@ import { type Configuration, sectionOf } from '../../enforcement/configuration.t
 import { watchOf } from '../../enforcement/notices.ts';
 import type { EnforcementServices } from '../../enforcement/services.ts';
 import type { Call } from '../../filter/call.ts';
+import { SYSTEM_CLOCK } from '../../filter/system-clock.ts';
 import { allow, reject, type Verdict } from '../../filter/verdict.ts';
 import { Undone, type Work } from '../../ledger/database.ts';
 import { foreseeCluster, holdCluster } from '../../ledger/hold-cluster.ts';
@@ -76,7 +77,7 @@ export async function openLaunchLedger(
   configuration: Configuration,
   services: LaunchServices,
 ): Promise<OpenLaunchLedger> {
-  const { logger, clock = { now: () => new Date() }, ledgerObserver: observer } = services;
+  const { logger, clock = SYSTEM_CLOCK, ledgerObserver: observer } = services;
   const watch = await watchOf(configuration);
   const chain = new ChainLedger(sectionOf(configuration, ledgerSection), { logger, clock, observer, watch });
   try {
