@@ -60,7 +60,7 @@ async function rowStatement(connection: string): Promise<SaidStatement> {
   await client.connect();
   await client.query(`CREATE TABLE ${ROWS} (value text)`);
   await client.end();
-  return { name: -1, sql: `INSERT INTO ${ROWS} VALUES ($1)`, parameters: ['row'] };
+  return { sql: `INSERT INTO ${ROWS} VALUES ($1)`, parameters: ['row'], name: -1 };
 }
 
 /** How many leases are created in a second. */

@@ -9,7 +9,7 @@ import { PeerMissing } from './harness/peer-missing.ts';
 import { PROJECT } from './ledger-databases.ts';
 import { type SaidStatement, statementsOfLeases } from './ledger-statements.ts';
 
-const PROGRAM = process.env.PGBENCH ?? '/usr/bin/pgbench';
+export const PGBENCH = process.env.PGBENCH ?? '/usr/bin/pgbench';
 
 /** The statements of one lease that is not the first of its project. */
 export async function statementsOfLease(): Promise<readonly SaidStatement[]> {
@@ -22,9 +22,9 @@ export async function saidByPgbench(
   statements: readonly SaidStatement[],
   { clients, projects, seconds }: { clients: number; projects: readonly string[]; seconds: number },
 ): Promise<number> {
-  if (!existsSync(PROGRAM)) {
+  if (!existsSync(PGBENCH)) {
     throw new PeerMissing(
-      `pgbench is not in ${PROGRAM}: install the client programs of PostgreSQL, or set PGBENCH`,
+      `pgbench is not in ${PGBENCH}: install the client programs of PostgreSQL, or set PGBENCH`,
     );
   }
   const folder = mkdtempSync(join(tmpdir(), 'bench-pgbench-'));
@@ -35,7 +35,7 @@ export async function saidByPgbench(
       return ['-f', file];
     });
     const how = ['-n', '-M', 'prepared', '-c', String(clients), '-j', '2', '-T', String(seconds)];
-    const { stdout } = await promisify(execFile)(PROGRAM, [...how, ...files.flat(), connection], {
+    const { stdout } = await promisify(execFile)(PGBENCH, [...how, ...files.flat(), connection], {
       maxBuffer: 2 ** 24,
     });
     const [, rate] = /^tps = ([\d.]+) /m.exec(stdout) ?? [];

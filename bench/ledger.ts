@@ -138,6 +138,7 @@ const comparisons: Comparison[] = [
       comparedWith: withLeases(FEW, what, dialect),
       of: 'time' as const,
       target: { atMost: 1.3 },
+      growth: { picture: 'ledger', line: `${what}, ${NAMES[dialect]}`, from: FEW, size: MANY },
     })),
     {
       name: `opening, many leases, ${NAMES[dialect]}`,

@@ -125,6 +125,16 @@ function rulesOfLength(): string[] {
   return Array.from({ length: 10 }, (_, index) => `hours(lease) <= ${index < 9 ? 99_999 : 48}.0`);
 }
 
+/** Each has a limit of its own, and is asked. */
+function allowingRules(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `hours(lease) <= ${48 + index}.0`);
+}
+
+/** How many, and beside how many. */
+const FEW_RULES = 10;
+const MORE_RULES = [100, 1000];
+const manyRules = (rules: number) => `${rules.toLocaleString('en')} rules of length`;
+
 const ANSWERS = ['allowed', 'rejected'] as const;
 
 export const suite: Suite = {
@@ -136,6 +146,12 @@ export const suite: Suite = {
     'JSON.parse': () => parsing(capturedTexts()),
     'JSON.parse, compact': () => parsing(capturedTexts().map((text) => JSON.stringify(JSON.parse(text)))),
     'fifty rules': async () => decisions(await ours(fiftyRules()), true),
+    ...Object.fromEntries(
+      [FEW_RULES, ...MORE_RULES].map((rules) => [
+        manyRules(rules),
+        async () => decisions(await ours(allowingRules(rules)), true),
+      ]),
+    ),
     'ten filters, allowed': () => tenFilters(true),
     'ten filters, rejected': () => tenFilters(false),
     'ten rules of length, rejected': async () =>
@@ -174,6 +190,13 @@ export const suite: Suite = {
       of: 'time',
       target: { atMost: 2 },
     },
+    ...MORE_RULES.map((rules) => ({
+      name: `${rules.toLocaleString('en')} rules beside ${FEW_RULES}`,
+      measured: manyRules(rules),
+      comparedWith: manyRules(FEW_RULES),
+      of: 'time' as const,
+      growth: { picture: 'rules', line: 'rules of length', from: FEW_RULES, size: rules },
+    })),
     ...Object.keys(RULE_PEERS).flatMap((engine) =>
       ANSWERS.map((answer) => ({
         name: `${engine}, ${answer}`,
@@ -187,7 +210,7 @@ export const suite: Suite = {
   ],
   notes: [
     'One operation is an awaited UsageEnforcement.checkCreate with RulesFilter of the captured check-create-physical-host, already parsed, on 64 different days; or one JSON.parse of its text: as captured (indented), and compact, as Blazar sends it.',
-    'The fifty rules are ten kinds with five values each: length, number of hosts, a property, the allocations, a weekday of a time zone, maintenance, a duration, the region, a project, the name. All are asked.',
+    'The fifty rules are ten kinds with five values each: length, number of hosts, a property, the allocations, a weekday of a time zone, maintenance, a duration, the region, a project, the name. All are asked. So are 10, 100 and 1,000 rules of length, each with a limit of its own.',
     'The ten filters are those of the topic check: each reads both dates and compares the length.',
     'The same ten rules in other engines: each is verified with 19 requests, in which every rule is violated and just not violated, before it is timed. Rejected means rejected by the tenth rule.',
     'cedar-wasm: one forbid for each rule, policies parsed beforehand; dates, hosts and resource types are converted outside. casbin: all rules in one matcher, with functions for dates, hosts and resource types; it cannot say which was violated. cel-js: its own evaluate of the parsed rules, with Dates converted outside.',

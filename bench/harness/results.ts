@@ -1,4 +1,4 @@
-import type { Comparison, Run, Target } from './suite.ts';
+import type { Comparison, Growth, Run, Target } from './suite.ts';
 
 /** One side of a comparison: the median of all runs, in `unit`. */
 export interface Side {
@@ -29,6 +29,7 @@ export interface Result {
   readonly target: Target | null;
   /** Whether the median meets the target; `null` without a target. */
   readonly met: boolean | null;
+  readonly growth?: Growth | undefined;
 }
 
 /** @throws RangeError without values */
@@ -43,7 +44,7 @@ export function median(values: readonly number[]): number {
 }
 
 export function compare(suite: string, comparison: Comparison, runs: readonly Run[]): Result {
-  const { name, measured, comparedWith, of, target = null } = comparison;
+  const { name, measured, comparedWith, of, target = null, growth } = comparison;
   const values = (subject: string) =>
     runs.map((run) => {
       const value = run.get(subject);
@@ -65,5 +66,6 @@ export function compare(suite: string, comparison: Comparison, runs: readonly Ru
     spread: { min: Math.min(...ratios), max: Math.max(...ratios) },
     target,
     met: target && ('atMost' in target ? ratio <= target.atMost : ratio >= target.atLeast),
+    ...(growth !== undefined && { growth }),
   };
 }

@@ -1,3 +1,4 @@
+import { Progress } from '../../src/cli/progress.ts';
 import { median } from './results.ts';
 import { SubjectProcess } from './subject-process.ts';
 import { processorOf, type Run, type Suite } from './suite.ts';
@@ -17,6 +18,7 @@ export async function runOnce(suite: Suite, pace: Pace = suite): Promise<Run> {
     Object.keys(suite.subjects).map((name) => SubjectProcess.start(suite, name)),
   );
   const subjects = started.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+  const progress = new Progress('turns', (pace.rounds + 1) * subjects.length);
   try {
     for (const start of started) {
       if (start.status === 'rejected') {
@@ -29,8 +31,11 @@ export async function runOnce(suite: Suite, pace: Pace = suite): Promise<Run> {
         turns.set(name, [...(turns.get(name) ?? []), nanoseconds]);
       }
     };
+    let done = 0;
     for (let round = 0; round <= pace.rounds; round += 1) {
       for (const subject of subjects) {
+        progress.show(done);
+        done += 1;
         const { nanoseconds, processorNanoseconds } = await subject.takeTurn(pace.turnMilliseconds);
         if (round > 0) {
           note(subject.name, nanoseconds);
@@ -40,6 +45,7 @@ export async function runOnce(suite: Suite, pace: Pace = suite): Promise<Run> {
     }
     return new Map([...turns].map(([name, times]) => [name, median(times)]));
   } finally {
+    progress.end();
     await Promise.all(subjects.map((subject) => subject.stop()));
   }
 }

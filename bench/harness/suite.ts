@@ -33,6 +33,17 @@ export interface Comparison {
   readonly of: 'time' | 'rate' | 'memory' | 'count';
   /** Absent: the row is informational. */
   readonly target?: Target;
+  /** The ratio is a point of a picture. */
+  readonly growth?: Growth | undefined;
+}
+
+/** How something grows: the ratio says how much dearer it is at `size` than at `from`, on a line of a picture. */
+export interface Growth {
+  /** The name of the picture: see `bench/performance/pictures.ts`. */
+  readonly picture: string;
+  readonly line: string;
+  readonly from: number;
+  readonly size: number;
 }
 
 interface Matter {

@@ -1,15 +1,25 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { Result } from '../../bench/harness/results.ts';
+import { temporaryFolder } from '../support/filter-folder.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/bench/main.js', import.meta.url));
 const TIMEOUT = 1_800_000;
 
 function bench(...flags: string[]): Promise<{ stdout: string; stderr: string }> {
-  return promisify(execFile)(process.execPath, [MAIN, ...flags]);
+  return benchWith({}, ...flags);
 }
+
+function benchWith(environment: NodeJS.ProcessEnv, ...flags: string[]) {
+  return promisify(execFile)(process.execPath, [MAIN, ...flags], { env: { ...process.env, ...environment } });
+}
+
+const ONE_TOPIC = ['--quick', '--runs', '1', '--only', 'cold-start'];
+const pageIn = (folder: string) => readFileSync(join(folder, 'performance.md'), 'utf8');
 
 /** What is promised, row by row. */
 const TARGETS: Readonly<Record<string, unknown>> = {
@@ -34,6 +44,8 @@ const TARGETS: Readonly<Record<string, unknown>> = {
   'rules: fifty rules, compact': null,
   'rules: ten rules, allowed': { atMost: 2 },
   'rules: ten rules, rejected by the last': { atMost: 2 },
+  'rules: 100 rules beside 10': null,
+  'rules: 1,000 rules beside 10': null,
   'rules: cedar-wasm, allowed': { atLeast: 3 },
   'rules: cedar-wasm, rejected': { atLeast: 3 },
   'rules: casbin, enforce, allowed': { atLeast: 3 },
@@ -193,9 +205,18 @@ describe('npm run bench', () => {
     'measures every row once and reports it as JSON',
     async () => {
       const { stdout } = await bench('--quick', '--runs', '1', '--format', 'json');
-      const { results, notes } = JSON.parse(stdout) as { results: Result[]; notes: Record<string, string[]> };
+      const { results, notMeasured, notes } = JSON.parse(stdout) as {
+        results: Result[];
+        notMeasured: Record<string, string>;
+        notes: Record<string, string[]>;
+      };
       const targets = results.map(({ suite, name, target }) => [`${suite}: ${name}`, target]);
-      expect(Object.fromEntries(targets)).toEqual(TARGETS);
+      // Its peer may be missing, which the bench says aloud.
+      const promised = Object.entries(TARGETS).filter(
+        ([row]) => !Object.keys(notMeasured).some((topic) => row.startsWith(`${topic}: `)),
+      );
+      expect(Object.fromEntries(targets)).toEqual(Object.fromEntries(promised));
+      expect(Object.keys(notMeasured).filter((topic) => topic !== 'upstream')).toEqual([]);
       for (const { name, measured, comparedWith, ratio, spread, target, met } of results) {
         // A small request may take no memory that can be seen.
         expect(measured.value, name).toBeGreaterThanOrEqual(name.endsWith(', memory') ? 0 : Number.MIN_VALUE);
@@ -264,6 +285,84 @@ describe('npm run bench', () => {
       expect(stdout).toMatch(/^fuzz: mutated requests +answered as a direct check +125 +sent +125 +1\.00 /m);
       expect(stderr).toContain('memory: run 1 of 1\n');
       expect(stderr).toContain('fuzz: run 1 of 1\n');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'writes the page, and replaces what it says about the topics that were measured again',
+    async () => {
+      const folder = temporaryFolder();
+      await bench(...ONE_TOPIC, '--output', folder);
+      const first = pageIn(folder);
+      expect(first).toContain('| check create | check create |');
+      // What else is in the record stays.
+      const path = join(folder, 'performance.json');
+      const { topics } = JSON.parse(readFileSync(path, 'utf8'));
+      topics.check = { ...topics['cold-start'], date: 'long ago' };
+      topics['cold-start'].date = 'long ago as well';
+      writeFileSync(path, JSON.stringify({ topics }));
+      await bench('--render', '--output', folder);
+      expect(pageIn(folder)).toContain('long ago as well, 1 run');
+      await bench(...ONE_TOPIC, '--output', folder);
+      expect(pageIn(folder)).toContain('long ago, 1 run');
+      expect(pageIn(folder)).not.toContain('long ago as well');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'leaves the page as it was when it is killed, or told not to write',
+    async () => {
+      const folder = temporaryFolder();
+      await bench(...ONE_TOPIC, '--output', folder);
+      const [page, names] = [pageIn(folder), readdirSync(folder)];
+      await bench(...ONE_TOPIC, '--output', folder, '--no-write');
+      expect(pageIn(folder)).toBe(page);
+      const child = spawn(process.execPath, [MAIN, ...ONE_TOPIC, '--runs', '5', '--output', folder], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      let said = '';
+      for await (const data of child.stderr) {
+        said += data;
+        if (said.includes('run 2 of 5')) {
+          child.kill('SIGKILL');
+        }
+      }
+      expect(said).toContain('run 2 of 5');
+      expect(pageIn(folder)).toBe(page);
+      expect(readdirSync(folder)).toEqual(names);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'goes on without a peer that is not there, and says so aloud and on the page',
+    async () => {
+      const folder = temporaryFolder();
+      const flags = ['--quick', '--runs', '1', '--only', 'upstream', 'cold-start', '--output', folder];
+      const { stdout, stderr } = await benchWith({ BLAZAR_SOURCE: '/nowhere' }, ...flags);
+      expect(stderr).toMatch(/^SKIPPED: upstream: .+$/m);
+      expect(stdout).toMatch(/^upstream: not measured: .+$/m);
+      expect(stdout).toContain('cold-start: check create');
+      expect(pageIn(folder)).toMatch(/### upstream\n\nNot measured: .+\.\n/);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'fails when a topic does, and measures the others all the same',
+    async () => {
+      const folder = temporaryFolder();
+      // Its folders can be made nowhere.
+      const flags = ['--quick', '--runs', '1', '--only', 'cold-start', 'memory', '--output', folder];
+      await expect(benchWith({ TMPDIR: '/nowhere' }, ...flags)).rejects.toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('FAILED: memory: '),
+        stdout: expect.stringContaining('cold-start: check create'),
+      });
+      expect(pageIn(folder)).toContain('### memory\n\nNot measured: it failed.');
+      expect(pageIn(folder)).toContain('| check create | check create |');
     },
     TIMEOUT,
   );

@@ -1,0 +1,31 @@
+/** The areas of the page, in its order, and their topics. */
+export const AREAS: Readonly<Record<string, readonly string[]>> = {
+  'A check': ['check', 'upstream', 'peers', 'rules', 'replay'],
+  'A request': ['service', 'latency', 'workers', 'tokens', 'tracing', 'memory'],
+  'Leases on record': [
+    'ledger',
+    'ledger-clients',
+    'decision-store',
+    'estimate',
+    'people-lists',
+    'blazar',
+    'outbox',
+  ],
+  'Kubernetes and SkyPilot': ['admission', 'skypilot-review'],
+  'Commands and other services': ['cold-start', 'external-service'],
+  'Hostile input and faults': ['service-worst-case', 'faults', 'fuzz'],
+};
+
+/** Topics that no area names. */
+const OTHER = 'More';
+
+/** The areas that have some of the topics, with those. */
+export function inAreas(topics: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const placed = new Set(Object.values(AREAS).flat());
+  const areas = { ...AREAS, [OTHER]: topics.filter((topic) => !placed.has(topic)) };
+  return new Map(
+    Object.entries(areas)
+      .map(([area, ofIt]) => [area, ofIt.filter((topic) => topics.includes(topic))] as const)
+      .filter(([, ofIt]) => ofIt.length > 0),
+  );
+}

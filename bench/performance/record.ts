@@ -1,0 +1,79 @@
+/** Keeps what has been measured: after each topic, so that an interrupted bench has not been for nothing. */
+import { loadavg } from 'node:os';
+import type { Suite, Trial } from '../harness/suite.ts';
+import { runsOf, type TopicOutcome } from '../measure-topic.ts';
+import { readMeasurements, writePerformance } from './files.ts';
+import { thisMachine } from './machine.ts';
+import { IDLE_LOAD, isMeasured, type Measurements, rowOf, type Topic, withTopic } from './measurements.ts';
+import { peerOf } from './peer-versions.ts';
+
+type Matter = Suite | Trial;
+
+/** The load average of the last minute. */
+export function currentLoad(): number {
+  return Math.round((loadavg()[0] ?? 0) * 100) / 100;
+}
+
+/** `undefined` = the machine is idle enough. */
+export function loadWarning(load: number): string | undefined {
+  return load > IDLE_LOAD
+    ? `WARNING: the machine is not idle (load average ${load}, expected at most ${IDLE_LOAD}): the numbers are not to be relied on, and the page will say so.`
+    : undefined;
+}
+
+export class PerformanceRecord {
+  readonly #folder: string;
+  readonly #load: number;
+  #measurements: Measurements;
+
+  /** Of the folder with the page. Throws if an earlier record is there that cannot be read. */
+  constructor(folder: string, load: number) {
+    this.#folder = folder;
+    this.#load = load;
+    this.#measurements = readMeasurements(folder);
+  }
+
+  /** What was measured earlier stays if this time it could not be. */
+  add(matter: Matter, began: Date, outcome: TopicOutcome): void {
+    const topic = this.#topicOf(matter, `${began.toISOString().slice(0, 16).replace('T', ' ')} UTC`, outcome);
+    this.#measurements = withTopic(this.#measurements, matter.name, topic);
+    this.write();
+  }
+
+  write(): void {
+    writePerformance(this.#folder, this.#measurements);
+  }
+
+  /** How long the topics will take, by what they took last. `undefined` = one of them has not been measured yet. */
+  expectedSeconds(matters: readonly Matter[], runs: number): number | undefined {
+    let seconds = 0;
+    for (const matter of matters) {
+      const last = this.#measurements.topics[matter.name];
+      if (last === undefined || !isMeasured(last)) {
+        return undefined;
+      }
+      seconds += (last.seconds / last.runs) * runsOf(matter, runs);
+    }
+    return seconds;
+  }
+
+  #topicOf({ notes }: Matter, date: string, outcome: TopicOutcome): Topic {
+    switch (outcome.kind) {
+      case 'measured':
+        return {
+          date,
+          runs: outcome.runs,
+          seconds: Math.round(outcome.seconds),
+          load: this.#load,
+          machine: thisMachine(),
+          rows: outcome.results.map((result) => rowOf(result, peerOf(result.comparedWith.what))),
+          notes: [...notes],
+        };
+      case 'peer missing':
+        return { date, notMeasured: outcome.why };
+      case 'failed':
+        // The error may hold names of this machine.
+        return { date, notMeasured: 'it failed' };
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/** Numbers as people read them. */
+import type { Side } from './harness/results.ts';
+import type { Target } from './harness/suite.ts';
+
+export function shownValue({ value, unit }: Pick<Side, 'value' | 'unit'>): string {
+  switch (unit) {
+    case 'ns':
+      return shownTime(value);
+    case 'per second':
+      return `${Math.round(value).toLocaleString('en')} /s`;
+    case 'bytes':
+      return `${(value / 2 ** 20).toFixed(1)} MiB`;
+    case 'times':
+      return value.toLocaleString('en');
+  }
+}
+
+function shownTime(nanoseconds: number): string {
+  const [divisor, name] =
+    nanoseconds < 1e3
+      ? [1, 'ns']
+      : nanoseconds < 1e6
+        ? [1e3, 'µs']
+        : nanoseconds < 1e9
+          ? [1e6, 'ms']
+          : [1e9, 's'];
+  return `${(nanoseconds / divisor).toPrecision(3)} ${name}`;
+}
+
+export function shownRatio(ratio: number): string {
+  return ratio.toFixed(2);
+}
+
+export function shownTarget(target: Target | null): string {
+  if (target === null) {
+    return '';
+  }
+  return 'atMost' in target ? `<= ${target.atMost}` : `>= ${target.atLeast}`;
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import type { Measurements } from '../../bench/performance/measurements.ts';
+import { renderedPage } from '../../bench/performance/page.ts';
+import { ROW, TOPIC } from './measurements.ts';
+
+const page = (topics: Measurements['topics']) => renderedPage({ topics });
+
+describe('the page of performance', () => {
+  it('has a row with its peer, spread, target, and whether it is met', () => {
+    expect(page({ service: TOPIC })).toContain(
+      '| requests | service | 9,000 /s | node:http (Node.js 20.20.2) | 15,000 /s | 0.60 | 0.55 – 0.63 | ≥ 0.6 | yes |',
+    );
+  });
+
+  it('says when, how often and how long each topic was measured, and on what', () => {
+    const text = page({ service: TOPIC });
+    expect(text).toContain('### service\n\n2026-11-21 10:00 UTC, 5 runs, 10 minutes.\n');
+    expect(text).toContain(
+      '2 × AMD EPYC, 23.5 GiB of memory, Linux 6.18.44, Node.js 20.20.2, PostgreSQL 18.4.0.',
+    );
+    expect(text).toContain('- One operation is one request.');
+  });
+
+  it('lists the targets that are not met, before everything else', () => {
+    const missed = { ...ROW, name: 'slow', ratio: 0.4, met: false };
+    const unjudged = { ...ROW, name: 'known', target: null, met: null };
+    const text = page({ service: { ...TOPIC, rows: [ROW, missed, unjudged] } });
+    expect(text).toContain('1 of 2 targets are met. These are not:');
+    expect(text).toContain('| [service](#service) | slow | 0.40 | 0.55 – 0.63 | ≥ 0.6 |');
+    expect(text.indexOf('| slow')).toBeLessThan(text.indexOf('## A request'));
+    expect(page({ service: TOPIC })).toContain('1 of 1 targets are met.\n');
+  });
+
+  it('warns of what was measured while others were at work, and of nothing else', () => {
+    expect(page({ service: TOPIC })).not.toContain('not idle');
+    const disturbed = { ...TOPIC, load: 3.21 };
+    const text = page({ check: TOPIC, service: disturbed });
+    expect(text).toContain('**The machine was not idle** before it measured [service](#service):');
+    expect(text).toContain('10 minutes. **Load average before: 3.2.**');
+    expect(text.match(/Load average before/g)).toHaveLength(1);
+    expect(page({ service: disturbed })).toContain('before it measured anything here:');
+  });
+
+  it('says why a topic is not measured', () => {
+    const missing = { date: TOPIC.date, notMeasured: 'pgbench is not in /usr/bin/pgbench' };
+    expect(page({ check: TOPIC, 'ledger-clients': missing })).toContain(
+      '### ledger-clients\n\nNot measured: pgbench is not in /usr/bin/pgbench.',
+    );
+  });
+
+  it('tells apart what was measured on different machines', () => {
+    const other = { ...TOPIC, machine: { ...TOPIC.machine, cores: 64 } };
+    const text = page({ check: TOPIC, service: other });
+    expect(text).toContain('Machine 1: 2 × AMD EPYC');
+    expect(text).toContain('Machine 2: 64 × AMD EPYC');
+    expect(text).toMatch(/### service\n\n.*, machine 2\.\n/);
+  });
+
+  it('has every topic once, also those that no area names', () => {
+    const text = page({ unheard: TOPIC, check: TOPIC });
+    expect(text.match(/^### .*/gm)).toEqual(['### check', '### unheard']);
+    expect(text).toContain('## More\n\n### unheard');
+  });
+
+  it('can be rendered when nothing has been measured', () => {
+    expect(page({})).toContain('0 of 0 targets are met.');
+  });
+
+  it('keeps its tables whole, whatever the names', () => {
+    expect(page({ check: { ...TOPIC, rows: [{ ...ROW, name: 'a | b' }] } })).toContain(
+      '| a \\| b | service |',
+    );
+  });
+});
