@@ -23,9 +23,7 @@ export async function saidByPgbench(
   { clients, projects, seconds }: { clients: number; projects: readonly string[]; seconds: number },
 ): Promise<number> {
   if (!existsSync(PGBENCH)) {
-    throw new PeerMissing(
-      `pgbench is not in ${PGBENCH}: install the client programs of PostgreSQL, or set PGBENCH`,
-    );
+    throw new PeerMissing('pgbench is missing: install the client programs of PostgreSQL, or set PGBENCH');
   }
   const folder = mkdtempSync(join(tmpdir(), 'bench-pgbench-'));
   try {

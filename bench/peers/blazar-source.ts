@@ -28,9 +28,7 @@ export function blazarSource(): BlazarSource {
   const named = process.env.BLAZAR_SOURCE;
   if (named !== undefined) {
     if (!existsSync(join(named, 'blazar'))) {
-      throw new PeerMissing(
-        `BLAZAR_SOURCE: expected the source of openstack/blazar, but ${named}/blazar does not exist`,
-      );
+      throw new PeerMissing('BLAZAR_SOURCE names a folder without the package `blazar`');
     }
     return { python: PYTHON, folder: named, remove() {} };
   }
