@@ -260,5 +260,7 @@ function openFile(file: string, durability: Durability): SqliteConnection.Databa
   connection.pragma(`synchronous = ${durability}`);
   connection.pragma('foreign_keys = ON');
   connection.pragma('busy_timeout = 0');
+  // What savepoints keep to be rolled back: writing it to files takes longer, and fails where there is no place for them.
+  connection.pragma('temp_store = MEMORY');
   return connection;
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import SqliteConnection from 'better-sqlite3';
 import { CompiledQuery } from 'kysely';
@@ -55,6 +55,20 @@ function commitsIn(file: string): number {
     commits += isOfThisLog && log.readUInt32BE(frame + 4) > 0 ? 1 : 0;
   }
   return commits;
+}
+
+/** SQLite unlinks its temporary files at once; their names begin with etilqs. Empty where there is no /proc. */
+function openFiles(): string[] {
+  const folder = '/proc/self/fd';
+  return !existsSync(folder)
+    ? []
+    : readdirSync(folder).flatMap((name) => {
+        try {
+          return [readlinkSync(join(folder, name))];
+        } catch {
+          return [];
+        }
+      });
 }
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `part ${index}`);
@@ -253,6 +267,21 @@ describe('transactions that wait at the same time', () => {
     );
     expect(names()).toEqual(numbered(10));
     expect(commitsIn(file) - before).toBe(commits);
+  });
+
+  it('write nothing to other files, however much a part may have to take back', async () => {
+    const { database, names } = place();
+    const longer = function* () {
+      yield* raw("UPDATE parts SET name = name || '.'");
+      return openFiles().filter((file) => file.includes('etilqs'));
+    };
+    const long = (name: string) => part(name.padEnd(4000, '_'));
+    await joinAll(
+      database,
+      numbered(64).map((name) => () => long(name)),
+    );
+    expect(await joinAll(database, [longer, () => part('a')])).toEqual([[], 64n]);
+    expect(names().filter((name) => String(name).endsWith('.'))).toHaveLength(64);
   });
 
   it('let others have their turn between two groups', async () => {
