@@ -5,10 +5,14 @@
  * Kept in one file each, since the database is unreachable just then. Rejected: a mark in the transaction itself, cleared when it is
  * acknowledged. Clearing it before the answer costs a second commit for each lease, twice the time. Clearing it afterwards leaves
  * marks on granted leases when the process dies, and taking those back would break the limit.
+ *
+ * Processes may share the folder: each takes over what it finds there. Whoever is first takes the recording back, which changes its
+ * revision, so that the others find nothing; a file goes when its doubt is settled.
  */
 import { randomUUID } from 'node:crypto';
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -46,6 +50,8 @@ interface Kept extends Doubt {
   file: string | undefined;
   /** The id of its ledger; `undefined` = the open one. */
   readonly ledger: string | undefined;
+  /** It was found in the folder: whoever has left it there may be settling it, too. */
+  readonly isShared: boolean;
 }
 
 /** Between two attempts, in milliseconds. */
@@ -81,7 +87,7 @@ export class Doubts {
 
   /** Returns once the doubt is on the disk, unless the folder cannot be written. */
   add(doubt: Doubt, ledger: string | undefined): void {
-    const kept: Kept = { ...doubt, ledger, file: this.#write(doubt, ledger) };
+    const kept: Kept = { ...doubt, ledger, file: this.#write(doubt, ledger), isShared: false };
     this.#kept.add(kept);
     this.#parts.count(this.#kept.size);
     const { projectId: project_id, lease } = doubt.undo;
@@ -148,6 +154,12 @@ export class Doubts {
       this.#parts.count(this.#kept.size);
       return;
     }
+    if (doubt.isShared && doubt.file !== undefined && !existsSync(doubt.file)) {
+      // Another process has settled it.
+      this.#kept.delete(doubt);
+      this.#parts.count(this.#kept.size);
+      return;
+    }
     const wasThere = await this.#parts.takeBack(doubt);
     this.#kept.delete(doubt);
     this.#parts.count(this.#kept.size);
@@ -178,6 +190,7 @@ export class Doubts {
         closeSync(draft);
       }
       renameSync(`${file}.new`, file);
+      syncFolder(folder);
       return file;
     } catch (thrown) {
       logger?.error(
@@ -197,12 +210,26 @@ export class Doubts {
         continue;
       }
       try {
-        this.#kept.add({ ...parseDoubt(readFileSync(file, 'utf8')), file });
+        this.#kept.add({ ...parseDoubt(readFileSync(file, 'utf8')), file, isShared: true });
       } catch (thrown) {
+        if (!existsSync(file)) {
+          // Another process has settled it meanwhile.
+          continue;
+        }
         logger?.error({ file, error: errorText(thrown) }, 'a file in [ledger] doubt_folder cannot be read');
       }
     }
     this.#parts.count(this.#kept.size);
+  }
+}
+
+/** A new name in a folder outlives a loss of power only then. */
+function syncFolder(folder: string): void {
+  const opened = openSync(folder, 'r');
+  try {
+    fsyncSync(opened);
+  } finally {
+    closeSync(opened);
   }
 }
 

@@ -119,11 +119,13 @@ export function* takeBack(
   { lease, projectId: project_id, before, revision, deltas }: Undo,
   turn: Turn,
   author: Author,
-): Work<boolean | Undone<boolean>> {
+): Work<boolean> {
   const { latest } = yield* turn.lock(project_id);
   const [row] = yield* rows(statements.leaseByRow({ id: lease }));
   if (row === undefined || row.state === 'ended' || row.revision !== revision) {
-    return new Undone(false);
+    // The lock is committed all the same: it overwrites what an unconfirmed commit has left in the log of SQLite, where recovery would
+    // find it although no process sees it now.
+    return false;
   }
   const restored = before ?? { ...row, state: 'ended' as const, ended_at: latest };
   yield* rows(statements.setLease({ ...restored, step: revisionStep() }));

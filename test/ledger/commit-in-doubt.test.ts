@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { LedgerUnavailableError } from '../../src/errors.ts';
-import { CommitInDoubtError, type Database } from '../../src/ledger/database.ts';
+import { CommitInDoubtError, type Database, rows } from '../../src/ledger/database.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { listLeases } from '../../src/ledger/reports.ts';
 import { verifyLedger } from '../../src/ledger/verify.ts';
@@ -139,6 +139,33 @@ describe('a commit whose answer is lost', () => {
     one.fault.isAway = false;
     await vi.waitFor(() => expect(one.counts.at(-1)).toBe(0), SOON);
     expect(await states()).toEqual(['open']);
+  });
+
+  it('is forgotten by a process that has found it in the folder, when another one has settled it', async () => {
+    const { process, states, files } = await newGround();
+    const [one, other] = [process(), process()];
+    await loseAnswer(one);
+    other.fault.isAway = true;
+    other.ledger.attend();
+    await vi.waitFor(() => expect(other.fault.attempts).toBeGreaterThan(0), SOON);
+    one.fault.isAway = false;
+    await vi.waitFor(() => expect(files()).toEqual([]), SOON);
+    await vi.waitFor(() => expect(other.counts.at(-1)).toBe(0), SOON);
+    expect(await states()).toEqual(['ended']);
+    expect(other.logger.lines).toEqual([]);
+  });
+
+  it('is settled by a commit even where nothing is found: it overwrites what the log may still have', async () => {
+    const { ledger } = await newGround();
+    const undo = await recordedUndo(ledger);
+    const author = { operation: 'undo', who: 'alice', requestId: null, reason: null } as const;
+    const query = ledger.database.queries.selectFrom('projects').select('revision').compile();
+    const revision = async () =>
+      (await ledger.read('read', () => rows(query), NO_WAIT)).map((row) => row.revision);
+    expect(await revision()).toEqual([1n]);
+    expect(await ledger.takeBack(undo, author, NO_WAIT)).toBe(true);
+    expect(await ledger.takeBack(undo, author, NO_WAIT)).toBe(false);
+    expect(await revision()).toEqual([3n]);
   });
 
   it('is left to the processes that have its ledger open', async () => {
