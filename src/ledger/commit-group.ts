@@ -30,9 +30,13 @@ const BOUNDS: GroupBounds = { members: 64, milliseconds: 10, characters: 1024 * 
 export interface GroupParts {
   /**
    * Runs the work in one transaction, and resolves when it is durable. Rejects when nothing of it is recorded, or with a
-   * `CommitInDoubtError`. May call `work` again, after a rollback.
+   * `CommitInDoubtError`. May call `work` again, after a rollback; when it waits in between, it calls `undone` first.
    */
-  readonly commit: (work: () => Work<undefined | Undone<undefined>>, wait: Wait) => Promise<unknown>;
+  readonly commit: (
+    work: () => Work<undefined | Undone<undefined>>,
+    wait: Wait,
+    undone: () => void,
+  ) => Promise<unknown>;
   /** What to tell the caller when only its part has failed; `undefined` = the whole transaction has. */
   readonly ownError: (thrown: unknown) => { readonly error: unknown } | undefined;
   readonly bounds?: GroupBounds | undefined;
@@ -113,7 +117,11 @@ export class CommitGroups {
 
   async #commitGroup(): Promise<void> {
     try {
-      await this.#parts.commit(() => this.#run(this.#nextMembers()), this.#wait());
+      await this.#parts.commit(
+        () => this.#run(this.#nextMembers()),
+        this.#wait(),
+        () => this.#beginAgain(),
+      );
       for (const member of this.#begun()) {
         this.#settle(member, member.outcome ?? NO_OUTCOME);
       }
@@ -125,17 +133,22 @@ export class CommitGroups {
   }
 
   #fail(thrown: unknown): void {
-    const begun = this.#begun();
     if (thrown instanceof DesertedError || this.#givenUp?.signal.aborted) {
-      // Nothing was recorded for whoever still waits: they are the first of the next group.
-      for (const member of begun) {
-        member.hasBegun = false;
-        member.outcome = undefined;
-      }
+      this.#beginAgain();
       return;
     }
+    const begun = this.#begun();
     for (const member of begun.length > 0 ? begun : this.#nextMembers()) {
       this.#settle(member, { kind: 'failed', error: errorFor(member, thrown) });
+    }
+  }
+
+  /** Nothing was recorded for whoever still waits: they are the first of the next transaction, and may leave until then. */
+  #beginAgain(): void {
+    this.#phase = 'begins';
+    for (const member of this.#begun()) {
+      member.hasBegun = false;
+      member.outcome = undefined;
     }
   }
 

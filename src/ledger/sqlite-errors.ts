@@ -79,7 +79,8 @@ export function suspicionOf(thrown: unknown): { isSuspect: boolean; mayBeDamaged
   return { isSuspect: SUSPECT.test(code), mayBeDamaged: DAMAGED.test(code) };
 }
 
-function isBusy(thrown: unknown): boolean {
+/** Whether another process has the file. */
+export function isBusy(thrown: unknown): boolean {
   const code = thrown instanceof SqliteConnection.SqliteError ? thrown.code : '';
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');
 }

@@ -16,7 +16,15 @@ import { LedgerUnavailableError } from '../errors.ts';
 import { CommitGroups, type GroupBounds } from './commit-group.ts';
 import { CommitInDoubtError, type Database, type Snapshot, Undone, type Work } from './database.ts';
 import type { Tables } from './schema.ts';
-import { asUnavailable, isInDoubt, ownError, suspicionOf, unavailable, whenFree } from './sqlite-errors.ts';
+import {
+  asUnavailable,
+  isBusy,
+  isInDoubt,
+  ownError,
+  suspicionOf,
+  unavailable,
+  whenFree,
+} from './sqlite-errors.ts';
 import { filesOf, isMarked, isWhole, MILLISECONDS_TO_OPEN, mark, verifyIntegrity } from './sqlite-file.ts';
 
 /**
@@ -56,7 +64,11 @@ export class SqliteDatabase implements Database {
     }
     this.#file = file;
     this.#durability = durability;
-    this.#groups = new CommitGroups({ commit: (work, wait) => this.#transact(work, wait), ownError, bounds });
+    this.#groups = new CommitGroups({
+      commit: (work, wait, undone) => this.#transact(work, wait, undone),
+      ownError,
+      bounds,
+    });
     const isKnown = unavailable(() => isMarked(file));
     this.#connection = unavailable(() => openFile(file, durability));
     this.#files = filesOf(file, this.#connection);
@@ -73,7 +85,11 @@ export class SqliteDatabase implements Database {
     return this.#groups.join(work, wait);
   }
 
-  #transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
+  #transact<Result>(
+    work: () => Work<Result | Undone<Result>>,
+    wait: Wait,
+    undone: () => void,
+  ): Promise<Result> {
     return this.#alone('BEGIN IMMEDIATE', wait, () => {
       this.#verifyFiles();
       const result = this.#run(work());
@@ -81,15 +97,20 @@ export class SqliteDatabase implements Database {
       if (result instanceof Undone) {
         return result.result;
       }
-      this.#commit(result);
+      this.#commit(result, undone);
       return result;
     });
   }
 
-  #commit(result: unknown): void {
+  #commit(result: unknown, undone: () => void): void {
     try {
       this.#statement('COMMIT').run();
     } catch (thrown) {
+      if (isBusy(thrown)) {
+        // It is rolled back, and begun again when the file is free.
+        this.#statement('ROLLBACK').run();
+        undone();
+      }
       throw isInDoubt(thrown) ? new CommitInDoubtError(thrown.message, result, { cause: thrown }) : thrown;
     }
   }

@@ -57,6 +57,24 @@ function commitsIn(file: string): number {
   return commits;
 }
 
+/** Another process has the file at each commit, as long as `isLocked`. */
+function lockedCommits(): { isLocked: boolean; commits: number } {
+  const locked = { isLocked: true, commits: 0 };
+  const any = new SqliteConnection(':memory:');
+  const statements: SqliteConnection.Statement = Object.getPrototypeOf(any.prepare('SELECT 1'));
+  any.close();
+  const { run } = statements;
+  vi.spyOn(statements, 'run').mockImplementation(function (this: SqliteConnection.Statement, ...parameters) {
+    if (this.source === 'COMMIT' && locked.isLocked) {
+      locked.commits += 1;
+      throw new SqliteConnection.SqliteError('database is locked', 'SQLITE_BUSY');
+    }
+    return run.apply(this, parameters);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  return locked;
+}
+
 /** SQLite unlinks its temporary files at once; their names begin with etilqs. Empty where there is no /proc. */
 function openFiles(): string[] {
   const folder = '/proc/self/fd';
@@ -235,6 +253,25 @@ describe('transactions that wait at the same time', () => {
       await followed(turns);
     }
     expect(names()).toHaveLength(6);
+  });
+
+  it('are left by whoever cannot wait until a commit that found the file locked can be tried again', async () => {
+    const { database, names } = place();
+    const lockedAt = lockedCommits();
+    const over: Wait = {
+      signal: undefined,
+      throwIfOver() {
+        if (lockedAt.commits > 0) {
+          throw new Error('too late');
+        }
+      },
+    };
+    const hasty = joinAll(database, [() => part('gone')], over);
+    const patient = joinAll(database, [() => part('a')]);
+    expect(await hasty).toEqual(['failed: too late']);
+    lockedAt.isLocked = false;
+    expect(await patient).toEqual([0n]);
+    expect(names()).toEqual(['a']);
   });
 
   it('lose the part whose wait ends while it runs, and no other', async () => {
