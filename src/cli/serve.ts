@@ -90,7 +90,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     { watch, watchdog, worker },
   ).catch(failed);
   const isPrimary = worker === undefined && workerCount(prepared.options.workers) > 1;
-  const primary = isPrimary ? await startPrimary(prepared, { watch, watchdog }) : undefined;
+  const primary = isPrimary ? await startPrimary(prepared, { watchdog }) : undefined;
   const service = primary ?? (await prepared.start().catch(failed));
   const broken = Promise.race([uncaught(service), ...(primary === undefined ? [] : [ended(primary)])]);
   if (worker !== undefined) {
@@ -149,7 +149,8 @@ async function startPrimary(
   { configuration, options }: PreparedService,
   settings: PrimarySettings,
 ): Promise<Primary> {
-  const { Primary, WorkerStartError } = await import('../server/workers/primary.ts');
+  const { Primary } = await import('../server/workers/primary.ts');
+  const { WorkerStartError } = await import('../server/workers/crew.ts');
   try {
     return await Primary.start(configuration, options, settings);
   } catch (thrown) {
