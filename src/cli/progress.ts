@@ -53,7 +53,10 @@ export class Progress {
         process.prependListener(signal, this.#interrupted);
       }
     }
-    this.#terminal.write(`\r\x1b[K${`${this.#bar(done)}${counts}`.slice(0, Math.max(columns, 0))}`);
+    const share = this.#share(done);
+    const whole = `${share}${counts}`;
+    const shown = share === '' || whole.length + BAR + 3 > columns ? whole : `${this.#bar(done)} ${whole}`;
+    this.#terminal.write(`\r\x1b[K${shown.slice(0, Math.max(columns, 0))}`);
     return otherTurn();
   }
 
@@ -76,12 +79,18 @@ export class Progress {
     }
   };
 
+  #share(done: number): string {
+    const part = this.#part(done);
+    return part === undefined ? '' : `${String(Math.floor(part * 100)).padStart(3)} %  `;
+  }
+
   #bar(done: number): string {
-    if (this.total === undefined || this.total === 0) {
-      return '';
-    }
-    const share = Math.min(done / this.total, 1);
-    const full = Math.floor(share * BAR);
-    return `[${'#'.repeat(full)}${' '.repeat(BAR - full)}] ${String(Math.floor(share * 100)).padStart(3)} %  `;
+    const full = Math.floor((this.#part(done) ?? 0) * BAR);
+    return `[${'#'.repeat(full)}${' '.repeat(BAR - full)}]`;
+  }
+
+  /** From 0 to 1; `undefined` = not known. */
+  #part(done: number): number | undefined {
+    return this.total === undefined || this.total === 0 ? undefined : Math.min(done / this.total, 1);
   }
 }

@@ -1,22 +1,28 @@
-import { spawnSync } from 'node:child_process';
-import { expect, it } from 'vitest';
+import { execFile, spawnSync } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
 import { aRecord } from '../support/decision-logs.ts';
 import { confWith, RULES } from '../support/lease-cases.ts';
+import { policyServer } from '../support/policy-server.ts';
 import { folderOf } from '../support/skypilot-cases.ts';
 
 const MAIN = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 const TIMEOUT = 120_000;
 
-/** Runs a command with standard error on a pseudo-terminal; `interrupt`: types Ctrl-C when the first line is there. Prints JSON. */
+/**
+ * Runs a command with standard error on a pseudo-terminal of so many columns; `interrupt`: types Ctrl-C when the first line is there. Prints
+ * JSON.
+ */
 const ON_TERMINAL = `
 import json, os, pty, subprocess, sys
 master, slave = pty.openpty()
-interrupt, command = sys.argv[1] == 'interrupt', sys.argv[2:]
+import fcntl, struct, termios
+interrupt, columns, command = sys.argv[1] == 'interrupt', int(sys.argv[2]), sys.argv[3:]
+fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
 def control():
     os.setsid()
-    import fcntl, termios
     fcntl.ioctl(2, termios.TIOCSCTTY, 0)
-run = subprocess.Popen(command, stdin=slave, stdout=subprocess.PIPE, stderr=slave, preexec_fn=control, env=dict(os.environ, TERM='xterm'))
+run = subprocess.Popen(command, stdin=slave, stdout=subprocess.PIPE, stderr=slave, preexec_fn=control, env=dict(os.environ, TERM=os.environ.get('TERM_OF_TEST', 'xterm')))
 os.close(slave)
 seen = b''
 while True:
@@ -27,19 +33,30 @@ while True:
     if not part:
         break
     seen += part
-    if interrupt and b'/s' in seen:
+    if interrupt and b'\\x1b[K' in seen:
         os.write(master, b'\\x03')
         interrupt = False
 out = run.stdout.read().decode()
 print(json.dumps({'code': run.wait(), 'out': out, 'terminal': seen.decode()}))
 `;
 
-function onTerminal(folder: string, how: 'wait' | 'interrupt', ...args: readonly string[]) {
-  const { stdout, stderr } = spawnSync('python3', ['-c', ON_TERMINAL, how, process.execPath, MAIN, ...args], {
+interface Screen {
+  readonly columns?: number;
+  readonly term?: string;
+}
+
+async function onTerminal(
+  folder: string,
+  how: 'wait' | 'interrupt',
+  args: readonly string[],
+  { columns = 80, term = 'xterm' }: Screen = {},
+) {
+  const command = ['-c', ON_TERMINAL, how, String(columns), process.execPath, MAIN, ...args];
+  const { stdout, stderr } = await promisify(execFile)('python3', command, {
     cwd: folder,
-    encoding: 'utf8',
     maxBuffer: 1 << 26,
     timeout: TIMEOUT,
+    env: { ...process.env, TERM_OF_TEST: term },
   });
   expect(stderr).toBe('');
   return JSON.parse(stdout) as { code: number; out: string; terminal: string };
@@ -63,9 +80,9 @@ const LINE = /\r\x1b\[K\[#* *\] +\d+ % {2}[\d,]+ decisions, [\d,]+\/s/;
 
 it(
   'shows how far a replay is on a terminal, and removes it, and shows nothing in a pipe',
-  () => {
+  async () => {
     const folder = folderWithLog(60_000);
-    const { code, out, terminal } = onTerminal(folder, 'wait', ...REPLAY);
+    const { code, out, terminal } = await onTerminal(folder, 'wait', REPLAY);
     expect([code, JSON.parse(out)]).toMatchObject([0, { same: 60_000 }]);
     expect(terminal).toMatch(LINE);
     expect(terminal.endsWith('\r\x1b[K')).toBe(true);
@@ -77,11 +94,62 @@ it(
 
 it(
   'ends at a Ctrl-C, with a clean line',
-  () => {
-    const { code, out, terminal } = onTerminal(folderWithLog(300_000), 'interrupt', ...REPLAY);
+  async () => {
+    const { code, out, terminal } = await onTerminal(folderWithLog(300_000), 'interrupt', REPLAY);
     expect([code, out]).toEqual([-2, '']);
     expect(terminal).toMatch(LINE);
     expect(terminal.endsWith('\r\x1b[K')).toBe(true);
   },
   TIMEOUT,
 );
+
+/** A policy service that takes its time, so that its test shows how far it is. */
+async function slowService(): Promise<string> {
+  const { url } = await policyServer((_, response) => {
+    setTimeout(() => response.writeHead(403, { 'Content-Type': 'application/json' }).end('{}'), 50);
+  });
+  return url;
+}
+
+describe('conformance of a slow service', () => {
+  const runs = async (how: 'wait' | 'interrupt', screen?: Screen) =>
+    onTerminal(folderOf({}), how, ['conformance', await slowService()], screen);
+
+  it(
+    'shows how many checks are done, within the width of the terminal',
+    async () => {
+      for (const [columns, line] of [
+        [80, /^\[#* *\] +\d+ % {2}\d+ checks, \d+\/s$/],
+        [20, /^ *\d+ % {2}\d+ checks, /],
+      ] as const) {
+        const { code, out, terminal } = await runs('wait', { columns });
+        expect([code, out]).toEqual([1, expect.stringContaining('failed')]);
+        const lines = terminal.split('\r\x1b[K');
+        expect(lines.length).toBeGreaterThan(2);
+        expect(lines[1]).toMatch(line);
+        expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(columns);
+        expect([lines[0], lines.at(-1)]).toEqual(['', '']);
+      }
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'shows nothing on a terminal that knows no codes',
+    async () => {
+      const { code, terminal } = await runs('wait', { term: 'dumb' });
+      expect([code, terminal]).toEqual([1, '']);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'ends at a Ctrl-C, with a clean line',
+    async () => {
+      const { code, out, terminal } = await runs('interrupt');
+      expect([code, out]).toEqual([-2, '']);
+      expect(terminal.endsWith('\r\x1b[K')).toBe(true);
+    },
+    TIMEOUT,
+  );
+});

@@ -41,6 +41,22 @@ it('fits into a narrow terminal, and has no bar without a total', () => {
   expect(screen.written).toEqual(['\r\x1b[K123,456 pod', '\r\x1b[K']);
 });
 
+it('leaves out the bar where a terminal has no room for it, before the numbers', () => {
+  const screen = terminal(20);
+  const progress = new Progress('leases', 4000, screen);
+  vi.advanceTimersByTime(1000);
+  progress.show(1000);
+  screen.columns = 60;
+  vi.advanceTimersByTime(1000);
+  progress.show(2000);
+  progress.end();
+  expect(screen.written).toEqual([
+    '\r\x1b[K 25 %  1,000 leases',
+    '\r\x1b[K[############            ]  50 %  2,000 leases, 1,000/s',
+    '\r\x1b[K',
+  ]);
+});
+
 it.each([
   ['standard error is no terminal', () => terminal(80, false)],
   [
