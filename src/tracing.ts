@@ -3,7 +3,7 @@
  * Names and attributes follow OpenTelemetry's semantic conventions 1.40; our own attributes begin with `blazar_enforcement.`.
  */
 import { createRequire } from 'node:module';
-import type { Attributes, Context, Span, SpanKind, Tracer } from '@opentelemetry/api';
+import type { Attributes, Context, Span, SpanKind, SpanOptions, Tracer } from '@opentelemetry/api';
 import { packageVersion } from './version.ts';
 import { visibleText } from './visible-text.ts';
 
@@ -38,10 +38,14 @@ const SCOPE = 'blazar-enforcement';
 const FAILED = 'failed; the log has the cause';
 /** Where the class of an error is not known. Source: semantic conventions, `error.type`. */
 const OTHER = '_OTHER';
+/** The `error.type` of work that the end of the process breaks off. */
+const STOPPED = 'stopped';
 const CLASS_NAME = /^[A-Za-z_]\w{0,63}$/;
 const MAX_TEXT = 255;
 
 const require = createRequire(import.meta.url);
+/** Those that have not ended. */
+const open = new Set<Span>();
 /** `undefined` = nobody has asked yet. */
 let found: Tracing | null | undefined;
 
@@ -149,18 +153,25 @@ function startSpan({ name, kind, attributes, onlyWithin }: SpanFacts): StartedSp
   if (listening === undefined) {
     return undefined;
   }
-  const { api, tracer } = listening;
+  const { api } = listening;
   try {
     const active = api.context.active();
     const parent = api.trace.getSpan(active);
     if (parent === undefined ? onlyWithin === true : !isSampled(parent)) {
       return undefined;
     }
-    const span = tracer.startSpan(name, { kind: kindOf(listening, kind), attributes }, active);
+    const span = openSpan(listening, name, { kind: kindOf(listening, kind), attributes }, active);
     return { listening, span, context: api.trace.setSpan(active, span) };
   } catch {
     return undefined;
   }
+}
+
+/** A span that `endSpan` ends, or at last `endTracing`. @throws whatever the SDK throws */
+export function openSpan({ tracer }: Tracing, name: string, options: SpanOptions, parent: Context): Span {
+  const span = tracer.startSpan(name, options, parent);
+  open.add(span);
+  return span;
 }
 
 function kindOf({ api }: Tracing, kind: SpanFacts['kind']): SpanKind {
@@ -172,8 +183,11 @@ export function isSampled(span: Span): boolean {
   return (span.spanContext().traceFlags & 1) === 1 || span.isRecording();
 }
 
-/** Ends a span; `outcomeOf` is called only if it is recorded. Never throws. */
+/** Ends a span, once; `outcomeOf` is called only if it is recorded. Never throws. */
 export function endSpan({ api }: Tracing, span: Span, outcomeOf: () => SpanOutcome): void {
+  if (!open.delete(span)) {
+    return;
+  }
   withSpan(span, () => {
     if (span.isRecording()) {
       const { attributes, errorType } = outcomeOf();
@@ -224,27 +238,37 @@ export function shownAttribute(text: string): string {
   return visibleText(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
 }
 
+/** Begins to hand over the spans that have ended. What it takes, or why it fails, is nobody's concern. */
+export function flushTracing(): void {
+  toldProvider('forceFlush').catch(() => undefined);
+}
+
 /**
- * Hands over the spans that have ended, before the process does, and shuts the SDK down: only then it also waits for what it is sending.
+ * Ends and hands over all spans, before the process ends, and shuts the SDK down: only then it also waits for what it is sending.
  * Waits no longer than this; never throws.
  */
 export async function endTracing(milliseconds: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  try {
-    const registered: unknown = tracing()?.api.trace.getTracerProvider();
-    const provider = hasMethod(registered, 'getDelegate') ? registered.getDelegate() : registered;
-    if (!hasMethod(provider, 'shutdown')) {
-      return;
-    }
-    const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, milliseconds);
-    });
-    await Promise.race([provider.shutdown(), late]);
-  } catch {
-    // Whatever stores traces is away: the SDK has said so.
-  } finally {
-    clearTimeout(timer);
+  const listening = tracing();
+  if (listening === undefined) {
+    return;
   }
+  for (const span of open) {
+    endSpan(listening, span, () => ({ errorType: STOPPED }));
+  }
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  // Where it fails, whatever stores traces is away: the SDK has said so.
+  await Promise.race([toldProvider('shutdown').catch(() => undefined), late]);
+  clearTimeout(timer);
+}
+
+/** `async`, so that what the provider throws is a rejection too. */
+async function toldProvider(method: 'forceFlush' | 'shutdown'): Promise<unknown> {
+  const registered: unknown = tracing()?.api.trace.getTracerProvider();
+  const provider = hasMethod(registered, 'getDelegate') ? registered.getDelegate() : registered;
+  return hasMethod(provider, method) ? provider[method]() : undefined;
 }
 
 /** The SDK may use another copy of the API, with classes of its own. */

@@ -7,7 +7,7 @@ import type { OpenedDoor } from '../server/opened-doors.ts';
 import type { PreparedService, Service } from '../server/service.ts';
 import type { Primary, PrimarySettings } from '../server/workers/primary.ts';
 import type { WorkerLink } from '../server/workers/worker-link.ts';
-import { endTracing } from '../tracing.ts';
+import { endTracing, flushTracing } from '../tracing.ts';
 import { isDone } from './early-exit.ts';
 import { ExitCode, printWarnings } from './output.ts';
 import { addSourceFlags, LOG_LEVELS, type SourceFlags, sourcesOf } from './sources.ts';
@@ -20,8 +20,9 @@ interface ServeFlags extends SourceFlags {
   readonly watch?: boolean;
 }
 
-/** A collector that is away must not hold up a restart. */
-const TRACES_MS = 1000;
+/** A collector that is away must not hold up a restart: how long it is waited for, from the signal on and at the end, in milliseconds. */
+const TRACES_MS = 500;
+const LAST_TRACES_MS = 250;
 
 /** A request that MaxLeaseDurationFilter judges, short enough to paste. */
 const EXAMPLE_REQUEST = JSON.stringify({
@@ -137,8 +138,10 @@ async function endOf(
 ): Promise<never> {
   const fault = await Promise.race([stopped.then(() => false), broken.then(() => true)]);
   ending();
+  const end = performance.now() + TRACES_MS;
+  flushTracing();
   await service.close();
-  await endTracing(TRACES_MS);
+  await endTracing(Math.max(end - performance.now(), LAST_TRACES_MS));
   isDone();
   // Timers and sockets that a filter left open must not keep the process alive.
   process.exit(fault ? ExitCode.fault : ExitCode.ok);

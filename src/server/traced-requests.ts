@@ -9,6 +9,7 @@ import {
   activeSpan,
   endSpan,
   isTraced,
+  openSpan,
   type SpanOutcome,
   shownAttribute,
   type Tracing,
@@ -47,12 +48,13 @@ function startSpan(
   response: ServerResponse,
   paths: ReadonlySet<string>,
 ) {
-  const { api, tracer } = listening;
+  const { api } = listening;
   try {
     const caller = callersContext(listening, request.headers);
     const [path = ''] = (request.url ?? '').split('?', 1);
     const route = paths.has(path) ? path : undefined;
-    const span = tracer.startSpan(
+    const span = openSpan(
+      listening,
       spanName(request, route),
       { kind: api.SpanKind.SERVER, attributes: { ...requestFacts(request), ...routeFacts(route) } },
       caller,
