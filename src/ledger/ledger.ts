@@ -96,7 +96,9 @@ export class Ledger {
 
   /** Asks the database for the time, where its clock is the ledger's. @throws LedgerUnavailableError */
   async setClock(wait: Wait): Promise<void> {
-    await this.read('read', () => this.#askTime(), wait);
+    if (this.#clock.sql !== undefined) {
+      await this.read('read', () => this.#askTime(), wait);
+    }
   }
 
   /** What the filters would refuse now, in their order. Records nothing. @throws LedgerUnavailableError */

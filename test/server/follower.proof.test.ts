@@ -214,7 +214,7 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
     answers['/v1/leases'] = changed({ end_date: '2033-01-01 00:00' });
     await round();
     expect(await outcome('complete')).toBe(1);
-    expect((await open()).map(({ project_id }) => project_id)).toEqual(['physics', 'climate']);
+    expect((await open()).map(({ project_id }) => project_id)).toEqual(['climate', 'physics']);
     expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
       { message: expect.stringMatching(/could not be compared/), fields: { leases: 1 } },
     ]);
