@@ -134,6 +134,7 @@ export async function end(world: World, over?: Held): Promise<void> {
   world.busy.add(lease.id);
   blazar.change(lease.id, world.now, { status: 'DELETING' });
   blazar.stop(lease.id, world.now);
+  const stoppedAt = world.now;
   if (chance.happens(0.8)) {
     const context = { user_id: lease.user, project_id: PROJECT };
     const sent = asSent(lease, hostIds(lease.hosts));
@@ -156,6 +157,7 @@ export async function end(world: World, over?: Held): Promise<void> {
     world.unheard += 1;
     world.log(`nobody hears of the end of ${lease.id}`);
   }
+  world.delays += world.now - stoppedAt;
   blazar.remove(lease.id);
   world.busy.delete(lease.id);
 }
