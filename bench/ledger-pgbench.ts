@@ -60,12 +60,13 @@ function written({ sql, parameters }: SaidStatement, project: string): string {
     // A colon would begin a variable.
     return quoted.includes(':') ? `E${quoted.replace(/^E/, '').replaceAll(':', '\\072')}` : quoted;
   };
+  const isLease = sql.startsWith('insert into "leases" ("id"');
   const isEntries = sql.startsWith('insert into "entries"');
-  const values = parameters.map((value, index) =>
-    isEntries && index % ENTRY_COLUMNS === LEASE_COLUMN ? ':id' : literal(value),
-  );
+  const isId = (index: number) =>
+    isLease ? index === 0 : isEntries && index % ENTRY_COLUMNS === LEASE_COLUMN;
+  const values = parameters.map((value, index) => (isId(index) ? ':id' : literal(value)));
   const filled = sql
     .replaceAll('; ', ';\n')
     .replaceAll(/\$(\d+)/g, (_, number) => values[Number(number) - 1] ?? '');
-  return sql.startsWith('insert into "leases"') ? `${filled} \\gset` : `${filled};`;
+  return sql.includes('nextval(') ? `${filled} \\gset` : `${filled};`;
 }

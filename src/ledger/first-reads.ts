@@ -1,7 +1,6 @@
 /** What a new or changed lease needs to know in any case: asked for before anything else is known, together with the lock. */
 import type { CompiledQuery } from 'kysely';
-import type { Repetition } from '../filter/call.ts';
-import type { LeaseIdentity } from './identity.ts';
+import type { LedgerRequest } from './ledger-request.ts';
 import type { Statements } from './statements.ts';
 
 /** How long a transaction may wait for its project until what it has read of the time is read again, in microseconds. */
@@ -19,12 +18,14 @@ export interface FirstReads {
   /** The accounts that were expected, and their balances. */
   readonly accounts: readonly string[];
   readonly balances: ReturnType<Statements['balances']> | undefined;
+  /** For a new lease. */
+  readonly nextId: ReturnType<NonNullable<Statements['nextLeaseId']>> | undefined;
 }
 
 /** `isAhead`: whether it is asked before the project is locked, which may take a while. */
 export function firstReads(
   statements: Statements,
-  { identity, repetition }: { readonly identity: LeaseIdentity; readonly repetition: Repetition | undefined },
+  { identity, repetition, current }: Pick<LedgerRequest, 'identity' | 'repetition' | 'current'>,
   now: bigint,
   isAhead = false,
 ): FirstReads {
@@ -41,10 +42,12 @@ export function firstReads(
     accounts,
     balances:
       accounts.length === 0 ? undefined : statements.balances(accounts.map((name) => ({ project_id, name }))),
+    // A check needs none.
+    nextId: isAhead && current === undefined ? statements.nextLeaseId?.({}) : undefined,
   };
 }
 
 /** All of them, in the order in which they are needed. */
-export function listOf({ overdue, budgets, byKey, byId, balances }: FirstReads): CompiledQuery[] {
-  return [overdue, budgets, byKey, byId, balances].filter((query) => query !== undefined);
+export function listOf({ overdue, budgets, byKey, byId, balances, nextId }: FirstReads): CompiledQuery[] {
+  return [overdue, budgets, byKey, byId, balances, nextId].filter((query) => query !== undefined);
 }

@@ -68,6 +68,7 @@ export class Ledger {
     this.#clock = new LedgerClock(parts.clock, database.dialect);
     this.statements = createStatements(
       database.queries,
+      database.dialect,
       watch && new Crossings(database.queries, watch, () => this.now()),
       this.#clock.sql,
     );

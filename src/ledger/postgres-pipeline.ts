@@ -1,7 +1,7 @@
 /**
  * The queries of one transaction on one connection to PostgreSQL. What does not need an answer to go on is sent without waiting for
- * one: queries that were announced, writes that return nothing, savepoints, and the commit after them. A lease takes three round trips;
- * each further one of a group takes two.
+ * one: queries that were announced, writes that return nothing, savepoints, and the commit after them. A lease takes two round trips;
+ * each further one of a group takes one.
  *
  * What fails without being waited for cannot be told to the part that has sent it. A careful pipeline waits for every answer, and lets
  * the work go on after an error that is only about its values.

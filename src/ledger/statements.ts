@@ -1,7 +1,8 @@
 /** The queries of checks, commits and ends. */
 import { randomInt } from 'node:crypto';
-import type { Kysely, RawBuilder } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { CLUSTER_REGION } from './cluster-mark.ts';
+import type { Dialect } from './connection.ts';
 import { ExpectedAccounts } from './expected-accounts.ts';
 import type { Crossings } from './notices/crossings.ts';
 import { ENDED, OPEN } from './open-leases.ts';
@@ -38,10 +39,17 @@ type Owner = Pick<LeaseRow, 'region' | 'project_id' | 'user_id'>;
 /**
  * `crossings`: what is written when budgets pass thresholds; `undefined` = nothing is. `time`: the database's, where that is the ledger's.
  */
-export function createStatements(queries: Kysely<Tables>, crossings?: Crossings, time?: RawBuilder<bigint>) {
+export function createStatements(
+  queries: Kysely<Tables>,
+  dialect: Dialect,
+  crossings?: Crossings,
+  time?: RawBuilder<bigint>,
+) {
   return {
     crossings,
     expected: new ExpectedAccounts(),
+    /** An id for a lease that is added later. `undefined` = adding it tells the id without a round trip. */
+    nextLeaseId: dialect === 'postgresql' ? prepared(() => nextLeaseId(queries)) : undefined,
 
     /** Locks the project until the transaction ends. `at`: the current time, unless the database says it. */
     lockProject: prepared((of: { project_id: string; at: bigint }) =>
@@ -195,29 +203,20 @@ export function createStatements(queries: Kysely<Tables>, crossings?: Crossings,
     addLease: prepared((lease: NewLease) =>
       queries
         .insertInto('leases')
-        .values({
-          lease_id: lease.lease_id,
-          region: lease.region,
-          project_id: lease.project_id,
-          user_id: lease.user_id,
-          name: lease.name,
-          starts_at: lease.starts_at,
-          ends_at: lease.ends_at,
-          state: lease.state,
-          demand: lease.demand,
-          claims: lease.claims,
-          alternatives: lease.alternatives,
-          repetition_key: lease.repetition_key,
-          repetition_content: lease.repetition_content,
-          revision: lease.revision,
-          recorded_at: lease.recorded_at,
-          ended_at: lease.ended_at,
-          touched_at: lease.touched_at,
-          shown: lease.shown,
-          resources: lease.resources,
-        })
+        .columns(LEASE_COLUMNS)
+        .expression(sql`values (${sql.join(LEASE_COLUMNS.map((name) => lease[name]))})`)
         .returning('id'),
     ),
+
+    /** The same with an id of `nextLeaseId`: there is no answer to wait for. */
+    addLeaseAs: prepared((lease: NewLease & { id: bigint }) => {
+      const columns = ['id', ...LEASE_COLUMNS] as const;
+      const values = sql.join(columns.map((name) => lease[name]));
+      return queries
+        .insertInto('leases')
+        .columns(columns)
+        .expression(sql`overriding system value values (${values})`);
+    }),
 
     /** Records a known lease again. */
     setLease: prepared((lease: KnownLease & { readonly step: bigint }) =>
@@ -268,4 +267,35 @@ export function createStatements(queries: Kysely<Tables>, crossings?: Crossings,
         .where('id', '=', of.id),
     ),
   };
+}
+
+const LEASE_COLUMNS = [
+  'lease_id',
+  'region',
+  'project_id',
+  'user_id',
+  'name',
+  'starts_at',
+  'ends_at',
+  'state',
+  'demand',
+  'claims',
+  'alternatives',
+  'repetition_key',
+  'repetition_content',
+  'revision',
+  'recorded_at',
+  'ended_at',
+  'touched_at',
+  'shown',
+  'resources',
+] as const satisfies readonly (keyof NewLease)[];
+
+/** `null` for a role that may insert, but not use the sequence. */
+function nextLeaseId(queries: Kysely<Tables>) {
+  const query = sql<{
+    id: bigint | null;
+  }>`select case when has_sequence_privilege(ids, 'usage') then nextval(ids::regclass) end as id
+    from (select pg_get_serial_sequence('leases', 'id') as ids) as it`;
+  return { compile: () => query.compile(queries), toOperationNode: () => query.toOperationNode() };
 }

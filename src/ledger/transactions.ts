@@ -5,7 +5,7 @@ import { MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import { alternativesOf, chargedBy, distinct, heldBy, recordedAs, refundOf } from './alternatives.ts';
 import { rows, Undone, type Work } from './database.ts';
 import { findById, findByShape, type LeaseShape } from './find-lease.ts';
-import { listOf } from './first-reads.ts';
+import { type FirstReads, listOf } from './first-reads.ts';
 import type { LeaseIdentity } from './identity.ts';
 import type { LedgerRequest } from './ledger-request.ts';
 import { type Author, balancesOf, negative, type Posting, post } from './posting.ts';
@@ -15,7 +15,7 @@ import { reopened } from './reopening.ts';
 import { recordedResources } from './resources.ts';
 import type { LeaseRow } from './schema.ts';
 import { ASKED } from './shown-lease.ts';
-import { revisionStep, type Statements } from './statements.ts';
+import { type NewLease, revisionStep, type Statements } from './statements.ts';
 import type { Moment, Turn } from './turn.ts';
 
 export interface Recording {
@@ -96,10 +96,8 @@ export function* record(
   let lease = row?.id;
   if (lease === undefined) {
     const { region } = identity;
-    const [added] = yield* rows(
-      statements.addLease({ ...facts, region, project_id, recorded_at: now, revision: step }),
-    );
-    lease = added?.id ?? 0n;
+    const added = { ...facts, region, project_id, recorded_at: now, revision: step };
+    lease = yield* addLease(statements, added, first);
   } else {
     yield* rows(statements.setLease({ ...facts, id: lease, step }));
   }
@@ -111,6 +109,17 @@ export function* record(
   ]);
   const undo = { lease, projectId: project_id, before: row, revision, deltas: reckoning.deltas };
   return { refusal: undefined, warnings, lease, undo };
+}
+
+/** Returns its id: that which was asked for ahead, if there is one. */
+function* addLease(statements: Statements, lease: NewLease, { nextId }: FirstReads): Work<bigint> {
+  const [next] = nextId === undefined ? [] : yield* rows(nextId);
+  if (next?.id != null) {
+    yield* rows(statements.addLeaseAs({ ...lease, id: next.id }));
+    return next.id;
+  }
+  const [added] = yield* rows(statements.addLease(lease));
+  return added?.id ?? 0n;
 }
 
 /** Takes a recording back: restores all balances. */
