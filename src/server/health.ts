@@ -2,12 +2,19 @@
 import Router from '@koa/router';
 import { formatProblem, type Problem } from '../errors.ts';
 import type { SourceHealth } from '../kubernetes/live/contract.ts';
+import type { Generation } from './generation.ts';
 import type { Metrics } from './metrics.ts';
 import type { Health, Readiness } from './openapi/bodies.ts';
 import { EXACT } from './own-paths.ts';
 
-export interface HealthParts {
+export interface HealthParts extends ReadinessParts {
   readonly metrics: Metrics;
+  /** Of all processes of the service. Default: there is only this one. */
+  readonly whole?: ((own: Readiness) => Promise<Readiness>) | undefined;
+}
+
+/** What one process is asked. */
+export interface ReadinessParts {
   readonly isDraining: () => boolean;
   /** The mistakes of the configuration that was read last. */
   readonly problems: () => readonly Problem[];
@@ -16,32 +23,52 @@ export interface HealthParts {
   readonly cluster?: () => SourceHealth | undefined;
 }
 
-export function healthRoutes({ metrics, isDraining, problems, generation, cluster }: HealthParts): Router {
+/** Those of a service's configurations. */
+export function readinessParts(
+  generations: { readonly current: Generation; readonly problems: readonly Problem[] },
+  isDraining: () => boolean,
+): ReadinessParts {
+  return {
+    isDraining,
+    problems: () => generations.problems,
+    generation: () => generations.current.number,
+    cluster: () => generations.current.kubernetes?.cluster?.source.health,
+  };
+}
+
+/** Of this process alone. */
+export function readinessOf({ isDraining, problems, generation, cluster }: ReadinessParts): Readiness {
+  const mistakes = problems().map(formatProblem);
+  const followed = cluster?.();
+  const unknown = followed === undefined ? undefined : unknownPolicies(followed);
+  const status = isDraining()
+    ? 'draining'
+    : mistakes.length > 0
+      ? 'configuration not valid'
+      : unknown !== undefined
+        ? 'policies not known'
+        : 'ready';
+  return {
+    status,
+    generation: generation(),
+    problems: unknown === undefined ? mistakes : [...mistakes, unknown],
+    ...(followed !== undefined && { policies: shown(followed) }),
+  };
+}
+
+export function healthRoutes(parts: HealthParts): Router {
   const router = new Router(EXACT);
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' } satisfies Health;
   });
-  router.get('/readyz', (ctx) => {
-    const mistakes = problems().map(formatProblem);
-    const followed = cluster?.();
-    const unknown = followed === undefined ? undefined : unknownPolicies(followed);
-    const status = isDraining()
-      ? 'draining'
-      : mistakes.length > 0
-        ? 'configuration not valid'
-        : unknown !== undefined
-          ? 'policies not known'
-          : 'ready';
-    ctx.status = status === 'ready' ? 200 : 503;
-    ctx.body = {
-      status,
-      generation: generation(),
-      problems: unknown === undefined ? mistakes : [...mistakes, unknown],
-      ...(followed !== undefined && { policies: shown(followed) }),
-    } satisfies Readiness;
+  router.get('/readyz', async (ctx) => {
+    const own = readinessOf(parts);
+    const readiness = parts.whole === undefined ? own : await parts.whole(own);
+    ctx.status = readiness.status === 'ready' ? 200 : 503;
+    ctx.body = readiness;
   });
   router.get('/metrics', async (ctx) => {
-    const { text, contentType } = await metrics.exposition();
+    const { text, contentType } = await parts.metrics.exposition();
     ctx.type = contentType;
     ctx.body = text;
   });

@@ -14,6 +14,7 @@ import { DecisionStores } from './decision-stores.ts';
 import { createDoors } from './doors.ts';
 import { Follower } from './follower.ts';
 import { Generations } from './generations.ts';
+import { readinessOf, readinessParts } from './health.ts';
 import { KeystoneGates } from './keystone-gates.ts';
 import { KubernetesReports } from './kubernetes-reports.ts';
 import { KubernetesSources } from './kubernetes-sources.ts';
@@ -25,7 +26,8 @@ import { RefusedRequests } from './refused-requests.ts';
 import { Service, type ServiceState } from './running-service.ts';
 import type { ServiceSettings } from './service-settings.ts';
 import { SkypilotFollower } from './skypilot-follower.ts';
-import { openSentLog, startPart } from './workers/load-part.ts';
+import { askReadiness, openSentLog, startPart } from './workers/load-part.ts';
+import type { Question } from './workers/messages.ts';
 
 /** What is to be closed if a later step fails. */
 type Opened = (() => Promise<void> | undefined)[];
@@ -134,6 +136,7 @@ async function open(
     ...{ generations, doors, recorder, metrics, refusedRequests, reports, logger },
     isDraining: () => state.isDraining,
     stopping: state.stopping.signal,
+    wholeReadiness: worker && ((own) => askReadiness(worker, own)),
   });
   const part =
     worker && (await startPart(worker, { answer: app, current: () => generations.current, recorder }));
@@ -177,12 +180,17 @@ async function open(
     service.doForAll();
     return service;
   }
+  const answers: Readonly<Record<Question, () => string | Promise<string>>> = {
+    metrics: () => metrics.own(),
+    recent: () => part?.recents() ?? '',
+    readiness: () => JSON.stringify(readinessOf(readinessParts(generations, () => state.isDraining))),
+  };
   worker.start(
     {
       connection: (socket) => part?.take(socket),
       prepare: (topic) => service.prepare(topic, worker),
       becomeDesk: () => service.doForAll(),
-      answer: async (question) => (question === 'metrics' ? metrics.own() : (part?.recents() ?? '')),
+      answer: async (question) => answers[question](),
     },
     { digest: worker.files.digest, doors: service.doors, tokenForLeases: service.tokenForLeases },
   );

@@ -138,7 +138,7 @@ export const serviceOptions = z
     }),
     hang_timeout: z.int().min(0).max(3600).default(30).meta({
       description:
-        'Longest time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process hears no signal. 0 = no limit.',
+        'Longest time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process hears no signal. 0 = no limit, with one worker only.',
       unit: 'seconds',
     }),
     metrics_budgets: z.int().min(0).max(10_000).default(1000).meta({
@@ -183,8 +183,12 @@ export const serviceOptions = z
       check.addIssue({ code: 'custom', path: ['decision_log_requests'], message });
     }
   })
-  .superRefine(({ workers, max_concurrent }, check) => {
+  .superRefine(({ workers, max_concurrent, hang_timeout }, check) => {
     const count = workerCount(workers);
+    if (count > 1 && hang_timeout === 0) {
+      const message = `expected 1 or more with ${count} workers: with 0, nobody would replace a worker that hangs, and its clients would wait for ever`;
+      check.addIssue({ code: 'custom', path: ['hang_timeout'], message });
+    }
     if (max_concurrent < count) {
       const message = `expected at least workers, which is ${count}: each of them makes one decision at a time or more`;
       check.addIssue({ code: 'custom', path: ['max_concurrent'], message });

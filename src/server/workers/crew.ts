@@ -87,6 +87,11 @@ export class Crew {
     );
   }
 
+  /** How many there should be. */
+  get count(): number {
+    return this.#parts.count;
+  }
+
   /** All processes that there are. */
   get all(): readonly WorkerProcess[] {
     return [...this.#workers];

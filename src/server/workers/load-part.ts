@@ -1,6 +1,7 @@
 /** Loads what only a worker needs. */
 import type { DecisionLogObserver } from '../../decisions/log.ts';
 import type { Logger } from '../../logger.ts';
+import type { Readiness } from '../openapi/bodies.ts';
 import type { ServiceOptions } from '../options.ts';
 import { LOG_DESCRIPTOR } from './messages.ts';
 import type { SentLog } from './sent-log.ts';
@@ -11,6 +12,12 @@ export type { ServicePart };
 
 export async function startPart(link: WorkerLink, parts: PartOf): Promise<ServicePart> {
   return (await import('./service-part.ts')).startPart(link, parts);
+}
+
+/** Of all workers. `own`: of this one. */
+export async function askReadiness(link: WorkerLink, own: Readiness): Promise<Readiness> {
+  const { readOthersReadiness, wholeReadiness } = await import('./whole-readiness.ts');
+  return wholeReadiness(own, readOthersReadiness(await link.ask('readiness')));
 }
 
 /** The decision log of a worker; `undefined` = decisions are not logged. */

@@ -7,7 +7,7 @@ import type { OpenedDoor } from '../opened-doors.ts';
 export type Topic = 'configuration' | 'credentials';
 
 /** What is asked of each worker, or of the primary for all of them. */
-export type Question = 'metrics' | 'recent';
+export type Question = 'metrics' | 'recent' | 'readiness';
 
 /** What a worker says when it can answer requests. */
 export interface Ready {

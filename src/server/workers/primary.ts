@@ -28,6 +28,8 @@ import type { WorkerProcess } from './worker-process.ts';
 
 /** How long the answers of workers are waited for, in milliseconds. */
 const PATIENCE_MS = 5000;
+/** The same for readiness: less than the second that Kubernetes waits for a probe. */
+const READINESS_MS = 800;
 /** How long a worker may take to end after its grace, in milliseconds. */
 const SLACK_MS = 3000;
 /** The part of `shutdown_grace` that is kept for the decision log, as in a single process. */
@@ -179,9 +181,24 @@ export class Primary {
       );
       return this.#metrics.text(this.#crew.all);
     }
+    if (question === 'readiness') {
+      return this.#readiness(by);
+    }
     const others = workers.filter((worker) => worker !== by);
     const answers = await Promise.all(others.map((worker) => worker.ask('recent', PATIENCE_MS)));
     return JSON.stringify(answers.filter((answer) => answer !== undefined));
+  }
+
+  /** Of all workers that there should be, but `by`: number and answer of each, `null` for one that gives none. */
+  async #readiness(by: WorkerProcess): Promise<string> {
+    const numbers = Array.from({ length: this.#crew.count }, (_, index) => index + 1);
+    const answers = numbers
+      .filter((number) => number !== by.number)
+      .map(async (number) => {
+        const worker = this.#crew.running.find((one) => one.number === number);
+        return [number, (await worker?.ask('readiness', READINESS_MS)) ?? null];
+      });
+    return JSON.stringify(await Promise.all(answers));
   }
 
   /** An error of the primary itself. */

@@ -174,5 +174,13 @@ max_queued = 1
     const wrong = launchWorkers(conf.replace('max_concurrent = 3', 'max_concurrent = 1'));
     expect(await wrong.ended).toEqual({ code: 2, signal: null });
     await vi.waitFor(() => expect(wrong.log()).toContain('expected at least workers, which is 2'), SOON);
+
+    const endless = launchWorkers(
+      '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n[service]\nworkers = 2\nhang_timeout = 0\n',
+    );
+    await vi.waitFor(
+      () => expect(endless.log()).toContain('hang_timeout: expected 1 or more with 2 workers'),
+      SOON,
+    );
   });
 });

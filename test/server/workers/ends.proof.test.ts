@@ -129,6 +129,29 @@ decision_log = ${file}
     expect(samples['worker_ends_total{reason="hung"}']).toBeGreaterThanOrEqual(1);
   });
 
+  it('is not ready while a worker does not run, and says which one', async () => {
+    // So long that nobody replaces it meanwhile.
+    const service = launchWorkers(
+      `${PLAIN}[service]\nworkers = 2\nhang_timeout = 3600\nshutdown_grace = 3600\n`,
+    );
+    const url = await service.listening;
+    // Connections are handed out in turns: of two, one is answered.
+    const readiness = () => Promise.race([askOn(`${url}/readyz`), askOn(`${url}/readyz`)]);
+    expect(await readiness()).toMatchObject({ status: 200 });
+    const [, second = 0] = service.workers();
+    process.kill(second, 'SIGSTOP');
+    await vi.waitFor(
+      async () =>
+        expect(await readiness()).toMatchObject({
+          status: 503,
+          text: expect.stringContaining('"problems":["worker 2: it does not answer requests"]'),
+        }),
+      SOON,
+    );
+    process.kill(second, 'SIGCONT');
+    await vi.waitFor(async () => expect(await readiness()).toMatchObject({ status: 200 }), SOON);
+  });
+
   it('ends when its primary is killed', async () => {
     const service = launchWorkers(`${PLAIN}[service]\nworkers = 2\n`);
     await service.listening;

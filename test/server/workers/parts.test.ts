@@ -7,6 +7,7 @@ import type { HttpCallError } from '../../../src/http/call-error.ts';
 import type { BreakerState } from '../../../src/http/contract.ts';
 import { createGuard } from '../../../src/http/guard.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
+import type { Readiness } from '../../../src/server/openapi/bodies.ts';
 import { Agreements, type Party, type Prepared } from '../../../src/server/workers/agreement.ts';
 import { WorkerBreakers } from '../../../src/server/workers/breakers.ts';
 import { ConnectionLine, type Taker } from '../../../src/server/workers/connection-line.ts';
@@ -14,6 +15,7 @@ import { Heartbeats } from '../../../src/server/workers/heartbeats.ts';
 import { Pauses } from '../../../src/server/workers/pauses.ts';
 import { shareOf, workerCount } from '../../../src/server/workers/share.ts';
 import { WholeMetrics } from '../../../src/server/workers/whole-metrics.ts';
+import { readOthersReadiness, wholeReadiness } from '../../../src/server/workers/whole-readiness.ts';
 import { samplesIn } from '../../support/samples.ts';
 
 const PROBLEM: Problem = { severity: 'error', message: 'no' };
@@ -42,6 +44,46 @@ describe('pauses before a worker is started again', () => {
       ...[30_000, 30_000],
     ]);
     expect([pauses.after(60_000), pauses.after(0)]).toEqual([100, 200]);
+  });
+});
+
+describe('readiness of several workers', () => {
+  const READY: Readiness = { status: 'ready', generation: 3, problems: [] };
+  const whole = (...others: [number, object | null][]) =>
+    wholeReadiness(
+      READY,
+      readOthersReadiness(
+        JSON.stringify(others.map(([number, one]) => [number, one && JSON.stringify(one)])),
+      ),
+    );
+
+  it('is that of the one that answers, if all others are ready', () => {
+    expect(whole()).toEqual(READY);
+    expect(whole([2, READY], [3, READY])).toEqual(READY);
+  });
+
+  it('is missing when one does not answer, which is named', () => {
+    expect(whole([2, READY], [3, null])).toEqual({
+      ...READY,
+      status: 'worker not ready',
+      problems: ['worker 3: it does not answer requests'],
+    });
+  });
+
+  it('is missing when one says so, with its reasons', () => {
+    const status = 'policies not known';
+    expect(
+      whole([2, { ...READY, status, problems: ['too old'] }], [3, { ...READY, status: 'draining' }]),
+    ).toEqual({
+      ...READY,
+      status,
+      problems: ['worker 2: too old', 'worker 3: draining'],
+    });
+  });
+
+  it('tells a mistake that all have once', () => {
+    const own: Readiness = { status: 'configuration not valid', generation: 3, problems: ['a mistake'] };
+    expect(wholeReadiness(own, [{ number: 2, readiness: own }])).toEqual(own);
   });
 });
 
