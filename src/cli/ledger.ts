@@ -5,6 +5,7 @@ import { Command, Option } from 'commander';
 import { budgetUnit } from '../enforcement/budget-unit.ts';
 import { type CommandNames, commandNames, typedId } from './command-names.ts';
 import { NO_DEADLINE, wholeNumber, withLedger } from './ledger-access.ts';
+import { compactCommand, restoreCommand } from './ledger-compact.ts';
 import {
   amountText,
   entryObject,
@@ -83,7 +84,9 @@ export function ledgerCommand(): Command {
         .addOption(formatFlag('table', 'json'))
         .action(verify),
     )
-    .addCommand(reconcileCommand());
+    .addCommand(reconcileCommand())
+    .addCommand(compactCommand())
+    .addCommand(restoreCommand());
 }
 
 async function list(flags: ListFlags): Promise<void> {
@@ -93,6 +96,13 @@ async function list(flags: ListFlags): Promise<void> {
     const projectId = project && (await typedId(configuration, 'project', project));
     const userId = user && (await typedId(configuration, 'user', user));
     const leases = await listLeases(ledger, { projectId, userId, state, limit }, NO_DEADLINE);
+    if (leases.length < limit && state !== 'open') {
+      const { foldedTotals } = await import('../ledger/folding/totals.ts');
+      const { until } = await foldedTotals(ledger, projectId, NO_DEADLINE);
+      if (until !== undefined) {
+        process.stderr.write(`warning: ${await foldedText(until)}\n`);
+      }
+    }
     const names = await commandNames(configuration, leases);
     if (flags.format === 'json') {
       printJson(leases.map((lease) => leaseObject(lease, names)));
@@ -111,7 +121,10 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
     const row = /^#(\d{1,18})$/.exec(key)?.[1];
     const found = await leaseDetails(ledger, row === undefined ? key : BigInt(row), NO_DEADLINE);
     if (found.length === 0) {
-      throw new UsageError(`the ledger has no lease ${key}; ledger list prints its leases`);
+      const { foldedTotals } = await import('../ledger/folding/totals.ts');
+      const { until } = await foldedTotals(ledger, undefined, NO_DEADLINE);
+      const hint = until === undefined ? '' : `; ${await foldedText(until)}`;
+      throw new UsageError(`the ledger has no lease ${key}; ledger list prints its leases${hint}`);
     }
     const names = await commandNames(
       configuration,
@@ -131,6 +144,11 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
       await printDetails(details, budgetUnit(configuration), names);
     }
   });
+}
+
+async function foldedText(until: bigint): Promise<string> {
+  const { formatInstant } = await import('../lease/dates.ts');
+  return `leases that ended before ${formatInstant(until)} are folded, see ledger compact`;
 }
 
 type LeaseDetails = import('../ledger/reports.ts').LeaseDetails;
@@ -189,6 +207,11 @@ async function exportAll(flags: ExportFlags): Promise<void> {
       }
     };
     await exportLedger(ledger, projectId, hand, NO_DEADLINE);
+    const { foldedTotals } = await import('../ledger/folding/totals.ts');
+    const { until } = await foldedTotals(ledger, projectId || undefined, NO_DEADLINE);
+    if (until !== undefined) {
+      process.stderr.write(`warning: ${await foldedText(until)}\n`);
+    }
   });
 }
 

@@ -13,6 +13,7 @@ const PIECE = 2000;
 
 /**
  * Whether Blazar has never asked about a lease of the region. The newest are looked at first, a piece at a time: one of them almost always tells.
+ * Leases that are folded do not tell: then it is none.
  * @throws LedgerUnavailableError
  */
 export async function isGuessed(ledger: Ledger, region: string, wait: Wait): Promise<boolean> {
@@ -20,11 +21,20 @@ export async function isGuessed(ledger: Ledger, region: string, wait: Wait): Pro
   for (;;) {
     const last = before;
     const { isAsked, lowest } = await ledger.read('read', () => piece(ledger, region, last), wait);
-    if (isAsked || lowest === undefined) {
-      return !isAsked;
+    if (isAsked) {
+      return false;
+    }
+    if (lowest === undefined) {
+      break;
     }
     before = lowest;
   }
+  const folded = ledger.database.queries
+    .selectFrom('folds')
+    .select('region')
+    .where('region', '=', region)
+    .limit(1);
+  return (await ledger.read('read', () => rows(folded.compile()), wait)).length === 0;
 }
 
 /** `lowest`: the last lease that was looked at; `undefined` = there are no more. */

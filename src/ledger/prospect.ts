@@ -99,7 +99,12 @@ export function* foresee(
     staysOpen: current === undefined,
     countsAreSeen: showsCounts(isCertain ? proposal : (current ?? proposal)),
     // A lease that is over has nothing that could be set off against the change.
-    isOver: current === undefined || current.end <= now || row?.state === 'ended',
+    isOver:
+      current === undefined ||
+      current.end <= now ||
+      row?.state === 'ended' ||
+      // It may be one that had ended, and is folded.
+      (row === undefined && current.start < (yield* foldedUntil(statements, identity))),
     shownStart: isKnownById(row, identity) ? (isCertain ? proposal : current)?.start : undefined,
     isUpdate: current !== undefined,
     returned: added(overdue.map(({ returned }) => returned)),
@@ -175,6 +180,12 @@ function* findLease(
     row = { ...row, state: 'ended', ended_at: row.ended_at ?? row.ends_at };
   }
   return { row, isRepeated: false };
+}
+
+/** Until when leases of the project may be folded; 0 = none is. */
+function* foldedUntil(statements: Statements, { projectId, region }: LeaseIdentity): Work<bigint> {
+  const [fold] = yield* rows(statements.latestFold({ project_id: projectId, region }));
+  return fold?.until ?? 0n;
 }
 
 /**

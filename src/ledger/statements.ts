@@ -112,6 +112,17 @@ export function createStatements(
       queries.selectFrom('leases').selectAll().where('id', '=', of.id),
     ),
 
+    /** The latest date at which leases were folded. */
+    latestFold: prepared((of: Pick<LeaseRow, 'region' | 'project_id'>) =>
+      queries
+        .selectFrom('folds')
+        .select('until')
+        .where('project_id', '=', of.project_id)
+        .where('region', '=', of.region)
+        .orderBy('until', 'desc')
+        .limit(1),
+    ),
+
     /** Leases whose id is unknown. */
     namelessLeases: prepared((of: Owner & Pick<LeaseRow, 'starts_at'>) =>
       queries

@@ -35,7 +35,7 @@ export interface Verification {
 }
 
 /** About so many accounts or budgets are held in memory, at most twice as many. */
-const HELD = 10_000;
+const HELD = 2000;
 
 /** Rows of a range of projects that are compared now: those whose name belongs to a part. */
 interface Part extends ProjectRange {

@@ -73,6 +73,8 @@ const FOREIGN = [
   'service_account',
   // A table of the ledger.
   'decision_filters',
+  'folds',
+  'folded_balances',
   // Of a decision on a request of SkyPilot.
   'changes_left_out',
   'request_left_out',

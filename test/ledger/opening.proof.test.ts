@@ -241,6 +241,8 @@ const THROW_OUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 
 const TABLES = [
   'decision_filters',
+  'folds',
+  'folded_balances',
   'decisions',
   'outbox',
   'follower',

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
 import { identityOf } from '../identity.ts';
+import type { LeaseRow } from '../schema.ts';
 
 /**
  * Equal for messages about one lease: by its id, or, before it has one, by the request that may be repeated. Every other lease without
@@ -17,6 +18,23 @@ export function leaseOf({ context, lease }: EndMessage, call: Call, key: string)
       : repetition !== undefined
         ? ['repetition', region, projectId, repetition.key, repetition.content]
         : ['message', key];
+  return digestOf(identity);
+}
+
+/** How messages about a recorded lease may name it. */
+export function leaseDigests(
+  row: Pick<LeaseRow, 'lease_id' | 'region' | 'project_id' | 'repetition_key' | 'repetition_content'>,
+): string[] {
+  const { lease_id, region, project_id, repetition_key, repetition_content } = row;
+  return [
+    ...(lease_id === null ? [] : [digestOf(['id', region, project_id, lease_id])]),
+    ...(repetition_key === null || repetition_content === null
+      ? []
+      : [digestOf(['repetition', region, project_id, repetition_key, repetition_content])]),
+  ];
+}
+
+function digestOf(identity: readonly string[]): string {
   return hash('sha256', JSON.stringify(identity), 'base64url');
 }
 

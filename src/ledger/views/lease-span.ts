@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Wait } from '../../deadline.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { rows, type Work } from '../database.ts';
+import { foldedUntil } from '../folding/totals.ts';
 import type { Ledger } from '../ledger.ts';
 import { resourcePeriods } from '../resources.ts';
 import type { LeaseRow, LeaseState } from '../schema.ts';
@@ -25,7 +26,7 @@ export interface SpanLease {
 
 export interface LeaseSpan {
   readonly leases: readonly SpanLease[];
-  /** Everything from this second on is there. It is later than the start of the span if there were too many leases. */
+  /** Everything from this second on is there. It is later than the start of the span if there were too many leases, or some are folded. */
   readonly completeFrom: bigint;
 }
 
@@ -48,17 +49,23 @@ export async function leaseSpan(
   const read = reading(ledger, wait);
   const budgets = await read(() => budgetAccounts(ledger, projectId));
   const leases: SpanLease[] = [];
-  let completeFrom = from;
+  // Of those that are folded nobody knows when they used what.
+  const folded = await read(() => foldedUntil(ledger.database.queries, projectId));
+  let completeFrom = larger(from, second(folded));
   for (const state of ['open', 'ended'] as const) {
     const of = { ledger, read, projectId, state, budgets, until: until * MICROSECONDS_PER_SECOND };
     const hasAllLater = await endingLater(of, leases);
     const lowest = hasAllLater ? await endingWithin(of, from * MICROSECONDS_PER_SECOND, leases) : of.until;
     if (lowest !== undefined) {
-      const second = (lowest + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
-      completeFrom = larger(completeFrom, second);
+      completeFrom = larger(completeFrom, second(lowest));
     }
   }
   return { leases, completeFrom: smaller(completeFrom, until) };
+}
+
+/** Rounded up. */
+function second(instant: bigint): bigint {
+  return (instant + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
 }
 
 interface Of {

@@ -1,0 +1,133 @@
+/** Folds settled leases into totals: a file keeps them first, then their rows go. What balances and budgets say stays the same. */
+import { sql } from 'kysely';
+import type { Wait } from '../../deadline.ts';
+import { rows, Undone, type Work } from '../database.ts';
+import type { Ledger } from '../ledger.ts';
+import type { LeaseRow } from '../schema.ts';
+import type { Turn } from '../turn.ts';
+import { rowsTable } from '../views/many.ts';
+import { type Foldable, foldable } from './foldable.ts';
+import type { FoldedLease } from './folded-lease.ts';
+import { addTotals } from './totals.ts';
+
+export interface FoldOptions {
+  /** Only leases that ended before, and were to: microseconds of the epoch. */
+  readonly until: bigint;
+  /** Keeps leases where they outlive a crash. They are folded when it resolves. `undefined` = nothing is folded, they are only counted. */
+  readonly keep: ((leases: readonly FoldedLease[]) => Promise<void>) | undefined;
+}
+
+export interface Fold {
+  readonly leases: number;
+  readonly entries: number;
+  readonly projects: number;
+}
+
+/** Projects that are named in one piece. */
+const PROJECTS = 1000;
+
+/**
+ * Folds a piece of a project at a time, each in a transaction of its own: when it fails half way, what was done before stays, and the rest is done by
+ * the next one. `seen` is told how many leases were folded; it may hold it up. @throws LedgerUnavailableError, and what `keep` throws
+ */
+export async function foldLeases(
+  ledger: Ledger,
+  { until, keep }: FoldOptions,
+  wait: Wait,
+  seen: (leases: number) => Promise<void> | undefined = () => undefined,
+): Promise<Fold> {
+  const sum = { leases: 0, entries: 0, projects: 0 };
+  for await (const projectId of projectsOf(ledger, wait)) {
+    const before = sum.leases;
+    let last: LeaseRow | undefined;
+    do {
+      const after = last;
+      const found: Foldable = await ledger.read(
+        'read',
+        () => foldable(ledger, { projectId, until, after }),
+        wait,
+      );
+      last = found.last;
+      let done = found.leases;
+      if (found.leases.length > 0 && keep !== undefined) {
+        await keep(found.leases);
+        done = await ledger.transact(
+          'reconcile',
+          (turn) => folded(ledger, turn, { projectId, until }, found.leases),
+          wait,
+          { project: projectId },
+        );
+      }
+      sum.leases += done.length;
+      sum.entries += done.reduce((count, { entries }) => count + entries.length, 0);
+      await seen(sum.leases);
+    } while (last !== undefined);
+    sum.projects += sum.leases > before ? 1 : 0;
+  }
+  return sum;
+}
+
+async function* projectsOf({ database }: Ledger, wait: Wait): AsyncGenerator<string> {
+  let last: string | undefined;
+  do {
+    let query = database.queries.selectFrom('projects').select('project_id');
+    if (last !== undefined) {
+      query = query.where('project_id', '>', last);
+    }
+    const page = query.orderBy('project_id').limit(PROJECTS).compile();
+    const found = await database.read(() => rows(page), wait);
+    yield* found.map(({ project_id }) => project_id);
+    last = found.length < PROJECTS ? undefined : found.at(-1)?.project_id;
+  } while (last !== undefined);
+}
+
+/** Those that are as they were kept: a lease that was changed meanwhile stays. */
+function* folded(
+  { database }: Ledger,
+  turn: Turn,
+  of: { readonly projectId: string; readonly until: bigint },
+  kept: readonly FoldedLease[],
+): Work<readonly FoldedLease[] | Undone<readonly FoldedLease[]>> {
+  const { queries, dialect } = database;
+  yield* turn.lock(of.projectId);
+  const among = (column: string, leases: readonly FoldedLease[]) =>
+    sql<boolean>`${sql.ref(column)} in (select value from ${rowsTable(
+      dialect,
+      leases.map(({ lease }) => lease.id),
+    )})`;
+  const present = yield* rows(
+    queries
+      .selectFrom('leases')
+      .select(['id', 'revision', 'state', 'shown'])
+      .where(among('id', kept))
+      .compile(),
+  );
+  const counted = yield* rows(
+    queries
+      .selectFrom('entries')
+      .select(({ fn }) => ['lease', fn.max<bigint>('id').as('last'), fn.countAll<bigint>().as('count')])
+      .where(among('lease', kept))
+      .groupBy('lease')
+      .compile(),
+  );
+  const rowOf = new Map(present.map((row) => [row.id, row]));
+  const entriesOf = new Map(counted.map((one) => [one.lease, one]));
+  const same = kept.filter(({ lease, entries }) => {
+    const row = rowOf.get(lease.id);
+    const posted = entriesOf.get(lease.id);
+    return (
+      row?.revision === lease.revision &&
+      row.state === 'ended' &&
+      row.shown === lease.shown &&
+      (posted?.count ?? 0n) === BigInt(entries.length) &&
+      posted?.last === entries.at(-1)?.id
+    );
+  });
+  if (same.length === 0) {
+    return new Undone([]);
+  }
+  yield* addTotals(database, { ...of, sign: 1n }, same);
+  yield* rows(queries.deleteFrom('entries').where(among('lease', same)).compile());
+  yield* rows(queries.deleteFrom('leases').where(among('id', same)).compile());
+  return same;
+}

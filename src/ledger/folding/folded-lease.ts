@@ -1,0 +1,119 @@
+/** A lease that is folded, as a file keeps it: its row and all its entries, exactly. */
+import { z } from 'zod';
+import type { Amount } from '../../filter/amount.ts';
+import type { EntriesTable, LeaseRow } from '../schema.ts';
+
+export type EntryRow = Omit<EntriesTable, 'id'> & { readonly id: bigint };
+
+export interface FoldedLease {
+  readonly lease: LeaseRow;
+  /** In the order of writing. */
+  readonly entries: readonly EntryRow[];
+}
+
+/** The first line of a file. */
+export interface FoldHeader {
+  /** The id of the ledger. */
+  readonly ledger: string;
+  /** All leases in the file had ended before, and were to: microseconds of the epoch. */
+  readonly until: bigint;
+}
+
+const WHAT = 'leases folded by blazar-enforcement';
+const VERSION = 1;
+
+/** Databases keep 64 bits. */
+const whole = z
+  .string()
+  .regex(/^-?\d{1,19}$/)
+  .transform(BigInt)
+  .refine((number) => BigInt.asIntN(64, number) === number);
+const text = z.string();
+
+const header = z
+  .strictObject({ what: z.literal(WHAT), version: z.literal(VERSION), ledger: text, until: whole })
+  .transform(({ ledger, until }): FoldHeader => ({ ledger, until }));
+
+const lease = z.strictObject({
+  id: whole,
+  lease_id: text.nullable(),
+  region: text,
+  project_id: text,
+  user_id: text,
+  name: text,
+  starts_at: whole,
+  ends_at: whole,
+  state: z.literal('ended'),
+  demand: text,
+  claims: text,
+  alternatives: text.nullable(),
+  repetition_key: text.nullable(),
+  repetition_content: text.nullable(),
+  revision: whole,
+  recorded_at: whole,
+  ended_at: whole.nullable(),
+  touched_at: whole,
+  shown: text.nullable(),
+  resources: text.nullable(),
+});
+
+const entry = z.strictObject({
+  id: whole,
+  at: whole,
+  project_id: text,
+  account: text,
+  delta: whole,
+  lease: whole,
+  operation: text,
+  who: text,
+  request_id: text.nullable(),
+  reason: text.nullable(),
+});
+
+const foldedLease = z
+  .strictObject({ lease, entries: z.array(entry) })
+  .refine(({ lease: { id, project_id }, entries }) =>
+    entries.every((one) => one.lease === id && one.project_id === project_id),
+  );
+
+/** With the end of the line, as all here. */
+export function headerLine({ ledger, until }: FoldHeader): string {
+  return lineOf({ what: WHAT, version: VERSION, ledger, until });
+}
+
+/** `undefined` = it is none. */
+export function readHeader(line: string): FoldHeader | undefined {
+  return read(header, line);
+}
+
+export function foldedLine(folded: FoldedLease): string {
+  return lineOf(folded);
+}
+
+/** `undefined` = it is none. */
+export function readFolded(line: string): FoldedLease | undefined {
+  return read(foldedLease, line);
+}
+
+/** Account → what the entries come to, where that is not 0. */
+export function sumsOf(leases: readonly FoldedLease[]): Map<string, Amount> {
+  const sums = new Map<string, Amount>();
+  for (const { account, delta } of leases.flatMap(({ entries }) => entries)) {
+    sums.set(account, (sums.get(account) ?? 0n) + delta);
+  }
+  return new Map([...sums].filter(([, amount]) => amount !== 0n));
+}
+
+function lineOf(value: unknown): string {
+  return `${JSON.stringify(value, (_, one: unknown) => (typeof one === 'bigint' ? String(one) : one))}\n`;
+}
+
+function read<Value>(schema: z.ZodType<Value>, line: string): Value | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  return schema.safeParse(value).data;
+}
