@@ -10,6 +10,7 @@ import { trial as decisionStore } from './decision-store.ts';
 import { trial as estimate } from './estimate.ts';
 import { suite as externalService } from './external-service.ts';
 import { trial as faults } from './faults.ts';
+import { trial as growth } from './growth.ts';
 import type { Result } from './harness/results.ts';
 import type { Suite, Trial } from './harness/suite.ts';
 import { trial as ledger } from './ledger.ts';
@@ -46,6 +47,7 @@ const MATTERS: readonly (Suite | Trial)[] = [
   skypilotReview,
   admission,
   ledger,
+  growth,
   ledgerClients,
   decisionStore,
   estimate,

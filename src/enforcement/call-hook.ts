@@ -21,9 +21,7 @@ export function callHook(
   request: HookRequest,
   logger: Logger,
 ): HookResult | Promise<HookResult> {
-  return isTraced()
-    ? tracedResult(member, lease, request, logger)
-    : resultOf(member, lease, request, logger);
+  return isTraced() ? tracedResult(member, lease, request, logger) : resultOf(member, lease, request, logger);
 }
 
 /** Apart, because what a closure holds costs memory even where the closure is never made. */
